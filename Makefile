@@ -1,0 +1,41 @@
+# `make` prints this help. Everything runs inside .venv, which is made from requirements/lock.txt.
+PYTHON ?= python3
+BIN := .venv/bin
+SOURCES := records metadata_log replay controller api migrations tests benchmarks
+
+.PHONY: help demo test lint types check bench lock clean
+help: ## Show what can be made
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+
+demo: .venv/installed ## Run the main job on a generated history and say what to try next
+	@scripts/demo.sh
+
+test: lint types ## Run everything that CI runs
+	$(BIN)/pytest
+
+lint: .venv/installed ## Check style and the direction of imports
+	$(BIN)/ruff format --check $(SOURCES)
+	$(BIN)/ruff check $(SOURCES)
+	$(BIN)/lint-imports --no-logo
+
+types: .venv/installed ## Check types
+	$(BIN)/mypy
+
+bench: .venv/installed ## Measure speed as ratios; ARGS=--json for one JSON document
+	$(BIN)/python -m benchmarks $(ARGS)
+
+lock: .venv/installed ## Pin the newest allowed versions anew
+	$(BIN)/uv pip compile pyproject.toml --extra spark --group dev --universal \
+	  --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
+	  --upgrade --quiet --no-header --output-file requirements/lock.txt
+
+clean: ## Remove the environment and what the demo made
+	rm -rf .venv demo
+
+.venv/installed: requirements/lock.txt requirements/uv.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.11")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/uv.txt
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements/lock.txt
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	@touch $@

@@ -1,0 +1,55 @@
+"""A commit batch: what one accepted append wrote, all of it or nothing."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from records.base import Record
+from records.control import NoOpRunRecord
+from records.envelope import Envelope, Origin
+
+
+class Batch(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Rows as read from the log, in order.
+
+    All rows share the leader epoch, the append time (ms since 1970) and the base offset.
+    `end_offset` is exclusive; it is the offset after the last row, and after the run's end when
+    the last row is a NoOpRunRecord.
+    """
+
+    base_offset: int
+    end_offset: int
+    leader_epoch: int
+    timestamp: int
+    rows: tuple[Envelope, ...]
+
+    @classmethod
+    def of(cls, rows: Sequence[Envelope]) -> "Batch":
+        """Make a batch of rows that are known to belong together."""
+        first, last = rows[0], rows[-1]
+        return cls(
+            base_offset=first.batch_offset,
+            end_offset=last.offset + offsets_covered(last.payload),
+            leader_epoch=first.leader_epoch,
+            timestamp=first.timestamp,
+            rows=tuple(rows),
+        )
+
+
+class NewBatch(msgspec.Struct, frozen=True, kw_only=True):
+    """Records to append to an own log, which gives them their offsets, epoch and time.
+
+    `record_versions` names the layout version of each record; None is the newest of each type.
+    `timestamp` is when it was decided (ms since 1970); None is the log's own clock. The log never
+    writes a time below that of the batch before.
+    """
+
+    records: tuple[Record, ...]
+    origin: Origin | None = None
+    record_versions: tuple[int, ...] | None = None
+    timestamp: int | None = None
+
+
+def offsets_covered(record: Record) -> int:
+    """Return how many offsets a record takes: one, except for a run of NoOps."""
+    return record.count if isinstance(record, NoOpRunRecord) else 1

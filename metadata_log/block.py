@@ -1,0 +1,131 @@
+"""One block of an Avro Object Container File: exactly one batch.
+
+    count (zigzag long) | size (zigzag long) | size octets of zstandard | 16 octets of sync marker
+
+Source: Avro 1.12 specification, "Object Container Files".
+"""
+
+from collections.abc import Sequence
+
+import google_crc32c
+import msgspec
+
+try:
+    from compression import zstd  # type: ignore[import-not-found,unused-ignore]
+except ImportError:  # before Python 3.14
+    from backports import zstd
+
+from metadata_log.limits import BLOCK_DECODED_BYTES_MAX, BLOCK_STORED_BYTES_MAX
+from records.avro import codec
+from records.avro.varint import LONGS, decode_long
+from records.envelope import Envelope
+from records.errors import CorruptLogError, RequestError
+
+SYNC_SIZE = 16
+# Count and size are at most 10 octets each.
+_PREFIX_SIZE_MAX = 20
+
+_OPTIONS = {
+    zstd.CompressionParameter.compression_level: 1,
+    # Notices damage that would change the content; the chain of block CRCs notices the rest.
+    zstd.CompressionParameter.checksum_flag: 1,
+}
+
+
+class StoredBlock(msgspec.Struct, frozen=True, gc=False):
+    """A block as it lies on disk, not yet decompressed."""
+
+    position: int
+    end_position: int
+    count: int
+    compressed: bytes
+    crc32c: int
+
+
+class BlockEncoder:
+    """Encodes batches of up to `size_bytes_max`; holds the compressor, which is costly to make."""
+
+    def __init__(self, size_bytes_max: int) -> None:
+        self._size_bytes_max = size_bytes_max
+        self._compressor = zstd.ZstdCompressor(options=_OPTIONS)
+
+    def encode(self, rows: Sequence[Envelope], sync_marker: bytes) -> bytes:
+        """Return the stored bytes of one batch.
+
+        Raises:
+            RequestError: the batch is too large; nothing was written.
+        """
+        plain = codec.encode_rows(rows)
+        if len(plain) > self._size_bytes_max:
+            raise RequestError(
+                "POLICY_VIOLATION",
+                f"a batch of {len(plain)} bytes; at most {self._size_bytes_max} are allowed",
+            )
+        body = self._compressor.compress(plain, mode=zstd.ZstdCompressor.FLUSH_FRAME)
+        return b"".join((LONGS[len(rows)], LONGS[len(body)], body, sync_marker))
+
+
+def parse_block(data: bytes, start: int, position: int, sync_marker: bytes) -> StoredBlock | None:
+    """Find the block at the start of what was read.
+
+    Args:
+        data: Bytes of the file.
+        start: Where in `data` the block begins.
+        position: The same place in the file, for errors and for the result.
+
+    Returns:
+        None when `data` ends inside the block.
+
+    Raises:
+        CorruptLogError: what stands there is no block; the message has no file name yet.
+    """
+    try:
+        count, at = decode_long(data, start)
+        size, at = decode_long(data, at)
+    except IndexError:
+        return None
+    if count < 1 or not 0 < size <= BLOCK_STORED_BYTES_MAX:
+        raise CorruptLogError(f"a block of {count} rows and {size} bytes cannot be")
+    end = at + size + SYNC_SIZE
+    if end > len(data):
+        return None
+    if data[end - SYNC_SIZE : end] != sync_marker:
+        raise CorruptLogError(
+            f"sync marker is {data[end - SYNC_SIZE : end].hex()}, "
+            f"the header says {sync_marker.hex()}"
+        )
+    return StoredBlock(
+        position,
+        position + end - start,
+        count,
+        data[at : at + size],
+        google_crc32c.value(data[start:end]),
+    )
+
+
+def block_size(data: bytes, start: int) -> int | None:
+    """Return how many bytes the block that begins there takes, or None when that is not known."""
+    try:
+        _, at = decode_long(data, start)
+        size, at = decode_long(data, at)
+    except (IndexError, CorruptLogError):
+        return None
+    return at - start + max(size, 0) + SYNC_SIZE
+
+
+def decompress(block: StoredBlock) -> bytes:
+    """Return the rows of a block in Avro.
+
+    Raises:
+        CorruptLogError: the frame is damaged, or larger than any batch.
+    """
+    try:
+        size = zstd.get_frame_info(block.compressed).decompressed_size
+        if size is None or size > BLOCK_DECODED_BYTES_MAX:
+            raise CorruptLogError(
+                f"frame claims {size} bytes, a batch has at most {BLOCK_DECODED_BYTES_MAX}"
+            )
+        data: bytes = zstd.decompress(block.compressed)
+        return data
+    except zstd.ZstdError as error:
+        raise CorruptLogError(f"zstandard frame is damaged: {error}") from error

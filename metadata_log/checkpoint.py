@@ -1,0 +1,176 @@
+"""A checkpoint: the state below an offset as records, in one Avro file beside the segments.
+
+The same envelope and blocks as a segment. Offsets count from 0 within the file. The first row is a
+SnapshotHeaderRecord, the last a SnapshotFooterRecord; a file without it is incomplete. It appears
+under its name by a rename, so a half-written one never does.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+
+import google_crc32c
+import msgspec
+
+from metadata_log.block import BlockEncoder, StoredBlock
+from metadata_log.fs import Fs
+from metadata_log.limits import BLOCK_DECODED_BYTES_MAX
+from metadata_log.names import checkpoint_id, checkpoint_name
+from metadata_log.segment import SegmentHeader
+from metadata_log.segment_scan import SegmentScan, corrupt, read_header
+from records.base import Record
+from records.control import SnapshotFooterRecord, SnapshotHeaderRecord
+from records.envelope import Envelope, Extra
+
+# As many records as Kafka puts into one append of a checkpoint.
+_ROWS_PER_BLOCK = 1_024
+
+
+class CheckpointRecord(msgspec.Struct, frozen=True, gc=False):
+    """One record of a checkpoint to write, with what an import must not lose."""
+
+    payload: Record
+    record_version: int
+    extra: Extra | None = None
+
+
+class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """A complete checkpoint on disk.
+
+    `end_offset` is exclusive: the state holds the effect of all offsets below it. `timestamp` is
+    the append time of the last of them (ms), `size` and `last_crc32c` identify the file's content.
+    """
+
+    fs: Fs
+    path: Path
+    end_offset: int
+    leader_epoch: int
+    timestamp: int
+    size: int
+    last_crc32c: int
+
+    def rows(self) -> Iterator[tuple[Envelope, ...]]:
+        """Yield the data records, block by block, without header and footer.
+
+        Raises:
+            CorruptLogError: the file is damaged or incomplete.
+        """
+        for _, rows in _blocks(self.fs, self.path):
+            yield tuple(
+                row
+                for row in rows
+                if not isinstance(row.payload, SnapshotHeaderRecord | SnapshotFooterRecord)
+            )
+
+
+def open_checkpoint(fs: Fs, path: Path) -> Checkpoint:
+    """Read a whole checkpoint once and return it.
+
+    Raises:
+        CorruptLogError: it is damaged or incomplete.
+    """
+    identity = checkpoint_id(path.name)
+    assert identity is not None, path
+    first: Envelope | None = None
+    last: Envelope | None = None
+    end = last_crc32c = 0
+    for block, rows in _blocks(fs, path):
+        first = first or rows[0]
+        last = rows[-1]
+        end, last_crc32c = block.end_position, block.crc32c
+    if first is None or not isinstance(first.payload, SnapshotHeaderRecord):
+        raise corrupt(path, 0, "the checkpoint does not begin with a SnapshotHeaderRecord")
+    if last is None or not isinstance(last.payload, SnapshotFooterRecord):
+        raise corrupt(path, end, "the checkpoint is incomplete: it has no SnapshotFooterRecord")
+    return Checkpoint(
+        fs=fs,
+        path=path,
+        end_offset=identity[0],
+        leader_epoch=identity[1],
+        timestamp=first.payload.last_contained_log_timestamp,
+        size=end,
+        last_crc32c=last_crc32c,
+    )
+
+
+def _blocks(fs: Fs, path: Path) -> Iterator[tuple[StoredBlock, tuple[Envelope, ...]]]:
+    file = fs.open(path)
+    try:
+        header, position = read_header(file, path)
+        if checkpoint_id(path.name) != (header.base_offset, header.leader_epoch):
+            raise corrupt(path, 0, f"the header is that of checkpoint {header.base_offset}")
+        scan = SegmentScan(
+            file,
+            path,
+            header,
+            position=position,
+            limit=file.size(),
+            next_offset=0,
+            last_crc32c=0,
+        )
+        for block, batch in scan.batches():
+            yield block, batch.rows
+    finally:
+        file.close()
+
+
+def write_checkpoint(
+    fs: Fs,
+    directory: Path,
+    records: Iterable[CheckpointRecord],
+    *,
+    cluster_id: str,
+    end_offset: int,
+    leader_epoch: int,
+    timestamp: int,
+) -> Checkpoint:
+    """Write the state below `end_offset` as a checkpoint, on stable storage under its name."""
+    header = SegmentHeader(cluster_id=cluster_id, base_offset=end_offset, leader_epoch=leader_epoch)
+    path = directory / checkpoint_name(end_offset, leader_epoch)
+    part = path.with_suffix(".avro.part")
+    file = fs.open(part, create=True)
+    try:
+        file.pwrite(header.encode(), 0)
+        position = file.size()
+        for stored in _encoded(records, header, timestamp):
+            file.pwrite(stored, position)
+            position += len(stored)
+        file.sync()
+    finally:
+        file.close()
+    fs.rename(part, path)
+    fs.sync_directory(directory)
+    return open_checkpoint(fs, path)
+
+
+def _encoded(
+    records: Iterable[CheckpointRecord], header: SegmentHeader, timestamp: int
+) -> Iterator[bytes]:
+    encoder = BlockEncoder(BLOCK_DECODED_BYTES_MAX)
+    source = iter(_with_ends(records, timestamp))
+    offset, crc = 0, 0
+    while group := list(islice(source, _ROWS_PER_BLOCK)):
+        rows = [
+            Envelope(
+                offset=offset + index,
+                leader_epoch=header.leader_epoch,
+                timestamp=timestamp,
+                batch_offset=offset,
+                record_version=record.record_version,
+                previous_crc32c=crc if index == 0 and offset else None,
+                extra=record.extra,
+                payload=record.payload,
+            )
+            for index, record in enumerate(group)
+        ]
+        stored = encoder.encode(rows, header.sync_marker)
+        crc = google_crc32c.value(stored)
+        offset += len(rows)
+        yield stored
+
+
+def _with_ends(records: Iterable[CheckpointRecord], timestamp: int) -> Iterator[CheckpointRecord]:
+    header = SnapshotHeaderRecord(version=0, last_contained_log_timestamp=timestamp)
+    yield CheckpointRecord(header, 0)
+    yield from records
+    yield CheckpointRecord(SnapshotFooterRecord(version=0), 0)

@@ -1,0 +1,146 @@
+"""The few file operations that the log uses, so that a simulated disk can stand in for the OS.
+
+Paths are absolute. Nothing here is buffered: a `pwrite` has reached the operating system when it
+returns, and stable storage after the next `sync`.
+"""
+
+import os
+from pathlib import Path
+from typing import Protocol
+
+FILE_MODE = 0o600
+DIRECTORY_MODE = 0o700
+
+
+class File(Protocol):
+    """An open file, read and written by position."""
+
+    def pread(self, size: int, position: int) -> bytes:
+        """Return up to `size` bytes; fewer only at the end of the file."""
+        ...
+
+    def pwrite(self, data: bytes, position: int) -> None:
+        """Write all of `data`."""
+        ...
+
+    def truncate(self, size: int) -> None:
+        """Cut or extend the file to `size` bytes."""
+        ...
+
+    def sync(self) -> None:
+        """Return when everything written is on stable storage."""
+        ...
+
+    def size(self) -> int:
+        """Return the file's length in bytes."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Fs(Protocol):
+    """A file system."""
+
+    def open(self, path: Path, *, write: bool = False, create: bool = False) -> File:
+        """Open a file; `create` makes it and fails when it exists."""
+        ...
+
+    def list(self, directory: Path) -> list[str]:
+        """Return the names in a directory, sorted."""
+        ...
+
+    def make_directory(self, path: Path) -> None: ...
+
+    def rename(self, source: Path, target: Path) -> None: ...
+
+    def unlink(self, path: Path) -> None: ...
+
+    def sync_directory(self, path: Path) -> None:
+        """Return when names created, renamed or removed in it are on stable storage."""
+        ...
+
+
+class OsFile:
+    """A file of the operating system."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def pread(self, size: int, position: int) -> bytes:
+        parts: list[bytes] = []
+        while size > 0:
+            part = os.pread(self._descriptor, size, position)
+            if not part:
+                break
+            parts.append(part)
+            size -= len(part)
+            position += len(part)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def pwrite(self, data: bytes, position: int) -> None:
+        view = memoryview(data)
+        while view:
+            written = os.pwrite(self._descriptor, view, position)
+            view = view[written:]
+            position += written
+
+    def truncate(self, size: int) -> None:
+        os.ftruncate(self._descriptor, size)
+
+    def sync(self) -> None:
+        # Also flushes the length, without which the bytes could not be read back.
+        os.fdatasync(self._descriptor)
+
+    def size(self) -> int:
+        return os.fstat(self._descriptor).st_size
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+class OsFs:
+    """The operating system's file system."""
+
+    def open(self, path: Path, *, write: bool = False, create: bool = False) -> File:
+        flags = os.O_RDWR if write or create else os.O_RDONLY
+        if create:
+            flags |= os.O_CREAT | os.O_EXCL
+        return OsFile(os.open(path, flags | os.O_CLOEXEC, FILE_MODE))
+
+    def list(self, directory: Path) -> list[str]:
+        return sorted(os.listdir(directory))
+
+    def make_directory(self, path: Path) -> None:
+        os.mkdir(path, DIRECTORY_MODE)
+
+    def rename(self, source: Path, target: Path) -> None:
+        os.rename(source, target)
+
+    def unlink(self, path: Path) -> None:
+        os.unlink(path)
+
+    def sync_directory(self, path: Path) -> None:
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def read_whole(fs: Fs, path: Path) -> bytes:
+    """Return a small file's content."""
+    file = fs.open(path)
+    try:
+        return file.pread(file.size(), 0)
+    finally:
+        file.close()
+
+
+def write_whole(fs: Fs, path: Path, data: bytes) -> None:
+    """Create a file with this content, on stable storage; the name needs a directory sync."""
+    file = fs.open(path, create=True)
+    try:
+        file.pwrite(data, 0)
+        file.sync()
+    finally:
+        file.close()

@@ -1,0 +1,32 @@
+"""Every maximum of the log, with its reason."""
+
+MIB = 1024 * 1024
+
+# As in Kafka's controller: one user operation that makes more is refused as too large.
+BATCH_RECORDS_MAX = 10_000
+
+# Encoded size of one batch before compression; Kafka's largest raft batch.
+BATCH_SIZE_BYTES_MAX = 8 * MIB
+
+# What a reader will decompress. An imported batch of 8 MiB of Kafka's binary can be larger in
+# Avro; anything beyond this was not written by us.
+BLOCK_DECODED_BYTES_MAX = 64 * MIB
+
+# Compression of random bytes adds a little: what a block may take on disk.
+BLOCK_STORED_BYTES_MAX = BLOCK_DECODED_BYTES_MAX + MIB
+
+# A segment is the unit of archiving and of Spark's pruning. Its size bounds what opening the log
+# has to look at.
+SEGMENT_SIZE_BYTES_MAX = 64 * MIB
+
+# One index entry for this many stored bytes: reading to an entry costs at most this much.
+INDEX_INTERVAL_BYTES = 64 * 1024
+
+# Appends that wait for a sync; more callers than this wait for room.
+PENDING_BATCHES_MAX = 10_000
+
+# How long the commit mark may lag on stable storage after an append.
+MARK_SYNC_INTERVAL_MS = 1_000
+
+assert BATCH_SIZE_BYTES_MAX < BLOCK_DECODED_BYTES_MAX < BLOCK_STORED_BYTES_MAX
+assert INDEX_INTERVAL_BYTES < SEGMENT_SIZE_BYTES_MAX

@@ -1,0 +1,290 @@
+"""Reading a log directory, without a lock and without writing, also while it is being written.
+
+A reader sees the log up to the commit mark it found when it was opened. Everything before the mark
+was on stable storage when the mark was written, so whatever does not read well there is damage.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from metadata_log.batch import Batch
+from metadata_log.checkpoint import Checkpoint, open_checkpoint
+from metadata_log.commit_mark import CommitMark, read_mark
+from metadata_log.fs import File, Fs, OsFs
+from metadata_log.manifest import Kind, read_manifest
+from metadata_log.names import (
+    checkpoint_id,
+    checkpoint_name,
+    segment_name,
+    segment_offsets,
+)
+from metadata_log.offset_index import IndexEntry, read_index
+from metadata_log.segment import SegmentHeader
+from metadata_log.segment_scan import SegmentScan, corrupt, read_header
+from records.control import NoOpRunRecord
+from records.errors import CorruptLogError, UnavailableError, UnknownHistoryError
+
+
+class LogReader:
+    """A log up to its commit mark.
+
+    Attributes:
+        directory: The log directory.
+        kind: Own or mirror.
+        cluster_id: Id of the cluster whose metadata this is.
+        mark: The commit mark at opening.
+        base: The checkpoint that the log starts from, or None when it starts at offset 0.
+        start_offset: First offset that can be read.
+        history_start: First offset whose effect is known apart; images exist from the one before.
+        end_offset: Exclusive.
+        confirmed_end: Exclusive; offsets from here on may still be replaced by Kafka (mirror).
+    """
+
+    def __init__(self, fs: Fs, directory: Path) -> None:
+        self._fs = fs
+        self.directory = directory
+        manifest = read_manifest(fs, directory)
+        self.kind: Kind = manifest.kind
+        self.cluster_id: str = manifest.cluster_id
+        self.mark: CommitMark = read_mark(fs, directory)
+        names = fs.list(directory)
+        self._segments = [
+            base for base in segment_offsets(names) if base <= self.mark.segment_offset
+        ]
+        self._check_mark()
+        self.base: Checkpoint | None = _find_base(fs, directory, names, self._segments[0])
+        self.start_offset: int = self._segments[0]
+        self.history_start: int = self.base.end_offset if self.base else self.start_offset
+        self.end_offset: int = self.mark.end_offset
+        self.confirmed_end: int = self.mark.confirmed_end
+
+    @classmethod
+    def open(cls, directory: Path | str, *, fs: Fs | None = None) -> Self:
+        """Open a log for reading.
+
+        Raises:
+            RequestError: the directory is no log, or of a newer format.
+            CorruptLogError: its manifest, mark, base checkpoint or last segment is damaged.
+        """
+        return cls(fs or OsFs(), Path(directory).absolute())
+
+    def close(self) -> None:
+        """Release the reader. Iterators that were left in the middle close their own files."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def segment_paths(self) -> list[Path]:
+        """The committed segments, ascending; the last one only up to `mark.position`."""
+        return [self.directory / segment_name(base) for base in self._segments]
+
+    def header(self, path: Path) -> SegmentHeader:
+        """Return the header of a segment, checked."""
+        file = self._fs.open(path)
+        try:
+            return read_header(file, path)[0]
+        finally:
+            file.close()
+
+    def batches(
+        self, from_offset: int | None = None, to_offset: int | None = None
+    ) -> Iterator[Batch]:
+        """Yield the whole batches that hold any offset in [from_offset, to_offset).
+
+        One batch is in memory at a time.
+
+        Raises:
+            UnknownHistoryError: `from_offset` lies before the kept history.
+            CorruptLogError: damage; names file, byte, and the offsets below which all is intact.
+        """
+        first = self.start_offset if from_offset is None else from_offset
+        end = self.end_offset if to_offset is None else min(to_offset, self.end_offset)
+        if first < self.start_offset:
+            raise UnknownHistoryError(
+                f"offset {first} is not kept: history starts at {self.start_offset}"
+            )
+        if first < end:
+            yield from self._read(self._index_entry(first), first, end)
+
+    def last_offset_at(self, timestamp: int) -> int:
+        """Return the offset before the first record whose time is later than `timestamp` (ms).
+
+        Times can go backwards in imported logs; this is the one rule for a point in time. Inside a
+        run of NoOps it is the run's first offset: no record there changes anything.
+
+        Returns:
+            At least start_offset - 1, at most end_offset - 1.
+
+        Raises:
+            UnknownHistoryError: the time lies before that of the base checkpoint.
+        """
+        if self.base and timestamp < self.base.timestamp:
+            raise UnknownHistoryError(
+                f"time {timestamp} is unknown: history starts at offset {self.history_start}, "
+                f"time {self.base.timestamp}"
+            )
+        for batch in self._read(self._time_entry(timestamp), self.start_offset, self.end_offset):
+            if batch.timestamp > timestamp:
+                return batch.base_offset - 1
+            payload = batch.rows[-1].payload
+            if isinstance(payload, NoOpRunRecord) and payload.last_timestamp > timestamp:
+                return batch.rows[-1].offset
+        return self.end_offset - 1
+
+    def _check_mark(self) -> None:
+        """Compare the mark with the segment it points into, and every segment with the next."""
+        mark = self.mark
+        path = self.directory / segment_name(mark.segment_offset)
+        if not self._segments or self._segments[-1] != mark.segment_offset:
+            raise _short_copy(path, 0, f"the commit mark points into {path.name}, which is missing")
+        size = self._open_segment(path).size()
+        if size < mark.position:
+            raise _short_copy(
+                path, size, f"the file ends here, the commit mark says byte {mark.position}"
+            )
+
+    def _open_segment(self, path: Path) -> File:
+        try:
+            return self._fs.open(path)
+        except FileNotFoundError as error:
+            raise UnavailableError(
+                f"{path} vanished while it was being read: the log's start moved up; try again"
+            ) from error
+
+    def _index_entry(self, offset: int) -> IndexEntry:
+        base = max(b for b in self._segments if b <= offset)
+        found = read_index(self._fs, self.directory, base).at_offset(offset)
+        return found if found and base <= found.offset else IndexEntry(base, 0, None)
+
+    def _time_entry(self, timestamp: int) -> IndexEntry:
+        """Return a place before which no record is later than a time."""
+        segment = self._segments[0]
+        for base in self._segments:
+            latest = self.header(self.directory / segment_name(base)).max_timestamp
+            if latest is not None and latest > timestamp:
+                break
+            segment = base
+        found = read_index(self._fs, self.directory, segment).at_time(timestamp)
+        return found if found and segment <= found.offset else IndexEntry(segment, 0, None)
+
+    def _read(self, entry: IndexEntry, first: int, end: int) -> Iterator[Batch]:
+        """Yield batches from a block at or before `first`, over segment borders."""
+        previous: SegmentScan | None = None
+        at = max(index for index, base in enumerate(self._segments) if base <= entry.offset)
+        for base in self._segments[at:]:
+            if base >= end:
+                return
+            path = self.directory / segment_name(base)
+            file = self._open_segment(path)
+            try:
+                scan = self._scan(file, path, base, previous)
+                if previous is None and entry.position:
+                    self._seek(scan, entry, file.size())
+                for _, batch in scan.batches():
+                    if batch.base_offset >= end:
+                        return
+                    if batch.end_offset > first:
+                        yield batch
+            finally:
+                file.close()
+            previous = scan
+        self._check_last_block(previous)
+
+    def _seek(self, scan: SegmentScan, entry: IndexEntry, size: int) -> None:
+        """Go to an index entry, unless it does not fit this segment."""
+        if entry.position < size:
+            scan.skip_to(entry.position)
+            scan.next_offset = entry.offset
+
+    def _scan(self, file: File, path: Path, base: int, previous: SegmentScan | None) -> SegmentScan:
+        header, position = read_header(file, path)
+        if header.base_offset != base or header.cluster_id != self.cluster_id:
+            raise corrupt(
+                path,
+                0,
+                f"the header is that of offset {header.base_offset} of cluster "
+                f"{header.cluster_id!r}, expected cluster {self.cluster_id!r}",
+            )
+        if previous is not None:
+            _check_follows(path, header, previous)
+        limit = self.mark.position if base == self.mark.segment_offset else file.size()
+        return SegmentScan(
+            file,
+            path,
+            header,
+            position=position,
+            limit=limit,
+            next_offset=base,
+            last_crc32c=header.previous_crc32c,
+        )
+
+    def _check_last_block(self, scan: SegmentScan | None) -> None:
+        if scan is None or scan.last_crc32c in (None, self.mark.last_crc32c):
+            return
+        path = self.directory / segment_name(self.mark.segment_offset)
+        raise corrupt(
+            path,
+            scan.position,
+            f"the block that ends here has CRC 0x{scan.last_crc32c:08x}, "
+            f"the commit mark says 0x{self.mark.last_crc32c:08x}",
+        )
+
+
+def _check_follows(path: Path, header: SegmentHeader, previous: SegmentScan) -> None:
+    if header.base_offset != previous.next_offset:
+        raise corrupt(
+            path,
+            0,
+            f"starts at offset {header.base_offset}, expected {previous.next_offset}: "
+            "a segment is missing",
+            previous.next_offset,
+        )
+    if header.previous_length != previous.position or (
+        previous.last_crc32c is not None and header.previous_crc32c != previous.last_crc32c
+    ):
+        raise corrupt(
+            path,
+            0,
+            f"was written after a segment of {header.previous_length} bytes with last CRC "
+            f"0x{header.previous_crc32c:08x}; the one before has {previous.position} bytes and "
+            f"0x{previous.last_crc32c or 0:08x}: it is damaged at its end",
+            previous.next_offset,
+        )
+
+
+def _find_base(fs: Fs, directory: Path, names: list[str], start: int) -> Checkpoint | None:
+    """Return the checkpoint that replay starts from: the oldest at or above the first segment.
+
+    A log that is kept from offset 0 needs none, unless its cluster was born with a state at 0.
+    """
+    found = sorted(
+        identity
+        for name in names
+        if (identity := checkpoint_id(name)) is not None and identity[0] >= start
+    )
+    if found and (start > 0 or found[0][0] == 0):
+        return open_checkpoint(fs, directory / checkpoint_name(*found[0]))
+    if start > 0:
+        raise CorruptLogError(
+            f"{directory}: the segments start at offset {start} and there is no checkpoint at or "
+            "above it, so the state before it is lost; restore the checkpoint from a backup"
+        )
+    return None
+
+
+def _short_copy(path: Path, position: int, what: str) -> CorruptLogError:
+    return CorruptLogError(
+        f"{path} byte {position}: {what}. Is this a short copy? "
+        "A copy of a live log is made with `metalog backup`"
+    )

@@ -1,0 +1,65 @@
+"""`metalog.json`: what a log directory is. Written once, never changed."""
+
+from enum import StrEnum
+from pathlib import Path
+
+import msgspec
+
+from metadata_log.fs import Fs, read_whole, write_whole
+from metadata_log.names import MANIFEST
+from records.errors import CorruptLogError, RequestError
+
+FORMAT_VERSION = 1
+
+
+class Kind(StrEnum):
+    """Who gives the offsets: this log (own), or the Kafka cluster it was imported from (mirror)."""
+
+    OWN = "own"
+    MIRROR = "mirror"
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """The identity of a log."""
+
+    format_version: int = FORMAT_VERSION
+    cluster_id: str
+    kind: Kind
+
+
+def write_manifest(fs: Fs, directory: Path, manifest: Manifest) -> None:
+    """Write the manifest of a new log; the directory still needs a sync."""
+    text = msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
+    write_whole(fs, directory / MANIFEST, text)
+
+
+def read_manifest(fs: Fs, directory: Path) -> Manifest:
+    """Read the manifest of a log.
+
+    Raises:
+        RequestError: the directory is no log, or was written by a newer release.
+        CorruptLogError: the manifest is damaged.
+    """
+    path = directory / MANIFEST
+    try:
+        text = read_whole(fs, path)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise RequestError(
+            "LOG_NOT_FOUND",
+            f"{directory} is no log: it has no {MANIFEST}; "
+            "make one with `metalog init`, `demo` or `import kraft`",
+        ) from error
+    try:
+        manifest = msgspec.json.decode(text, type=Manifest)
+    except msgspec.DecodeError as error:
+        raise CorruptLogError(
+            f"{path} byte 0: {error}; restore it from a backup, or write it by hand: "
+            "docs/log_format.md shows one"
+        ) from error
+    if manifest.format_version > FORMAT_VERSION:
+        raise RequestError(
+            "UNSUPPORTED_VERSION",
+            f"{directory} has log format {manifest.format_version}, this release reads up to "
+            f"{FORMAT_VERSION}; use a newer release",
+        )
+    return manifest

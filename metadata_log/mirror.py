@@ -1,0 +1,117 @@
+"""A new mirror of a Kafka cluster's log: offsets, epochs and times are Kafka's.
+
+It is built beside its place and renamed into it when it is whole, so that a failed import leaves
+nothing behind.
+"""
+
+import os
+import shutil
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+from metadata_log.checkpoint import CheckpointRecord, write_checkpoint
+from metadata_log.fs import Fs, OsFs
+from metadata_log.limits import BLOCK_DECODED_BYTES_MAX
+from metadata_log.log_writer import EMPTY_TAIL, LogWriter, create_mark
+from metadata_log.manifest import Kind, Manifest, write_manifest
+from records.envelope import Envelope
+from records.errors import RequestError
+
+
+class MirrorBuilder:
+    """Writes one mirror. Use as a context manager, and call `finish` when all is written."""
+
+    def __init__(self, directory: Path, cluster_id: str, *, fs: Fs | None = None) -> None:
+        """Start a mirror that will appear at `directory`.
+
+        Raises:
+            RequestError: there is something at `directory` already.
+        """
+        self._fs = fs or OsFs()
+        self._target = directory.absolute()
+        if os.path.lexists(self._target):
+            raise RequestError("LOG_EXISTS", f"{directory} exists already; name a new directory")
+        self._cluster_id = cluster_id
+        self._directory = self._target.with_name(f"{self._target.name}.importing-{os.getpid()}")
+        self._fs.make_directory(self._directory)
+        create_mark(self._fs, self._directory)
+        self._tail = EMPTY_TAIL
+        self._writer: LogWriter | None = None
+        self._finished = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if not self._finished:
+            shutil.rmtree(self._directory, ignore_errors=True)
+
+    def write_base(
+        self,
+        records: Iterable[CheckpointRecord],
+        *,
+        end_offset: int,
+        leader_epoch: int,
+        timestamp: int,
+    ) -> None:
+        """Write the checkpoint that the log starts from; before the first batch."""
+        base = write_checkpoint(
+            self._fs,
+            self._directory,
+            records,
+            cluster_id=self._cluster_id,
+            end_offset=end_offset,
+            leader_epoch=leader_epoch,
+            timestamp=timestamp,
+        )
+        self._tail = msgspec.structs.replace(
+            self._tail,
+            end_offset=end_offset,
+            segment_offset=end_offset,
+            leader_epoch=leader_epoch,
+            previous_length=base.size,
+            last_crc32c=base.last_crc32c,
+        )
+
+    def append(self, rows: Sequence[Envelope], end_offset: int) -> None:
+        """Write one batch of Kafka's as one block."""
+        if self._writer is None:
+            self._writer = self._start(rows[0].offset, rows[0].leader_epoch)
+        self._writer.write(list(rows), end_offset)
+
+    def finish(self, confirmed_end: int) -> None:
+        """Put everything on stable storage and let the log appear at its place."""
+        writer = self._writer or self._start(self._tail.end_offset, self._tail.leader_epoch)
+        writer.confirmed_end = confirmed_end
+        writer.close()
+        manifest = Manifest(cluster_id=self._cluster_id, kind=Kind.MIRROR)
+        write_manifest(self._fs, self._directory, manifest)
+        self._fs.sync_directory(self._directory)
+        self._fs.rename(self._directory, self._target)
+        self._fs.sync_directory(self._target.parent)
+        self._finished = True
+
+    def _start(self, start_offset: int, leader_epoch: int) -> LogWriter:
+        tail = msgspec.structs.replace(
+            self._tail, end_offset=start_offset, segment_offset=start_offset
+        )
+        writer = LogWriter(
+            self._fs,
+            self._directory,
+            self._cluster_id,
+            tail,
+            sequence=0,
+            confirmed_end=0,
+            batch_size_bytes_max=BLOCK_DECODED_BYTES_MAX,
+        )
+        writer.start_segment(leader_epoch)
+        return writer

@@ -1,0 +1,54 @@
+"""The names of the files in a log directory."""
+
+import re
+
+MANIFEST = "metalog.json"
+COMMIT_MARK = "commit.mark"
+LOCK = ".lock"
+
+_SEGMENT = re.compile(r"(\d{20})\.avro")
+_CHECKPOINT = re.compile(r"(\d{20})-(\d{10})\.checkpoint\.avro")
+_CLAIM = re.compile(r"epoch-(\d+)")
+
+
+def segment_name(base_offset: int) -> str:
+    """Return the name of the segment that starts at an offset."""
+    return f"{base_offset:020d}.avro"
+
+
+def index_name(base_offset: int) -> str:
+    """Return the name of that segment's offset and time index."""
+    return f"{base_offset:020d}.index"
+
+
+def checkpoint_name(end_offset: int, leader_epoch: int) -> str:
+    """Return the name of the checkpoint that holds the effect of all offsets below one."""
+    return f"{end_offset:020d}-{leader_epoch:010d}.checkpoint.avro"
+
+
+def claim_name(leader_epoch: int) -> str:
+    """Return the name of the file by which a writer claims an epoch."""
+    return f"epoch-{leader_epoch}"
+
+
+def segment_offset(name: str) -> int | None:
+    """Return a segment's base offset, or None when the name is not a segment's."""
+    match = _SEGMENT.fullmatch(name)
+    return int(match[1]) if match else None
+
+
+def checkpoint_id(name: str) -> tuple[int, int] | None:
+    """Return a checkpoint's end offset and leader epoch, or None when the name is not one's."""
+    match = _CHECKPOINT.fullmatch(name)
+    return (int(match[1]), int(match[2])) if match else None
+
+
+def claimed_epoch(name: str) -> int | None:
+    """Return the epoch a claim file stands for, or None when the name is not a claim's."""
+    match = _CLAIM.fullmatch(name)
+    return int(match[1]) if match else None
+
+
+def segment_offsets(names: list[str]) -> list[int]:
+    """Return the base offsets of all segments among the names, ascending."""
+    return sorted(offset for name in names if (offset := segment_offset(name)) is not None)

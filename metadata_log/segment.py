@@ -1,0 +1,161 @@
+"""The header of a segment or checkpoint: an Avro Object Container File's, with our own keys.
+
+The header names what went before (length and last CRC of the previous file), so that a missing,
+exchanged or shortened file is noticed, and carries a CRC of itself.
+"""
+
+import functools
+import hashlib
+import json
+from typing import Any
+
+import google_crc32c
+import msgspec
+
+from metadata_log.block import SYNC_SIZE
+from records.avro.schema import envelope_schema_json
+from records.avro.varint import LONGS, decode_bytes, decode_count
+from records.errors import CorruptLogError
+
+MAGIC = b"Obj\x01"
+CODEC = "zstandard"
+_CRC_KEY = "metalog.header_crc32c"
+_CRC_DIGITS = 8
+# The schema is about 12 KiB; a header that claims to be larger than this is damaged.
+HEADER_SIZE_BYTES_MAX = 1024 * 1024
+
+
+class SegmentHeader(msgspec.Struct, frozen=True, kw_only=True):
+    """What a file says about itself before its first block.
+
+    `previous_length` and `previous_crc32c` (CRC-32C of its last stored block) are of the segment
+    before this one, or of the base checkpoint that the first segment follows; both 0 when there is
+    none. `max_timestamp` is the highest append time of any record before this segment, None when
+    there is none: times can go backwards in imported logs, so a point in time is found by it.
+    """
+
+    cluster_id: str
+    base_offset: int
+    leader_epoch: int
+    previous_length: int = 0
+    previous_crc32c: int = 0
+    max_timestamp: int | None = None
+    schema_json: str = ""
+
+    @property
+    def sync_marker(self) -> bytes:
+        """The 16 octets that end each block; the same log always gives the same."""
+        identity = f"{self.cluster_id}\n{self.base_offset}\n{self.leader_epoch}\n"
+        return hashlib.sha256(identity.encode()).digest()[:SYNC_SIZE]
+
+    @property
+    def has_newest_schema(self) -> bool:
+        """Whether the blocks were written with this release's schema."""
+        return self.schema_json == envelope_schema_json()
+
+    def encode(self) -> bytes:
+        """Return the header's bytes, which end with the sync marker."""
+        values = {
+            "avro.schema": self.schema_json or envelope_schema_json(),
+            "avro.codec": CODEC,
+            "metalog.cluster_id": self.cluster_id,
+            "metalog.base_offset": str(self.base_offset),
+            "metalog.leader_epoch": str(self.leader_epoch),
+            "metalog.previous_length": str(self.previous_length),
+            "metalog.previous_crc32c": str(self.previous_crc32c),
+            "metalog.max_timestamp": "" if self.max_timestamp is None else str(self.max_timestamp),
+        }
+        before = b"".join(
+            (
+                MAGIC,
+                LONGS[len(values) + 1],
+                *(_entry(key, value.encode()) for key, value in values.items()),
+                _text(_CRC_KEY.encode()),
+                LONGS[_CRC_DIGITS],
+            )
+        )
+        after = b"\0" + self.sync_marker
+        return before + _crc_text(before + after) + after
+
+
+def decode_header(data: bytes) -> tuple[SegmentHeader, int]:
+    """Read a header.
+
+    Args:
+        data: The beginning of the file, at least the whole header.
+
+    Returns:
+        The header, and the position of the first block.
+
+    Raises:
+        CorruptLogError: it is damaged or cut short; the message has no file name yet.
+    """
+    if data[: len(MAGIC)] != MAGIC:
+        raise CorruptLogError(f"starts with {data[:4].hex()}, an Avro file with {MAGIC.hex()}")
+    try:
+        values, crc_at, end = _read_map(data, len(MAGIC))
+        sync_marker = data[end : end + SYNC_SIZE]
+        end += SYNC_SIZE
+        if end > len(data):
+            raise CorruptLogError("the header is cut short")
+        found = data[crc_at : crc_at + _CRC_DIGITS]
+        expected = _crc_text(data[:crc_at] + data[crc_at + _CRC_DIGITS : end])
+        if found != expected:
+            raise CorruptLogError(f"header has CRC {expected!r}, says {found!r}")
+        header = _header(values)
+    except (IndexError, KeyError, ValueError) as error:
+        raise CorruptLogError(f"the header cannot be read: {error!r}") from error
+    if header.sync_marker != sync_marker:
+        raise CorruptLogError("the sync marker does not follow from cluster id, offset and epoch")
+    return header, end
+
+
+def _read_map(data: bytes, position: int) -> tuple[dict[str, str], int, int]:
+    """Return the map, the position of the CRC's digits, and the position after the map."""
+    values: dict[str, str] = {}
+    crc_at = 0
+    count, position = decode_count(data, position)
+    while count:
+        for _ in range(count):
+            key, position = decode_bytes(data, position)
+            value, position = decode_bytes(data, position)
+            crc_at = position - len(value)
+            values[key.decode()] = value.decode()
+        count, position = decode_count(data, position)
+    if not values or list(values)[-1] != _CRC_KEY:
+        raise CorruptLogError(f"the header does not end with {_CRC_KEY}")
+    return values, crc_at, position
+
+
+def _header(values: dict[str, str]) -> SegmentHeader:
+    if values["avro.codec"] != CODEC:
+        raise CorruptLogError(f"codec is {values['avro.codec']!r}, expected {CODEC!r}")
+    max_timestamp = values["metalog.max_timestamp"]
+    return SegmentHeader(
+        cluster_id=values["metalog.cluster_id"],
+        base_offset=int(values["metalog.base_offset"]),
+        leader_epoch=int(values["metalog.leader_epoch"]),
+        previous_length=int(values["metalog.previous_length"]),
+        previous_crc32c=int(values["metalog.previous_crc32c"]),
+        max_timestamp=int(max_timestamp) if max_timestamp else None,
+        schema_json=values["avro.schema"],
+    )
+
+
+@functools.cache
+def parsed_schema(schema_json: str) -> dict[str, Any]:
+    """Return a stored schema as fastavro wants it."""
+    schema: dict[str, Any] = json.loads(schema_json)
+    return schema
+
+
+def _entry(key: str, value: bytes) -> bytes:
+    return _text(key.encode()) + _text(value)
+
+
+def _text(value: bytes) -> bytes:
+    return LONGS[len(value)] + value
+
+
+def _crc_text(data: bytes) -> bytes:
+    return b"%08x" % google_crc32c.value(data)

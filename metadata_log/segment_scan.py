@@ -1,0 +1,153 @@
+"""Reading the blocks of one file in order, each checked before it is handed on."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from metadata_log.batch import Batch
+from metadata_log.block import StoredBlock, block_size, decompress, parse_block
+from metadata_log.fs import File
+from metadata_log.segment import HEADER_SIZE_BYTES_MAX, SegmentHeader, decode_header, parsed_schema
+from records.avro import codec, reference
+from records.errors import CorruptLogError
+
+_READ_SIZE = 1024 * 1024
+_FIRST_READ_SIZE = 64 * 1024
+
+
+def corrupt(
+    path: Path, position: int, what: str, intact_below: int | None = None
+) -> CorruptLogError:
+    """Make the error for damage at a place, with what is known to be whole and what to do."""
+    intact = "" if intact_below is None else f"; offsets below {intact_below} are intact"
+    return CorruptLogError(
+        f"{path} byte {position}: {what}{intact}; look with `metalog dump {path.parent}"
+        + ("`" if intact_below is None else f" --to {max(intact_below - 1, 0)}`")
+        + ", restore the file from a backup"
+    )
+
+
+def read_header(file: File, path: Path) -> tuple[SegmentHeader, int]:
+    """Read and check a file's header; return it and the position of the first block.
+
+    Raises:
+        CorruptLogError: with the file's name.
+    """
+    size = file.size()
+    want = _FIRST_READ_SIZE
+    while True:
+        data = file.pread(want, 0)
+        try:
+            return decode_header(data)
+        except CorruptLogError as error:
+            if want < min(size, HEADER_SIZE_BYTES_MAX):
+                want = HEADER_SIZE_BYTES_MAX
+                continue
+            raise corrupt(path, 0, str(error)) from error
+
+
+class SegmentScan:
+    """Blocks of one file from a position to a limit.
+
+    `position` is the end of the last block handed out, `next_offset` the offset expected next
+    (None before the first block), `last_crc32c` the CRC of the last block's stored bytes (None
+    when it is not known, at a start in the middle of a file).
+    """
+
+    def __init__(
+        self,
+        file: File,
+        path: Path,
+        header: SegmentHeader,
+        *,
+        position: int,
+        limit: int,
+        next_offset: int | None,
+        last_crc32c: int | None,
+    ) -> None:
+        self._file = file
+        self._path = path
+        self._header = header
+        self._limit = limit
+        self.position = position
+        self.next_offset = next_offset
+        self.last_crc32c = last_crc32c
+        self._buffer = b""
+        self._buffer_at = position
+
+    def batches(self) -> Iterator[tuple[StoredBlock, Batch]]:
+        """Yield each block with its batch, until the limit.
+
+        Raises:
+            CorruptLogError: the bytes before the limit are not whole blocks that follow each
+                other; names file, byte, and the offsets below which all is intact.
+        """
+        while self.position < self._limit:
+            block = self._next_block()
+            try:
+                batch = self._decode(block)
+            except CorruptLogError as error:
+                raise corrupt(self._path, self.position, str(error), self.next_offset) from error
+            self.position = block.end_position
+            self.next_offset = batch.end_offset
+            self.last_crc32c = block.crc32c
+            yield block, batch
+
+    def skip_to(self, position: int) -> None:
+        """Go on at another block's start, without checking what lies between."""
+        self.position, self.next_offset, self.last_crc32c = position, None, None
+
+    def _next_block(self) -> StoredBlock:
+        try:
+            block = self._parse(_READ_SIZE)
+            if block is None:
+                start = self.position - self._buffer_at
+                size = block_size(self._buffer, start) or _READ_SIZE
+                block = self._parse(max(size, _READ_SIZE), refill=True)
+        except CorruptLogError as error:
+            raise corrupt(self._path, self.position, str(error), self.next_offset) from error
+        if block is None:
+            raise corrupt(
+                self._path,
+                self.position,
+                f"the block runs past byte {self._limit}, where it must have ended",
+                self.next_offset,
+            )
+        return block
+
+    def _parse(self, size: int, *, refill: bool = False) -> StoredBlock | None:
+        start = self.position - self._buffer_at
+        if refill or not 0 <= start < len(self._buffer):
+            size = min(size, self._limit - self.position)
+            self._buffer = self._file.pread(size, self.position)
+            self._buffer_at = self.position
+            start = 0
+        return parse_block(self._buffer, start, self.position, self._header.sync_marker)
+
+    def _decode(self, block: StoredBlock) -> Batch:
+        body = decompress(block)
+        if self._header.has_newest_schema:
+            rows = codec.decode_rows(body, block.count)
+        else:
+            schema = parsed_schema(self._header.schema_json)
+            rows = reference.decode_rows(body, block.count, schema)
+        batch = Batch.of(rows)
+        self._check(batch)
+        return batch
+
+    def _check(self, batch: Batch) -> None:
+        first = batch.rows[0]
+        if first.offset != batch.base_offset:
+            raise CorruptLogError(
+                f"first row has offset {first.offset}, its batch starts at {batch.base_offset}"
+            )
+        if self.next_offset is not None and first.offset != self.next_offset:
+            raise CorruptLogError(f"found offset {first.offset}, expected {self.next_offset}")
+        for expected, row in enumerate(batch.rows, first.offset):
+            if row.offset != expected or row.batch_offset != first.offset:
+                raise CorruptLogError(f"found offset {row.offset}, expected {expected}")
+        before = self.last_crc32c
+        if before is not None and (first.previous_crc32c or 0) != before:
+            raise CorruptLogError(
+                f"the block before has CRC 0x{before:08x}, this one was written after one with "
+                f"0x{first.previous_crc32c or 0:08x}: the block before is damaged"
+            )

@@ -1,0 +1,1 @@
+"""What can be said: typed records, their schemas, and their encodings."""

@@ -1,0 +1,1 @@
+"""The Avro encoding of the log: its schema, and the codec for the rows of a batch."""

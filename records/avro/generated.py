@@ -1,0 +1,212 @@
+"""Encoders and decoders of the record types, generated from their schemas.
+
+Each record type gets two straight-line functions. They are checked against fastavro byte for byte
+and value for value (tests/records/test_avro_codec.py).
+"""
+
+import struct
+import typing
+from collections.abc import Callable
+from types import UnionType
+from typing import Any
+
+from records import registry
+from records.avro import varint
+from records.avro.schema import UUID_NAME
+from records.base import Record
+
+Encoder = Callable[[Any], bytes]
+Decoder = Callable[[bytes, int], tuple[Any, int]]
+
+
+def encoder(schema: dict[str, Any], cls: type[Record], prefix: bytes = b"") -> Encoder:
+    """Return a function that encodes one record of `cls`, after `prefix`."""
+    encode: Encoder = _Generator().function(_EncoderSource(prefix), schema, cls)
+    return encode
+
+
+def decoder(schema: dict[str, Any], cls: type[Record]) -> Decoder:
+    """Return a function that reads one record of `cls` at a position, and the position after."""
+    decode: Decoder = _Generator().function(_DecoderSource(), schema, cls)
+    return decode
+
+
+class _Generator:
+    """Holds what the generated functions refer to, and makes one function a record type."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, Any] = {
+            "LONGS": varint.LONGS,
+            "INT_ARRAYS": varint.INT_ARRAYS,
+            "decode_long": varint.decode_long,
+            "decode_ints": varint.decode_ints,
+            "decode_count": varint.decode_count,
+            "decode_bytes": varint.decode_bytes,
+            "pack_double": struct.Struct("<d").pack,
+            "unpack_double": struct.Struct("<d").unpack_from,
+            "union_branch_error": _union_branch_error,
+        }
+        # A schema defines a nested type once and refers to it by name afterwards.
+        self.schemas: dict[str, dict[str, Any]] = {}
+
+    def function(self, source: "_Source", schema: dict[str, Any], cls: type[Record]) -> Any:
+        name = f"{source.verb}_{cls.__name__}"
+        if name not in self.names:
+            self.names[cls.__name__] = cls
+            hints = typing.get_type_hints(cls)
+            lines = source.function(self, name, schema, cls, hints)
+            exec("\n".join(lines), self.names)
+        return self.names[name]
+
+    def resolve(self, schema: Any) -> Any:
+        if isinstance(schema, dict) and schema.get("type") == "record":
+            self.schemas[f"{schema['namespace']}.{schema['name']}"] = schema
+        elif isinstance(schema, str) and schema in self.schemas:
+            return self.schemas[schema]
+        return schema
+
+
+class _EncoderSource:
+    verb = "encode"
+
+    def __init__(self, prefix: bytes) -> None:
+        self.prefix = prefix
+
+    def function(
+        self, gen: _Generator, name: str, schema: dict[str, Any], cls: type[Record], hints: Any
+    ) -> list[str]:
+        parts = [repr(self.prefix)] if self.prefix else []
+        self.prefix = b""  # only before the outermost record
+        parts += [
+            self.expression(gen, field["type"], f"r.{field['name']}", hints[field["name"]])
+            for field in schema["fields"]
+        ]
+        return [
+            f"def {name}(r):",
+            "    return b''.join((",
+            *[f"        {p}," for p in parts],
+            "    ))",
+        ]
+
+    def expression(self, gen: _Generator, schema: Any, value: str, hint: Any) -> str:
+        schema = gen.resolve(schema)
+        if isinstance(schema, list):
+            null, branch, other, hint = _nullable(schema, hint)
+            inner = self.expression(gen, other, value, hint)
+            return f"{null!r} if {value} is None else {branch!r} + {inner}"
+        match schema:
+            case "int" | "long":
+                return f"LONGS[{value}]"
+            case "boolean":
+                return f"(b'\\1' if {value} else b'\\0')"
+            case "double":
+                return f"pack_double({value})"
+            case "bytes":
+                return f"LONGS[len({value})] + {value}"
+            case "string":
+                return f"LONGS[len(s := {value}.encode())] + s"
+            case str() if schema == UUID_NAME:
+                return value
+            case {"type": "array", "items": "int" | "long"}:
+                return f"INT_ARRAYS[{value}]"
+            case {"type": "array", "items": items}:
+                item = self.expression(gen, items, "i", typing.get_args(hint)[0])
+                return (
+                    f"(LONGS[len({value})] + b''.join([{item} for i in {value}]) + b'\\0'"
+                    f" if {value} else b'\\0')"
+                )
+            case {"type": "record"}:
+                gen.function(self, schema, hint)
+                return f"{self.verb}_{hint.__name__}({value})"
+        raise AssertionError(f"no encoder for {schema}")
+
+
+class _DecoderSource:
+    verb = "decode"
+
+    def function(
+        self, gen: _Generator, name: str, schema: dict[str, Any], cls: type[Record], hints: Any
+    ) -> list[str]:
+        lines = [f"def {name}(b, p):"]
+        for field in schema["fields"]:
+            code = self.statements(gen, field["type"], f"v_{field['name']}", hints[field["name"]])
+            lines += [f"    {line}" for line in code]
+        arguments = ", ".join(f"{f['name']}=v_{f['name']}" for f in schema["fields"])
+        return [*lines, f"    return {cls.__name__}({arguments}), p"]
+
+    def statements(self, gen: _Generator, schema: Any, value: str, hint: Any) -> list[str]:
+        schema = gen.resolve(schema)
+        if isinstance(schema, list):
+            null, branch, other, hint = _nullable(schema, hint)
+            inner = self.statements(gen, other, value, hint)
+            return [
+                "n = b[p]; p += 1",
+                f"if n == {null[0]}: {value} = None",
+                f"elif n == {branch[0]}:",
+                *[f"    {line}" for line in inner],
+                "else: union_branch_error(n, p)",
+            ]
+        match schema:
+            case "int" | "long":
+                return [
+                    "n = b[p]",
+                    f"if n < 128: {value} = (n >> 1) ^ -(n & 1); p += 1",
+                    f"else: {value}, p = decode_long(b, p)",
+                ]
+            case "boolean":
+                return ["if b[p] > 1: union_branch_error(b[p], p)", f"{value} = b[p] == 1; p += 1"]
+            case "double":
+                return [f"({value},) = unpack_double(b, p); p += 8"]
+            case "bytes":
+                return [f"{value}, p = decode_bytes(b, p)"]
+            case "string":
+                return ["s, p = decode_bytes(b, p)", f"{value} = s.decode()"]
+            case str() if schema == UUID_NAME:
+                return [f"{value} = b[p:p + 16]; p += 16", "b[p - 1]"]
+            case {"type": "array", "items": "int" | "long"}:
+                return [f"{value}, p = decode_ints(b, p)"]
+            case {"type": "array", "items": items}:
+                item_hint = typing.get_args(hint)[0]
+                return [
+                    f"l_{value} = []",
+                    f"c_{value}, p = decode_count(b, p)",
+                    f"while c_{value}:",
+                    f"    for _ in range(c_{value}):",
+                    *[f"        {x}" for x in self.statements(gen, items, f"i_{value}", item_hint)],
+                    f"        l_{value}.append(i_{value})",
+                    f"    c_{value}, p = decode_count(b, p)",
+                    f"{value} = tuple(l_{value})",
+                ]
+            case {"type": "record"}:
+                gen.function(self, schema, hint)
+                return [f"{value}, p = {self.verb}_{hint.__name__}(b, p)"]
+        raise AssertionError(f"no decoder for {schema}")
+
+
+_Source = _EncoderSource | _DecoderSource
+
+
+def _nullable(schema: list[Any], hint: Any) -> tuple[bytes, bytes, Any, Any]:
+    """Return the encoded branch of null, that of the other type, that type, and its Python type."""
+    assert len(schema) == 2 and "null" in schema, schema
+    null = schema.index("null")
+    assert typing.get_origin(hint) in (UnionType, typing.Union), hint
+    (inner,) = [arg for arg in typing.get_args(hint) if arg is not type(None)]
+    return varint.LONGS[null], varint.LONGS[1 - null], schema[1 - null], inner
+
+
+def _union_branch_error(found: int, position: int) -> None:
+    raise ValueError(f"byte {position - 1} is 0x{found:02x}, which is no branch or truth value")
+
+
+def payload_encoders() -> dict[type[Record], Encoder]:
+    """Return for each record type its encoder, the branch of the payload union included."""
+    return {
+        cls: encoder(registry.schema(cls.__name__), cls, varint.LONGS[branch])
+        for branch, cls in enumerate(registry.RECORD_TYPES)
+    }
+
+
+def payload_decoders() -> list[Decoder]:
+    """Return the decoders in the order of the payload union."""
+    return [decoder(registry.schema(cls.__name__), cls) for cls in registry.RECORD_TYPES]

@@ -1,0 +1,89 @@
+"""The same rows through fastavro: the reference for our codec, and the reader of old schemas."""
+
+import io
+import typing
+from collections.abc import Sequence
+from types import UnionType
+from typing import Any
+
+import fastavro
+import msgspec
+
+from records import registry
+from records.avro.schema import envelope_schema
+from records.avro.varint import LONGS
+from records.base import Record
+from records.envelope import Envelope
+from records.errors import CorruptLogError
+
+# A block's body is the items of an array without its count and its end, so one call of fastavro
+# does a whole block.
+
+
+def encode_rows(rows: Sequence[Envelope]) -> bytes:
+    """Return the body of a block, encoded by fastavro with the newest schema."""
+    if not rows:
+        return b""
+    out = io.BytesIO()
+    schema = {"type": "array", "items": envelope_schema()}
+    fastavro.schemaless_writer(out, schema, [_to_fastavro(row) for row in rows])
+    return out.getvalue()[len(LONGS[len(rows)]) : -1]
+
+
+def decode_rows(data: bytes, count: int, writer_schema: dict[str, Any]) -> list[Envelope]:
+    """Read rows that were written with any released schema.
+
+    Raises:
+        CorruptLogError: the bytes are not exactly `count` rows of that schema.
+    """
+    source = io.BytesIO(LONGS[count] + data + b"\0")
+    try:
+        rows: Any = fastavro.schemaless_reader(
+            source,
+            {"type": "array", "items": writer_schema},
+            {"type": "array", "items": envelope_schema()},
+            return_record_name=True,
+            return_record_name_override=True,
+        )
+    except Exception as error:  # fastavro lets whatever its C code met through
+        raise CorruptLogError(f"rows of a batch cannot be read: {error!r}") from error
+    end = len(LONGS[count]) + len(data) + 1
+    if source.tell() != end or len(rows) != count:
+        raise CorruptLogError(f"{count} rows end at byte {source.tell()} of {end}")
+    return [_from_fastavro(row) for row in rows]
+
+
+def _to_fastavro(row: Envelope) -> dict[str, Any]:
+    value: dict[str, Any] = _plain(row)
+    # With tuples for union members fastavro need not search the union.
+    value["payload"] = (type(row.payload).__name__, value["payload"])
+    return value
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Record):
+        return {name: _plain(getattr(value, name)) for name in value.__struct_fields__}
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return value
+
+
+def _from_fastavro(row: dict[str, Any]) -> Envelope:
+    name, payload = row["payload"]
+    typed = _typed(payload, registry.BY_NAME[name])
+    envelope: Envelope = _typed({**row, "payload": typed}, Envelope)
+    return envelope
+
+
+def _typed(value: Any, hint: Any) -> Any:
+    """Turn fastavro's dicts and lists into records and tuples, by the Python type."""
+    if value is None or isinstance(value, Record):
+        return value
+    if typing.get_origin(hint) in (UnionType, typing.Union):
+        (hint,) = [arg for arg in typing.get_args(hint) if arg is not type(None)]
+    if typing.get_origin(hint) is tuple:
+        return tuple(_typed(item, typing.get_args(hint)[0]) for item in value)
+    if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+        hints = typing.get_type_hints(hint)
+        return hint(**{name: _typed(item, hints[name]) for name, item in value.items()})
+    return value

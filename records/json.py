@@ -1,0 +1,98 @@
+"""Records as plain JSON values: ids as 22 characters, other bytes as base64."""
+
+import functools
+import typing
+from types import UnionType
+from typing import Any
+
+import msgspec
+
+from records import registry
+from records.base import Record, Uuid
+from records.text import bytes_text, parse_bytes, parse_uuid, uuid_text
+
+# Fields that exist only because an Avro record must have one.
+_HIDDEN = frozenset({"placeholder"})
+
+
+def to_json(record: Record) -> dict[str, Any]:
+    """Return the record's fields, in the order of its schema, as JSON values."""
+    return {
+        name: _value(getattr(record, name), hint)
+        for name, hint in _hints(type(record)).items()
+        if name not in _HIDDEN
+    }
+
+
+def from_json(type_name: str, fields: dict[str, Any]) -> Record:
+    """Build a record from what `to_json` gives; fields left out take the schema's default.
+
+    Raises:
+        ValueError: an unknown type or field, a missing one, or a value of the wrong type.
+    """
+    cls = registry.BY_NAME.get(type_name)
+    if cls is None:
+        raise ValueError(f"{type_name!r} is no record type")
+    return _record(fields, cls)
+
+
+@functools.cache
+def _hints(cls: type[Record]) -> dict[str, Any]:
+    return typing.get_type_hints(cls)
+
+
+def _inner(hint: Any) -> Any:
+    if typing.get_origin(hint) in (UnionType, typing.Union):
+        (hint,) = [arg for arg in typing.get_args(hint) if arg is not type(None)]
+    return hint
+
+
+def _value(value: Any, hint: Any) -> Any:
+    if value is None:
+        return None
+    hint = _inner(hint)
+    if hint is Uuid:
+        return uuid_text(value)
+    if hint is bytes:
+        return bytes_text(value)
+    if typing.get_origin(hint) is tuple:
+        item = typing.get_args(hint)[0]
+        return [_value(element, item) for element in value]
+    if isinstance(value, Record):
+        return to_json(value)
+    return value
+
+
+def _record(fields: Any, cls: type[Record]) -> Record:
+    if not isinstance(fields, dict):
+        raise ValueError(f"{cls.__name__} must be a JSON object, not {fields!r}")
+    hints = _hints(cls)
+    unknown = sorted(set(fields) - set(hints))
+    if unknown:
+        raise ValueError(f"{cls.__name__} has no field {unknown[0]!r}")
+    values = {
+        name: _parsed(item, hints[name], f"{cls.__name__}.{name}") for name, item in fields.items()
+    }
+    try:
+        return cls(**values)
+    except TypeError as error:
+        raise ValueError(f"{cls.__name__}: {error}") from error
+
+
+def _parsed(value: Any, hint: Any, where: str) -> Any:
+    if value is None and hint is not _inner(hint):
+        return None
+    hint = _inner(hint)
+    try:
+        if hint is Uuid:
+            return parse_uuid(value)
+        if hint is bytes:
+            return parse_bytes(value)
+        if typing.get_origin(hint) is tuple:
+            item = typing.get_args(hint)[0]
+            return tuple(_parsed(element, item, where) for element in value)
+        if isinstance(hint, type) and issubclass(hint, Record):
+            return _record(value, hint)
+        return msgspec.convert(value, hint)
+    except (TypeError, ValueError) as error:  # msgspec.ValidationError is a ValueError
+        raise ValueError(f"{where}: {error}") from error

@@ -1,0 +1,86 @@
+"""The one list of record types: class, schema, Kafka key, newest version.
+
+The order of `RECORD_TYPES` is the order of the payload union in every segment's schema. Old
+segments carry their own schema, so a type may be added anywhere, but is added at the end, which
+keeps the bytes of the others as they are.
+"""
+
+import functools
+import json
+from importlib import resources
+from typing import Any
+
+from records import brokers, configs, control, partitions, security, topics
+from records.base import Record
+
+RECORD_TYPES: tuple[type[Record], ...] = (
+    brokers.RegisterBrokerRecord,
+    brokers.UnregisterBrokerRecord,
+    topics.TopicRecord,
+    partitions.PartitionRecord,
+    configs.ConfigRecord,
+    partitions.PartitionChangeRecord,
+    brokers.FenceBrokerRecord,
+    brokers.UnfenceBrokerRecord,
+    topics.RemoveTopicRecord,
+    security.DelegationTokenRecord,
+    security.UserScramCredentialRecord,
+    configs.FeatureLevelRecord,
+    configs.ClientQuotaRecord,
+    configs.ProducerIdsRecord,
+    brokers.BrokerRegistrationChangeRecord,
+    security.AccessControlEntryRecord,
+    security.RemoveAccessControlEntryRecord,
+    control.NoOpRecord,
+    configs.ZkMigrationStateRecord,
+    security.RemoveUserScramCredentialRecord,
+    control.BeginTransactionRecord,
+    control.EndTransactionRecord,
+    control.AbortTransactionRecord,
+    security.RemoveDelegationTokenRecord,
+    brokers.RegisterControllerRecord,
+    partitions.ClearElrRecord,
+    control.LeaderChangeMessage,
+    control.SnapshotHeaderRecord,
+    control.SnapshotFooterRecord,
+    control.KRaftVersionRecord,
+    control.VotersRecord,
+    topics.NamespaceRecord,
+    topics.RemoveNamespaceRecord,
+    topics.MoveTopicRecord,
+    partitions.DeleteTopicPartitionsRecord,
+    partitions.CancelDeleteTopicPartitionsRecord,
+    partitions.RemovePartitionsRecord,
+    partitions.ReplicaDeletionRecord,
+    control.NoteRecord,
+    control.NoOpRunRecord,
+    control.UnknownRecord,
+)
+
+BY_NAME: dict[str, type[Record]] = {cls.__name__: cls for cls in RECORD_TYPES}
+
+CONTROL_TYPES: frozenset[type[Record]] = frozenset(
+    {
+        control.LeaderChangeMessage,
+        control.SnapshotHeaderRecord,
+        control.SnapshotFooterRecord,
+        control.KRaftVersionRecord,
+        control.VotersRecord,
+    }
+)
+"""Kafka's control records: they concern the log itself, never the cluster's state."""
+
+
+@functools.cache
+def schema(name: str) -> dict[str, Any]:
+    """Return the Avro schema of one record type, with `doc` and Kafka's layout (`kafka`)."""
+    text = resources.files("records").joinpath("schemas", f"{name}.avsc").read_text("utf-8")
+    parsed: dict[str, Any] = json.loads(text)
+    return parsed
+
+
+@functools.cache
+def newest_version(cls: type[Record]) -> int:
+    """Return the newest layout version of a record type; types that Kafka lacks have version 0."""
+    versions: str = schema(cls.__name__).get("kafka", {}).get("versions", "0")
+    return int(versions.rpartition("-")[2])

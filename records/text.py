@@ -1,0 +1,42 @@
+"""The text forms of ids and bytes, the same in every answer, digest and document."""
+
+import base64
+
+from records.base import Uuid
+
+
+def uuid_text(value: bytes) -> str:
+    """Return an id as 22 characters of URL-safe base64, the form Kafka prints."""
+    return bytes_text(value)[:22]
+
+
+def parse_uuid(text: str) -> Uuid:
+    """Read an id from its 22-character form.
+
+    Raises:
+        ValueError: `text` is not 22 characters of URL-safe base64.
+    """
+    try:
+        value = base64.b64decode(text + "==", altchars=b"-_", validate=True)
+    except ValueError as error:
+        raise ValueError(f"{text!r} is not an id of 22 base64url characters") from error
+    if len(value) != 16 or uuid_text(value) != text:
+        raise ValueError(f"{text!r} is not an id of 22 base64url characters")
+    return Uuid(value)
+
+
+def bytes_text(value: bytes) -> str:
+    """Return bytes as URL-safe base64, with padding."""
+    return base64.urlsafe_b64encode(value).decode("ascii")
+
+
+def parse_bytes(text: str) -> bytes:
+    """Read bytes from their base64 form.
+
+    Raises:
+        ValueError: `text` is not base64.
+    """
+    try:
+        return base64.b64decode(text, altchars=b"-_", validate=True)
+    except ValueError as error:
+        raise ValueError(f"{text!r} is not base64") from error

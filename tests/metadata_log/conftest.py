@@ -1,0 +1,53 @@
+"""Logs to test with."""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from metadata_log.batch import NewBatch
+from metadata_log.log import MetadataLog, create_log
+from records.base import Uuid
+from records.topics import TopicRecord
+
+
+class StepClock:
+    """A clock that moves on by a second at each look, or as told."""
+
+    def __init__(self, start_ms: int = 1_700_000_000_000, step_ms: int = 1_000) -> None:
+        self.time_ms = start_ms
+        self.step_ms = step_ms
+
+    def now_ms(self) -> int:
+        self.time_ms += self.step_ms
+        return self.time_ms
+
+
+def topics(first: int, count: int) -> NewBatch:
+    """A batch of topics with numbered names and ids."""
+    return NewBatch(
+        records=tuple(
+            TopicRecord(name=f"topic-{n}", topic_id=Uuid(n.to_bytes(16, "big")))
+            for n in range(first, first + count)
+        )
+    )
+
+
+OpenLog = Callable[[], Awaitable[MetadataLog]]
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """An empty own log."""
+    create_log(tmp_path / "log", "test-cluster")
+    return tmp_path / "log"
+
+
+@pytest.fixture
+async def written(directory: Path) -> Path:
+    """A log of one epoch: a leader change and ten batches of three topics, closed cleanly."""
+    log = await MetadataLog.open(directory, clock=StepClock())
+    for n in range(10):
+        await log.append(topics(3 * n, 3))
+    await log.close()
+    return directory

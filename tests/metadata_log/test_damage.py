@@ -1,0 +1,123 @@
+"""Damage below the commit mark is reported with its place; a torn tail past it is cut."""
+
+import logging
+import random
+from pathlib import Path
+
+import pytest
+
+from metadata_log.commit_mark import SLOT_SPACING, read_mark
+from metadata_log.fs import OsFs
+from metadata_log.log import MetadataLog
+from metadata_log.log_reader import LogReader
+from metadata_log.offset_index import read_index
+from records.errors import CorruptLogError
+from tests.metadata_log.conftest import topics
+
+
+def read_all(directory: Path) -> list[int]:
+    with LogReader.open(directory) as reader:
+        return [batch.base_offset for batch in reader.batches()]
+
+
+def flip(path: Path, byte: int, bit: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[byte] ^= 1 << bit
+    path.write_bytes(data)
+
+
+SEGMENT = "00000000000000000000.avro"
+
+
+async def test_every_flipped_bit_of_a_segment_is_reported_with_file_and_byte(written: Path) -> None:
+    log = await MetadataLog.open(written)
+    await log.close()
+    rng = random.Random(20_261_121)
+    path = written / SEGMENT
+    size = path.stat().st_size
+    # All of the blocks, and a sample of the header, which is mostly the schema.
+    header = rng.sample(range(12_000), 150)
+    for byte in [*header, *range(size - 1_400, size)]:
+        bit = rng.randrange(8)
+        flip(path, byte, bit)
+        with pytest.raises(CorruptLogError, match=r"\.avro byte \d+: "):
+            read_all(written)
+        flip(path, byte, bit)
+    assert read_all(written)
+
+
+async def test_damage_names_the_offsets_that_are_intact(written: Path) -> None:
+    path = written / SEGMENT
+    flip(path, path.stat().st_size - 30, 3)
+    with pytest.raises(CorruptLogError, match=r"avro byte \d+: .*; offsets below 28 are intact"):
+        read_all(written)
+
+
+async def test_shortened_segment_is_taken_for_a_short_copy(written: Path) -> None:
+    path = written / SEGMENT
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(CorruptLogError, match="short copy"):
+        read_all(written)
+    with pytest.raises(CorruptLogError, match="short copy"):
+        await MetadataLog.open(written)
+
+
+async def test_missing_segment_is_noticed(directory: Path) -> None:
+    for _ in range(3):
+        log = await MetadataLog.open(directory)
+        await log.append(topics(0, 1))
+        await log.close()
+    (directory / "00000000000000000002.avro").unlink()
+    with pytest.raises(CorruptLogError, match="a segment is missing"):
+        read_all(directory)
+
+
+async def test_mark_survives_the_loss_of_its_newest_slot(written: Path) -> None:
+    mark = read_mark(OsFs(), written)
+    flip(written / "commit.mark", mark.sequence % 2 * SLOT_SPACING + 20, 0)
+    older = read_mark(OsFs(), written)
+    assert older.sequence == mark.sequence - 1
+
+
+async def test_log_without_a_whole_mark_is_refused(written: Path) -> None:
+    (written / "commit.mark").write_bytes(bytes(1024))
+    with pytest.raises(CorruptLogError, match="metalog repair"):
+        read_all(written)
+
+
+async def test_torn_tail_past_the_mark_is_cut_and_logged(
+    written: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = written / SEGMENT
+    whole = path.read_bytes()
+    path.write_bytes(whole + whole[-40:-1])
+    assert read_all(written)[-1] == 28
+    with caplog.at_level(logging.WARNING):
+        log = await MetadataLog.open(written)
+    assert f"cut 39 bytes from byte {len(whole)} on" in caplog.text
+    await log.close()
+    assert path.read_bytes() == whole
+    assert read_all(written)[-1] == 31
+
+
+async def test_whole_blocks_past_a_mark_that_lags_are_kept(written: Path) -> None:
+    mark_before = (written / "commit.mark").read_bytes()
+    log = await MetadataLog.open(written)
+    await log.append(topics(100, 1))
+    await log.close()
+    (written / "commit.mark").write_bytes(mark_before)
+    assert read_all(written)[-1] == 28
+    log = await MetadataLog.open(written)
+    await log.close()
+    assert read_all(written)[-3:] == [31, 32, 33]
+
+
+async def test_index_that_is_damaged_or_gone_costs_only_time(written: Path) -> None:
+    index = written / "00000000000000000000.index"
+    assert read_index(OsFs(), written, 0).at_offset(17) is not None
+    flip(index, 3, 3)
+    with LogReader.open(written) as reader:
+        assert [b.base_offset for b in reader.batches(17, 18)] == [16]
+    index.unlink()
+    with LogReader.open(written) as reader:
+        assert [b.base_offset for b in reader.batches(17, 18)] == [16]

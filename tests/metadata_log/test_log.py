@@ -1,0 +1,225 @@
+"""The own log: what is acknowledged can be read, in order, by anyone."""
+
+import asyncio
+import os
+import stat
+from pathlib import Path
+
+import fastavro
+import pytest
+
+from metadata_log import log_writer
+from metadata_log.batch import NewBatch
+from metadata_log.fs import File, OsFs
+from metadata_log.limits import BATCH_RECORDS_MAX
+from metadata_log.lock import writer_process
+from metadata_log.log import MetadataLog, create_log
+from metadata_log.log_reader import LogReader
+from records.control import LeaderChangeMessage, NoteRecord
+from records.envelope import Envelope, Origin
+from records.errors import FencedError, RequestError, UnavailableError
+from records.topics import TopicRecord
+from tests.metadata_log.conftest import StepClock, topics
+
+
+def rows(directory: Path) -> list[Envelope]:
+    with LogReader.open(directory) as reader:
+        return [row for batch in reader.batches() for row in batch.rows]
+
+
+def test_empty_log_has_nothing_to_read(directory: Path) -> None:
+    with LogReader.open(directory) as reader:
+        assert (reader.start_offset, reader.end_offset) == (0, 0)
+        assert list(reader.batches()) == []
+
+
+def test_log_is_not_made_over_something_else(tmp_path: Path) -> None:
+    (tmp_path / "precious.txt").write_text("keep me")
+    with pytest.raises(RequestError, match="not empty") as refused:
+        create_log(tmp_path, "test-cluster")
+    assert refused.value.code == "LOG_EXISTS"
+    assert os.listdir(tmp_path) == ["precious.txt"]
+
+
+async def test_appended_records_are_read_back_with_offsets_epoch_and_time(directory: Path) -> None:
+    log = await MetadataLog.open(directory, clock=StepClock())
+    origin = Origin(principal="User:alice", reason="a test")
+    result = await log.append(NewBatch(records=topics(0, 2).records, origin=origin))
+    await log.close()
+    assert (result.base_offset, result.end_offset, result.leader_epoch) == (1, 3, 1)
+    leader_change, first, second = rows(directory)
+    assert isinstance(leader_change.payload, LeaderChangeMessage)
+    assert (first.offset, second.offset) == (1, 2)
+    assert (first.batch_offset, second.batch_offset) == (1, 1)
+    assert first.timestamp == second.timestamp == result.timestamp
+    assert first.origin == second.origin == origin
+    assert first.payload == topics(0, 1).records[0]
+
+
+async def test_each_start_as_writer_claims_a_higher_epoch_in_a_new_segment(written: Path) -> None:
+    log = await MetadataLog.open(written)
+    await log.close()
+    assert log.leader_epoch == 2
+    with LogReader.open(written) as reader:
+        assert [p.name for p in reader.segment_paths] == [
+            "00000000000000000000.avro",
+            "00000000000000000031.avro",
+        ]
+    last = rows(written)[-1]
+    assert isinstance(last.payload, LeaderChangeMessage)
+    assert last.leader_epoch == 2
+
+
+async def test_every_segment_is_a_plain_avro_file(written: Path) -> None:
+    found = []
+    for path in sorted(written.glob("*.avro")):
+        with path.open("rb") as file:
+            found += list(fastavro.reader(file))
+    assert [row["offset"] for row in found] == list(range(31))
+
+
+async def test_segments_roll_and_read_as_one(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_writer, "SEGMENT_SIZE_BYTES_MAX", 14_000)
+    log = await MetadataLog.open(directory)
+    for n in range(200):
+        await log.append(topics(n, 1))
+    await log.close()
+    with LogReader.open(directory) as reader:
+        assert len(reader.segment_paths) > 3
+        assert [b.base_offset for b in reader.batches()] == list(range(201))
+        assert [b.base_offset for b in reader.batches(77, 80)] == [77, 78, 79]
+
+
+async def test_whole_batches_are_read_that_hold_any_offset_asked_for(written: Path) -> None:
+    with LogReader.open(written) as reader:
+        found = list(reader.batches(5, 8))
+        assert [(b.base_offset, b.end_offset) for b in found] == [(4, 7), (7, 10)]
+
+
+async def test_reader_sees_what_is_committed_while_the_writer_goes_on(directory: Path) -> None:
+    log = await MetadataLog.open(directory)
+    for n in range(20):
+        await log.append(topics(n, 1))
+        with LogReader.open(directory) as reader:
+            assert reader.end_offset == n + 2
+            assert sum(len(b.rows) for b in reader.batches()) == n + 2
+    await log.close()
+
+
+async def test_second_writer_is_refused_and_told_who_holds_the_log(directory: Path) -> None:
+    log = await MetadataLog.open(directory)
+    assert writer_process(directory) == os.getpid()
+    with pytest.raises(UnavailableError, match=f"process {os.getpid()}"):
+        await MetadataLog.open(directory)
+    await log.close()
+    assert writer_process(directory) is None
+
+
+async def test_concurrent_appends_share_syncs_and_keep_the_order_of_the_calls(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = await MetadataLog.open(directory)
+    syncs = 0
+    sync = log_writer.LogWriter.commit
+
+    def counted(writer: log_writer.LogWriter) -> None:
+        nonlocal syncs
+        syncs += 1
+        sync(writer)
+
+    monkeypatch.setattr(log_writer.LogWriter, "commit", counted)
+    results = await asyncio.gather(*(log.append(topics(n, 1)) for n in range(500)))
+    assert [r.base_offset for r in results] == list(range(1, 501))
+    assert syncs < 10
+    await log.close()
+    assert [r.payload for r in rows(directory)[1:]] == list(topics(0, 500).records)
+
+
+async def test_append_at_another_end_than_expected_writes_nothing(directory: Path) -> None:
+    log = await MetadataLog.open(directory)
+    await log.append(topics(0, 1), expected_end_offset=1)
+    with pytest.raises(RequestError, match="the log ends at 2, expected 1") as refused:
+        await log.append(topics(1, 1), expected_end_offset=1)
+    assert refused.value.code == "INVALID_UPDATE_VERSION"
+    await log.close()
+    assert len(rows(directory)) == 2
+
+
+@pytest.mark.parametrize("count", [0, BATCH_RECORDS_MAX + 1])
+async def test_batch_of_no_or_too_many_records_is_refused(directory: Path, count: int) -> None:
+    log = await MetadataLog.open(directory)
+    with pytest.raises(RequestError, match=f"batch of {count} records"):
+        await log.append(topics(0, count))
+    await log.close()
+
+
+async def test_batch_of_too_many_bytes_is_refused_and_others_go_on(directory: Path) -> None:
+    log = await MetadataLog.open(directory)
+    note = NoteRecord(at_offset=0, author="a", text="x" * (8 * 1024 * 1024))
+    large = log.append(NewBatch(records=(note,)))
+    refused, accepted = await asyncio.gather(
+        large, log.append(topics(0, 1)), return_exceptions=True
+    )
+    assert isinstance(refused, RequestError)
+    assert not isinstance(accepted, BaseException)
+    await log.close()
+    assert [type(r.payload) for r in rows(directory)] == [LeaderChangeMessage, TopicRecord]
+
+
+async def test_cancelled_caller_does_not_disturb_the_others(directory: Path) -> None:
+    log = await MetadataLog.open(directory)
+    first = asyncio.create_task(log.append(topics(0, 1)))
+    second = asyncio.create_task(log.append(topics(1, 1)))
+    await asyncio.sleep(0)
+    first.cancel()
+    assert (await second).base_offset == 2
+    await log.close()
+
+
+async def test_time_never_goes_back_in_an_own_log(directory: Path) -> None:
+    clock = StepClock()
+    log = await MetadataLog.open(directory, clock=clock)
+    later = await log.append(topics(0, 1))
+    clock.time_ms = 5
+    result = await log.append(topics(1, 1))
+    await log.close()
+    assert result.timestamp == later.timestamp
+
+
+class _FailingFs(OsFs):
+    """A disk whose syncs fail once told to."""
+
+    failing = False
+
+    def open(self, path: Path, *, write: bool = False, create: bool = False) -> File:
+        file = super().open(path, write=write, create=create)
+        sync = file.sync
+
+        def maybe_sync() -> None:
+            if self.failing:
+                raise OSError(5, "Input/output error")
+            sync()
+
+        file.sync = maybe_sync  # type: ignore[method-assign]
+        return file
+
+
+async def test_nothing_is_acknowledged_after_a_failed_sync(directory: Path) -> None:
+    fs = _FailingFs()
+    log = await MetadataLog.open(directory, fs=fs)
+    fs.failing = True
+    with pytest.raises(FencedError, match="Input/output error"):
+        await log.append(topics(0, 1))
+    fs.failing = False
+    with pytest.raises(FencedError, match="Input/output error"):
+        await log.append(topics(1, 1))
+    with LogReader.open(directory) as reader:
+        assert reader.end_offset == 1
+    await log.close()
+
+
+def test_log_is_readable_by_its_owner_only(directory: Path) -> None:
+    assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(p.stat().st_mode) for p in directory.iterdir()} == {0o600}
