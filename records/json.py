@@ -17,10 +17,13 @@ _HIDDEN = frozenset({"placeholder"})
 
 def to_json(record: Record) -> dict[str, Any]:
     """Return the record's fields, in the order of its schema, as JSON values."""
+    return {name: value for name, value in fields_json(record).items() if name not in _HIDDEN}
+
+
+def fields_json(struct: msgspec.Struct) -> dict[str, Any]:
+    """Return the fields of any structure as JSON values, by their Python types."""
     return {
-        name: _value(getattr(record, name), hint)
-        for name, hint in _hints(type(record)).items()
-        if name not in _HIDDEN
+        name: _value(getattr(struct, name), hint) for name, hint in _hints(type(struct)).items()
     }
 
 
@@ -37,7 +40,7 @@ def from_json(type_name: str, fields: dict[str, Any]) -> Record:
 
 
 @functools.cache
-def _hints(cls: type[Record]) -> dict[str, Any]:
+def _hints(cls: type[msgspec.Struct]) -> dict[str, Any]:
     return typing.get_type_hints(cls)
 
 
