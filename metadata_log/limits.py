@@ -22,6 +22,9 @@ SEGMENT_SIZE_BYTES_MAX = 64 * MIB
 # One index entry for this many stored bytes: reading to an entry costs at most this much.
 INDEX_INTERVAL_BYTES = 64 * 1024
 
+# Blocks are written to the file when this much has been encoded, and before each sync.
+WRITE_SIZE_BYTES = 256 * 1024
+
 # Appends that wait for a sync; more callers than this wait for room.
 PENDING_BATCHES_MAX = 10_000
 

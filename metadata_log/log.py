@@ -164,13 +164,14 @@ class MetadataLog:
         return await answer
 
     async def close(self) -> None:
-        """Commit what was accepted, and give the log up."""
+        """Commit what was accepted, and give the log up; after a failed write, only that."""
         self._closing = True
         self._wake.set()
         await self._task
         if self._mark_timer is not None:
             self._mark_timer.cancel()
-        await asyncio.to_thread(self._writer.close)
+        end = self._writer.close if self._failure is None else self._writer.abandon
+        await asyncio.to_thread(end)
         self._lock.release()
 
     async def _run(self) -> None:

@@ -12,7 +12,11 @@ import msgspec
 from metadata_log.block import BlockEncoder
 from metadata_log.commit_mark import MARK_SIZE, CommitMark
 from metadata_log.fs import File, Fs
-from metadata_log.limits import BATCH_SIZE_BYTES_MAX, SEGMENT_SIZE_BYTES_MAX
+from metadata_log.limits import (
+    BATCH_SIZE_BYTES_MAX,
+    SEGMENT_SIZE_BYTES_MAX,
+    WRITE_SIZE_BYTES,
+)
 from metadata_log.names import COMMIT_MARK, segment_name
 from metadata_log.offset_index import IndexBuilder
 from metadata_log.segment import SegmentHeader
@@ -62,6 +66,9 @@ class LogWriter:
         self._encoder = BlockEncoder(batch_size_bytes_max)
         self._index = IndexBuilder()
         self._file: File | None = None
+        # Blocks that were encoded but not yet handed to the file: few large writes are cheaper.
+        self._unwritten: list[bytes] = []
+        self._unwritten_bytes = 0
         self._sync_marker = b""
         self._mark = fs.open(directory / COMMIT_MARK, write=True)
         self.tail = tail
@@ -113,7 +120,8 @@ class LogWriter:
             durable_end=self.durable_end or None,
         )
         stored = self._encoder.encode([first, *rows[1:]], self._sync_marker)
-        self._file.pwrite(stored, tail.position)
+        self._unwritten.append(stored)
+        self._unwritten_bytes += len(stored)
         self._index.maybe_add(first.offset, tail.position, tail.max_timestamp)
         self.tail = Tail(
             end_offset=end_offset,
@@ -124,10 +132,13 @@ class LogWriter:
             last_crc32c=google_crc32c.value(stored),
             max_timestamp=max(first.timestamp, tail.max_timestamp or first.timestamp),
         )
+        if self._unwritten_bytes >= WRITE_SIZE_BYTES:
+            self._flush()
 
     def commit(self) -> None:
         """Put everything written on stable storage, then move the commit mark to it."""
         if self._file is not None:
+            self._flush()
             self._file.sync()
         self.durable_end = self.tail.end_offset
         self._write_mark()
@@ -140,6 +151,23 @@ class LogWriter:
         """Commit, sync the mark, and close the files."""
         self._finish_segment()
         self._mark.close()
+
+    def abandon(self) -> None:
+        """Close the files as they are: after a failed write nothing may be committed any more.
+
+        A second sync can succeed although the first lost the data, so it proves nothing.
+        """
+        if self._file is not None:
+            self._file.close()
+        self._mark.close()
+
+    def _flush(self) -> None:
+        """Write what was encoded; it ends at the tail's position."""
+        assert self._file is not None
+        data = b"".join(self._unwritten)
+        self._file.pwrite(data, self.tail.position - len(data))
+        self._unwritten.clear()
+        self._unwritten_bytes = 0
 
     def _finish_segment(self) -> None:
         if self._file is None:

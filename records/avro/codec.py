@@ -66,30 +66,41 @@ def encode_rows(rows: Sequence[Envelope]) -> bytes:
     encoders, origins = _encoders(), _OriginBytes()
     parts: list[bytes] = []
     add = parts.append
-    stamp_of: tuple[int, int, int] | None = None
+    leader_epoch = timestamp = batch_offset = None
     stamp = b""
     for row in rows:
-        if (row.leader_epoch, row.timestamp, row.batch_offset) != stamp_of:
-            stamp_of = (row.leader_epoch, row.timestamp, row.batch_offset)
-            stamp = b"".join([LONGS[part] for part in stamp_of])
+        if (
+            row.batch_offset != batch_offset
+            or row.timestamp != timestamp
+            or row.leader_epoch != leader_epoch
+        ):
+            leader_epoch, timestamp, batch_offset = (
+                row.leader_epoch,
+                row.timestamp,
+                row.batch_offset,
+            )
+            stamp = LONGS[leader_epoch] + LONGS[timestamp] + LONGS[batch_offset]
         add(LONGS[row.offset])
         add(stamp)
         add(LONGS[row.record_version])
-        add(origins[row.origin])
-        add(_optional_long(row.durable_end))
-        add(_optional_long(row.previous_crc32c))
-        add(LONGS[0] if row.extra is None else _encode_extra()(row.extra))
+        origin, extra = row.origin, row.extra
+        if origin is extra is row.durable_end is row.previous_crc32c is None:
+            add(_FOUR_NULLS)
+        else:
+            add(LONGS[0] if origin is None else origins[origin])
+            add(_optional_long(row.durable_end))
+            add(_optional_long(row.previous_crc32c))
+            add(LONGS[0] if extra is None else _encode_extra()(extra))
         payload = row.payload
         add(encoders[type(payload)](payload))
     return b"".join(parts)
 
 
-class _OriginBytes(dict[Origin | None, bytes]):
+class _OriginBytes(dict[Origin, bytes]):
     """Encoded origins of one batch: its rows share one."""
 
-    def __missing__(self, origin: Origin | None) -> bytes:
-        encoded = LONGS[0] if origin is None else _encode_origin()(origin)
-        self[origin] = encoded
+    def __missing__(self, origin: Origin) -> bytes:
+        encoded = self[origin] = _encode_origin()(origin)
         return encoded
 
 

@@ -215,9 +215,9 @@ async def test_nothing_is_acknowledged_after_a_failed_sync(directory: Path) -> N
     fs.failing = False
     with pytest.raises(FencedError, match="Input/output error"):
         await log.append(topics(1, 1))
+    await log.close()
     with LogReader.open(directory) as reader:
         assert reader.end_offset == 1
-    await log.close()
 
 
 def test_log_is_readable_by_its_owner_only(directory: Path) -> None:

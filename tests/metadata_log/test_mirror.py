@@ -167,12 +167,13 @@ async def test_mirror_takes_no_records_and_names_the_way_out(backwards: Path) ->
 
 
 def test_failed_import_leaves_nothing(tmp_path: Path) -> None:
-    with (
-        pytest.raises(CorruptLogError),
-        MirrorBuilder(tmp_path / "log", "kafka-cluster") as builder,
-    ):
-        builder.append([row(0, 1, NoOpRecord())], 1)
-        raise CorruptLogError("the source is damaged")
+    def fail_after_a_batch() -> None:
+        with MirrorBuilder(tmp_path / "log", "kafka-cluster") as builder:
+            builder.append([row(0, 1, NoOpRecord())], 1)
+            raise CorruptLogError("the source is damaged")
+
+    with pytest.raises(CorruptLogError):
+        fail_after_a_batch()
     assert os.listdir(tmp_path) == []
 
 

@@ -1,0 +1,112 @@
+"""Kafka's record batch, version 2: a header of 61 bytes and the records behind it.
+
+The CRC-32C covers everything from the attributes on. It does not cover base offset, length,
+leader epoch and magic: readers check these by what they must be.
+
+Source: KIP-98 (the format), KIP-595 (its use in the metadata log).
+"""
+
+import struct
+
+import google_crc32c
+import msgspec
+
+from metadata_log.limits import BATCH_SIZE_BYTES_MAX
+from records.envelope import Envelope
+
+HEADER = struct.Struct(">qiibIhiqqqhii")
+HEADER_SIZE = HEADER.size
+"""Of which 12 bytes, base offset and length, are not counted in the length."""
+
+LENGTH_END = 12
+CRC_START = 21
+MAGIC = 2
+
+LENGTH_MIN = HEADER_SIZE - LENGTH_END
+LENGTH_MAX = BATCH_SIZE_BYTES_MAX
+"""Kafka's writers stop at 8 MiB, header included."""
+
+CONTROL = 0x20
+"""The attribute of a batch that holds control records."""
+
+_COMPRESSION_BITS = 0x07
+_COMPRESSIONS = {0: None, 1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}
+_PLAIN_ATTRIBUTES = (0, CONTROL)
+
+NO_PRODUCER = -1
+"""Producer id, epoch and sequence of a batch that no client produced."""
+
+
+class BatchHeader(msgspec.Struct, frozen=True, gc=False):
+    """The header's fields, in their order on disk."""
+
+    base_offset: int
+    length: int
+    leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    record_count: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of the whole batch."""
+        return LENGTH_END + self.length
+
+    @property
+    def end_offset(self) -> int:
+        """Offset after the batch's last record."""
+        return self.base_offset + self.last_offset_delta + 1
+
+    @property
+    def is_control(self) -> bool:
+        return bool(self.attributes & CONTROL)
+
+    @property
+    def compression(self) -> str | None:
+        """Name of the compression, None when there is none."""
+        codec = self.attributes & _COMPRESSION_BITS
+        return _COMPRESSIONS.get(codec, f"unknown ({codec})")
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether our encoder would write this header for these records."""
+        return (
+            self.attributes in _PLAIN_ATTRIBUTES
+            and self.max_timestamp == self.base_timestamp
+            and self.producer_id == self.producer_epoch == self.base_sequence == NO_PRODUCER
+        )
+
+
+class KraftBatch(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One batch as read.
+
+    `position` is the byte in its file where it starts, `size` its bytes, header included.
+    `timestamp` is the append time, ms since 1970. `end_offset` is exclusive.
+    """
+
+    base_offset: int
+    end_offset: int
+    leader_epoch: int
+    timestamp: int
+    is_control: bool
+    position: int
+    size: int
+    rows: tuple[Envelope, ...]
+
+
+def parse_header(data: bytes, start: int = 0) -> BatchHeader:
+    """Read the header at a position; `data` must hold 61 bytes from there."""
+    return BatchHeader(*HEADER.unpack_from(data, start))
+
+
+def crc_of(batch: bytes) -> int:
+    """Return the CRC-32C that the batch's header must say."""
+    crc: int = google_crc32c.value(batch[CRC_START:])
+    return crc

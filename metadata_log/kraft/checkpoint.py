@@ -1,0 +1,91 @@
+"""Kafka's checkpoints: the state below an offset, as records.
+
+The file holds batches as a segment does, with offsets that count from 0 within the file. The
+first record is a SnapshotHeaderRecord, the last a SnapshotFooterRecord; Kafka renames a file to
+its name only once it is whole.
+
+Source: KIP-630.
+"""
+
+import functools
+from collections.abc import Iterator
+from pathlib import Path
+
+from metadata_log.kraft.batch import BatchHeader, KraftBatch
+from metadata_log.kraft.batch_codec import decode_batch
+from metadata_log.kraft.file_scan import FileScan
+from metadata_log.kraft.names import checkpoint_id
+from records.control import SnapshotFooterRecord, SnapshotHeaderRecord
+from records.envelope import Envelope
+from records.errors import CorruptLogError
+
+
+class KraftCheckpoint:
+    """A checkpoint on disk.
+
+    `end_offset` is exclusive: the state holds the effect of all offsets below it. `leader_epoch`
+    is that of the last of them. Whatever reads the file raises CorruptLogError when it is damaged
+    or incomplete, and UnavailableError when it is gone.
+    """
+
+    def __init__(self, path: Path) -> None:
+        identity = checkpoint_id(path.name)
+        assert identity is not None, path
+        self.path = path
+        self.end_offset, self.leader_epoch = identity
+
+    @functools.cached_property
+    def timestamp(self) -> int:
+        """Append time of the last record whose effect the state holds, ms since 1970.
+
+        The batches carry another time: that at which the file was written.
+        """
+        header = next(self.batches()).rows[0].payload
+        assert isinstance(header, SnapshotHeaderRecord), self.path
+        return header.last_contained_log_timestamp
+
+    def rows(self) -> Iterator[tuple[Envelope, ...]]:
+        """Yield the data records batch by batch, without the control records around them."""
+        for batch in self.batches():
+            if not batch.is_control:
+                yield batch.rows
+
+    def batches(self) -> Iterator[KraftBatch]:
+        """Yield all batches, control records included; ends only if the file is complete."""
+        scan = FileScan(self.path, next_offset=0)
+        for header, data in self._checked(scan):
+            yield _decode(scan, header, data)
+
+    def verify(self) -> None:
+        """Check that the file is whole: every CRC, the header, the footer."""
+        for _ in self._checked(FileScan(self.path, next_offset=0)):
+            pass
+
+    def has_data(self) -> bool:
+        """Say whether there is anything but control records in it."""
+        scan = FileScan(self.path, next_offset=0)
+        return any(not header.is_control for header, _ in self._checked(scan))
+
+    def _checked(self, scan: FileScan) -> Iterator[tuple[BatchHeader, bytes]]:
+        is_complete = False
+        for header, data in scan.batches(may_be_cut=False):
+            if header.leader_epoch != self.leader_epoch:
+                raise scan.corrupt(f"a batch of epoch {header.leader_epoch}, unlike the file's")
+            if is_complete:
+                raise scan.corrupt("a batch follows the SnapshotFooterRecord")
+            control = _decode(scan, header, data).rows if header.is_control else ()
+            has_header = control and isinstance(control[0].payload, SnapshotHeaderRecord)
+            if scan.position == 0 and not has_header:
+                raise scan.corrupt("the first record is no SnapshotHeaderRecord")
+            if control:
+                is_complete = isinstance(control[-1].payload, SnapshotFooterRecord)
+            yield header, data
+        if not is_complete:
+            raise scan.corrupt("the checkpoint is incomplete: it has no SnapshotFooterRecord")
+
+
+def _decode(scan: FileScan, header: BatchHeader, data: bytes) -> KraftBatch:
+    try:
+        return decode_batch(data, header, scan.position)
+    except CorruptLogError as error:
+        raise scan.corrupt(str(error)) from error

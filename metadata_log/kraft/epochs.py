@@ -1,0 +1,145 @@
+"""Leader epochs of a log: how they may change from batch to batch.
+
+The epoch of a batch is not covered by its CRC. What guards it: epochs only grow; each has one
+LeaderChangeMessage, which begins it; and what stands beside the segments says the same, where it
+is there: `leader-epoch-checkpoint` where each epoch starts, a checkpoint's name which epoch its
+last offset has.
+
+Kafka 3.3 could write an epoch's first data before its LeaderChangeMessage. So a batch that begins
+an epoch without one is held back until it comes, or let through at once when
+`leader-epoch-checkpoint` names the epoch.
+
+One flipped bit is left that nothing shows, when there is no `leader-epoch-checkpoint`: in the
+epoch of a LeaderChangeMessage that is alone in its epoch, and only to a value that still lies
+between the epochs around it (with nothing after it, any higher value).
+
+Source: KIP-595.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TypeAlias
+
+from metadata_log.kraft.batch import KraftBatch
+from metadata_log.kraft.damage import corrupt
+from metadata_log.kraft.epoch_starts import EpochStarts
+from metadata_log.kraft.log_position import LogPosition
+from metadata_log.kraft.names import LEADER_EPOCHS, segment_name
+from records.control import LeaderChangeMessage, UnknownRecord
+from records.errors import CorruptLogError
+
+Placed: TypeAlias = tuple[LogPosition, KraftBatch]
+
+_LEADER_CHANGE = 2
+_NO_EPOCH = -1
+_BEYOND = (1 << 63, _NO_EPOCH)
+
+# The message and the data before it are written in one go; this is far more than that.
+_HELD_BATCHES_MAX = 100
+
+
+class EpochGuard:
+    """Checks the epochs of a log's batches, which it is shown in order."""
+
+    def __init__(self, directory: Path, checkpoint_ids: Iterable[tuple[int, int]]) -> None:
+        """Take what is known of the epochs beside the segments.
+
+        Args:
+            directory: That of the segments.
+            checkpoint_ids: End offset and epoch of each checkpoint, ascending.
+
+        Raises:
+            CorruptLogError: `leader-epoch-checkpoint` is not what Kafka writes.
+        """
+        self._directory = directory
+        self._starts = EpochStarts(directory / LEADER_EPOCHS)
+        # A last one beyond all offsets, so that there is always a next.
+        self._checkpoint_ids = deque([*checkpoint_ids, _BEYOND])
+        # Epoch of the last batch; whether its LeaderChangeMessage was seen, or is no more to be
+        # expected; and whether its batches may pass. Invariant: what is announced may pass.
+        self._epoch = _NO_EPOCH
+        self._is_announced = False
+        self._may_pass = False
+
+    def resume(self, leader_epoch: int) -> None:
+        """Go on behind a batch of an epoch that passed before."""
+        self._epoch = leader_epoch
+        self._may_pass = True
+
+    def pass_on(self, batches: Iterable[Placed]) -> Iterator[Placed]:
+        """Yield the batches, each once its epoch is known to be right.
+
+        Raises:
+            CorruptLogError: an epoch is wrong; names the batch.
+        """
+        held: list[Placed] = []
+        for placed in batches:
+            if self._is_usual(placed[1]):
+                yield placed
+                continue
+            self._check_turn(placed, held)
+            self._check_checkpoints(placed)
+            held.append(placed)
+            if self._may_pass:
+                yield from held
+                held.clear()
+            elif len(held) > _HELD_BATCHES_MAX:
+                break
+        if held:
+            raise self._unannounced(held[0])
+
+    def _is_usual(self, batch: KraftBatch) -> bool:
+        """Say whether nothing is known about a batch but that it goes on with its epoch."""
+        return (
+            self._may_pass
+            and batch.leader_epoch == self._epoch
+            and not batch.is_control
+            and batch.end_offset < self._checkpoint_ids[0][0]
+        )
+
+    def _check_turn(self, placed: Placed, held: list[Placed]) -> None:
+        """Check a batch that may begin an epoch, or announce one."""
+        batch = placed[1]
+        announces = _announces_leader(batch)
+        if batch.leader_epoch == self._epoch:
+            if announces and self._is_announced:
+                raise self._wrong(placed, f"a second LeaderChangeMessage in epoch {self._epoch}")
+            self._is_announced |= announces
+            self._may_pass |= announces
+            return
+        if held:
+            raise self._unannounced(held[0])
+        # A log whose head was cleaned may start in the middle of an epoch.
+        is_cleaned_head = self._epoch == _NO_EPOCH and batch.base_offset > 0
+        said = self._starts.epoch_at(batch.base_offset, expected=batch.leader_epoch)
+        if said not in (None, batch.leader_epoch):
+            what = f"epoch {batch.leader_epoch} begins here, {LEADER_EPOCHS} says epoch {said}"
+            raise self._wrong(placed, what)
+        self._epoch = batch.leader_epoch
+        self._is_announced = announces or is_cleaned_head
+        self._may_pass = self._is_announced or said is not None
+
+    def _check_checkpoints(self, placed: Placed) -> None:
+        batch = placed[1]
+        while self._checkpoint_ids[0][0] <= batch.end_offset:
+            end_offset, epoch = self._checkpoint_ids.popleft()
+            if batch.base_offset < end_offset and epoch != batch.leader_epoch:
+                what = f"epoch {batch.leader_epoch}, where checkpoint {end_offset} says {epoch}"
+                raise self._wrong(placed, what)
+
+    def _unannounced(self, placed: Placed) -> CorruptLogError:
+        epoch = placed[1].leader_epoch
+        return self._wrong(placed, f"epoch {epoch} begins here, without a LeaderChangeMessage")
+
+    def _wrong(self, placed: Placed, what: str) -> CorruptLogError:
+        position, batch = placed
+        path = self._directory / segment_name(position.segment_base_offset)
+        return corrupt(path, position.byte, what, batch.base_offset)
+
+
+def _announces_leader(batch: KraftBatch) -> bool:
+    first = batch.rows[0].payload
+    if isinstance(first, UnknownRecord):
+        return first.control_key is not None and first.api_key == _LEADER_CHANGE
+    return isinstance(first, LeaderChangeMessage)

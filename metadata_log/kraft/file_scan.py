@@ -1,0 +1,127 @@
+"""Reading the batches of one file in order, each checked before it is handed on."""
+
+from collections.abc import Iterator
+from io import FileIO
+from pathlib import Path
+
+from metadata_log.kraft.batch import (
+    HEADER_SIZE,
+    LENGTH_MAX,
+    LENGTH_MIN,
+    MAGIC,
+    BatchHeader,
+    crc_of,
+    parse_header,
+)
+from metadata_log.kraft.damage import corrupt, vanished
+from metadata_log.kraft.names import segment_base_offset
+from metadata_log.kraft.torn_tail import damage_in_tail
+from records.errors import CorruptLogError
+
+# Far larger than most batches, and small enough that memory never matters.
+_READ_SIZE = 1024 * 1024
+
+
+class FileScan:
+    """Batches of one segment or checkpoint from a position to the end.
+
+    `position` is where the batch handed out last starts, and in the end where reading stopped.
+    `next_offset` is the offset expected there, `leader_epoch` the epoch of the batch before it
+    (-1 when there is none). `trailing_bytes` counts those of an incomplete last batch, once the
+    end is reached.
+
+    Files are read, never mapped: Kafka truncates its log, and a map of a file that shrinks kills
+    the process that looks at it.
+    """
+
+    def __init__(
+        self, path: Path, *, next_offset: int, leader_epoch: int = -1, position: int = 0
+    ) -> None:
+        self.path = path
+        self.next_offset = next_offset
+        self.leader_epoch = leader_epoch
+        self.position = position
+        self.trailing_bytes = 0
+
+    def batches(self, *, may_be_cut: bool) -> Iterator[tuple[BatchHeader, bytes]]:
+        """Yield each batch: its header, and all its bytes, the header included.
+
+        Args:
+            may_be_cut: Whether the file may end in an incomplete batch, as the last segment may.
+
+        Raises:
+            CorruptLogError: the bytes are not whole batches that follow each other; names file,
+                byte, and the offsets below which all is intact.
+            UnavailableError: the file is gone.
+        """
+        with _open(self.path) as file:
+            file.seek(self.position)
+            held, start = b"", 0
+            while True:
+                if len(held) - start < HEADER_SIZE:
+                    held, start = _refill(file, held[start:], HEADER_SIZE), 0
+                    if len(held) < HEADER_SIZE:
+                        break
+                header = parse_header(held, start)
+                if not LENGTH_MIN <= header.length <= LENGTH_MAX:
+                    break
+                size = header.size
+                if len(held) - start < size:
+                    held, start = _refill(file, held[start:], size), 0
+                    if len(held) < size:
+                        break
+                data = held[start : start + size]
+                self._check(header, data)
+                yield header, data
+                start += size
+                self.position += size
+                self.next_offset = header.end_offset
+                self.leader_epoch = header.leader_epoch
+        self._end(held[start:], may_be_cut=may_be_cut)
+
+    def corrupt(self, what: str) -> CorruptLogError:
+        """Make the error for damage in the batch at `position`."""
+        # In a checkpoint offsets count within the file, and a part of it is worth nothing.
+        intact_below = self.next_offset if segment_base_offset(self.path.name) is not None else None
+        return corrupt(self.path, self.position, what, intact_below)
+
+    def _check(self, header: BatchHeader, data: bytes) -> None:
+        crc = crc_of(data)
+        if crc != header.crc:
+            said = f"its header says 0x{header.crc:08x}"
+            raise self.corrupt(f"the batch has CRC 0x{crc:08x}, {said}")
+        if header.magic != MAGIC:
+            raise self.corrupt(f"the batch has magic {header.magic}, expected {MAGIC}")
+        if header.base_offset != self.next_offset:
+            found = f"found a batch of offset {header.base_offset}"
+            raise self.corrupt(f"{found}, expected {self.next_offset}")
+        if header.leader_epoch < self.leader_epoch:
+            found = f"epoch {header.leader_epoch} follows epoch {self.leader_epoch}"
+            raise self.corrupt(f"{found}, and epochs only grow")
+        if not 0 < header.record_count == header.last_offset_delta + 1:
+            found = f"the batch counts {header.record_count} records"
+            raise self.corrupt(f"{found}, its last offset delta is {header.last_offset_delta}")
+
+    def _end(self, tail: bytes, *, may_be_cut: bool) -> None:
+        if not tail:
+            return
+        damage = damage_in_tail(tail, self.next_offset, self.leader_epoch)
+        if damage is None and not may_be_cut:
+            damage = f"the file ends {len(tail)} bytes after the start of a batch"
+        if damage is not None:
+            raise self.corrupt(damage)
+        self.trailing_bytes = len(tail)
+
+
+def _open(path: Path) -> FileIO:
+    try:
+        return path.open("rb", buffering=0)
+    except FileNotFoundError:
+        raise vanished(path) from None
+
+
+def _refill(file: FileIO, held: bytes, size: int) -> bytes:
+    """Return the bytes held and those that follow: `size` at least, unless the file ends."""
+    while len(held) < size and (more := file.read(max(size - len(held), _READ_SIZE))):
+        held += more
+    return held

@@ -1,0 +1,105 @@
+"""Kafka's metadata log into a mirror, without loss."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from metadata_log.checkpoint import CheckpointRecord
+from metadata_log.fs import Fs
+from metadata_log.kraft.checkpoint import KraftCheckpoint
+from metadata_log.kraft.directory import KraftDirectory
+from metadata_log.kraft.noop_runs import NoOpRuns
+from metadata_log.mirror import MirrorBuilder
+from records.base import Record
+from records.control import UnknownRecord
+
+# What a log is called whose directory does not say which cluster it belongs to.
+UNKNOWN_CLUSTER_ID = "unknown"
+
+
+class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What was imported; counts are those of the source, NoOps included.
+
+    `last_offset` is inclusive, `first_offset` - 1 when there were no records.
+    `committed_end_offset` is the end of the newest complete checkpoint, 0 if there is none:
+    Kafka may still replace what comes after.
+    """
+
+    records: int
+    first_offset: int
+    last_offset: int
+    committed_end_offset: int
+    trailing_bytes: int
+    unknown_records: int
+    by_type: dict[str, int]
+
+
+def import_directory(
+    source: KraftDirectory,
+    log: Path,
+    *,
+    collapse_noops: bool = True,
+    progress: Callable[[int], None] | None = None,
+    fs: Fs | None = None,
+) -> ImportResult:
+    """Import a whole directory as a new mirror at `log`; nothing is left there when it fails.
+
+    Args:
+        collapse_noops: Store runs of batches that hold only NoOps as one record each.
+        progress: Called with the bytes of segments read so far.
+
+    Raises:
+        CorruptLogError: the source is damaged; names file and byte.
+        RequestError: there is something at `log` already.
+    """
+    for checkpoint in source.checkpoints:
+        checkpoint.verify()
+    by_type: defaultdict[type[Record], int] = defaultdict(int)
+    cluster_id = source.cluster_id or UNKNOWN_CLUSTER_ID
+    first_offset: int | None = None
+    with MirrorBuilder(log, cluster_id, fs=fs) as mirror:
+        end_offset = 0
+        base = source.base_checkpoint
+        if base is not None:
+            mirror.write_base(
+                _records(base),
+                end_offset=base.end_offset,
+                leader_epoch=base.leader_epoch,
+                timestamp=base.timestamp,
+            )
+            end_offset = base.end_offset
+        runs = NoOpRuns(mirror.append, collapse=collapse_noops)
+        bytes_read = 0
+        for batch in source.batches():
+            if first_offset is None:
+                first_offset = batch.base_offset
+            end_offset = batch.end_offset
+            for row in batch.rows:
+                by_type[type(row.payload)] += 1
+            runs.add(batch)
+            bytes_read += batch.size
+            if progress is not None:
+                progress(bytes_read)
+        runs.flush()
+        mirror.finish(confirmed_end=min(source.committed_end_offset, end_offset))
+    return ImportResult(
+        records=sum(by_type.values()),
+        first_offset=end_offset if first_offset is None else first_offset,
+        last_offset=end_offset - 1,
+        committed_end_offset=source.committed_end_offset,
+        trailing_bytes=source.trailing_bytes,
+        unknown_records=by_type[UnknownRecord],
+        by_type={
+            cls.__name__: count
+            for cls, count in sorted(by_type.items(), key=lambda item: -item[1])
+            if count
+        },
+    )
+
+
+def _records(checkpoint: KraftCheckpoint) -> Iterator[CheckpointRecord]:
+    for rows in checkpoint.rows():
+        for row in rows:
+            yield CheckpointRecord(row.payload, row.record_version, row.extra)

@@ -1,0 +1,37 @@
+"""The names in Kafka's metadata log directory that mean something to a reader.
+
+Everything else is passed over: indexes, producer snapshots, files being written (`.part`), going
+away (`.deleted`) or left by cleaning (`.swap`, `.cleaned`), and `bootstrap.checkpoint`, which
+Kafka itself reads only while the log is empty.
+"""
+
+import re
+
+PARTITION_DIRECTORY = "__cluster_metadata-0"
+META_PROPERTIES = "meta.properties"
+LEADER_EPOCHS = "leader-epoch-checkpoint"
+
+_SEGMENT = re.compile(r"(\d{20})\.log")
+_CHECKPOINT = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
+
+
+def segment_base_offset(name: str) -> int | None:
+    """Return a segment's base offset, or None when the name is not a segment's."""
+    match = _SEGMENT.fullmatch(name)
+    return int(match[1]) if match else None
+
+
+def checkpoint_id(name: str) -> tuple[int, int] | None:
+    """Return a checkpoint's end offset and leader epoch, or None when the name is not one's."""
+    match = _CHECKPOINT.fullmatch(name)
+    return (int(match[1]), int(match[2])) if match else None
+
+
+def segment_name(base_offset: int) -> str:
+    """Return the name of the segment whose first record has this offset."""
+    return f"{base_offset:020d}.log"
+
+
+def checkpoint_name(end_offset: int, leader_epoch: int) -> str:
+    """Return the name of the checkpoint that holds the effect of all offsets below one."""
+    return f"{end_offset:020d}-{leader_epoch:010d}.checkpoint"

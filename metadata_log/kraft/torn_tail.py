@@ -1,0 +1,111 @@
+"""Is what ends a file the start of a batch that was being written, or a damaged batch?
+
+The length is not covered by the CRC. A bit that flips in it can make a whole batch look as if it
+ran past the end of the file, and everything behind it with it. So an incomplete batch is believed
+only when nothing speaks against it:
+
+1. What is there of its base offset, length, epoch and magic can be what comes next.
+2. Its own records, counted and measured by themselves, do not end inside the file with the right
+   CRC. If they do, the batch is whole and its length is wrong.
+3. No whole batch starts anywhere behind it: files are only appended to.
+
+Whatever else is damaged in an incomplete batch cannot be told from what was never written; none
+of it is read.
+"""
+
+from metadata_log.kraft.batch import (
+    HEADER_SIZE,
+    LENGTH_END,
+    LENGTH_MAX,
+    LENGTH_MIN,
+    MAGIC,
+    BatchHeader,
+    crc_of,
+    parse_header,
+)
+from records.errors import CorruptLogError
+from records.kafka.varint import decode_zigzag
+
+_MAGIC_AT = 16
+
+
+def damage_in_tail(tail: bytes, next_offset: int, leader_epoch: int) -> str | None:
+    """Say what shows that the bytes at the end of a file are damaged; None when nothing does.
+
+    Args:
+        tail: From the start of the incomplete batch to the end of the file.
+        next_offset: Offset that must come next.
+        leader_epoch: Epoch of the batch before; -1 when there is none.
+    """
+    return (
+        _wrong_start(tail, next_offset, leader_epoch)
+        or _wrong_length(tail)
+        or _whole_batch_behind(tail, next_offset, leader_epoch)
+    )
+
+
+def _wrong_start(tail: bytes, next_offset: int, leader_epoch: int) -> str | None:
+    base_offset = next_offset.to_bytes(8, "big")
+    if not base_offset.startswith(tail[:8]):
+        return f"an incomplete batch starts with {tail[:8].hex()}, expected offset {next_offset}"
+    if len(tail) >= LENGTH_END:
+        length = int.from_bytes(tail[8:LENGTH_END], "big", signed=True)
+        if not LENGTH_MIN <= length <= LENGTH_MAX:
+            return f"the batch's length says {length}, expected {LENGTH_MIN} to {LENGTH_MAX}"
+    if len(tail) >= _MAGIC_AT:
+        epoch = int.from_bytes(tail[LENGTH_END:_MAGIC_AT], "big", signed=True)
+        if epoch < leader_epoch:
+            return f"an incomplete batch of epoch {epoch} follows epoch {leader_epoch}"
+    if len(tail) > _MAGIC_AT and tail[_MAGIC_AT] != MAGIC:
+        return f"an incomplete batch has magic {tail[_MAGIC_AT]}, expected {MAGIC}"
+    return None
+
+
+def _wrong_length(tail: bytes) -> str | None:
+    size = _size_by_records(tail)
+    if size is None:
+        return None
+    said = parse_header(tail).length
+    return (
+        f"the batch's length says {said}, but its {size} bytes are whole and their CRC is right: "
+        f"the length must be {size - LENGTH_END}"
+    )
+
+
+def _size_by_records(tail: bytes) -> int | None:
+    """Find where a batch ends without its length; None when it does not end within `tail`."""
+    if len(tail) < HEADER_SIZE:
+        return None
+    header = parse_header(tail)
+    position = HEADER_SIZE
+    try:
+        for _ in range(header.record_count):
+            length, position = decode_zigzag(tail, position)
+            if length <= 0 or position + length > len(tail):
+                return None
+            position += length
+    except (IndexError, CorruptLogError):
+        return None
+    return position if header.crc == crc_of(tail[:position]) else None
+
+
+def _whole_batch_behind(tail: bytes, next_offset: int, leader_epoch: int) -> str | None:
+    magic_at = tail.find(MAGIC, _MAGIC_AT + 1)
+    while magic_at >= 0:
+        start = magic_at - _MAGIC_AT
+        if len(tail) - start < HEADER_SIZE:
+            return None
+        header = parse_header(tail, start)
+        # Cheap tests first: the magic's value is common inside records.
+        is_later = header.base_offset > next_offset and header.leader_epoch >= leader_epoch
+        if is_later and _is_whole(tail, start, header):
+            return f"an incomplete batch, and {start} bytes behind it the whole one of offset " + (
+                f"{header.base_offset}"
+            )
+        magic_at = tail.find(MAGIC, magic_at + 1)
+    return None
+
+
+def _is_whole(tail: bytes, start: int, header: BatchHeader) -> bool:
+    fits = header.length >= LENGTH_MIN and start + header.size <= len(tail)
+    return fits and header.crc == crc_of(tail[start : start + header.size])

@@ -1,0 +1,261 @@
+"""The plain way to read and write a message: slow, exact, and able to say what is wrong.
+
+The compiled codec hands over to this one whatever is not in its plainest form: damage, unknown
+tags, encodings that no writer of ours would choose. Where the two can both read a message they
+agree (tests/records/kafka/test_compiled.py).
+"""
+
+import struct
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from records.base import Record
+from records.envelope import UnknownTag
+from records.errors import CorruptLogError, RequestError
+from records.kafka.layout import ArrayOf, Field, FieldType, Layout
+from records.kafka.varint import UNSIGNED, decode_unsigned
+
+SCALARS: dict[str, struct.Struct] = {
+    "bool": struct.Struct(">B"),
+    "int8": struct.Struct(">b"),
+    "int16": struct.Struct(">h"),
+    "uint16": struct.Struct(">H"),
+    "int32": struct.Struct(">i"),
+    "uint32": struct.Struct(">I"),
+    "int64": struct.Struct(">q"),
+    "float64": struct.Struct(">d"),
+    "uuid": struct.Struct(">16s"),
+}
+"""The types of fixed size."""
+
+
+def decode(layout: Layout, data: bytes, position: int) -> tuple[Record, tuple[UnknownTag, ...]]:
+    """Read one structure that fills `data` from `position` to its end.
+
+    Returns:
+        The structure, and the tagged fields in it whose numbers the layout does not know.
+
+    Raises:
+        CorruptLogError: names the byte within `data` and the field.
+    """
+    decoder = _Decoder(data, position)
+    record = decoder.structure(layout)
+    if decoder.position != len(data):
+        decoder.fail(f"{len(data) - decoder.position} bytes follow the last field")
+    return record, tuple(decoder.unknown_tags)
+
+
+class _Decoder:
+    """Reads on from `position`; `_path` leads to the field it is in.
+
+    No length is believed before as many bytes are known to be there, so nothing large is made
+    from a few damaged bytes.
+    """
+
+    def __init__(self, data: bytes, position: int) -> None:
+        self._data = data
+        self._path: list[str] = []
+        self.position = position
+        self.unknown_tags: list[UnknownTag] = []
+
+    def fail(self, what: str, at: int | None = None) -> NoReturn:
+        position = self.position if at is None else at
+        field = f", field {'/'.join(self._path)}" if self._path else ""
+        raise CorruptLogError(f"byte {position} of the value{field}: {what}")
+
+    def structure(self, layout: Layout) -> Record:
+        values: dict[str, Any] = {}
+        for field in layout.fields:
+            values[field.name] = self._field(field)
+        self._tagged_section({field.tag: field for field in layout.tagged}, values)
+        return layout.cls(**values)
+
+    def _field(self, field: Field) -> Any:
+        self._path.append(field.name)
+        value = self._value(field.type, nullable=field.nullable)
+        self._path.pop()
+        return value
+
+    def _value(self, field_type: FieldType, *, nullable: bool = False) -> Any:
+        if isinstance(field_type, Layout):
+            return self.structure(field_type)
+        if field_type == "bool":
+            return bool(self._scalar(field_type))
+        if isinstance(field_type, str) and field_type in SCALARS:
+            return self._scalar(field_type)
+        start = self.position
+        size = self._unsigned() - 1
+        if size < 0:
+            if not nullable:
+                self.fail("null, where there must be a value", start)
+            return None
+        if isinstance(field_type, ArrayOf):
+            return self._array(field_type.item, size)
+        return self._string(size) if field_type == "string" else self._take(size)
+
+    def _scalar(self, name: str) -> Any:
+        scalar = SCALARS[name]
+        (value,) = scalar.unpack(self._take(scalar.size))
+        return value
+
+    def _string(self, size: int) -> str:
+        start = self.position
+        try:
+            return self._take(size).decode()
+        except UnicodeDecodeError as error:
+            self.fail(f"not UTF-8: {error.reason}", start + error.start)
+
+    def _array(self, item: FieldType, count: int) -> tuple[Any, ...]:
+        # An item takes a byte at least.
+        if count > len(self._data) - self.position:
+            self.fail(f"{count} items wanted, {len(self._data) - self.position} bytes are left")
+        items = []
+        for index in range(count):
+            self._path.append(str(index))
+            items.append(self._value(item))
+            self._path.pop()
+        return tuple(items)
+
+    def _tagged_section(self, known: dict[int | None, Field], values: dict[str, Any]) -> None:
+        seen: set[int] = set()
+        for _ in range(self._unsigned()):
+            start = self.position
+            tag = self._unsigned()
+            if tag in seen:
+                self.fail(f"tag {tag} stands there twice", start)
+            seen.add(tag)
+            size = self._unsigned()
+            if tag not in known:
+                path, value = "/".join(self._path), self._take(size)
+                self.unknown_tags.append(UnknownTag(path=path, tag=tag, value=value))
+                continue
+            end = self.position + size
+            field = known[tag]
+            values[field.name] = self._field(field)
+            if self.position != end:
+                self.fail(f"tag {tag} ({field.name}) says that it is of {size} bytes", start)
+
+    def _unsigned(self) -> int:
+        try:
+            value, self.position = decode_unsigned(self._data, self.position)
+        except IndexError:
+            self.fail("the value ends inside an integer")
+        except CorruptLogError as error:
+            self.fail(str(error))
+        return value
+
+    def _take(self, size: int) -> bytes:
+        end = self.position + size
+        if end > len(self._data):
+            self.fail(f"{size} bytes wanted, {len(self._data) - self.position} are left")
+        taken = self._data[self.position : end]
+        self.position = end
+        return taken
+
+
+def encode(layout: Layout, record: Record, unknown_tags: Sequence[UnknownTag] = ()) -> bytes:
+    """Write one structure, with tagged fields whose numbers the layout does not know.
+
+    Raises:
+        RequestError: a field that this version lacks is not its default, or a value does not fit
+            its field.
+    """
+    encoder = _Encoder(unknown_tags)
+    encoder.structure(layout, record)
+    if encoder.unknown_tags:
+        lost = next(iter(encoder.unknown_tags))
+        raise RequestError("INVALID_RECORD", f"an unknown tag belongs to {lost!r}, which is absent")
+    return b"".join(encoder.parts)
+
+
+class _Encoder:
+    def __init__(self, unknown_tags: Sequence[UnknownTag]) -> None:
+        self._path: list[str] = []
+        self.parts: list[bytes] = []
+        # By path; a structure takes its own out.
+        self.unknown_tags: dict[str, dict[int, bytes]] = {}
+        for unknown in unknown_tags:
+            self.unknown_tags.setdefault(unknown.path, {})[unknown.tag] = unknown.value
+
+    def fail(self, what: str) -> NoReturn:
+        raise RequestError("INVALID_RECORD", f"field {'/'.join(self._path)}: {what}")
+
+    def structure(self, layout: Layout, record: Record) -> None:
+        if type(record) is not layout.cls:
+            self.fail(f"{record!r} is not a {layout.cls.__name__}")
+        _check_absent(layout, record)
+        for field in layout.fields:
+            self._field(field, getattr(record, field.name))
+        self._tagged_section(layout, record)
+
+    def _field(self, field: Field, value: Any) -> None:
+        self._path.append(field.name)
+        if value is None and not field.nullable:
+            self.fail("null, where there must be a value")
+        self._value(field.type, value)
+        self._path.pop()
+
+    def _value(self, field_type: FieldType, value: Any) -> None:
+        add = self.parts.append
+        match field_type:
+            case Layout():
+                self.structure(field_type, value)
+            case _ if value is None:
+                add(UNSIGNED[0])
+            case ArrayOf():
+                add(UNSIGNED[len(value) + 1])
+                for index, item in enumerate(value):
+                    self._path.append(str(index))
+                    self._value(field_type.item, item)
+                    self._path.pop()
+            case "string":
+                raw = self._utf8(value)
+                add(UNSIGNED[len(raw) + 1] + raw)
+            case "bytes":
+                add(UNSIGNED[len(value) + 1] + value)
+            case _:
+                self._scalar(field_type, value)
+
+    def _utf8(self, text: str) -> bytes:
+        try:
+            return text.encode()
+        except UnicodeEncodeError as error:
+            self.fail(f"{text!r} cannot be written as UTF-8: {error.reason}")
+
+    def _scalar(self, name: str, value: Any) -> None:
+        if name == "uuid" and len(value) != 16:
+            self.fail(f"an id has 16 bytes, not {len(value)}")
+        try:
+            self.parts.append(SCALARS[name].pack(value))
+        except struct.error as error:
+            self.fail(f"{value!r} does not fit {name}: {error}")
+
+    def _tagged_section(self, layout: Layout, record: Record) -> None:
+        payloads = self.unknown_tags.pop("/".join(self._path), {})
+        for field in layout.tagged:
+            assert field.tag is not None
+            if field.tag in payloads:
+                self.fail(f"tag {field.tag} is {field.name}, and not unknown")
+            value = getattr(record, field.name)
+            if value != field.default:
+                payloads[field.tag] = self._payload(field, value)
+        self.parts.append(UNSIGNED[len(payloads)])
+        for tag, payload in sorted(payloads.items()):
+            self.parts.append(UNSIGNED[tag] + UNSIGNED[len(payload)] + payload)
+
+    def _payload(self, field: Field, value: Any) -> bytes:
+        outer, self.parts = self.parts, []
+        self._field(field, value)
+        payload, self.parts = b"".join(self.parts), outer
+        return payload
+
+
+def _check_absent(layout: Layout, record: Record) -> None:
+    for field in layout.absent:
+        value = getattr(record, field.name)
+        if value != field.default:
+            raise RequestError(
+                "UNSUPPORTED_VERSION",
+                f"{layout.cls.__name__} version {layout.version} has no {field.name}, "
+                f"so it cannot say {value!r}",
+            )

@@ -1,0 +1,1 @@
+"""What it means: records to images, snapshots, time travel and audit."""

@@ -1,0 +1,1 @@
+"""The immutable image of a cluster, and the delta that makes the next one. Pure."""

@@ -1,0 +1,45 @@
+"""Access control entries, by id."""
+
+import msgspec
+
+from records.base import Uuid
+from records.security import AccessControlEntryRecord, RemoveAccessControlEntryRecord
+from records.text import uuid_text
+from replay.image.changes import MapDelta
+from replay.image.errors import ContradictionError
+
+
+class Acl(msgspec.Struct, frozen=True, gc=False):
+    """Allows or denies one operation of one principal on one resource pattern."""
+
+    id: Uuid
+    resource_type: int
+    resource_name: str
+    pattern_type: int
+    principal: str
+    host: str
+    operation: int
+    permission_type: int
+
+
+class AclsDelta(MapDelta[Uuid, Acl]):
+    """Changes to ACLs."""
+
+    def set(self, record: AccessControlEntryRecord) -> None:
+        """Put the entry under its id."""
+        acl = Acl(
+            id=record.id,
+            resource_type=record.resource_type,
+            resource_name=record.resource_name,
+            pattern_type=record.pattern_type,
+            principal=record.principal,
+            host=record.host,
+            operation=record.operation,
+            permission_type=record.permission_type,
+        )
+        self.put(acl.id, acl)
+
+    def remove(self, record: RemoveAccessControlEntryRecord) -> None:
+        """Remove the entry of an id."""
+        if self.take(record.id) is None:
+            raise ContradictionError(f"there is no ACL of id {uuid_text(record.id)}")

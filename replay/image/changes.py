@@ -1,0 +1,131 @@
+"""Changes collected over persistent maps, written down once when the batch is complete.
+
+A delta may see the same key thousands of times before it is applied, so it keeps the newest value
+of each touched key in a plain dict and copies the touched branches of the persistent map once.
+"""
+
+from collections.abc import Hashable, Iterator, KeysView
+from typing import Generic, TypeVar
+
+from immutables import Map
+
+K = TypeVar("K", bound=Hashable)
+J = TypeVar("J", bound=Hashable)
+V = TypeVar("V")
+
+
+class MapDelta(Generic[K, V]):
+    """Changes to a persistent map. Values are never None."""
+
+    def __init__(self, base: Map[K, V]) -> None:
+        self._base = base
+        # The newest value of each touched key; None when it was removed.
+        self._changes: dict[K, V | None] = {}
+
+    @property
+    def changed(self) -> KeysView[K]:
+        """The keys that were set or removed."""
+        return self._changes.keys()
+
+    def get(self, key: K) -> V | None:
+        """Return the newest value of a key, None if it has none."""
+        changes = self._changes
+        return changes[key] if key in changes else self._base.get(key)
+
+    def put(self, key: K, value: V) -> None:
+        """Set a key."""
+        self._changes[key] = value
+
+    def take(self, key: K) -> V | None:
+        """Remove a key; return the value it had, None if it had none."""
+        value = self.get(key)
+        self._changes[key] = None
+        return value
+
+    def items(self) -> Iterator[tuple[K, V]]:
+        """Iterate over the newest values, in any order."""
+        for key, value in self._base.items():
+            if key not in self._changes:
+                yield key, value
+        for key, changed in self._changes.items():
+            if changed is not None:
+                yield key, changed
+
+    def is_empty(self) -> bool:
+        """Whether no key has a value."""
+        return next(self.items(), None) is None
+
+    def apply(self) -> Map[K, V]:
+        """Return the map with the changes; the same object if there are none."""
+        if not self._changes:
+            return self._base
+        new = self._base.mutate()
+        for key, value in self._changes.items():
+            if value is None:
+                new.pop(key, None)
+            else:
+                new[key] = value
+        return new.finish()
+
+
+class NestedMapDelta(Generic[K, J, V]):
+    """Changes to a persistent map of persistent maps, none of which is empty."""
+
+    def __init__(self, base: Map[K, Map[J, V]]) -> None:
+        self._base = base
+        self._inner: dict[K, MapDelta[J, V]] = {}
+
+    @property
+    def changed(self) -> list[K]:
+        """The outer keys under which something was set or removed."""
+        return [key for key, inner in self._inner.items() if inner.changed]
+
+    def at(self, key: K) -> MapDelta[J, V]:
+        """Return the changes under one outer key."""
+        inner = self._inner.get(key)
+        if inner is None:
+            inner = self._inner[key] = MapDelta(self._base.get(key, Map()))
+        return inner
+
+    def take(self, key: K) -> dict[J, V]:
+        """Remove all under one outer key; return what there was."""
+        if key not in self._base and key not in self._inner:
+            return {}
+        inner = self.at(key)
+        taken = dict(inner.items())
+        for inner_key in taken:
+            inner.take(inner_key)
+        return taken
+
+    def apply(self) -> Map[K, Map[J, V]]:
+        """Return the map with the changes; the same object if there are none."""
+        changed = self.changed
+        if not changed:
+            return self._base
+        new = self._base.mutate()
+        for key in changed:
+            values = self._inner[key].apply()
+            if values:
+                new[key] = values
+            else:
+                new.pop(key, None)
+        return new.finish()
+
+
+class ValueDelta(Generic[V]):
+    """A change of a single value."""
+
+    def __init__(self, base: V) -> None:
+        self._value = base
+
+    def get(self) -> V:
+        """Return the newest value."""
+        return self._value
+
+    def put(self, value: V) -> None:
+        """Set the value."""
+        self._value = value
+
+    def apply(self) -> V:
+        """Return the newest value."""
+        return self._value

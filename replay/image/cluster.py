@@ -1,0 +1,129 @@
+"""Brokers and controllers: who is registered, and who is fenced."""
+
+import msgspec
+
+from records.base import Uuid
+from records.brokers import (
+    BrokerEndpoint,
+    BrokerFeature,
+    BrokerRegistrationChangeRecord,
+    ControllerEndpoint,
+    ControllerFeature,
+    FenceBrokerRecord,
+    RegisterBrokerRecord,
+    RegisterControllerRecord,
+    UnfenceBrokerRecord,
+    UnregisterBrokerRecord,
+)
+from replay.image.changes import MapDelta
+from replay.image.errors import ContradictionError
+
+Endpoint = BrokerEndpoint | ControllerEndpoint
+SupportedFeature = BrokerFeature | ControllerFeature
+
+_FENCE = 1
+_UNFENCE = -1
+_SHUT_DOWN = 1
+
+
+class Broker(msgspec.Struct, frozen=True, gc=False):
+    """A registered broker.
+
+    `record_version` is the layout version of its registration record: what Kafka wrote in that
+    version must be written in it again.
+    """
+
+    broker_id: int
+    incarnation_id: Uuid
+    broker_epoch: int
+    end_points: tuple[BrokerEndpoint, ...]
+    features: tuple[BrokerFeature, ...]
+    rack: str | None
+    fenced: bool
+    in_controlled_shutdown: bool
+    is_migrating_zk_broker: bool
+    log_dirs: tuple[Uuid, ...]
+    record_version: int
+
+
+class Controller(msgspec.Struct, frozen=True, gc=False):
+    """A controller of the quorum, as it last announced itself."""
+
+    controller_id: int
+    incarnation_id: Uuid
+    zk_migration_ready: bool
+    end_points: tuple[ControllerEndpoint, ...]
+    features: tuple[ControllerFeature, ...]
+
+
+class BrokersDelta(MapDelta[int, Broker]):
+    """Changes to brokers, by broker id."""
+
+    def register(self, record: RegisterBrokerRecord, record_version: int) -> None:
+        """Add a broker, or replace its earlier registration."""
+        broker = Broker(
+            broker_id=record.broker_id,
+            incarnation_id=record.incarnation_id,
+            broker_epoch=record.broker_epoch,
+            end_points=record.end_points,
+            features=record.features,
+            rack=record.rack,
+            fenced=record.fenced,
+            in_controlled_shutdown=record.in_controlled_shutdown,
+            is_migrating_zk_broker=record.is_migrating_zk_broker,
+            log_dirs=record.log_dirs,
+            record_version=record_version,
+        )
+        self.put(broker.broker_id, broker)
+
+    def unregister(self, record: UnregisterBrokerRecord) -> None:
+        """Remove a broker."""
+        self.take(self._current(record.broker_id, record.broker_epoch).broker_id)
+
+    def fence(self, record: FenceBrokerRecord) -> None:
+        """Fence a broker."""
+        self._set_fenced(self._current(record.id, record.epoch), True)
+
+    def unfence(self, record: UnfenceBrokerRecord) -> None:
+        """Unfence a broker."""
+        self._set_fenced(self._current(record.id, record.epoch), False)
+
+    def change(self, record: BrokerRegistrationChangeRecord) -> None:
+        """Change the fields that the record sets."""
+        broker = self._current(record.broker_id, record.broker_epoch)
+        changed = msgspec.structs.replace(
+            broker,
+            fenced={_FENCE: True, _UNFENCE: False}.get(record.fenced, broker.fenced),
+            in_controlled_shutdown=broker.in_controlled_shutdown
+            or record.in_controlled_shutdown == _SHUT_DOWN,
+            log_dirs=record.log_dirs or broker.log_dirs,
+        )
+        self.put(changed.broker_id, changed)
+
+    def _current(self, broker_id: int, broker_epoch: int) -> Broker:
+        broker = self.get(broker_id)
+        if broker is None:
+            raise ContradictionError(f"broker {broker_id} is not registered")
+        if broker.broker_epoch != broker_epoch:
+            raise ContradictionError(
+                f"broker {broker_id} has epoch {broker.broker_epoch}, not {broker_epoch}"
+            )
+        return broker
+
+    def _set_fenced(self, broker: Broker, fenced: bool) -> None:
+        self.put(broker.broker_id, msgspec.structs.replace(broker, fenced=fenced))
+
+
+class ControllersDelta(MapDelta[int, Controller]):
+    """Changes to controllers, by controller id."""
+
+    def register(self, record: RegisterControllerRecord) -> None:
+        """Add a controller, or replace what it announced before."""
+        controller = Controller(
+            controller_id=record.controller_id,
+            incarnation_id=record.incarnation_id,
+            zk_migration_ready=record.zk_migration_ready,
+            end_points=record.end_points,
+            features=record.features,
+        )
+        self.put(controller.controller_id, controller)

@@ -1,0 +1,302 @@
+"""The image of a cluster at one point of its log, and the delta that makes the next one.
+
+docs/replay.md says what each record does. Each part of the state has a module with its values and
+its delta; `rules` leads each record to its part.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar
+
+import msgspec
+from immutables import Map
+
+from records.base import Record, Uuid
+from records.envelope import Envelope
+from records.errors import CorruptLogError
+from replay.image.acls import Acl, AclsDelta
+from replay.image.cluster import Broker, BrokersDelta, Controller, ControllersDelta
+from replay.image.configs import ConfigResource, ConfigsDelta
+from replay.image.errors import ContradictionError
+from replay.image.features import FeaturesDelta, ZkMigrationDelta
+from replay.image.namespaces import Namespace, NamespacesDelta, NamespacesImage
+from replay.image.notes import Note, NotesDelta
+from replay.image.producer_ids import ProducerIds, ProducerIdsDelta
+from replay.image.provenance import Provenance
+from replay.image.quotas import ClientQuota, QuotaEntity, QuotasDelta
+from replay.image.removals import (
+    PendingRemoval,
+    PendingRemovalsDelta,
+    ReplicaDeletion,
+    ReplicaDeletionsDelta,
+)
+from replay.image.rules import RULES
+from replay.image.scram import ScramCredential, ScramDelta
+from replay.image.tokens import DelegationToken, DelegationTokensDelta
+from replay.image.topics import Partition, Topic, TopicsDelta, TopicsImage
+
+NAMESPACE_SEPARATOR = ":"
+
+
+class MetadataImage(msgspec.Struct, frozen=True, gc=False):
+    """The cluster as of one offset. Immutable; images of neighbouring offsets share most of it.
+
+    Callers use the methods, never the maps behind them. Iterators give their objects in any order.
+    Two images are equal when state and provenance are.
+    """
+
+    EMPTY: ClassVar["MetadataImage"]
+
+    provenance: Provenance = Provenance()
+    _topics: TopicsImage = TopicsImage()
+    _namespaces: NamespacesImage = NamespacesImage()
+    _brokers: Map[int, Broker] = Map()
+    _controllers: Map[int, Controller] = Map()
+    _configs: Map[ConfigResource, Map[str, str]] = Map()
+    _features: Map[str, int] = Map()
+    _zk_migration: int | None = None
+    _producer_ids: ProducerIds | None = None
+    _acls: Map[Uuid, Acl] = Map()
+    _quotas: Map[tuple[QuotaEntity, str], ClientQuota] = Map()
+    _scram: Map[tuple[str, int], ScramCredential] = Map()
+    _delegation_tokens: Map[str, DelegationToken] = Map()
+    _pending_removals: Map[Uuid, Map[int, PendingRemoval]] = Map()
+    _replica_deletions: Map[tuple[Uuid, int, int], ReplicaDeletion] = Map()
+    _notes: Map[Note, Note] = Map()
+
+    @property
+    def topic_count(self) -> int:
+        """How many topics there are."""
+        return self._topics.topic_count
+
+    @property
+    def partition_count(self) -> int:
+        """How many partitions there are."""
+        return self._topics.partition_count
+
+    def topic(self, topic_id: Uuid) -> Topic | None:
+        """Return the topic of an id."""
+        return self._topics.topic(topic_id)
+
+    def topic_by_name(self, name: str, namespace_id: Uuid | None = None) -> Topic | None:
+        """Return the topic of a name within a namespace (None: the default one)."""
+        return self._topics.topic_by_name(name, namespace_id)
+
+    def topic_by_full_name(self, full_name: str) -> Topic | None:
+        """Return the topic of a full name, such as `org:apache:orders`."""
+        namespace_name, _, name = full_name.rpartition(NAMESPACE_SEPARATOR)
+        if not namespace_name:
+            return self.topic_by_name(full_name)
+        namespace = self.namespace_by_name(namespace_name)
+        return None if namespace is None else self.topic_by_name(name, namespace.namespace_id)
+
+    def full_name(self, topic: Topic) -> str:
+        """Return the name of a topic of this image with that of its namespace."""
+        if topic.namespace_id is None:
+            return topic.name
+        namespace = self.namespace(topic.namespace_id)
+        assert namespace is not None, f"{topic} is not of this image"
+        return _full_name(namespace, topic)
+
+    def topics(self) -> Iterator[Topic]:
+        """Iterate over all topics."""
+        return self._topics.topics()
+
+    def topics_in(self, namespace_id: Uuid | None) -> Iterator[Topic]:
+        """Iterate over the topics right in a namespace, not those in namespaces below it."""
+        return self._topics.topics_in(namespace_id)
+
+    def partition(self, topic_id: Uuid, partition_id: int) -> Partition | None:
+        """Return one partition."""
+        return self._topics.partition(topic_id, partition_id)
+
+    def partitions(self, topic_id: Uuid) -> tuple[Partition, ...]:
+        """Return a topic's partitions, ordered by id; none for an unknown topic."""
+        return self._topics.partitions(topic_id)
+
+    def namespace(self, namespace_id: Uuid) -> Namespace | None:
+        """Return the namespace of an id."""
+        return self._namespaces.namespace(namespace_id)
+
+    def namespace_by_name(self, name: str) -> Namespace | None:
+        """Return the namespace of a full name."""
+        return self._namespaces.namespace_by_name(name)
+
+    def namespaces(self) -> Iterator[Namespace]:
+        """Iterate over all namespaces but the default one."""
+        return self._namespaces.namespaces()
+
+    def broker(self, broker_id: int) -> Broker | None:
+        """Return a registered broker."""
+        return self._brokers.get(broker_id)
+
+    def brokers(self) -> Iterator[Broker]:
+        """Iterate over the registered brokers."""
+        return iter(self._brokers.values())
+
+    def controller(self, controller_id: int) -> Controller | None:
+        """Return a registered controller."""
+        return self._controllers.get(controller_id)
+
+    def controllers(self) -> Iterator[Controller]:
+        """Iterate over the registered controllers."""
+        return iter(self._controllers.values())
+
+    def config(self, resource_type: int, resource_name: str) -> Mapping[str, str]:
+        """Return the keys set on a resource, empty when there are none."""
+        return dict(self._configs.get((resource_type, resource_name), _NO_CONFIG))
+
+    def configs(self) -> Iterator[tuple[ConfigResource, Mapping[str, str]]]:
+        """Iterate over the resources that have keys set."""
+        return ((resource, dict(values)) for resource, values in self._configs.items())
+
+    def feature(self, name: str) -> int | None:
+        """Return the level at which a feature is finalized."""
+        return self._features.get(name)
+
+    def features(self) -> Mapping[str, int]:
+        """Return the finalized features and their levels."""
+        return dict(self._features)
+
+    @property
+    def zk_migration(self) -> int | None:
+        """State of a migration from ZooKeeper, None while no record has been written."""
+        return self._zk_migration
+
+    @property
+    def producer_ids(self) -> ProducerIds | None:
+        """The last block of producer ids, None while none has been handed out."""
+        return self._producer_ids
+
+    def acl(self, acl_id: Uuid) -> Acl | None:
+        """Return the ACL of an id."""
+        return self._acls.get(acl_id)
+
+    def acls(self) -> Iterator[Acl]:
+        """Iterate over the ACLs."""
+        return iter(self._acls.values())
+
+    def quotas(self) -> Iterator[ClientQuota]:
+        """Iterate over the client quotas."""
+        return iter(self._quotas.values())
+
+    def scram(self) -> Iterator[ScramCredential]:
+        """Iterate over the SCRAM credentials."""
+        return iter(self._scram.values())
+
+    def delegation_tokens(self) -> Iterator[DelegationToken]:
+        """Iterate over the delegation tokens."""
+        return iter(self._delegation_tokens.values())
+
+    def pending_removals(self, topic_id: Uuid | None = None) -> Iterator[PendingRemoval]:
+        """Iterate over the partitions that wait for removal, of one topic or of all."""
+        if topic_id is not None:
+            return iter(self._pending_removals.get(topic_id, _NO_REMOVALS).values())
+        return (p for pending in self._pending_removals.values() for p in pending.values())
+
+    def replica_deletions(self) -> Iterator[ReplicaDeletion]:
+        """Iterate over the replicas that are being deleted."""
+        return iter(self._replica_deletions.values())
+
+    def notes(self) -> Iterator[Note]:
+        """Iterate over the notes."""
+        return iter(self._notes.values())
+
+
+MetadataImage.EMPTY = MetadataImage()
+
+_NO_CONFIG: Map[str, str] = Map()
+_NO_REMOVALS: Map[int, PendingRemoval] = Map()
+
+_PARTS: dict[str, Callable[[Any], Any]] = {
+    "topics": TopicsDelta,
+    "namespaces": NamespacesDelta,
+    "brokers": BrokersDelta,
+    "controllers": ControllersDelta,
+    "configs": ConfigsDelta,
+    "features": FeaturesDelta,
+    "zk_migration": ZkMigrationDelta,
+    "producer_ids": ProducerIdsDelta,
+    "acls": AclsDelta,
+    "quotas": QuotasDelta,
+    "scram": ScramDelta,
+    "delegation_tokens": DelegationTokensDelta,
+    "pending_removals": PendingRemovalsDelta,
+    "replica_deletions": ReplicaDeletionsDelta,
+    "notes": NotesDelta,
+}
+
+
+class MetadataDelta:
+    """What records change in an image: those of one batch, or millions of them.
+
+    Parts are made on first use, so a small delta costs what it changes, whatever the image's size.
+    `topics.changed` and its like name the objects that were touched. After an error the delta is
+    worth nothing.
+    """
+
+    topics: TopicsDelta
+    namespaces: NamespacesDelta
+    brokers: BrokersDelta
+    controllers: ControllersDelta
+    configs: ConfigsDelta
+    features: FeaturesDelta
+    zk_migration: ZkMigrationDelta
+    producer_ids: ProducerIdsDelta
+    acls: AclsDelta
+    quotas: QuotasDelta
+    scram: ScramDelta
+    delegation_tokens: DelegationTokensDelta
+    pending_removals: PendingRemovalsDelta
+    replica_deletions: ReplicaDeletionsDelta
+    notes: NotesDelta
+
+    def __init__(self, image: MetadataImage) -> None:
+        self.image = image
+        # The row being replayed, for a rule that needs more than its record.
+        self.row: Envelope | None = None
+        self._parts: dict[str, Any] = {}
+        self._rules: dict[type[Record], Callable[[Any], object]] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        """Make a part on its first use."""
+        make = _PARTS.get(name)
+        if make is None:
+            raise AttributeError(name)
+        part = self._parts[name] = make(getattr(self.image, f"_{name}"))
+        setattr(self, name, part)
+        return part
+
+    def replay(self, row: Envelope) -> None:
+        """Take one record in.
+
+        Raises:
+            CorruptLogError: the record contradicts the state before it; names the offset.
+        """
+        record = row.payload
+        self.row = row
+        rule = self._rules.get(type(record))
+        try:
+            if rule is None:
+                rule = self._rules[type(record)] = RULES[type(record)](self)
+            rule(record)
+        except ContradictionError as error:
+            raise CorruptLogError(
+                f"offset {row.offset}: {type(record).__name__}: {error}"
+            ) from None
+
+    def full_name(self, topic: Topic) -> str:
+        """Return the full name of a topic as it is now."""
+        if topic.namespace_id is None:
+            return topic.name
+        namespace = self.namespaces.existing(topic.namespace_id)
+        return _full_name(namespace, topic)
+
+    def apply(self, provenance: Provenance) -> MetadataImage:
+        """Return the next image; it shares everything that was not touched."""
+        self._rules.clear()  # some refer back to the delta: a cycle would keep images alive
+        parts = {f"_{name}": part.apply() for name, part in self._parts.items()}
+        return msgspec.structs.replace(self.image, provenance=provenance, **parts)
+
+
+def _full_name(namespace: Namespace, topic: Topic) -> str:
+    return f"{namespace.name}{NAMESPACE_SEPARATOR}{topic.name}"

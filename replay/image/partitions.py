@@ -1,0 +1,144 @@
+"""Partitions of one topic: the value, the tuple that holds them, and changes to it.
+
+A topic's partitions are a tuple ordered by id. Nearly always entry n is partition n, so that is
+where to look first; a log may leave holes (a removal in the middle), and then a binary search
+finds it. A change copies the tuple, once a batch and topic: 12 µs for each 1,000 partitions.
+"""
+
+from bisect import bisect_left
+from operator import attrgetter
+
+import msgspec
+
+from records.base import Uuid
+from records.partitions import PartitionChangeRecord, PartitionRecord
+
+READ_WRITE = 0
+READ_ONLY = 1
+NONE = -1
+"""Codes of a partition's mode: all is allowed; reads only; neither writes nor reads."""
+
+NO_LEADER = -1
+
+# Kafka's default of a change's `leader`, because -1 already means that there is none.
+_LEADER_UNSET = -2
+_RECOVERY_STATE_UNSET = -1
+
+_partition_id = attrgetter("partition_id")
+
+
+class Partition(msgspec.Struct, frozen=True, gc=False):
+    """One partition as the log left it.
+
+    `leader` is -1 when there is none. `directories` is empty when unknown, else one for each
+    replica.
+    """
+
+    topic_id: Uuid
+    partition_id: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    removing_replicas: tuple[int, ...]
+    adding_replicas: tuple[int, ...]
+    leader: int
+    leader_recovery_state: int
+    leader_epoch: int
+    partition_epoch: int
+    directories: tuple[Uuid, ...] = ()
+    eligible_leader_replicas: tuple[int, ...] = ()
+    last_known_elr: tuple[int, ...] = ()
+    mode: int = READ_WRITE
+
+
+Partitions = tuple[Partition, ...]
+"""Partitions of one topic, ordered by id."""
+
+
+def find(partitions: Partitions, partition_id: int) -> Partition | None:
+    """Return the partition of that id, None if there is none."""
+    index = _index(partitions, partition_id)
+    return None if index is None else partitions[index]
+
+
+def _index(partitions: Partitions, partition_id: int) -> int | None:
+    dense = 0 <= partition_id < len(partitions)
+    if dense and partitions[partition_id].partition_id == partition_id:
+        return partition_id
+    index = bisect_left(partitions, partition_id, key=_partition_id)
+    if index < len(partitions) and partitions[index].partition_id == partition_id:
+        return index
+    return None
+
+
+def created(record: PartitionRecord, topic_id: Uuid) -> Partition:
+    """Return the partition that a record describes.
+
+    `topic_id` equals the record's; taking the topic's own object spares a copy a partition.
+    """
+    return Partition(
+        topic_id,
+        record.partition_id,
+        record.replicas,
+        record.isr,
+        record.removing_replicas,
+        record.adding_replicas,
+        record.leader,
+        record.leader_recovery_state,
+        record.leader_epoch,
+        record.partition_epoch,
+        record.directories,
+        record.eligible_leader_replicas or (),
+        record.last_known_elr or (),
+        record.mode,
+    )
+
+
+def changed(old: Partition, record: PartitionChangeRecord) -> Partition:
+    """Return the partition after a change: each field that is set replaces the old one."""
+    replicas = old.replicas if record.replicas is None else record.replicas
+    directories = record.directories or old.directories
+    if record.replicas is not None and not record.directories and len(directories) != len(replicas):
+        directories = ()  # they were those of other replicas
+    # A leader that is named starts a new leader epoch even when it is the same one.
+    leader_set = record.leader != _LEADER_UNSET
+    recovery_state_set = record.leader_recovery_state != _RECOVERY_STATE_UNSET
+    elr, last_known_elr = record.eligible_leader_replicas, record.last_known_elr
+    return Partition(
+        old.topic_id,
+        old.partition_id,
+        replicas,
+        old.isr if record.isr is None else record.isr,
+        old.removing_replicas if record.removing_replicas is None else record.removing_replicas,
+        old.adding_replicas if record.adding_replicas is None else record.adding_replicas,
+        record.leader if leader_set else old.leader,
+        record.leader_recovery_state if recovery_state_set else old.leader_recovery_state,
+        old.leader_epoch + 1 if leader_set else old.leader_epoch,
+        old.partition_epoch + 1,
+        directories,
+        old.eligible_leader_replicas if elr is None else elr,
+        old.last_known_elr if last_known_elr is None else last_known_elr,
+        old.mode if record.mode is None else record.mode,
+    )
+
+
+def without_elr(old: Partition) -> Partition:
+    """Return the partition with its eligible leader replicas cleared; no epoch changes."""
+    if not old.eligible_leader_replicas and not old.last_known_elr:
+        return old
+    return msgspec.structs.replace(old, eligible_leader_replicas=(), last_known_elr=())
+
+
+def merged(base: Partitions, changes: dict[int, Partition | None]) -> Partitions:
+    """Return the partitions with some set and some (None) removed."""
+    new = list(base)
+    for partition_id, partition in changes.items():
+        index = _index(base, partition_id)
+        if partition is None or index is None:
+            return _rebuilt(base, changes)
+        new[index] = partition
+    return tuple(new)
+
+
+def _rebuilt(base: Partitions, changes: dict[int, Partition | None]) -> Partitions:
+    by_id = {partition.partition_id: partition for partition in base} | changes
+    return tuple([partition for _, partition in sorted(by_id.items()) if partition is not None])

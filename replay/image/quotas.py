@@ -1,0 +1,39 @@
+"""Client quotas: limits of an entity such as a user, a client id, or both."""
+
+import msgspec
+
+from records.configs import ClientQuotaRecord
+from replay.image.changes import MapDelta
+
+QuotaEntity = tuple[tuple[str, str | None], ...]
+"""Pairs of entity type and name (null: the default entity), a set in canonical order."""
+
+
+class ClientQuota(msgspec.Struct, frozen=True, gc=False):
+    """One limit of an entity."""
+
+    entity: QuotaEntity
+    key: str
+    value: float
+
+
+class QuotasDelta(MapDelta[tuple[QuotaEntity, str], ClientQuota]):
+    """Changes to quotas, by entity and key."""
+
+    def set(self, record: ClientQuotaRecord) -> None:
+        """Set a quota, or remove it, whether or not it was set."""
+        entity = _entity(record)
+        if record.remove:
+            self.take((entity, record.key))
+        else:
+            self.put((entity, record.key), ClientQuota(entity, record.key, record.value))
+
+
+def _entity(record: ClientQuotaRecord) -> QuotaEntity:
+    pairs = {(part.entity_type, part.entity_name) for part in record.entity}
+    return tuple(sorted(pairs, key=_null_first))
+
+
+def _null_first(pair: tuple[str, str | None]) -> tuple[str, bool, str]:
+    entity_type, entity_name = pair
+    return entity_type, entity_name is not None, entity_name or ""

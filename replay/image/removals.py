@@ -1,0 +1,82 @@
+"""What is on its way out: partitions that wait for removal, and replicas being deleted."""
+
+import msgspec
+
+from records.base import Uuid
+from records.partitions import (
+    CancelDeleteTopicPartitionsRecord,
+    DeleteTopicPartitionsRecord,
+    RemovePartitionsRecord,
+    ReplicaDeletionRecord,
+)
+from records.text import uuid_text
+from replay.image.changes import MapDelta, NestedMapDelta
+from replay.image.errors import ContradictionError
+
+GONE = 7
+"""State of a replica that is no longer tracked (NonExistentReplica)."""
+
+
+class PendingRemoval(msgspec.Struct, frozen=True, gc=False):
+    """A partition that will be removed `delay_ms` after `create_time_ms`."""
+
+    topic_id: Uuid
+    partition_id: int
+    delay_ms: int
+    create_time_ms: int
+
+
+class ReplicaDeletion(msgspec.Struct, frozen=True, gc=False):
+    """How far a broker is with deleting a replica: 4 started, 5 successful, 6 ineligible."""
+
+    topic_id: Uuid
+    partition_id: int
+    broker_id: int
+    state: int
+
+
+class PendingRemovalsDelta(NestedMapDelta[Uuid, int, PendingRemoval]):
+    """Changes to pending removals, by topic id and partition id."""
+
+    def add(self, record: DeleteTopicPartitionsRecord) -> None:
+        """Put the partitions on the list, or replace their delays."""
+        pending = self.at(record.topic_id)
+        for partition_id in record.partition_ids:
+            removal = PendingRemoval(
+                topic_id=record.topic_id,
+                partition_id=partition_id,
+                delay_ms=record.delay_ms,
+                create_time_ms=record.create_time_ms,
+            )
+            pending.put(partition_id, removal)
+
+    def cancel(self, record: CancelDeleteTopicPartitionsRecord) -> None:
+        """Take partitions off the list; each must be on it."""
+        pending = self.at(record.topic_id)
+        for partition_id in record.partition_ids:
+            if pending.take(partition_id) is None:
+                raise ContradictionError(
+                    f"topic {uuid_text(record.topic_id)} has no pending removal of partition "
+                    f"{partition_id}"
+                )
+
+    def finish(self, record: RemovePartitionsRecord) -> None:
+        """Take partitions that are gone off the list, whether or not they were on it."""
+        pending = self.at(record.topic_id)
+        for partition_id in record.partition_ids:
+            pending.take(partition_id)
+
+
+class ReplicaDeletionsDelta(MapDelta[tuple[Uuid, int, int], ReplicaDeletion]):
+    """Changes to replica deletions, by topic id, partition id and broker id."""
+
+    def set(self, record: ReplicaDeletionRecord) -> None:
+        """Set the state of a deletion; in state 7 it leaves the list."""
+        key = (record.topic_id, record.partition_id, record.broker_id)
+        if record.state != GONE:
+            self.put(key, ReplicaDeletion(*key, record.state))
+        elif self.take(key) is None:
+            raise ContradictionError(
+                f"broker {record.broker_id} deletes no replica of partition {record.partition_id} "
+                f"of topic {uuid_text(record.topic_id)}"
+            )

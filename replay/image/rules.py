@@ -1,0 +1,116 @@
+"""Which rule each record follows: a method of one part's delta, or a rule here that joins parts."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from records import brokers, configs, control, partitions, security, topics
+from records.base import Record, Uuid
+from replay.image.configs import TOPIC
+from replay.image.errors import ContradictionError
+
+if TYPE_CHECKING:
+    from replay.image.metadata import MetadataDelta
+
+
+def _create_topic(delta: "MetadataDelta", record: topics.TopicRecord) -> None:
+    _check_namespace(delta, record.namespace_id)
+    delta.topics.create_topic(record)
+
+
+def _move_topic(delta: "MetadataDelta", record: topics.MoveTopicRecord) -> None:
+    _check_namespace(delta, record.namespace_id)
+    old, new = delta.topics.move_topic(record)
+    delta.configs.move((TOPIC, delta.full_name(old)), (TOPIC, delta.full_name(new)))
+
+
+def _remove_topic(delta: "MetadataDelta", record: topics.RemoveTopicRecord) -> None:
+    topic = delta.topics.remove_topic(record)
+    delta.configs.take((TOPIC, delta.full_name(topic)))
+    delta.pending_removals.take(topic.topic_id)
+
+
+def _remove_namespace(delta: "MetadataDelta", record: topics.RemoveNamespaceRecord) -> None:
+    # Topics that outlived their namespace would have no full name.
+    if delta.topics.has_topics_in(record.namespace_id):
+        name = delta.namespaces.existing(record.namespace_id).name
+        raise ContradictionError(f"namespace {name!r} still has topics")
+    delta.namespaces.remove(record)
+
+
+def _add_pending_removal(
+    delta: "MetadataDelta", record: partitions.DeleteTopicPartitionsRecord
+) -> None:
+    for partition_id in record.partition_ids:
+        delta.topics.check_partition(record.topic_id, partition_id)
+    delta.pending_removals.add(record)
+
+
+def _remove_partitions(delta: "MetadataDelta", record: partitions.RemovePartitionsRecord) -> None:
+    delta.topics.remove_partitions(record)
+    delta.pending_removals.finish(record)
+
+
+def _register_broker(delta: "MetadataDelta", record: brokers.RegisterBrokerRecord) -> None:
+    assert delta.row is not None
+    delta.brokers.register(record, delta.row.record_version)
+
+
+def _check_namespace(delta: "MetadataDelta", namespace_id: Uuid | None) -> None:
+    if namespace_id is not None:
+        delta.namespaces.existing(namespace_id)
+
+
+def _refuse(record: Record) -> None:
+    raise ContradictionError("a transaction has no place outside the batches of a log")
+
+
+def _ignore(record: Record) -> None:
+    pass
+
+
+RULES: dict[type[Record], Callable[["MetadataDelta"], Callable[[Any], object]]] = {
+    topics.TopicRecord: lambda delta: partial(_create_topic, delta),
+    topics.RemoveTopicRecord: lambda delta: partial(_remove_topic, delta),
+    topics.MoveTopicRecord: lambda delta: partial(_move_topic, delta),
+    topics.NamespaceRecord: lambda delta: delta.namespaces.create,
+    topics.RemoveNamespaceRecord: lambda delta: partial(_remove_namespace, delta),
+    partitions.PartitionRecord: lambda delta: delta.topics.set_partition,
+    partitions.PartitionChangeRecord: lambda delta: delta.topics.change_partition,
+    partitions.ClearElrRecord: lambda delta: delta.topics.clear_elr,
+    partitions.DeleteTopicPartitionsRecord: lambda delta: partial(_add_pending_removal, delta),
+    partitions.CancelDeleteTopicPartitionsRecord: lambda delta: delta.pending_removals.cancel,
+    partitions.RemovePartitionsRecord: lambda delta: partial(_remove_partitions, delta),
+    partitions.ReplicaDeletionRecord: lambda delta: delta.replica_deletions.set,
+    brokers.RegisterBrokerRecord: lambda delta: partial(_register_broker, delta),
+    brokers.UnregisterBrokerRecord: lambda delta: delta.brokers.unregister,
+    brokers.FenceBrokerRecord: lambda delta: delta.brokers.fence,
+    brokers.UnfenceBrokerRecord: lambda delta: delta.brokers.unfence,
+    brokers.BrokerRegistrationChangeRecord: lambda delta: delta.brokers.change,
+    brokers.RegisterControllerRecord: lambda delta: delta.controllers.register,
+    configs.ConfigRecord: lambda delta: delta.configs.set,
+    configs.FeatureLevelRecord: lambda delta: delta.features.set_level,
+    configs.ClientQuotaRecord: lambda delta: delta.quotas.set,
+    configs.ProducerIdsRecord: lambda delta: delta.producer_ids.set,
+    configs.ZkMigrationStateRecord: lambda delta: delta.zk_migration.set_state,
+    security.AccessControlEntryRecord: lambda delta: delta.acls.set,
+    security.RemoveAccessControlEntryRecord: lambda delta: delta.acls.remove,
+    security.UserScramCredentialRecord: lambda delta: delta.scram.set,
+    security.RemoveUserScramCredentialRecord: lambda delta: delta.scram.remove,
+    security.DelegationTokenRecord: lambda delta: delta.delegation_tokens.set,
+    security.RemoveDelegationTokenRecord: lambda delta: delta.delegation_tokens.remove,
+    control.NoteRecord: lambda delta: delta.notes.add,
+    # The replayer resolves transactions; a checkpoint never holds one.
+    control.BeginTransactionRecord: lambda delta: _refuse,
+    control.EndTransactionRecord: lambda delta: _refuse,
+    control.AbortTransactionRecord: lambda delta: _refuse,
+    control.LeaderChangeMessage: lambda delta: _ignore,
+    control.SnapshotHeaderRecord: lambda delta: _ignore,
+    control.SnapshotFooterRecord: lambda delta: _ignore,
+    control.KRaftVersionRecord: lambda delta: _ignore,
+    control.VotersRecord: lambda delta: _ignore,
+    control.NoOpRecord: lambda delta: _ignore,
+    control.NoOpRunRecord: lambda delta: _ignore,
+    control.UnknownRecord: lambda delta: _ignore,
+}
+"""For each record type: given a delta, the function that takes such a record in."""

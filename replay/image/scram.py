@@ -1,0 +1,41 @@
+"""SCRAM credentials, by user and mechanism."""
+
+import msgspec
+
+from records.security import RemoveUserScramCredentialRecord, UserScramCredentialRecord
+from replay.image.changes import MapDelta
+from replay.image.errors import ContradictionError
+
+
+class ScramCredential(msgspec.Struct, frozen=True, gc=False):
+    """What a server keeps of a password. `mechanism` is 1 for SCRAM-SHA-256, 2 for -512."""
+
+    name: str
+    mechanism: int
+    salt: bytes
+    stored_key: bytes
+    server_key: bytes
+    iterations: int
+
+
+class ScramDelta(MapDelta[tuple[str, int], ScramCredential]):
+    """Changes to credentials."""
+
+    def set(self, record: UserScramCredentialRecord) -> None:
+        """Put the credential under its user and mechanism."""
+        credential = ScramCredential(
+            name=record.name,
+            mechanism=record.mechanism,
+            salt=record.salt,
+            stored_key=record.stored_key,
+            server_key=record.server_key,
+            iterations=record.iterations,
+        )
+        self.put((credential.name, credential.mechanism), credential)
+
+    def remove(self, record: RemoveUserScramCredentialRecord) -> None:
+        """Remove a credential."""
+        if self.take((record.name, record.mechanism)) is None:
+            raise ContradictionError(
+                f"user {record.name!r} has no credential of mechanism {record.mechanism}"
+            )

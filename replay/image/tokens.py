@@ -1,0 +1,41 @@
+"""Delegation tokens, by token id."""
+
+import msgspec
+
+from records.security import DelegationTokenRecord, RemoveDelegationTokenRecord
+from replay.image.changes import MapDelta
+from replay.image.errors import ContradictionError
+
+
+class DelegationToken(msgspec.Struct, frozen=True, gc=False):
+    """A token with which `owner` lets others act; times are in ms since 1970."""
+
+    token_id: str
+    owner: str
+    requester: str
+    renewers: tuple[str, ...]
+    issue_timestamp: int
+    max_timestamp: int
+    expiration_timestamp: int
+
+
+class DelegationTokensDelta(MapDelta[str, DelegationToken]):
+    """Changes to tokens."""
+
+    def set(self, record: DelegationTokenRecord) -> None:
+        """Put the token under its id."""
+        token = DelegationToken(
+            token_id=record.token_id,
+            owner=record.owner,
+            requester=record.requester,
+            renewers=record.renewers,
+            issue_timestamp=record.issue_timestamp,
+            max_timestamp=record.max_timestamp,
+            expiration_timestamp=record.expiration_timestamp,
+        )
+        self.put(token.token_id, token)
+
+    def remove(self, record: RemoveDelegationTokenRecord) -> None:
+        """Remove a token."""
+        if self.take(record.token_id) is None:
+            raise ContradictionError(f"there is no delegation token {record.token_id!r}")

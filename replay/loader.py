@@ -1,0 +1,284 @@
+"""Batches of a log to images: at its end, at any offset, or after each batch.
+
+The rules for positions and transactions are in docs/replay.md. A caller that loads a large image
+and keeps it does well to call `gc.freeze()` afterwards: its millions of objects never refer to
+themselves, and the collector need not look at them again.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol
+
+import msgspec
+
+from metadata_log.batch import Batch
+from records.base import Record
+from records.control import (
+    AbortTransactionRecord,
+    BeginTransactionRecord,
+    EndTransactionRecord,
+    NoOpRunRecord,
+)
+from records.envelope import Envelope
+from records.errors import CorruptLogError, RequestError, UnknownHistoryError
+from replay.image.metadata import MetadataDelta, MetadataImage
+from replay.image.provenance import Provenance
+
+_TRANSACTION_TYPES: frozenset[type[Record]] = frozenset(
+    {BeginTransactionRecord, EndTransactionRecord, AbortTransactionRecord}
+)
+
+
+class BaseState(Protocol):
+    """The state that a log whose history was cut starts with."""
+
+    @property
+    def end_offset(self) -> int:
+        """Everything below this offset is contained."""
+
+    @property
+    def leader_epoch(self) -> int:
+        """Epoch of the last contained record."""
+
+    @property
+    def timestamp(self) -> int:
+        """Append time of the last contained record, in ms since 1970."""
+
+    def rows(self) -> Iterable[tuple[Envelope, ...]]:
+        """The records of the state, without header and footer; offsets count within the file."""
+
+
+class BatchSource(Protocol):
+    """What replay needs of a log."""
+
+    @property
+    def start_offset(self) -> int:
+        """First offset that `batches` can give."""
+
+    @property
+    def base(self) -> BaseState | None:
+        """The base state, None when the log starts with nothing."""
+
+    @property
+    def history_start(self) -> int:
+        """First offset whose image can be asked for."""
+
+    @property
+    def end_offset(self) -> int:
+        """End of what is committed, exclusive."""
+
+    def batches(
+        self, from_offset: int | None = None, to_offset: int | None = None
+    ) -> Iterable[Batch]:
+        """The whole batches that hold any offset in [from_offset, to_offset)."""
+
+
+class _OpenTransaction(msgspec.Struct):
+    # What was contained before Begin.
+    before: Provenance
+    rows: list[Envelope]
+
+
+class Replayer:
+    """Follows a log batch by batch and gives the image wherever it stands.
+
+    After an error it is worth nothing.
+    """
+
+    def __init__(
+        self, start: MetadataImage = MetadataImage.EMPTY, *, next_offset: int | None = None
+    ) -> None:
+        """Go on from `start`.
+
+        Args:
+            next_offset: Where the log begins when `start` is empty and the log does not begin
+                at 0.
+        """
+        self._image = start
+        self._delta = MetadataDelta(start)
+        # First offset that was not read; those of an open transaction were read.
+        self.next_offset = start.provenance.next_offset if next_offset is None else next_offset
+        self._provenance = msgspec.structs.replace(start.provenance, pending_transaction=None)
+        self._transaction: _OpenTransaction | None = None
+
+    def replay(self, batch: Batch, up_to: int | None = None) -> None:
+        """Take a batch in, or what of it is new and not after offset `up_to`.
+
+        Raises:
+            CorruptLogError: offsets are missing before the batch, or a record contradicts the
+                state before it; names the offset.
+        """
+        end_offset = batch.end_offset if up_to is None else min(batch.end_offset, up_to + 1)
+        if end_offset <= self.next_offset:
+            return
+        if batch.base_offset > self.next_offset:
+            raise CorruptLogError(
+                f"offset {self.next_offset}: missing, the next batch starts at {batch.base_offset}"
+            )
+        rows = batch.rows
+        if batch.base_offset < self.next_offset or end_offset < batch.end_offset:
+            rows = tuple(row for row in rows if self.next_offset <= row.offset < end_offset)
+        delta = self._delta
+        for row in rows:
+            if self._transaction is None and type(row.payload) not in _TRANSACTION_TYPES:
+                delta.replay(row)
+            else:
+                self._replay_transactional(row, batch)
+        self.next_offset = end_offset
+        self._provenance = _provenance(batch, end_offset)
+
+    def image(self) -> MetadataImage:
+        """Return the image of everything taken in, less an open transaction."""
+        provenance = self._provenance
+        if self._transaction is not None:
+            provenance = self._transaction.before
+        if provenance != self._image.provenance:
+            self._image = self._delta.apply(provenance)
+            self._delta = MetadataDelta(self._image)
+        return self._image
+
+    def _replay_transactional(self, row: Envelope, batch: Batch) -> None:
+        match row.payload, self._transaction:
+            case BeginTransactionRecord(), None:
+                self._transaction = _OpenTransaction(self._before(row, batch), [])
+            case EndTransactionRecord(), _OpenTransaction(rows=rows):
+                for inner in rows:
+                    self._delta.replay(inner)
+                self._transaction = None
+            case AbortTransactionRecord(), _OpenTransaction():
+                self._transaction = None
+            case BeginTransactionRecord(), _OpenTransaction(before=before):
+                raise CorruptLogError(
+                    f"offset {row.offset}: BeginTransactionRecord inside the transaction that "
+                    f"began at {before.pending_transaction}"
+                )
+            case _, None:
+                raise CorruptLogError(
+                    f"offset {row.offset}: {type(row.payload).__name__} outside a transaction"
+                )
+            case _, _OpenTransaction(rows=rows):
+                rows.append(row)
+
+    def _before(self, begin: Envelope, batch: Batch) -> Provenance:
+        if begin.offset == batch.base_offset:
+            before = self._provenance
+        else:
+            before = _provenance(batch, begin.offset)
+        return msgspec.structs.replace(before, pending_transaction=begin.offset)
+
+
+def _provenance(batch: Batch, end_offset: int) -> Provenance:
+    """Return what an image contains that ends in or after a batch."""
+    last = batch.rows[-1].payload
+    timestamp, mid_batch = batch.timestamp, end_offset < batch.end_offset
+    if isinstance(last, NoOpRunRecord):
+        # A run stands for many batches, so that every point inside it is the end of one.
+        mid_batch = mid_batch and len(batch.rows) > 1
+        timestamp = timestamp if end_offset < batch.end_offset else last.last_timestamp
+    return Provenance(
+        offset=end_offset - 1,
+        leader_epoch=batch.leader_epoch,
+        timestamp=timestamp,
+        mid_batch=mid_batch,
+    )
+
+
+def load_image(
+    source: BatchSource,
+    at: int | None = None,
+    *,
+    start: MetadataImage | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> MetadataImage:
+    """Return the cluster as of offset `at`, inclusive; None is the end of the log.
+
+    Takes O(records replayed) time and O(image + largest transaction) space. `at` may be
+    `history_start` - 1: the state before the first kept record.
+
+    Args:
+        start: Image of the same log to go on from; not newer than `at`. Left aside when history
+            has been cut since.
+        progress: Called with the end offset of each batch as it is taken in.
+
+    Raises:
+        UnknownHistoryError: `at` lies before the kept history.
+        RequestError: OFFSET_OUT_OF_RANGE, `at` lies past the end.
+        CorruptLogError: a record contradicts the state before it; names the offset.
+    """
+    end_offset = _checked_end(source, at)
+    replayer = _replayer(source, start)
+    assert replayer.next_offset <= end_offset, "the image to start from is newer than the point"
+    for batch in source.batches(replayer.next_offset, end_offset):
+        replayer.replay(batch, up_to=end_offset - 1)
+        if progress is not None:
+            progress(replayer.next_offset)
+    return replayer.image()
+
+
+def images(
+    source: BatchSource,
+    from_offset: int,
+    to_offset: int,
+    *,
+    start: MetadataImage | None = None,
+) -> Iterator[tuple[Batch, MetadataImage]]:
+    """Step through a log: yield each batch with the image after it.
+
+    Yields whole batches that hold any offset in [from_offset, to_offset). Inside a transaction the
+    image stays the one before Begin.
+
+    Args:
+        start: As for `load_image`; not newer than `from_offset`.
+
+    Raises:
+        UnknownHistoryError: `from_offset` lies before the kept history.
+        RequestError: OFFSET_OUT_OF_RANGE, `to_offset` lies past the end.
+        CorruptLogError: a record contradicts the state before it; names the offset.
+    """
+    _checked_end(source, from_offset - 1)
+    _checked_end(source, to_offset - 1)
+    replayer = _replayer(source, start)
+    assert replayer.next_offset <= from_offset, "the image to start from is newer than the range"
+    for batch in source.batches(replayer.next_offset, to_offset):
+        replayer.replay(batch)
+        if batch.end_offset > from_offset:
+            yield batch, replayer.image()
+
+
+def _checked_end(source: BatchSource, at: int | None) -> int:
+    """Return the end (exclusive) of what is to be replayed."""
+    if at is None:
+        return source.end_offset
+    if at < source.history_start - 1:
+        raise UnknownHistoryError(
+            f"offset {at} is unknown: history starts at {source.history_start}"
+        )
+    if at >= source.end_offset:
+        raise RequestError(
+            "OFFSET_OUT_OF_RANGE",
+            f"offset {at} is past the end: the log ends at {source.end_offset} (exclusive)",
+        )
+    return at + 1
+
+
+def _replayer(source: BatchSource, start: MetadataImage | None) -> Replayer:
+    if start is not None and start.provenance.next_offset >= source.history_start:
+        return Replayer(start)
+    if source.base is None:
+        return Replayer(next_offset=source.start_offset)
+    return Replayer(_base_image(source.base))
+
+
+def _base_image(base: BaseState) -> MetadataImage:
+    delta = MetadataDelta(MetadataImage.EMPTY)
+    for rows in base.rows():
+        for row in rows:
+            delta.replay(row)
+    if base.end_offset == 0:
+        return delta.apply(Provenance())
+    return delta.apply(
+        Provenance(
+            offset=base.end_offset - 1,
+            leader_epoch=base.leader_epoch,
+            timestamp=base.timestamp,
+        )
+    )

@@ -1,0 +1,1 @@
+"""Images at rest in SQL."""

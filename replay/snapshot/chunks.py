@@ -1,0 +1,96 @@
+"""Chunks: objects of one part of an image, named by the SHA-256 of their content.
+
+Which objects share a chunk follows from their keys alone. An object falls into a bucket by the
+leading bits of its key's SHA-256, and a bucket that grows too large is split in two by the next
+bit. So one object more or less touches one chunk, wherever in the order its key stands; chunks of
+so many topics each, ordered by id, would all shift. The price of random keys remains: if 1 % of
+the topics change, spread evenly, 63 % of chunks of 100 topics change with them.
+"""
+
+import hashlib
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
+
+import msgspec
+
+try:
+    from compression import zstd  # type: ignore[import-not-found,unused-ignore]
+except ImportError:  # before Python 3.14
+    from backports import zstd
+
+V = TypeVar("V")
+
+ENCODING = "msgpack+zstd"
+"""A MessagePack array of objects, maps of their fields by name, in one zstandard frame."""
+
+CHUNK_SIZE_BYTES_MAX = 32 * 1024
+"""Octets before compression; only an object that is larger by itself goes beyond.
+
+Measured on 2,000 topics of 10 partitions of which 1 % changed: the second snapshot adds 176, 132,
+112, 144, 212 KiB to a database of 2,076, 1,952, 1,280, 948, 756 KiB with chunks of 8, 16, 32, 64,
+128 KiB. Smaller chunks compress worse and need more rows; of larger ones less is shared.
+"""
+
+_COMPRESSION_LEVEL = 3
+
+_encoder = msgspec.msgpack.Encoder()
+
+
+class Chunk(msgspec.Struct, frozen=True, gc=False):
+    """Objects of one part; `plain` is their MessagePack, `hash` its SHA-256."""
+
+    hash: bytes
+    plain: bytes
+
+    def compressed(self) -> bytes:
+        """Return what is stored."""
+        content: bytes = zstd.compress(self.plain, _COMPRESSION_LEVEL)
+        return content
+
+
+# The SHA-256 of an object's key, and the object's MessagePack.
+_Item = tuple[bytes, bytes]
+
+
+def chunks_of(values: Iterable[V], key: Callable[[V], object]) -> Iterator[Chunk]:
+    """Yield the chunks of values, which may come in any order; their keys are unique."""
+    items = sorted((_hash(key(value)), _encoder.encode(value)) for value in values)
+    for bucket in _buckets(items, bit=0):
+        plain = _encoder.encode([msgspec.Raw(encoded) for _, encoded in bucket])
+        yield Chunk(hashlib.sha256(plain).digest(), plain)
+
+
+def decompressed(content: bytes, size: int) -> bytes:
+    """Return the MessagePack of a chunk.
+
+    Raises:
+        ValueError: it is no zstandard frame of `size` octets.
+    """
+    try:
+        if zstd.get_frame_info(content).decompressed_size != size:
+            raise ValueError(f"no zstandard frame of {size} octets")
+        plain: bytes = zstd.decompress(content)
+    except zstd.ZstdError as error:
+        raise ValueError(f"no whole zstandard frame: {error}") from error
+    return plain
+
+
+def _hash(key: object) -> bytes:
+    return hashlib.sha256(_encoder.encode(key)).digest()
+
+
+def _buckets(items: list[_Item], bit: int) -> Iterator[list[_Item]]:
+    """Split sorted items, whose hashes agree before `bit`, until each bucket fits."""
+    if not items:
+        return
+    if len(items) == 1 or sum(len(encoded) for _, encoded in items) <= CHUNK_SIZE_BYTES_MAX:
+        yield items
+        return
+    middle = bisect_left(items, 1, key=lambda item: _bit(item[0], bit))
+    yield from _buckets(items[:middle], bit + 1)
+    yield from _buckets(items[middle:], bit + 1)
+
+
+def _bit(key_hash: bytes, bit: int) -> int:
+    return key_hash[bit // 8] >> (7 - bit % 8) & 1

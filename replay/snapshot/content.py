@@ -1,0 +1,170 @@
+"""What a snapshot consists of: its manifest and chunks, to and from the database."""
+
+import hashlib
+from collections.abc import Hashable, Iterable, Iterator
+from typing import Any, TypeVar
+
+import msgspec
+from sqlalchemy import Connection, Row, insert, select
+
+from records.errors import CorruptLogError, RequestError
+from replay.image.metadata import MetadataImage
+from replay.snapshot.chunks import ENCODING, Chunk, chunks_of, decompressed
+from replay.snapshot.info import SnapshotInfo
+from replay.snapshot.parts import FORMAT, KEYS, Parts
+from replay.snapshot.tables import snapshot_chunk, snapshot_manifest
+
+K = TypeVar("K", bound=Hashable)
+
+# Databases limit the parameters of a statement; SQLite's limit is 32,766.
+_ROWS_A_STATEMENT = 500
+
+_CHUNKS_IN_MEMORY = 16
+
+
+class Content(msgspec.Struct, frozen=True):
+    """The chunks of a snapshot, by part and place."""
+
+    chunks: dict[tuple[str, int], Chunk]
+
+    @classmethod
+    def of(cls, image: MetadataImage) -> "Content":
+        """Encode an image: O(objects) time, O(size of the content) space."""
+        parts = Parts.of(image)
+        return cls(
+            {
+                (part, ordinal): chunk
+                for part, key in KEYS.items()
+                for ordinal, chunk in enumerate(chunks_of(getattr(parts, part), key))
+            }
+        )
+
+    def checksum(self, info: SnapshotInfo) -> bytes:
+        """Return the SHA-256 over what a snapshot says of itself and which chunks it names."""
+        return _checksum(
+            info, ((part, ordinal, chunk.hash) for (part, ordinal), chunk in self.chunks.items())
+        )
+
+
+def write_chunks(connection: Connection, content: Content) -> None:
+    """Store the chunks that are not there yet; only those are compressed."""
+    chunks = {chunk.hash: chunk for chunk in content.chunks.values()}
+    for hashes in _slices(chunks):
+        found = select(snapshot_chunk.c.hash).where(snapshot_chunk.c.hash.in_(hashes))
+        for stored in connection.scalars(found):
+            del chunks[stored]
+    for missing in _slices(chunks):
+        connection.execute(insert(snapshot_chunk), [_chunk_row(chunks[hash_]) for hash_ in missing])
+
+
+def write_manifest(connection: Connection, snapshot_id: int, content: Content) -> None:
+    """Store which chunks a snapshot consists of."""
+    for keys in _slices(content.chunks):
+        rows = [
+            {
+                "snapshot_id": snapshot_id,
+                "part": part,
+                "ordinal": ordinal,
+                "chunk_hash": content.chunks[part, ordinal].hash,
+            }
+            for part, ordinal in keys
+        ]
+        connection.execute(insert(snapshot_manifest), rows)
+
+
+def read_image(
+    connection: Connection, info: SnapshotInfo, snapshot_id: int, checksum: bytes
+) -> MetadataImage:
+    """Load an image: O(objects) time, a few chunks in memory beside it.
+
+    Raises:
+        RequestError: UNSUPPORTED_VERSION, another release wrote it in a way unknown to this one.
+        CorruptLogError: it is damaged; names snapshot, part and chunk.
+    """
+    if info.format != FORMAT:
+        raise _unsupported(info, f"format {info.format}, this release knows {FORMAT}")
+    manifest = snapshot_manifest.c
+    entries = connection.execute(
+        select(manifest.part, manifest.ordinal, manifest.chunk_hash).where(
+            manifest.snapshot_id == snapshot_id
+        )
+    ).all()
+    if _checksum(info, ((part, ordinal, hash_) for part, ordinal, hash_ in entries)) != checksum:
+        raise damaged(
+            info, f"its row and its manifest of {len(entries)} chunks do not fit its checksum"
+        )
+    parts = Parts()
+    count = 0
+    for row in _stored_chunks(connection, snapshot_id):
+        _decode(parts, info, row)
+        count += 1
+    if count != len(entries):
+        raise damaged(info, f"{len(entries) - count} of its {len(entries)} chunks are missing")
+    return parts.image(info.provenance)
+
+
+def _stored_chunks(connection: Connection, snapshot_id: int) -> Iterable[Row[Any]]:
+    manifest, chunk = snapshot_manifest.c, snapshot_chunk.c
+    query = (
+        select(manifest.part, chunk.hash, chunk.encoding, chunk.size, chunk.content)
+        .join(snapshot_chunk, manifest.chunk_hash == chunk.hash)
+        .where(manifest.snapshot_id == snapshot_id)
+    )
+    return connection.execute(query.execution_options(yield_per=_CHUNKS_IN_MEMORY))
+
+
+def _decode(parts: Parts, info: SnapshotInfo, row: Row[Any]) -> None:
+    """Add one stored chunk to the parts, once it is known to be what was written."""
+    if row.encoding != ENCODING:
+        raise _unsupported(info, f"encoding {row.encoding!r}, this release knows {ENCODING!r}")
+    what = f"chunk {row.hash.hex()} of its part {row.part!r}"
+    try:
+        plain = decompressed(row.content, row.size)
+    except ValueError as error:
+        raise damaged(info, f"{what}: {error}") from error
+    found = hashlib.sha256(plain).digest()
+    if found != row.hash:
+        raise damaged(info, f"{what} has SHA-256 {found.hex()}")
+    try:
+        parts.decode(row.part, plain)
+    except (KeyError, msgspec.DecodeError) as error:
+        raise _unsupported(info, f"{what} that this release cannot read: {error!r}") from error
+
+
+def _checksum(info: SnapshotInfo, entries: Iterable[tuple[str, int, bytes]]) -> bytes:
+    # Sorted here: databases differ in how they order text.
+    manifest = sorted(f"{part} {ordinal} {hash_.hex()}" for part, ordinal, hash_ in entries)
+    return hashlib.sha256("\n".join([info.identity, *manifest]).encode()).digest()
+
+
+def _chunk_row(chunk: Chunk) -> dict[str, Any]:
+    return {
+        "hash": chunk.hash,
+        "encoding": ENCODING,
+        "size": len(chunk.plain),
+        "content": chunk.compressed(),
+    }
+
+
+def _slices(keys: Iterable[K]) -> Iterator[list[K]]:
+    """Cut keys into lists that a statement can take."""
+    remaining = list(keys)
+    for start in range(0, len(remaining), _ROWS_A_STATEMENT):
+        yield remaining[start : start + _ROWS_A_STATEMENT]
+
+
+def damaged(info: SnapshotInfo, what: str) -> CorruptLogError:
+    """Say that a snapshot is damaged, and how."""
+    return CorruptLogError(
+        f"snapshot at end offset {info.end_offset} of cluster {info.cluster_id}: damaged, {what}. "
+        "Snapshots can be made anew from the log: `metalog snapshot prune --keep 0`, then "
+        "`metalog snapshot create`"
+    )
+
+
+def _unsupported(info: SnapshotInfo, what: str) -> RequestError:
+    return RequestError(
+        "UNSUPPORTED_VERSION",
+        f"snapshot at end offset {info.end_offset} of cluster {info.cluster_id} was written by "
+        f"another release: {what}; make it anew with `metalog snapshot create`",
+    )

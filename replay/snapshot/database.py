@@ -1,0 +1,156 @@
+"""Opening the database that holds snapshots, with settings under which a commit is a commit.
+
+SQLite keeps its rollback journal (not a write-ahead log), so that the database is one file that
+can be read in a directory without write permission. `synchronous` is FULL: a commit is on stable
+storage when it returns. Snapshots are written rarely, so the price does not matter.
+"""
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import (
+    ArgumentError,
+    DatabaseError,
+    IntegrityError,
+    NoSuchModuleError,
+    OperationalError,
+)
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from metadata_log.fs import FILE_MODE
+from records.errors import CorruptLogError, RequestError, UnavailableError
+
+# How long to wait for another process that writes.
+_LOCK_TIMEOUT_S = 30
+
+_BEGIN = "sqlite_begin"
+
+
+def default_url(directory: Path) -> URL:
+    """Return where the snapshots of a log are kept unless told otherwise."""
+    return URL.create("sqlite", database=str(directory.absolute() / "snapshots.db"))
+
+
+def open_database(url: str | URL, *, create: bool = False) -> Engine:
+    """Return an engine; only `create` makes the file of a SQLite database that is not there.
+
+    Raises:
+        RequestError: `url` names no database that can be opened, or none is there.
+    """
+    try:
+        parsed = make_url(url)
+        if parsed.get_backend_name() == "sqlite":
+            return _open_sqlite(parsed, create)
+        if parsed.get_backend_name() == "postgresql":
+            # What one transaction reads must not be pruned by another in between.
+            return create_engine(parsed, isolation_level="REPEATABLE READ")
+        raise ArgumentError("unknown kind of database")
+    except (ArgumentError, NoSuchModuleError) as error:
+        raise RequestError(
+            "INVALID_REQUEST",
+            f"{url} is no database URL; expected sqlite:///FILE or postgresql://...: {error}",
+        ) from error
+    except ImportError as error:
+        raise RequestError(
+            "INVALID_REQUEST", f"{url}: the driver of this database is not installed: {error}"
+        ) from error
+
+
+@contextmanager
+def reading(engine: Engine) -> Iterator[Connection]:
+    """Give a connection inside a transaction that only reads: it sees one state throughout.
+
+    Raises:
+        UnavailableError: the database cannot be reached, or stays locked.
+        CorruptLogError: the file is damaged, or is no database.
+    """
+    with _named_errors(engine), engine.begin() as connection:
+        yield connection
+
+
+@contextmanager
+def writing(engine: Engine) -> Iterator[Connection]:
+    """Give a connection inside a transaction, which is committed unless an error is raised.
+
+    Raises:
+        UnavailableError: the database cannot be reached, stays locked or is full, or another
+            writer was faster.
+        CorruptLogError: the file is damaged, or is no database.
+    """
+    # A transaction that reads first and writes later can fail in the middle when two do it.
+    writer = engine.execution_options(**{_BEGIN: "BEGIN IMMEDIATE"})
+    with _named_errors(engine), writer.begin() as connection:
+        yield connection
+
+
+def _open_sqlite(url: URL, create: bool) -> Engine:
+    if url.database in (None, "", ":memory:"):
+        raise ArgumentError("no file is named")
+    path = Path(str(url.database)).absolute()
+    if create:
+        _create_file(path)
+    elif not path.exists():
+        raise RequestError(
+            "SNAPSHOT_NOT_FOUND",
+            f"{path} does not exist: no snapshot was made yet; make one with "
+            "`metalog snapshot create`",
+        )
+    uri = f"file:{quote(str(path))}?mode=rw"
+    engine = create_engine(
+        url,
+        creator=lambda: sqlite3.connect(
+            uri, uri=True, timeout=_LOCK_TIMEOUT_S, check_same_thread=False
+        ),
+    )
+    event.listen(engine, "connect", _configure_sqlite)
+    event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _create_file(path: Path) -> None:
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, FILE_MODE))
+    except OSError as error:
+        raise RequestError("INVALID_REQUEST", f"cannot create {path}: {error.strerror}") from error
+
+
+def _configure_sqlite(connection: sqlite3.Connection, _entry: ConnectionPoolEntry) -> None:
+    # Python's sqlite3 would begin transactions late, and none at all for table definitions.
+    connection.isolation_level = None
+    connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute("PRAGMA synchronous = FULL")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    connection.exec_driver_sql(connection.get_execution_options().get(_BEGIN, "BEGIN"))
+
+
+@contextmanager
+def _named_errors(engine: Engine) -> Iterator[None]:
+    """Turn errors of the database into those a caller can act on."""
+    where = engine.url.render_as_string()
+    try:
+        yield
+    except IntegrityError as error:
+        raise UnavailableError(
+            f"{where}: another writer was faster, try again: {_reason(error)}"
+        ) from error
+    except OperationalError as error:
+        raise UnavailableError(f"{where}: {_reason(error)}; try again") from error
+    except DatabaseError as error:
+        if type(error) is not DatabaseError:
+            raise
+        raise CorruptLogError(
+            f"{where}: {_reason(error)}; snapshots are made from the log: move the file away and "
+            "make them anew with `metalog snapshot create`"
+        ) from error
+
+
+def _reason(error: DatabaseError) -> str:
+    # PostgreSQL adds lines with the values concerned.
+    return str(error.orig).partition("\n")[0]

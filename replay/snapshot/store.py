@@ -1,0 +1,264 @@
+"""Snapshots of one cluster in a database: make, list, load and prune them.
+
+A snapshot exists from the moment its transaction commits, with its manifest and all of its chunks;
+a crash before that leaves what was there. Nothing that was stored is believed unchecked: the row of
+a snapshot holds a checksum of itself and its manifest, the manifest holds the hashes of the chunks.
+"""
+
+import logging
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Self
+
+import msgspec
+from sqlalchemy import (
+    URL,
+    ColumnElement,
+    Connection,
+    Engine,
+    Row,
+    and_,
+    delete,
+    exists,
+    insert,
+    select,
+    update,
+)
+
+from metadata_log.clock import Clock, SystemClock
+from records.errors import CorruptLogError, RequestError
+from replay.image.digest import image_digest
+from replay.image.metadata import MetadataImage
+from replay.snapshot import schema
+from replay.snapshot.content import Content, damaged, read_image, write_chunks, write_manifest
+from replay.snapshot.database import open_database, reading, writing
+from replay.snapshot.info import SnapshotInfo
+from replay.snapshot.tables import snapshot, snapshot_chunk, snapshot_manifest
+
+_LOG = logging.getLogger(__name__)
+
+
+class SnapshotStore:
+    """The snapshots of one cluster. Others may use the same database at the same time.
+
+    Every method raises UnavailableError when the database cannot be reached, stays locked or is
+    full, and CorruptLogError when its file is damaged; then nothing was changed.
+    """
+
+    def __init__(self, engine: Engine, cluster_id: str, clock: Clock | None = None) -> None:
+        self._engine = engine
+        self._cluster_id = cluster_id
+        self._clock = clock or SystemClock()
+
+    @classmethod
+    def open(
+        cls,
+        url: str | URL,
+        cluster_id: str,
+        *,
+        upgrade: bool = False,
+        clock: Clock | None = None,
+    ) -> Self:
+        """Open the snapshots of a cluster.
+
+        Args:
+            upgrade: Make the database, or bring its schema to this release's.
+
+        Raises:
+            RequestError: SNAPSHOT_NOT_FOUND, no database is there; SCHEMA_OUT_OF_DATE, its schema
+                is older than this release's; UNSUPPORTED_VERSION, it is newer; INVALID_REQUEST,
+                `url` cannot be opened.
+        """
+        engine = open_database(url, create=upgrade)
+        try:
+            if upgrade:
+                schema.upgrade(engine)
+            else:
+                schema.check(engine)
+        except BaseException:
+            engine.dispose()
+            raise
+        return cls(engine, cluster_id, clock)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._engine.dispose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def create(self, image: MetadataImage, *, confirmed: bool = True) -> SnapshotInfo:
+        """Store an image; O(objects), of which only changed chunks are compressed and written.
+
+        A snapshot of the same image that is there already stays as it is, and becomes confirmed
+        if this one is. Another snapshot of the same offset is replaced: it was of a tail that
+        Kafka took back, or written by another release.
+
+        Args:
+            confirmed: False while Kafka could still replace the last records that the image holds.
+        """
+        info = SnapshotInfo.of(
+            image,
+            cluster_id=self._cluster_id,
+            confirmed=confirmed,
+            created_at_ms=self._clock.now_ms(),
+        )
+        if self._keep_existing(info):
+            return self.info(info.end_offset)
+        content = Content.of(image)
+        with writing(self._engine) as connection:
+            connection.execute(delete(snapshot).where(self._at(info.end_offset)))
+            write_chunks(connection, content)
+            row = msgspec.structs.asdict(info) | {"checksum": content.checksum(info)}
+            added = connection.execute(insert(snapshot).returning(snapshot.c.id), row)
+            write_manifest(connection, added.scalar_one(), content)
+        return info
+
+    def list(self) -> tuple[SnapshotInfo, ...]:
+        """Return all snapshots, oldest first."""
+        query = select(snapshot).where(self._is_ours()).order_by(snapshot.c.end_offset)
+        with reading(self._engine) as connection:
+            return tuple(map(_info, connection.execute(query)))
+
+    def info(self, end_offset: int) -> SnapshotInfo:
+        """Return what is known of a snapshot, without loading it.
+
+        Raises:
+            RequestError: SNAPSHOT_NOT_FOUND, there is none at this offset.
+        """
+        with reading(self._engine) as connection:
+            return _info(self._row(connection, end_offset))
+
+    def load(self, end_offset: int) -> MetadataImage:
+        """Return the image of a snapshot; O(objects).
+
+        Raises:
+            RequestError: SNAPSHOT_NOT_FOUND, there is none at this offset; UNSUPPORTED_VERSION,
+                this release cannot read it.
+            CorruptLogError: it is damaged.
+        """
+        with reading(self._engine) as connection:
+            row = self._row(connection, end_offset)
+            return read_image(connection, _info(row), row.id, row.checksum)
+
+    def verify(self, end_offset: int) -> SnapshotInfo:
+        """Load a snapshot and compare its image's digest; O(objects).
+
+        Raises:
+            RequestError, CorruptLogError: as for `load`; the digest is another.
+        """
+        info = self.info(end_offset)
+        digest = image_digest(self.load(end_offset))
+        if digest != info.digest:
+            raise damaged(info, f"its image has digest {digest}, expected {info.digest}")
+        return info
+
+    def load_newest(
+        self,
+        at: int | None = None,
+        *,
+        accept: Callable[[SnapshotInfo], bool] = lambda _: True,
+    ) -> MetadataImage | None:
+        """Return the newest image that can be loaded, None if there is none.
+
+        A snapshot that is damaged or of another release is passed over with a warning.
+
+        Args:
+            at: Last offset that the image may contain, inclusive; None is no limit.
+            accept: Says which snapshots may be taken, asked from the newest to the oldest.
+        """
+        for info in reversed(self.list()):
+            if (at is None or info.end_offset <= at + 1) and accept(info):
+                try:
+                    return self.load(info.end_offset)
+                except (CorruptLogError, RequestError) as error:
+                    _LOG.warning("snapshot passed over: %s", error)
+        return None
+
+    def prune(self, keep: int) -> int:
+        """Delete all but the newest `keep` snapshots, and chunks that none needs any more.
+
+        Returns:
+            How many snapshots were deleted.
+
+        Raises:
+            RequestError: INVALID_REQUEST, `keep` is negative.
+        """
+        if keep < 0:
+            raise RequestError(
+                "INVALID_REQUEST", f"cannot keep {keep} snapshots; expected 0 or more"
+            )
+        newest_first = (
+            select(snapshot.c.end_offset)
+            .where(self._is_ours())
+            .order_by(snapshot.c.end_offset.desc())
+        )
+        with writing(self._engine) as connection:
+            old = connection.scalars(newest_first.offset(keep).limit(1)).one_or_none()
+            if old is None:
+                return 0
+            return self._delete(connection, snapshot.c.end_offset <= old)
+
+    def discard_above(self, end_offset: int) -> int:
+        """Delete snapshots that contain offsets from `end_offset` on: that tail was cut.
+
+        Returns:
+            How many snapshots were deleted.
+        """
+        with writing(self._engine) as connection:
+            return self._delete(connection, snapshot.c.end_offset > end_offset)
+
+    def _keep_existing(self, info: SnapshotInfo) -> bool:
+        """Whether the same snapshot is there; confirm it if it is now."""
+        with writing(self._engine) as connection:
+            row = connection.execute(
+                select(snapshot).where(self._at(info.end_offset))
+            ).one_or_none()
+            if row is None or not _info(row).same_image(info):
+                return False
+            if info.confirmed:
+                confirm = update(snapshot).where(snapshot.c.id == row.id).values(confirmed=True)
+                connection.execute(confirm)
+            return True
+
+    def _is_ours(self) -> ColumnElement[bool]:
+        return snapshot.c.cluster_id == self._cluster_id
+
+    def _at(self, end_offset: int) -> ColumnElement[bool]:
+        return and_(self._is_ours(), snapshot.c.end_offset == end_offset)
+
+    def _row(self, connection: Connection, end_offset: int) -> Row[Any]:
+        row = connection.execute(select(snapshot).where(self._at(end_offset))).one_or_none()
+        if row is None:
+            raise RequestError(
+                "SNAPSHOT_NOT_FOUND",
+                f"no snapshot at end offset {end_offset} of cluster {self._cluster_id}; "
+                "`metalog snapshot list` names those that are there",
+            )
+        return row
+
+    def _delete(self, connection: Connection, which: ColumnElement[bool]) -> int:
+        """Delete snapshots, their manifests (by cascade), and chunks without a snapshot."""
+        deleted = connection.execute(delete(snapshot).where(self._is_ours(), which)).rowcount
+        used = exists().where(snapshot_manifest.c.chunk_hash == snapshot_chunk.c.hash)
+        connection.execute(delete(snapshot_chunk).where(~used))
+        return deleted
+
+
+def _info(row: Row[Any]) -> SnapshotInfo:
+    columns = {name: row._mapping[name] for name in SnapshotInfo.__struct_fields__}
+    try:
+        return msgspec.convert(columns, SnapshotInfo)
+    except msgspec.ValidationError as error:
+        raise CorruptLogError(
+            f"snapshot of id {row.id}: damaged, {error}; snapshots are made from the log: remove "
+            "the database and make them anew with `metalog snapshot create`"
+        ) from error

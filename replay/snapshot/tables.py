@@ -1,0 +1,91 @@
+"""The tables that hold snapshots. Migrations own them; a test keeps the two equal.
+
+A snapshot is a row of `snapshot`, which names its chunks through `snapshot_manifest`. Chunks are
+named by their content and shared: what did not change between two snapshots is stored once.
+"""
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ForeignKey,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    UniqueConstraint,
+)
+
+SCHEMA_REVISION = "0001"
+"""The newest migration, which leads to these tables."""
+
+VERSION_TABLE = "metalog_alembic_version"
+"""Where Alembic notes the revision; a name of its own, for databases shared with others."""
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+# SQLite numbers rows by itself only where the type is exactly INTEGER.
+_ID = BigInteger().with_variant(Integer(), "sqlite")
+
+snapshot = Table(
+    "snapshot",
+    metadata,
+    Column("id", _ID, primary_key=True),
+    Column("cluster_id", String(255), nullable=False),
+    # Exclusive: the image holds the effect of every offset below it.
+    Column("end_offset", BigInteger, nullable=False),
+    # Of the last contained record; its append time.
+    Column("leader_epoch", BigInteger, nullable=False),
+    Column("timestamp_ms", BigInteger, nullable=False),
+    Column("mid_batch", Boolean, nullable=False),
+    # False when Kafka could still replace the tail that the image contains (mirrors only).
+    Column("confirmed", Boolean, nullable=False),
+    # Lower-case hexadecimal, as docs/digest.md defines it.
+    Column("digest", String(64), nullable=False),
+    Column("created_at_ms", BigInteger, nullable=False),
+    Column("format", Integer, nullable=False),
+    # SHA-256 over this row and the manifest.
+    Column("checksum", LargeBinary(32), nullable=False),
+    UniqueConstraint("cluster_id", "end_offset"),
+)
+
+snapshot_manifest = Table(
+    "snapshot_manifest",
+    metadata,
+    Column(
+        "snapshot_id",
+        _ID,
+        ForeignKey("snapshot.id", ondelete="CASCADE"),
+        primary_key=True,
+        autoincrement=False,
+    ),
+    Column("part", String(64), primary_key=True),
+    Column("ordinal", Integer, primary_key=True, autoincrement=False),
+    Column(
+        "chunk_hash",
+        LargeBinary(32),
+        ForeignKey("snapshot_chunk.hash"),
+        nullable=False,
+        index=True,
+    ),
+)
+
+snapshot_chunk = Table(
+    "snapshot_chunk",
+    metadata,
+    # SHA-256 of the content as it is before compression.
+    Column("hash", LargeBinary(32), primary_key=True),
+    Column("encoding", String(32), nullable=False),
+    # Octets before compression.
+    Column("size", BigInteger, nullable=False),
+    Column("content", LargeBinary, nullable=False),
+)

@@ -1,0 +1,1 @@
+"""Questions about the past: points, diff, history, blame."""

@@ -1,0 +1,288 @@
+"""What an image is made of, as objects with named fields: the terms of every question.
+
+Each kind knows how to name its objects, to list them, and to give one's fields as JSON values.
+A key identifies an object however it is named: a topic's is its id.
+"""
+
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any
+
+import msgspec
+
+from records.json import fields_json
+from records.text import parse_uuid, uuid_text
+from replay.image.metadata import MetadataImage
+from replay.image.topics import Topic
+
+Key = Hashable
+Fields = dict[str, Any]
+
+CONFIG_RESOURCES = {
+    "topic": 2,
+    "broker": 4,
+    "broker-logger": 8,
+    "client-metrics": 16,
+    "group": 32,
+    "namespace": 64,
+}
+_CONFIG_NAMES = {code: name for name, code in CONFIG_RESOURCES.items()}
+_SCRAM_MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
+
+
+class Kind(msgspec.Struct, frozen=True):
+    """One kind of object.
+
+    `objects` yields key and value of every object; the same value object means that nothing in it
+    changed. `find` reads a name into a key; None when nothing of that name is in the image. It
+    raises ValueError for a name that cannot be one of this kind.
+    """
+
+    name: str
+    objects: Callable[[MetadataImage], Iterator[tuple[Any, Any]]]
+    find: Callable[[MetadataImage, str], Any]
+    label: Callable[[MetadataImage, Any], str]
+    fields: Callable[[MetadataImage, Any], Fields | None]
+
+
+def _without(struct: msgspec.Struct | None, *names: str) -> Fields | None:
+    if struct is None:
+        return None
+    return {name: value for name, value in fields_json(struct).items() if name not in names}
+
+
+def _topic_key(image: MetadataImage, name: str) -> bytes | None:
+    if name.startswith("@"):
+        topic = image.topic(parse_uuid(name[1:]))
+    else:
+        topic = image.topic_by_full_name(name)
+    return None if topic is None else topic.topic_id
+
+
+def _topic_label(image: MetadataImage, topic_id: Any) -> str:
+    topic = image.topic(topic_id)
+    return f"@{uuid_text(topic_id)}" if topic is None else image.full_name(topic)
+
+
+def _topic_fields(image: MetadataImage, topic_id: Any) -> Fields | None:
+    topic: Topic | None = image.topic(topic_id)
+    if topic is None:
+        return None
+    return {
+        "topic_id": uuid_text(topic.topic_id),
+        "name": image.full_name(topic),
+        "partitions": len(image.partitions(topic_id)),
+    }
+
+
+def _topics(image: MetadataImage) -> Iterator[tuple[Any, Any]]:
+    for topic in image.topics():
+        # Its namespace's name and its partitions are part of what is shown.
+        namespace = topic.namespace_id and image.namespace(topic.namespace_id)
+        yield topic.topic_id, (topic, namespace, len(image.partitions(topic.topic_id)))
+
+
+def _partitions(image: MetadataImage) -> Iterator[tuple[Any, Any]]:
+    for topic in image.topics():
+        for partition in image.partitions(topic.topic_id):
+            yield (topic.topic_id, partition.partition_id), partition
+
+
+def _partition_key(image: MetadataImage, name: str) -> Any:
+    topic, slash, number = name.rpartition("/")
+    if not slash or not number.isdigit():
+        raise ValueError(f"{name!r} is no partition: write TOPIC/NUMBER")
+    topic_id = _topic_key(image, topic)
+    if topic_id is None or image.partition(topic_id, int(number)) is None:  # type: ignore[arg-type]
+        return None
+    return topic_id, int(number)
+
+
+def _by_number(get: Callable[[MetadataImage, int], Any]) -> Callable[[MetadataImage, str], Any]:
+    def find(image: MetadataImage, name: str) -> int | None:
+        if not name.isdigit():
+            raise ValueError(f"{name!r} is no id: write a number")
+        return None if get(image, int(name)) is None else int(name)
+
+    return find
+
+
+def _namespace_key(image: MetadataImage, name: str) -> Any:
+    if name.startswith("@"):
+        namespace = image.namespace(parse_uuid(name[1:]))
+    else:
+        namespace = image.namespace_by_name(name)
+    return None if namespace is None else namespace.namespace_id
+
+
+def _namespace_label(image: MetadataImage, namespace_id: Any) -> str:
+    namespace = image.namespace(namespace_id)
+    return f"@{uuid_text(namespace_id)}" if namespace is None else namespace.name
+
+
+def _config_key(image: MetadataImage, name: str) -> Any:
+    resource, slash, resource_name = name.partition("/")
+    if not slash or resource not in CONFIG_RESOURCES:
+        known = ", ".join(CONFIG_RESOURCES)
+        raise ValueError(f"{name!r} is no config resource: write TYPE/NAME, TYPE one of {known}")
+    key = (CONFIG_RESOURCES[resource], resource_name)
+    return key if image.config(*key) else None
+
+
+def _config_label(_: MetadataImage, key: Any) -> str:
+    return f"{_CONFIG_NAMES.get(key[0], key[0])}/{key[1]}"
+
+
+def _acl_key(image: MetadataImage, name: str) -> Any:
+    acl = image.acl(parse_uuid(name.removeprefix("@")))
+    return None if acl is None else acl.id
+
+
+def _quotas(image: MetadataImage) -> Iterator[tuple[Any, Any]]:
+    for quota in image.quotas():
+        yield (quota.entity, quota.key), quota
+
+
+def _quota_label(_: MetadataImage, key: Any) -> str:
+    entity, quota = key
+    parts = ",".join(f"{kind}={'<default>' if name is None else name}" for kind, name in entity)
+    return f"{parts}/{quota}"
+
+
+def _scram(image: MetadataImage) -> Iterator[tuple[Any, Any]]:
+    for credential in image.scram():
+        yield (credential.name, credential.mechanism), credential
+
+
+def _removals(image: MetadataImage) -> Iterator[tuple[Any, Any]]:
+    for removal in image.pending_removals():
+        yield (removal.topic_id, removal.partition_id), removal
+
+
+def _deletions(image: MetadataImage) -> Iterator[tuple[Any, Any]]:
+    for deletion in image.replica_deletions():
+        yield (deletion.topic_id, deletion.partition_id, deletion.broker_id), deletion
+
+
+def _cluster(image: MetadataImage) -> Iterator[tuple[Any, Any]]:
+    if image.producer_ids is not None:
+        yield "producer_ids", image.producer_ids
+    if image.zk_migration is not None:
+        yield "zk_migration", image.zk_migration
+
+
+def _cluster_fields(image: MetadataImage, key: Any) -> Fields | None:
+    value = dict(_cluster(image)).get(key)
+    return {"state": value} if isinstance(value, int) else _without(value)
+
+
+def _listed(
+    name: str,
+    objects: Callable[[MetadataImage], Iterator[tuple[Any, Any]]],
+    label: Callable[[MetadataImage, Any], str],
+    *hidden: str,
+) -> Kind:
+    """Make a kind whose objects are few: they are found by going through all of them."""
+
+    def find(image: MetadataImage, wanted: str) -> Any:
+        return next((key for key, _ in objects(image) if label(image, key) == wanted), None)
+
+    def fields(image: MetadataImage, key: Any) -> Fields | None:
+        return _without(dict(objects(image)).get(key), *hidden)
+
+    return Kind(name, objects, find, label, fields)
+
+
+_ALL = (
+    Kind("topic", _topics, _topic_key, _topic_label, _topic_fields),
+    Kind(
+        "partition",
+        _partitions,
+        _partition_key,
+        lambda image, key: f"{_topic_label(image, key[0])}/{key[1]}",
+        lambda image, key: _without(image.partition(*key), "topic_id", "partition_id"),
+    ),
+    Kind(
+        "broker",
+        lambda image: ((broker.broker_id, broker) for broker in image.brokers()),
+        _by_number(MetadataImage.broker),
+        lambda _, key: str(key),
+        lambda image, key: _without(image.broker(key), "broker_id", "record_version"),
+    ),
+    Kind(
+        "controller",
+        lambda image: ((node.controller_id, node) for node in image.controllers()),
+        _by_number(MetadataImage.controller),
+        lambda _, key: str(key),
+        lambda image, key: _without(image.controller(key), "controller_id"),
+    ),
+    Kind(
+        "namespace",
+        lambda image: ((space.namespace_id, space) for space in image.namespaces()),
+        _namespace_key,
+        _namespace_label,
+        lambda image, key: _without(image.namespace(key)),
+    ),
+    Kind(
+        "config",
+        lambda image: iter(image.configs()),
+        _config_key,
+        _config_label,
+        lambda image, key: dict(sorted(image.config(*key).items())) or None,
+    ),
+    Kind(
+        "feature",
+        lambda image: iter(image.features().items()),
+        lambda image, name: None if image.feature(name) is None else name,
+        lambda _, key: str(key),
+        lambda image, key: {"level": image.feature(key)} if image.feature(key) else None,
+    ),
+    Kind(
+        "acl",
+        lambda image: ((acl.id, acl) for acl in image.acls()),
+        _acl_key,
+        lambda _, key: uuid_text(key),
+        lambda image, key: _without(image.acl(key), "id"),
+    ),
+    _listed("quota", _quotas, _quota_label, "entity", "key"),
+    _listed(
+        "scram",
+        _scram,
+        lambda _, key: f"{key[0]}/{_SCRAM_MECHANISMS.get(key[1], key[1])}",
+        "name",
+        "mechanism",
+    ),
+    _listed(
+        "token",
+        lambda image: ((token.token_id, token) for token in image.delegation_tokens()),
+        lambda _, key: str(key),
+    ),
+    _listed(
+        "removal",
+        _removals,
+        lambda image, key: f"{_topic_label(image, key[0])}/{key[1]}",
+        "topic_id",
+        "partition_id",
+    ),
+    _listed(
+        "deletion",
+        _deletions,
+        lambda _, key: f"@{uuid_text(key[0])}/{key[1]}/{key[2]}",
+        "topic_id",
+        "partition_id",
+        "broker_id",
+    ),
+    _listed(
+        "note",
+        lambda image: ((note, note) for note in image.notes()),
+        lambda _, key: f"{key.at_offset}/{key.author}",
+    ),
+    Kind(
+        "cluster",
+        _cluster,
+        lambda image, name: name if name in dict(_cluster(image)) else None,
+        lambda _, key: str(key),
+        _cluster_fields,
+    ),
+)
+
+KINDS: dict[str, Kind] = {kind.name: kind for kind in _ALL}

@@ -1,0 +1,49 @@
+"""The names by which people ask for objects: `topic:orders`, `partition:orders/0#leader`."""
+
+from typing import Any
+
+import msgspec
+
+from records.errors import RequestError
+from replay.image.metadata import MetadataImage
+from replay.time_travel.kinds import KINDS, Fields, Kind
+
+
+class ObjectName(msgspec.Struct, frozen=True):
+    """A parsed name. It may stand for different objects at different offsets."""
+
+    text: str
+    kind: Kind
+    name: str
+    field: str | None
+
+    def key(self, image: MetadataImage) -> Any:
+        """Return the key of the object of this name in an image, None when it is absent."""
+        try:
+            return self.kind.find(image, self.name)
+        except ValueError as error:
+            raise RequestError("INVALID_REQUEST", f"{self.text}: {error}") from error
+
+    def fields(self, image: MetadataImage) -> Fields | None:
+        """Return the fields asked for, None when the object is absent."""
+        key = self.key(image)
+        found = None if key is None else self.kind.fields(image, key)
+        if found is None or self.field is None:
+            return found
+        return {name: value for name, value in found.items() if name == self.field}
+
+
+def parse_object(text: str) -> ObjectName:
+    """Read a name such as `config:topic/orders#retention.ms`.
+
+    Raises:
+        RequestError: no kind of object has that name; lists those there are.
+    """
+    whole, _, field = text.partition("#")
+    kind, colon, name = whole.partition(":")
+    if not colon or kind not in KINDS or not name:
+        raise RequestError(
+            "INVALID_REQUEST",
+            f"{text!r} names no object; write KIND:NAME, KIND one of {', '.join(KINDS)}",
+        )
+    return ObjectName(text, KINDS[kind], name, field or None)

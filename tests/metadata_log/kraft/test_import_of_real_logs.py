@@ -1,0 +1,199 @@
+"""Import of real Kafka logs, against what other programs decoded and computed."""
+
+import json
+import random
+from itertools import groupby, pairwise
+from pathlib import Path
+
+import pytest
+
+from metadata_log.batch import Batch
+from metadata_log.kraft.directory import open_directory
+from metadata_log.kraft.importer import import_directory
+from metadata_log.log_reader import LogReader
+from metadata_log.manifest import Kind
+from records.control import NoOpRecord, NoOpRunRecord
+from records.envelope import Envelope
+from records.errors import UnknownHistoryError
+from replay.image.digest import image_digest
+from replay.image.kraft_json import kraft_json
+from replay.image.metadata import MetadataDelta, MetadataImage
+from replay.image.provenance import Provenance
+from replay.loader import load_image
+from tests.real_logs import DataSet, each_data_set, each_data_set_where
+from tests.replay.oracles import envelope
+
+
+def imported(data_set: DataSet, tmp_path: Path, *, collapse: bool = True) -> LogReader:
+    """Import a node's log and open the mirror."""
+    source = tmp_path / "source"
+    if not source.exists():
+        data_set.materialise(source)
+    log = tmp_path / ("collapsed" if collapse else "kept")
+    import_directory(
+        open_directory(source / data_set.name / data_set.node), log, collapse_noops=collapse
+    )
+    return LogReader.open(log)
+
+
+def oracle_rows(data_set: DataSet) -> list[Envelope]:
+    return [envelope(row) for segment in data_set.segments for row in segment.oracle()]
+
+
+def as_written(row: Envelope) -> Envelope:
+    """Leave out what the log adds to a row."""
+    return Envelope(
+        offset=row.offset,
+        leader_epoch=row.leader_epoch,
+        timestamp=row.timestamp,
+        batch_offset=row.batch_offset,
+        record_version=row.record_version,
+        payload=row.payload,
+    )
+
+
+@each_data_set
+def test_exact_import_equals_the_decoded_log(data_set: DataSet, tmp_path: Path) -> None:
+    with imported(data_set, tmp_path, collapse=False) as reader:
+        rows = [as_written(row) for batch in reader.batches() for row in batch.rows]
+        assert reader.kind is Kind.MIRROR
+        assert reader.cluster_id == (data_set.cluster_id or "unknown")
+    assert rows == oracle_rows(data_set)
+
+
+@each_data_set
+def test_collapsed_import_loses_nothing_but_noops(data_set: DataSet, tmp_path: Path) -> None:
+    with imported(data_set, tmp_path) as reader:
+        rows = [as_written(row) for batch in reader.batches() for row in batch.rows]
+    oracle = oracle_rows(data_set)
+    runs = [row.payload for row in rows if isinstance(row.payload, NoOpRunRecord)]
+    kept = [row for row in rows if not isinstance(row.payload, NoOpRunRecord | NoOpRecord)]
+    assert kept == [row for row in oracle if not isinstance(row.payload, NoOpRecord)]
+    single = sum(isinstance(row.payload, NoOpRecord) for row in rows)
+    noops = sum(isinstance(row.payload, NoOpRecord) for row in oracle)
+    assert single + sum(run.count for run in runs) == noops
+
+
+@each_data_set
+def test_counts_reported_are_those_of_the_source(data_set: DataSet, tmp_path: Path) -> None:
+    source = open_directory(data_set.materialise(tmp_path))
+    result = import_directory(source, tmp_path / "log")
+    oracle = oracle_rows(data_set)
+    assert result.records == len(oracle)
+    assert result.unknown_records == result.trailing_bytes == 0
+    assert (result.first_offset, result.last_offset) == (oracle[0].offset, oracle[-1].offset)
+    counts = {name: len(list(rows)) for name, rows in groupby(sorted(map(_type_name, oracle)))}
+    assert result.by_type == counts
+    newest = [int(checkpoint.name[:20]) for checkpoint in data_set.checkpoints]
+    assert result.committed_end_offset == max(newest, default=0)
+
+
+def _type_name(row: Envelope) -> str:
+    return type(row.payload).__name__
+
+
+@each_data_set
+def test_end_state_and_every_checkpoint_equal_the_replay(data_set: DataSet, tmp_path: Path) -> None:
+    with imported(data_set, tmp_path) as reader:
+        if data_set.final_image_path is not None:
+            expected = json.loads(data_set.final_image_path.read_text())
+            assert json.loads(json.dumps(kraft_json(load_image(reader)))) == expected
+        source = open_directory(tmp_path / "source" / data_set.name / data_set.node)
+        for checkpoint in source.checkpoints:
+            assert reader.confirmed_end >= checkpoint.end_offset
+            delta = MetadataDelta(MetadataImage.EMPTY)
+            for rows in checkpoint.rows():
+                for row in rows:
+                    delta.replay(row)
+            loaded = delta.apply(Provenance(offset=checkpoint.end_offset - 1))
+            assert kraft_json(loaded) == kraft_json(load_image(reader, checkpoint.end_offset - 1))
+
+
+@each_data_set
+def test_any_time_shows_the_same_state_with_noops_kept_and_collapsed(
+    data_set: DataSet, tmp_path: Path
+) -> None:
+    """Times go back in several of these logs."""
+    collapsed = imported(data_set, tmp_path)
+    with collapsed, imported(data_set, tmp_path, collapse=False) as kept:
+        rng = random.Random(str(data_set))
+        batches = list(kept.batches())
+        times = {
+            batch.timestamp + shift
+            for batch in rng.sample(batches, min(2, len(batches)))
+            for shift in (-1, 0)
+        }
+        times |= {t for t in _around_steps_back(batches, rng) if t >= batches[0].timestamp}
+        for time in sorted(times):
+            first = _digest_at(kept, time)
+            assert first == _digest_at(collapsed, time), time
+
+
+def _around_steps_back(batches: list[Batch], rng: random.Random) -> set[int]:
+    steps = [
+        time
+        for before, after in pairwise(batches)
+        if after.timestamp < before.timestamp
+        for time in (
+            before.timestamp - 1,
+            after.timestamp,
+            (before.timestamp + after.timestamp) // 2,
+        )
+    ]
+    return set(rng.sample(steps, min(8, len(steps))))
+
+
+def _digest_at(reader: LogReader, time: int) -> str:
+    return image_digest(load_image(reader, reader.last_offset_at(time)))
+
+
+@each_data_set_where(lambda data_set: bool(data_set.checkpoints))
+def test_log_whose_head_was_cut_starts_at_the_oldest_checkpoint(
+    data_set: DataSet, tmp_path: Path
+) -> None:
+    directory = data_set.materialise(tmp_path)
+    checkpoint_end = int(data_set.checkpoints[0].name[:20])
+    with LogReader.open(_import(directory, tmp_path / "whole")) as whole:
+        start = _cut_head(directory, checkpoint_end)
+        with LogReader.open(_import(directory, tmp_path / "cut")) as reader:
+            assert reader.start_offset == start < checkpoint_end
+            assert reader.history_start == checkpoint_end
+            assert kraft_json(load_image(reader)) == kraft_json(load_image(whole))
+            with pytest.raises(UnknownHistoryError, match=f"history starts at {checkpoint_end}"):
+                load_image(reader, checkpoint_end - 2)
+            first = load_image(reader, checkpoint_end - 1)
+            assert kraft_json(first) == kraft_json(load_image(whole, checkpoint_end - 1))
+
+
+def _import(directory: Path, log: Path) -> Path:
+    import_directory(open_directory(directory), log)
+    return log
+
+
+def _cut_head(directory: Path, checkpoint_end: int) -> int:
+    """Cut the log some batches below a checkpoint, as Kafka's cleaning leaves it."""
+    (segment,) = open_directory(directory).segments
+    below = [b for b in open_directory(directory).batches() if b.base_offset < checkpoint_end]
+    first = below[-7]
+    data = segment.path.read_bytes()
+    segment.path.with_name(f"{first.base_offset:020d}.log").write_bytes(data[first.position :])
+    segment.path.unlink()
+    return first.base_offset
+
+
+@each_data_set_where(lambda data_set: bool(data_set.earlier_sizes))
+def test_first_and_last_earlier_version_of_a_log_import_as_its_beginnings(
+    data_set: DataSet, tmp_path: Path
+) -> None:
+    with imported(data_set, tmp_path) as reader:
+        for size in data_set.earlier_sizes[:: max(len(data_set.earlier_sizes) - 1, 1)]:
+            last = data_set.segments[-1].name
+            directory = data_set.materialise(tmp_path / str(size), sizes={last: size})
+            for checkpoint in (directory / "__cluster_metadata-0").glob("*.checkpoint"):
+                checkpoint.unlink()
+            log = tmp_path / f"log-{size}"
+            result = import_directory(open_directory(directory), log)
+            with LogReader.open(log) as earlier:
+                assert image_digest(load_image(earlier)) == image_digest(
+                    load_image(reader, result.last_offset)
+                )

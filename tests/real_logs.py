@@ -1,0 +1,217 @@
+"""Real Kafka metadata logs, and bytes known to be right: given beside the checkout, never in it.
+
+The folder of the logs is METALOG_REAL_LOGS, that of the reference METALOG_REFERENCE; without them
+`../shared/kraft-logs` and `../shared/reference`. Tests that need them skip when they are absent.
+"""
+
+import functools
+import gzip
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+import pytest
+
+from metadata_log.kraft.names import PARTITION_DIRECTORY
+
+_SHARED = Path(__file__).parents[2] / "shared"
+REAL_LOGS = Path(os.environ.get("METALOG_REAL_LOGS", _SHARED / "kraft-logs"))
+REFERENCE = Path(os.environ.get("METALOG_REFERENCE", _SHARED / "reference"))
+
+_IDENTICAL = re.compile(
+    r"- `(?P<file>\S+\.log)` (?P<size>\d+) bytes: byte-identical to `(?P<of>\S+)`"
+)
+
+_ABOUT_THE_DATA = re.compile(r"\.(json|jsonl|jsonl\.gz|log)$")
+
+_Test = TypeVar("_Test", bound=Callable[..., object])
+
+
+class StoredFile(msgspec.Struct, frozen=True):
+    """A segment or checkpoint of a node: the first `size` bytes of a file that is stored.
+
+    `record_count` is what another program counted in it.
+    """
+
+    name: str
+    path: Path
+    size: int
+    record_count: int
+
+    def read(self) -> bytes:
+        with self.path.open("rb") as file:
+            return file.read(self.size)
+
+    def oracle(self) -> Iterator[dict[str, Any]]:
+        """Yield each record as another program decoded it, with Kafka's names."""
+        plain = self.path.with_name(self.path.name + ".jsonl")
+        packed = self.path.with_name(self.path.name + ".jsonl.gz")
+        with plain.open() if plain.exists() else gzip.open(packed, "rt") as lines:
+            for index, line in enumerate(lines):
+                if index == self.record_count:
+                    return
+                yield json.loads(line)
+
+
+class DataSet(msgspec.Struct, frozen=True):
+    """The metadata log of one node.
+
+    `directory` is the node's folder as stored; its log may be stored under another node only, of
+    whose log it is a copy or the beginning, so read what `materialise` makes. `final_image_path`
+    is the state at the log's end as another program computed it, None when that was not done.
+    `earlier_sizes` are sizes that the last segment once had, ascending.
+    """
+
+    name: str
+    node: str
+    directory: Path
+    segments: tuple[StoredFile, ...]
+    checkpoints: tuple[StoredFile, ...]
+    final_image_path: Path | None
+    earlier_sizes: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"{self.name}/{self.node}"
+
+    @property
+    def cluster_id(self) -> str | None:
+        """The cluster's id; None when the node's folder does not say."""
+        properties = self.directory / "meta.properties"
+        found = (
+            re.search(r"cluster\.id=(.*)", properties.read_text()) if properties.exists() else None
+        )
+        return found[1] if found else None
+
+    def materialise(self, target: Path, *, sizes: Mapping[str, int] | None = None) -> Path:
+        """Lay the node's folder out under `target` and return it.
+
+        Args:
+            sizes: Bytes to keep of a segment, by its name; 0 leaves it out.
+        """
+        directory = target / self.name / self.node
+        (directory / PARTITION_DIRECTORY).mkdir(parents=True)
+        for source in (*self.directory.glob("*"), *self.directory.glob(f"{PARTITION_DIRECTORY}/*")):
+            if source.is_file() and not _ABOUT_THE_DATA.search(source.name):
+                shutil.copyfile(source, directory / source.relative_to(self.directory))
+        for segment in self.segments:
+            size = (sizes or {}).get(segment.name, segment.size)
+            path = directory / PARTITION_DIRECTORY / segment.name
+            path.unlink(missing_ok=True)
+            if size:
+                path.write_bytes(segment.read()[:size])
+        return directory
+
+
+@functools.cache
+def data_sets() -> tuple[DataSet, ...]:
+    """Return the log of every node; none when the folder is absent."""
+    partitions = sorted(REAL_LOGS.glob(f"*/*/{PARTITION_DIRECTORY}"))
+    return tuple(_data_set(partition.parent) for partition in partitions)
+
+
+def _data_set(directory: Path) -> DataSet:
+    name, node = directory.parent.name, directory.name
+    partition = directory / PARTITION_DIRECTORY
+    segments = [_stored(path) for path in sorted(partition.glob("*.log"))]
+    segments += _stored_elsewhere(directory)
+    images = [directory, *{segment.path.parents[1] for segment in segments}]
+    is_whole = all(segment.size == segment.path.stat().st_size for segment in segments)
+    candidates = images if is_whole else images[:1]
+    final_images = [path for d in candidates if (path := d / "final-image.json").exists()]
+    return DataSet(
+        name=name,
+        node=node,
+        directory=directory,
+        segments=tuple(segments),
+        checkpoints=tuple(_stored(path) for path in sorted(partition.glob("*.checkpoint"))),
+        final_image_path=final_images[0] if final_images else None,
+        earlier_sizes=_earlier_sizes(directory, segments[-1].name),
+    )
+
+
+def _stored(path: Path) -> StoredFile:
+    count = _record_count(path.parents[1], path.name)
+    return StoredFile(path.name, path, path.stat().st_size, count)
+
+
+def _stored_elsewhere(directory: Path) -> Iterator[StoredFile]:
+    """Find the logs that are the beginning, or the whole, of another node's log."""
+    data_set, node = directory.parent, directory.name
+    aliases = json.loads((REAL_LOGS / "prefix-aliases.json").read_text())
+    for alias in aliases:
+        if alias["dataset"] == data_set.name and alias["file"].startswith(f"{node}/"):
+            path = data_set / alias["prefixOf"]
+            count = _record_count(directory, path.name)
+            yield StoredFile(path.name, path, alias["bytes"], count)
+    source = (data_set / "SOURCE.md").read_text()
+    (section,) = [part for part in source.split("\n## ") if part.startswith(f"{node}\n")]
+    for found in _IDENTICAL.finditer(section):
+        yield _stored(data_set / found["of"])
+
+
+def _record_count(directory: Path, file_name: str) -> int:
+    (entry,) = [
+        entry
+        for entry in _index()
+        if entry["dataset"] == directory.parent.name
+        and entry["node"] == directory.name
+        and entry["file"] == file_name
+    ]
+    return int(entry["records"])
+
+
+@functools.cache
+def _index() -> list[dict[str, Any]]:
+    index: list[dict[str, Any]] = json.loads((REAL_LOGS / "index.json").read_text())
+    return index
+
+
+def _earlier_sizes(directory: Path, file_name: str) -> tuple[int, ...]:
+    history = directory.parent / "history.json"
+    versions = json.loads(history.read_text()) if history.exists() else []
+    return tuple(
+        sorted(
+            version["size"]
+            for version in versions
+            if version["node"] == directory.name
+            and version["file"] == file_name
+            and version["prefixOfLargerVersion"]
+        )
+    )
+
+
+def each_data_set(test: _Test) -> _Test:
+    """Run a test on the log of every node, as its argument `data_set`."""
+    return each_data_set_where(lambda data_set: True)(test)
+
+
+def each_data_set_where(holds: Callable[[DataSet], bool]) -> Callable[[_Test], _Test]:
+    """Run a test on the logs of which something is true."""
+    absent = pytest.mark.skip(reason=f"no real Kafka logs at {REAL_LOGS}")
+    values = [pytest.param(each, id=str(each)) for each in data_sets() if holds(each)]
+    values = values or [pytest.param(None, marks=absent, id="absent")]
+
+    def mark(test: _Test) -> _Test:
+        marked: _Test = pytest.mark.real_logs(pytest.mark.parametrize("data_set", values)(test))
+        return marked
+
+    return mark
+
+
+needs_reference = [
+    pytest.mark.real_logs,
+    pytest.mark.skipif(not REFERENCE.is_dir(), reason=f"no reference at {REFERENCE}"),
+]
+
+
+@functools.cache
+def binary_vectors() -> dict[str, Any]:
+    """Return bytes of Kafka's binary format and what they say; nothing when absent."""
+    path = REFERENCE / "binary-vectors.json"
+    vectors: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    return vectors

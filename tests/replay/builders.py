@@ -1,0 +1,163 @@
+"""Short ways to write records, batches, logs and images in tests."""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from metadata_log.batch import Batch, offsets_covered
+from records.base import Record, Uuid
+from records.brokers import BrokerEndpoint, RegisterBrokerRecord
+from records.envelope import Envelope
+from records.partitions import PartitionChangeRecord, PartitionRecord
+from records.topics import NamespaceRecord, TopicRecord
+from replay.image.metadata import MetadataImage
+from replay.loader import BaseState, Replayer
+
+
+def uid(name: str) -> Uuid:
+    """Return the id that belongs to a name in a test."""
+    return Uuid(hashlib.sha256(name.encode()).digest()[:16])
+
+
+def topic(name: str, *, namespace: str | None = None, topic_id: str | None = None) -> TopicRecord:
+    """Return the creation of a topic; its id is `uid(topic_id)`, else `uid(name)`."""
+    namespace_id = None if namespace is None else uid(namespace)
+    return TopicRecord(name=name, topic_id=uid(topic_id or name), namespace_id=namespace_id)
+
+
+def namespace(name: str) -> NamespaceRecord:
+    """Return the creation of a namespace; its id is `uid(name)`."""
+    return NamespaceRecord(namespace_id=uid(name), name=name)
+
+
+def partition(topic: str, partition_id: int, **fields: Any) -> PartitionRecord:
+    """Return a partition of the topic of id `uid(topic)`, led by 1, on 1, 2 and 3."""
+    defaults: dict[str, Any] = {
+        "replicas": (1, 2, 3),
+        "isr": (1, 2, 3),
+        "removing_replicas": (),
+        "adding_replicas": (),
+        "leader": 1,
+        "leader_epoch": 0,
+        "partition_epoch": 0,
+    }
+    return PartitionRecord(topic_id=uid(topic), partition_id=partition_id, **(defaults | fields))
+
+
+def change(topic: str, partition_id: int, **fields: Any) -> PartitionChangeRecord:
+    """Return a change of a partition of the topic of id `uid(topic)`."""
+    return PartitionChangeRecord(topic_id=uid(topic), partition_id=partition_id, **fields)
+
+
+def endpoint(name: str) -> BrokerEndpoint:
+    """Return a listener."""
+    return BrokerEndpoint(name=name, host="localhost", port=9092, security_protocol=0)
+
+
+def broker(broker_id: int, **fields: Any) -> RegisterBrokerRecord:
+    """Return a registration with broker epoch 10, fenced."""
+    defaults: dict[str, Any] = {
+        "incarnation_id": uid(f"broker {broker_id}"),
+        "broker_epoch": 10,
+        "end_points": (endpoint("PLAINTEXT"),),
+        "features": (),
+        "rack": None,
+    }
+    return RegisterBrokerRecord(broker_id=broker_id, **(defaults | fields))
+
+
+def batch(
+    base_offset: int,
+    *records: Record,
+    leader_epoch: int = 1,
+    timestamp: int | None = None,
+    record_version: int = 0,
+) -> Batch:
+    """Return a batch; its time is 1,000 ms an offset unless given."""
+    rows, offset = [], base_offset
+    for record in records:
+        row = Envelope(
+            offset=offset,
+            leader_epoch=leader_epoch,
+            timestamp=1_000 * base_offset if timestamp is None else timestamp,
+            batch_offset=base_offset,
+            record_version=record_version,
+            payload=record,
+        )
+        rows.append(row)
+        offset += offsets_covered(record)
+    return Batch.of(rows)
+
+
+def batches(*groups: Sequence[Record], base_offset: int = 0) -> list[Batch]:
+    """Return batches that follow each other."""
+    made: list[Batch] = []
+    for records in groups:
+        made.append(batch(made[-1].end_offset if made else base_offset, *records))
+    return made
+
+
+def image_of(*records: Record) -> MetadataImage:
+    """Return the image after one batch of records."""
+    return image_after(batches(records) if records else [])
+
+
+def image_after(
+    log: Iterable[Batch], *, start: MetadataImage = MetadataImage.EMPTY
+) -> MetadataImage:
+    """Return the image after batches that follow `start`."""
+    replayer = Replayer(start)
+    for each in log:
+        replayer.replay(each)
+    return replayer.image()
+
+
+@dataclass(frozen=True)
+class Base:
+    """A base state in memory."""
+
+    end_offset: int
+    records: tuple[Record, ...] = ()
+    leader_epoch: int = 1
+    timestamp: int = 1_000
+
+    def rows(self) -> Iterator[tuple[Envelope, ...]]:
+        """Give all records as one group."""
+        if self.records:
+            yield batch(0, *self.records).rows
+
+
+@dataclass(frozen=True)
+class FakeLog:
+    """A log in memory, as `replay.loader.BatchSource` wants it."""
+
+    log: Sequence[Batch] = ()
+    base: BaseState | None = None
+
+    @property
+    def start_offset(self) -> int:
+        """First offset of the batches."""
+        return self.log[0].base_offset if self.log else self.history_start
+
+    @property
+    def history_start(self) -> int:
+        """First offset whose image can be asked for."""
+        if self.base is not None:
+            return self.base.end_offset
+        return self.log[0].base_offset if self.log else 0
+
+    @property
+    def end_offset(self) -> int:
+        """End of the batches."""
+        return self.log[-1].end_offset if self.log else self.history_start
+
+    def batches(
+        self, from_offset: int | None = None, to_offset: int | None = None
+    ) -> Iterator[Batch]:
+        """Give the batches that hold any offset of the range."""
+        first = 0 if from_offset is None else from_offset
+        last = self.end_offset if to_offset is None else to_offset
+        for each in self.log:
+            if each.end_offset > first and each.base_offset < last:
+                yield each

@@ -1,0 +1,119 @@
+"""The digest against the worked example of its document, and against a second, plain computation
+in which nothing is shared with the first."""
+
+import hashlib
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from records.json import from_json
+from replay.image.digest import (
+    PART_ROWS,
+    digest_of_parts,
+    digest_of_rows,
+    image_digest,
+    part_digests,
+)
+from replay.image.metadata import MetadataImage
+from tests.replay.builders import batch, broker, endpoint, image_after, image_of, partition, topic
+
+DOCUMENT = (Path(__file__).parents[3] / "docs" / "digest.md").read_text()
+
+
+def _block(name: str) -> list[str]:
+    (found,) = re.findall(rf"^```{name}\n(.*?)^```$", DOCUMENT, re.MULTILINE | re.DOTALL)
+    return str(found).splitlines()
+
+
+def _documented_image() -> MetadataImage:
+    lines = [json.loads(line) for line in _block("json")]
+    return image_of(*(from_json(line["type"], line["data"]) for line in lines))
+
+
+def _plain_part_line(part: str, rows: list[str]) -> str:
+    hashes = [hashlib.sha256(row.encode()).hexdigest() for row in rows]
+    lanes = [
+        sum(int(text[start : start + 16], 16) for text in hashes) % 2**64
+        for start in (0, 16, 32, 48)
+    ]
+    return f"{part} {len(rows)} {lanes[0]} {lanes[1]} {lanes[2]} {lanes[3]}"
+
+
+def test_documented_image_has_the_documented_rows() -> None:
+    image = _documented_image()
+    rows = [row for part_rows in PART_ROWS.values() for row in part_rows(image)]
+    assert sorted(rows) == sorted(_block("rows"))
+
+
+def test_documented_rows_give_the_documented_lines_by_plain_arithmetic() -> None:
+    rows = _block("rows")
+    by_part = {
+        part: [row for row in rows if row.startswith(f"{len(part)}:{part}")] for part in PART_ROWS
+    }
+    assert [_plain_part_line(part, found) for part, found in by_part.items()] == _block("parts")
+    text = "".join(f"{line}\n" for line in _block("parts"))
+    assert [hashlib.sha256(text.encode()).hexdigest()] == _block("digest")
+
+
+def test_documented_image_has_the_documented_digest() -> None:
+    image = _documented_image()
+    lines = [
+        " ".join(map(str, (part, digest.count, *digest.lanes)))
+        for part, digest in part_digests(image).items()
+    ]
+    assert lines == _block("parts")
+    assert [image_digest(image)] == _block("digest")
+
+
+def test_empty_image_has_the_documented_digest() -> None:
+    assert [image_digest(MetadataImage.EMPTY)] == _block("empty")
+    lines = "".join(f"{part} 0 0 0 0 0\n" for part in sorted(PART_ROWS))
+    assert [hashlib.sha256(lines.encode()).hexdigest()] == _block("empty")
+
+
+def test_documented_example_has_something_in_every_part() -> None:
+    assert all(digest.count for digest in part_digests(_documented_image()).values())
+
+
+def test_parts_are_in_byte_order() -> None:
+    assert list(PART_ROWS) == sorted(PART_ROWS)
+
+
+def test_digest_does_not_depend_on_the_order_of_rows() -> None:
+    rows = _block("rows")
+    assert digest_of_rows(rows) == digest_of_rows(reversed(rows))
+
+
+def test_digest_of_parts_is_that_of_the_image() -> None:
+    image = _documented_image()
+    assert digest_of_parts(part_digests(image)) == image_digest(image)
+
+
+def test_order_of_sets_does_not_change_the_digest() -> None:
+    one = image_of(broker(1, end_points=(endpoint("A"), endpoint("B"))))
+    other = image_of(broker(1, end_points=(endpoint("B"), endpoint("A"))))
+    assert one != other
+    assert image_digest(one) == image_digest(other)
+
+
+def test_order_of_replicas_changes_the_digest() -> None:
+    one = image_of(topic("t"), partition("t", 0, replicas=(1, 2)))
+    other = image_of(topic("t"), partition("t", 0, replicas=(2, 1)))
+    assert image_digest(one) != image_digest(other)
+
+
+def test_provenance_and_record_versions_are_not_in_the_digest() -> None:
+    old = image_after([batch(0, broker(1), record_version=1)])
+    new = image_after([batch(0, broker(1), record_version=3, leader_epoch=7, timestamp=9)])
+    assert old != new
+    assert image_digest(old) == image_digest(new)
+
+
+@pytest.mark.parametrize("count", [0, 1, 70_000])
+def test_lists_of_every_length_are_written_in_full(count: int) -> None:
+    image = image_of(topic("t"), partition("t", 0, replicas=tuple(range(count))))
+    (row,) = PART_ROWS["partitions"](image)
+    numbers = "".join(f"{len(str(n))}:{n}" for n in range(count))
+    assert f"1:0{len(str(count))}:{count}{numbers}" in row

@@ -1,0 +1,101 @@
+"""A crash at any point leaves the snapshots that were there, whole, and no half of a new one."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine, event
+
+from replay.snapshot.database import default_url
+from replay.snapshot.store import SnapshotStore
+from tests.replay.snapshot.conftest import CLUSTER
+from tests.replay.snapshot.images import cluster_of
+from tests.replay.snapshot.killed_writer import TOPICS_AFTER, TOPICS_BEFORE
+
+ONE, TWO, THREE = (cluster_of(range(count)) for count in (1, 2, 3))
+
+
+class Crash(BaseException):
+    """The process ends here."""
+
+
+def _crash_at_each_statement(engine: Engine, act: Callable[[], object]) -> int:
+    """Act again and again, each time one statement further, until it succeeds; count crashes."""
+    crashes = 0
+    while True:
+        left = crashes
+
+        def count(*_: Any) -> None:
+            nonlocal left
+            left -= 1
+            if left < 0:
+                raise Crash
+
+        for point in ("before_cursor_execute", "commit"):
+            event.listen(engine, point, count)
+        try:
+            act()
+            return crashes
+        except Crash:
+            crashes += 1
+        finally:
+            for point in ("before_cursor_execute", "commit"):
+                event.remove(engine, point, count)
+
+
+def test_crash_while_storing_leaves_the_previous_snapshot(
+    store: SnapshotStore, engine: Engine
+) -> None:
+    store.create(ONE)
+
+    def create() -> None:
+        assert store.load_newest() == ONE
+        store.create(TWO)
+
+    assert _crash_at_each_statement(engine, create) > 10
+    assert store.load_newest() == TWO
+
+
+def test_crash_while_replacing_leaves_the_one_that_was_there(
+    store: SnapshotStore, engine: Engine
+) -> None:
+    other = cluster_of([0, 7])
+    store.create(other)
+
+    def replace() -> None:
+        assert store.load(8) == other
+        store.create(TWO)
+
+    assert _crash_at_each_statement(engine, replace) > 10
+    assert store.load(8) == TWO
+
+
+def test_crash_while_pruning_prunes_nothing(store: SnapshotStore, engine: Engine) -> None:
+    images = (ONE, TWO, THREE)
+    for image in images:
+        store.create(image)
+
+    def prune() -> None:
+        assert tuple(store.load(info.end_offset) for info in store.list()) == images
+        store.prune(1)
+
+    assert _crash_at_each_statement(engine, prune) > 10
+    assert [info.end_offset for info in store.list()] == [12]
+
+
+def test_killed_writer_leaves_the_previous_snapshot(tmp_path: Path) -> None:
+    url = default_url(tmp_path)
+    before, after = cluster_of(range(TOPICS_BEFORE)), cluster_of(range(TOPICS_AFTER))
+    with SnapshotStore.open(url, CLUSTER, upgrade=True) as store:
+        store.create(before)
+    writer = subprocess.run(
+        [sys.executable, "-m", f"{__package__}.killed_writer", str(url)],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert int(writer.stdout) > 5
+    with SnapshotStore.open(url, CLUSTER) as store:
+        assert [store.load(info.end_offset) for info in store.list()] == [before, after]

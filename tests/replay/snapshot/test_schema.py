@@ -1,0 +1,170 @@
+"""Migrations make the tables, completely or not at all, and everyone else checks."""
+
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import URL, Connection, Engine, event, inspect, text
+
+from records.errors import CorruptLogError, RequestError
+from replay.snapshot import schema
+from replay.snapshot.database import default_url, open_database, writing
+from replay.snapshot.store import SnapshotStore
+from replay.snapshot.tables import SCHEMA_REVISION, VERSION_TABLE, metadata
+from tests.replay.snapshot.conftest import CLUSTER
+
+
+def _config(connection: Connection | None = None) -> Config:
+    config = Config()
+    config.set_main_option("script_location", "migrations:")
+    config.attributes["connection"] = connection
+    return config
+
+
+def _tables(engine: Engine) -> set[str]:
+    return set(inspect(engine).get_table_names())
+
+
+def test_migrations_make_the_tables_the_code_uses(engine: Engine) -> None:
+    with engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
+        assert compare_metadata(context, metadata) == []
+
+
+def test_migrations_give_constraints_the_names_the_code_gives_them(
+    engine: Engine, tmp_path: Path
+) -> None:
+    directly = open_database(f"sqlite:///{tmp_path}/directly.db", create=True)
+    metadata.create_all(directly)
+    assert _constraints(engine) == _constraints(directly)
+    directly.dispose()
+
+
+def _constraints(engine: Engine) -> set[str | None]:
+    look = inspect(engine)
+    return {
+        constraint["name"]
+        for table in metadata.tables
+        for constraint in [
+            look.get_pk_constraint(table),
+            *look.get_unique_constraints(table),
+            *look.get_foreign_keys(table),
+            *look.get_indexes(table),
+        ]
+    }
+
+
+def test_newest_migration_is_the_one_the_code_asks_for() -> None:
+    assert ScriptDirectory.from_config(_config()).get_heads() == [SCHEMA_REVISION]
+
+
+def test_upgrade_of_a_current_schema_changes_nothing(engine: Engine) -> None:
+    before = _tables(engine)
+    schema.upgrade(engine)
+    assert _tables(engine) == before
+
+
+def test_downgrade_leads_back_to_nothing_and_upgrade_to_all(engine: Engine) -> None:
+    with writing(engine) as connection:
+        command.downgrade(_config(connection), "base")
+    assert _tables(engine) == {VERSION_TABLE}
+    schema.upgrade(engine)
+    assert _tables(engine) == {*metadata.tables, VERSION_TABLE}
+
+
+def test_database_without_schema_is_refused_and_told_what_to_run(url: URL) -> None:
+    open_database(url, create=True).dispose()
+    with pytest.raises(RequestError, match=r"revision none.*metalog snapshot create") as refused:
+        SnapshotStore.open(url, CLUSTER)
+    assert refused.value.code == "SCHEMA_OUT_OF_DATE"
+
+
+def test_schema_of_a_newer_release_is_refused_and_left_alone(engine: Engine, url: URL) -> None:
+    with writing(engine) as connection:
+        connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '9999'"))
+    for upgrade in (False, True):
+        with pytest.raises(RequestError, match="9999") as refused:
+            SnapshotStore.open(url, CLUSTER, upgrade=upgrade)
+        assert refused.value.code == "UNSUPPORTED_VERSION"
+
+
+def test_upgrade_that_dies_at_any_statement_leaves_nothing_behind(url: URL) -> None:
+    engine = open_database(url, create=True)
+    deaths = 0
+    while True:
+        dying = _DiesAt(deaths)
+        event.listen(engine, "before_cursor_execute", dying)
+        try:
+            schema.upgrade(engine)
+            break
+        except _Death:
+            deaths += 1
+        finally:
+            event.remove(engine, "before_cursor_execute", dying)
+        assert _tables(engine) == set()
+    assert deaths > len(metadata.tables)
+    schema.check(engine)
+    engine.dispose()
+
+
+class _Death(BaseException):
+    """The process ends here."""
+
+
+class _DiesAt:
+    def __init__(self, statement: int) -> None:
+        self.left = statement
+
+    def __call__(self, *_: Any) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise _Death
+
+
+def test_opening_without_upgrade_makes_no_file(url: URL) -> None:
+    with pytest.raises(RequestError, match="no snapshot was made yet") as refused:
+        SnapshotStore.open(url, CLUSTER)
+    assert refused.value.code == "SNAPSHOT_NOT_FOUND"
+    assert not Path(str(url.database)).exists()
+
+
+def test_only_the_owner_may_read_the_file(url: URL) -> None:
+    SnapshotStore.open(url, CLUSTER, upgrade=True).close()
+    assert stat.S_IMODE(os.stat(str(url.database)).st_mode) == 0o600
+
+
+def test_commits_reach_the_disk_and_references_are_checked(engine: Engine) -> None:
+    with engine.connect() as connection:
+        assert connection.scalar(text("PRAGMA synchronous")) == 2
+        assert connection.scalar(text("PRAGMA foreign_keys")) == 1
+        assert connection.scalar(text("PRAGMA journal_mode")) == "delete"
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["nonsense", "sqlite://", "sqlite:///:memory:", "nosuch://host/db", "sqlite:////no/where/x"],
+)
+def test_url_that_cannot_be_opened_is_a_request_error(url: str) -> None:
+    with pytest.raises(RequestError) as refused:
+        SnapshotStore.open(url, CLUSTER, upgrade=True)
+    assert refused.value.code == "INVALID_REQUEST"
+
+
+def test_directory_name_with_odd_characters_works(tmp_path: Path) -> None:
+    directory = tmp_path / "50% of a?b#c d"
+    directory.mkdir()
+    SnapshotStore.open(default_url(directory), CLUSTER, upgrade=True).close()
+    assert (directory / "snapshots.db").exists()
+
+
+def test_file_that_is_no_database_is_damage(url: URL) -> None:
+    Path(str(url.database)).write_bytes(b"not a database, whatever its name says" * 100)
+    with pytest.raises(CorruptLogError, match=r"snapshots\.db.*made from the log"):
+        SnapshotStore.open(url, CLUSTER)

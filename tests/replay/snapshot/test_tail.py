@@ -1,0 +1,151 @@
+"""Snapshot plus tail equals full replay, and a snapshot of another history is never taken."""
+
+import random
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine, update
+
+from metadata_log.batch import NewBatch
+from metadata_log.log import MetadataLog, create_log
+from metadata_log.log_reader import LogReader
+from records.control import NoOpRunRecord
+from records.errors import RequestError, UnknownHistoryError
+from replay.image.digest import image_digest
+from replay.loader import load_image
+from replay.snapshot.database import writing
+from replay.snapshot.store import SnapshotStore
+from replay.snapshot.tables import snapshot_chunk
+from replay.snapshot.tail import create_snapshot, load_image_via_snapshot
+from tests.histories import random_history
+from tests.replay.builders import Base, FakeLog, batch, batches, topic
+from tests.replay.snapshot.conftest import CLUSTER
+
+
+@dataclass(frozen=True)
+class Log(FakeLog):
+    """A log in memory that also knows what stays."""
+
+    confirmed_end: int = 0
+
+
+TEN_TOPICS = Log(batches(*([topic(f"t{number}")] for number in range(10))))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_snapshot_plus_tail_equals_full_replay(store: SnapshotStore, seed: int) -> None:
+    rng = random.Random(seed)
+    log = Log(random_history(rng, 60))
+    for at in rng.sample(range(log.end_offset), 6):
+        info = create_snapshot(log, store, at)
+        assert info.digest == image_digest(load_image(log, at))
+    points: list[int | None] = [None, log.end_offset - 1, *rng.sample(range(log.end_offset), 20)]
+    for point in points:
+        found, expected = load_image_via_snapshot(log, store, point), load_image(log, point)
+        assert found == expected
+        assert image_digest(found) == image_digest(expected)
+
+
+def test_only_the_tail_is_replayed(store: SnapshotStore) -> None:
+    create_snapshot(TEN_TOPICS, store, 6)
+    replayed: list[int] = []
+    load_image_via_snapshot(TEN_TOPICS, store, 8, progress=replayed.append)
+    assert replayed == [8, 9]
+
+
+def test_without_a_snapshot_the_whole_log_is_replayed(store: SnapshotStore) -> None:
+    create_snapshot(TEN_TOPICS, store, 6)
+    replayed: list[int] = []
+    assert load_image_via_snapshot(TEN_TOPICS, store, 2, progress=replayed.append) == load_image(
+        TEN_TOPICS, 2
+    )
+    assert replayed == [1, 2, 3]
+
+
+def test_damaged_snapshots_only_cost_time(store: SnapshotStore, engine: Engine) -> None:
+    create_snapshot(TEN_TOPICS, store, 6)
+    with writing(engine) as connection:
+        connection.execute(update(snapshot_chunk).values(content=b""))
+    assert load_image_via_snapshot(TEN_TOPICS, store) == load_image(TEN_TOPICS)
+
+
+def test_points_outside_the_log_are_refused_as_in_full_replay(store: SnapshotStore) -> None:
+    create_snapshot(TEN_TOPICS, store)
+    with pytest.raises(RequestError, match="past the end"):
+        load_image_via_snapshot(TEN_TOPICS, store, 10)
+    with pytest.raises(UnknownHistoryError):
+        load_image_via_snapshot(TEN_TOPICS, store, -2)
+    assert load_image_via_snapshot(TEN_TOPICS, store, -1) == load_image(TEN_TOPICS, -1)
+
+
+def test_snapshot_above_the_confirmed_end_is_provisional(store: SnapshotStore) -> None:
+    log = Log(TEN_TOPICS.log, confirmed_end=5)
+    assert [create_snapshot(log, store, at).confirmed for at in (3, 4, 5)] == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    "other", [{"leader_epoch": 2}, {"timestamp": 99_000}], ids=["another epoch", "another time"]
+)
+def test_snapshot_of_a_tail_that_was_replaced_is_not_taken(
+    store: SnapshotStore, other: dict[str, int]
+) -> None:
+    create_snapshot(TEN_TOPICS, store, 2)
+    create_snapshot(TEN_TOPICS, store, 7)
+    tail = [batch(number, topic(f"other-{number}"), **other) for number in range(5, 10)]
+    replaced = Log([*TEN_TOPICS.log[:5], *tail])
+    replayed: list[int] = []
+    found = load_image_via_snapshot(replaced, store, progress=replayed.append)
+    assert found == load_image(replaced)
+    assert replayed[0] == 4
+
+
+def test_snapshot_inside_and_at_the_end_of_a_run_of_noops_is_taken(store: SnapshotStore) -> None:
+    run = NoOpRunRecord(count=4, batch_count=4, last_timestamp=9_000)
+    log = Log(batches([topic("t")], [run], [topic("u")]))
+    for at in (2, 4):
+        create_snapshot(log, store, at)
+        replayed: list[int] = []
+        found = load_image_via_snapshot(log, store, at, progress=replayed.append)
+        assert found == load_image(log, at)
+        # The end of the first batch.
+        assert 1 not in replayed
+
+
+def test_snapshot_beyond_the_end_is_not_taken(store: SnapshotStore) -> None:
+    create_snapshot(TEN_TOPICS, store)
+    shorter = Log(TEN_TOPICS.log[:4])
+    assert load_image_via_snapshot(shorter, store) == load_image(shorter)
+
+
+def test_snapshot_below_the_kept_history_is_not_taken(store: SnapshotStore) -> None:
+    for at in (1, 4, 6):
+        create_snapshot(TEN_TOPICS, store, at)
+    base = Base(5, tuple(topic(f"t{number}") for number in range(5)), timestamp=4_000)
+    cut = Log(TEN_TOPICS.log[5:], base)
+    for at, first_replayed in ((4, None), (5, 6), (6, None), (8, 8)):
+        replayed: list[int] = []
+        found = load_image_via_snapshot(cut, store, at, progress=replayed.append)
+        assert found == load_image(cut, at)
+        assert next(iter(replayed), None) == first_replayed
+
+
+def test_snapshot_at_the_base_of_another_history_is_not_taken(store: SnapshotStore) -> None:
+    create_snapshot(TEN_TOPICS, store, 4)
+    for base in (Base(5, (topic("other"),), leader_epoch=2), Base(5, (topic("other"),))):
+        assert load_image_via_snapshot(Log(base=base), store) == load_image(Log(base=base))
+
+
+async def test_snapshots_of_a_log_on_disk(tmp_path: Path, store: SnapshotStore) -> None:
+    directory = tmp_path / "log"
+    create_log(directory, CLUSTER)
+    log = await MetadataLog.open(directory)
+    for number in range(5):
+        await log.append(NewBatch(records=(topic(f"t{number}"), topic(f"u{number}"))))
+    await log.close()
+    with LogReader.open(directory) as reader:
+        middle = create_snapshot(reader, store, 4)
+        assert (middle.end_offset, middle.confirmed, middle.mid_batch) == (5, True, False)
+        assert create_snapshot(reader, store, 5).mid_batch
+        for at in range(reader.end_offset):
+            assert load_image_via_snapshot(reader, store, at) == load_image(reader, at)

@@ -1,0 +1,96 @@
+"""What differs between two images."""
+
+import random
+
+import pytest
+
+from records.errors import RequestError
+from records.topics import RemoveTopicRecord
+from replay.image.metadata import MetadataImage
+from replay.loader import load_image
+from replay.time_travel.diff import diff_images
+from replay.time_travel.kinds import KINDS
+from replay.time_travel.objects import parse_object
+from tests.histories import random_history
+from tests.replay.builders import (
+    FakeLog,
+    batches,
+    change,
+    image_of,
+    namespace,
+    partition,
+    topic,
+    uid,
+)
+
+
+def test_equal_images_have_no_difference() -> None:
+    image = image_of(topic("orders"), partition("orders", 0))
+    assert diff_images(image, image) == []
+
+
+def test_changed_fields_are_named_with_both_values() -> None:
+    before = image_of(topic("orders"), partition("orders", 0))
+    after = image_of(topic("orders"), partition("orders", 0), change("orders", 0, isr=(1,)))
+    assert [(c.object, c.field, c.before, c.after) for c in diff_images(before, after)] == [
+        ("partition:orders/0", "isr", [1, 2, 3], [1]),
+        ("partition:orders/0", "partition_epoch", 0, 1),
+    ]
+
+
+def test_objects_are_ordered_as_people_count() -> None:
+    partitions = [partition("orders", n) for n in range(11)]
+    changes = diff_images(MetadataImage.EMPTY, image_of(topic("orders"), *partitions))
+    names = list(dict.fromkeys(c.object for c in changes))
+    assert names == ["topic:orders", *(f"partition:orders/{n}" for n in range(11))]
+
+
+def test_topic_deleted_and_created_again_is_two_objects() -> None:
+    log = FakeLog(
+        batches(
+            (topic("orders"),),
+            (RemoveTopicRecord(topic_id=uid("orders")),),
+            (topic("orders", topic_id="second"),),
+        )
+    )
+    changes = diff_images(load_image(log, 0), load_image(log, 2))
+    assert len({c.object for c in changes}) == 2
+    assert all(c.object.startswith("topic:@") for c in changes)
+
+
+def test_only_one_object_can_be_asked_for() -> None:
+    before = image_of(topic("orders"), partition("orders", 0), partition("orders", 1))
+    after = image_of(topic("orders"), partition("orders", 0, leader=3), partition("orders", 1))
+    for name in ("partition:orders/0", "partition:orders/0#leader"):
+        changes = diff_images(before, after, parse_object(name))
+        assert [(c.object, c.field) for c in changes] == [("partition:orders/0", "leader")]
+    assert diff_images(before, after, parse_object("partition:orders/1")) == []
+
+
+def test_object_in_a_namespace_goes_by_its_full_name() -> None:
+    after = image_of(namespace("org:apache"), topic("orders", namespace="org:apache"))
+    names = {c.object for c in diff_images(MetadataImage.EMPTY, after)}
+    assert names == {"namespace:org:apache", "topic:org:apache:orders"}
+    assert parse_object("topic:org:apache:orders").fields(after) is not None
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_difference_turned_round_has_before_and_after_exchanged(seed: int) -> None:
+    log = FakeLog(random_history(random.Random(seed), 60))
+    before, after = load_image(log, log.end_offset // 2), load_image(log)
+    there = {(c.object, c.field, str(c.before), str(c.after)) for c in diff_images(before, after)}
+    back = {(c.object, c.field, str(c.after), str(c.before)) for c in diff_images(after, before)}
+    # Names are taken from the later image, so objects that were renamed are called otherwise.
+    assert {item[1:] for item in there} == {item[1:] for item in back}
+
+
+@pytest.mark.parametrize("text", ["topic", "topic:", "topc:orders", ""])
+def test_what_names_no_object_is_refused_with_the_kinds_there_are(text: str) -> None:
+    with pytest.raises(RequestError, match=", ".join(KINDS)):
+        parse_object(text)
+
+
+@pytest.mark.parametrize("text", ["partition:orders", "broker:one", "config:orders", "acl:x"])
+def test_name_that_cannot_be_of_its_kind_is_refused(text: str) -> None:
+    with pytest.raises(RequestError, match=text.partition(":")[2]):
+        parse_object(text).fields(MetadataImage.EMPTY)

@@ -1,0 +1,49 @@
+"""Points in time as people write them."""
+
+import pytest
+
+from records.errors import RequestError
+from replay.time_travel.points import resolve_point
+
+
+class Times:
+    """A log of offsets 5 to 9; offset n has the time n seconds."""
+
+    base = None
+    start_offset = history_start = 5
+    end_offset = 10
+
+    def batches(self, from_offset: object = None, to_offset: object = None) -> list[object]:
+        raise AssertionError("a point is found without reading batches")
+
+    def last_offset_at(self, timestamp: int) -> int:
+        return min(max(timestamp // 1_000, 4), 9)
+
+
+NOW_MS = 10_000
+
+
+@pytest.mark.parametrize(
+    ("point", "offset"),
+    [
+        ("start", 4),
+        ("end", 9),
+        ("7", 7),
+        ("1970-01-01T00:00:06Z", 6),
+        ("1970-01-01T00:00:06.999+00:00", 6),
+        ("1970-01-01T02:00:08+02:00", 8),
+        ("3s", 7),
+        ("2500ms", 7),
+        ("10m", 4),
+        ("2h", 4),
+        ("7d", 4),
+    ],
+)
+def test_point_is_the_last_offset_applied(point: str, offset: int) -> None:
+    assert resolve_point(Times(), point, NOW_MS) == offset  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("point", ["yesterday", "-1", "10 m", "", "1970-01-01T00:00:06"])
+def test_what_is_no_point_is_refused_with_the_ways_to_write_one(point: str) -> None:
+    with pytest.raises(RequestError, match=r"RFC 3339|time zone"):
+        resolve_point(Times(), point, NOW_MS)  # type: ignore[arg-type]

@@ -1,0 +1,1 @@
+"""A cluster that says, at random, what a controller could write next."""
