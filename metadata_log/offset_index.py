@@ -74,6 +74,10 @@ class IndexBuilder:
         )
         self._encoded.append(entry + _CRC.pack(google_crc32c.value(entry)))
 
+    def encode(self) -> bytes:
+        """Return the entries as they are stored."""
+        return b"".join(self._encoded)
+
     def write(self, fs: Fs, directory: Path, base_offset: int) -> None:
         """Write the index of a segment, in place of an older one. Not synced: it can be rebuilt."""
         if not self._encoded:
@@ -84,7 +88,7 @@ class IndexBuilder:
             fs.unlink(directory / leftover)
         file = fs.open(part, create=True)
         try:
-            file.pwrite(b"".join(self._encoded), 0)
+            file.pwrite(self.encode(), 0)
         finally:
             file.close()
         fs.rename(part, path)

@@ -1,17 +1,19 @@
 """Kafka's metadata log directory, read as it is: segments, checkpoints, and where to start.
 
-The state to start from is chosen as Kafka does:
+The state to start from:
 
 | what is there | base |
 |---|---|
 | segments from offset 0 on | none, or the checkpoint `0-0` if it holds data (KIP-1170) |
 | segments from a later offset on | the oldest checkpoint that reaches the first of them |
-| a checkpoint that ends beyond the log | that checkpoint; the segments are stale |
 | checkpoints alone | the newest |
 
-The third is a follower that lagged so far behind that its leader sent it a checkpoint, and that
-stopped before it emptied its log. Kafka empties it at the next start: the records between the end
-of the log and the end of the checkpoint are nowhere in the directory.
+A checkpoint may end beyond the log: a copy of a running node can hold one that was made while the
+log was being copied, and a follower that lagged far behind is sent one before it empties its log.
+Kafka would empty it at the next start and lose what the segments tell. Here they are read as long
+as there is a start for them; such a checkpoint then proves nothing about them, because the tail of
+a follower's log may never have been committed. Only when no other checkpoint reaches the first
+segment are the segments stale, and that checkpoint all there is.
 
 Source: KIP-595, KIP-630.
 """
@@ -84,7 +86,8 @@ class KraftDirectory:
     def cluster_id(self) -> str | None:
         """The cluster's id from `meta.properties` beside the directory; None when it is absent."""
         try:
-            text = (self.path.parent / META_PROPERTIES).read_text("utf-8")
+            # Java's encoding of property files; every byte is a character in it.
+            text = (self.path.parent / META_PROPERTIES).read_text("latin-1")
         except FileNotFoundError:
             return None
         pairs = dict(line.partition("=")[::2] for line in text.splitlines())
@@ -93,57 +96,65 @@ class KraftDirectory:
         return None if cluster_id is None else cluster_id.strip().replace("\\", "")
 
     @functools.cached_property
-    def committed_end_offset(self) -> int:
-        """End of what is known to be committed: the newest checkpoint's, else 0; exclusive.
-
-        Raises:
-            CorruptLogError: the newest checkpoint is damaged or incomplete, and proves nothing.
-            UnavailableError: it is gone.
-        """
-        if not self.checkpoints:
-            return 0
-        self.checkpoints[-1].verify()
-        return self.checkpoints[-1].end_offset
-
-    @functools.cached_property
-    def segments(self) -> tuple[KraftSegment, ...]:
-        """The log's segments; none when they are stale."""
-        return () if self._is_stale else self.all_segments
-
-    @functools.cached_property
     def base_checkpoint(self) -> KraftCheckpoint | None:
         """The state that the segments go on from; None when they start from nothing.
 
         Raises:
             CorruptLogError: the log's head is gone and no checkpoint stands for it.
         """
-        if not self.segments:
-            reaching = self.checkpoints[-1:]
-        else:
-            start = self.segments[0].base_offset
-            reaching = tuple(c for c in self.checkpoints if c.end_offset >= start)
-            if start == 0:
-                reaching = tuple(c for c in reaching if c.end_offset == 0)
-            elif not reaching:
-                raise corrupt(
-                    self.segments[0].path,
-                    0,
-                    f"the log starts at offset {start} and no checkpoint reaches that far: what "
-                    "was before it is lost, and Kafka does not start from it either",
-                )
-        if not reaching or (reaching[0].end_offset == 0 and not reaching[0].has_data()):
-            return None
+        if not self.all_segments:
+            return _with_data(self.checkpoints[-1])
+        start = self.all_segments[0].base_offset
+        reaching = [c for c in self.checkpoints if c.end_offset >= start]
+        if start == 0:
+            at_start = [c for c in reaching if c.end_offset == 0]
+            return _with_data(at_start[0]) if at_start else None
+        if not reaching:
+            raise corrupt(
+                self.all_segments[0].path,
+                0,
+                f"the log starts at offset {start} and no checkpoint reaches that far: what was "
+                "before it is lost, and Kafka does not start from it either",
+            )
         return reaching[0]
 
     @functools.cached_property
-    def _is_stale(self) -> bool:
-        if not self.all_segments or not self.checkpoints:
+    def segments(self) -> tuple[KraftSegment, ...]:
+        """The log's segments; none when they are stale."""
+        base = self.base_checkpoint
+        is_reached = base is None or self._reaches(base.end_offset)
+        return self.all_segments if is_reached else ()
+
+    @functools.cached_property
+    def committed_end_offset(self) -> int:
+        """End of what is known to be committed, exclusive.
+
+        It is that of the newest checkpoint that the log reaches, or that the log starts from;
+        0 when there is none.
+
+        Raises:
+            CorruptLogError: that checkpoint is damaged or incomplete, and proves nothing.
+            UnavailableError: it is gone.
+        """
+        for checkpoint in reversed(self.checkpoints):
+            if checkpoint is self.base_checkpoint or self._reaches(checkpoint.end_offset):
+                checkpoint.verify()
+                return checkpoint.end_offset
+        return 0
+
+    def _reaches(self, end_offset: int) -> bool:
+        """Say whether the log has all offsets from its start to an end."""
+        if not self.all_segments:
             return False
-        last, committed_end = self.all_segments[-1], self.checkpoints[-1].end_offset
-        if committed_end <= last.base_offset:
-            return False
+        return end_offset <= self.all_segments[-1].base_offset or end_offset <= self._end_offset
+
+    @functools.cached_property
+    def _end_offset(self) -> int:
+        last = self.all_segments[-1]
         scan = FileScan(last.path, next_offset=last.base_offset)
-        return all(header.end_offset < committed_end for header, _ in scan.batches(may_be_cut=True))
+        for _ in scan.batches(may_be_cut=True):
+            pass
+        return scan.next_offset
 
     def batches(self) -> Iterator[KraftBatch]:
         """Yield all batches of the log in order, control batches included.
@@ -154,9 +165,17 @@ class KraftDirectory:
         scan = self.scan()
         yield from scan.batches()
         self.trailing_bytes = scan.trailing_bytes
+        if scan.end_offset is not None:
+            self._end_offset = scan.end_offset
 
     def scan(self, start: LogPosition | None = None) -> LogScan:
         """Return a reader of the log, from its start or behind a batch that was read before."""
         ids = [(c.end_offset, c.leader_epoch) for c in self.checkpoints]
         epochs = EpochGuard(self.path, ids)
         return LogScan(self.segments if start is None else self.all_segments, epochs, start)
+
+
+def _with_data(checkpoint: KraftCheckpoint) -> KraftCheckpoint | None:
+    """Return a checkpoint, but None for the one that Kafka's `format` writes to hold voters."""
+    is_start = checkpoint.end_offset > 0 or checkpoint.has_data()
+    return checkpoint if is_start else None

@@ -6,7 +6,6 @@ epoch to it before it writes the epoch's first batch.
 
 from pathlib import Path
 
-from metadata_log.kraft.damage import corrupt
 from records.errors import CorruptLogError
 
 
@@ -50,5 +49,7 @@ def _read(path: Path) -> dict[int, int]:
 
 
 def _unreadable(path: Path) -> CorruptLogError:
-    what = "this is no list of leader epochs; the log can be read without it, so remove it, or"
-    return corrupt(path, 0, what)
+    return CorruptLogError(
+        f"{path} byte 0: this is no list of leader epochs; copy it from its node again, or remove "
+        "it from the copy: the log can be read without it"
+    )

@@ -25,8 +25,9 @@ class KraftSegment(msgspec.Struct, frozen=True):
 class LogScan:
     """Batches of a log, from its start or from behind a position.
 
-    `position` is that of the last batch handed out. `trailing_bytes` counts those of an
-    incomplete last batch, once the end is reached: its node was writing it, or crashed meanwhile.
+    `position` is that of the last batch handed out. Once the end is reached, `end_offset` is that
+    of the log (None without segments), and `trailing_bytes` counts those of an incomplete last
+    batch: its node was writing it, or crashed meanwhile.
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class LogScan:
         self._segments = segments
         self._epochs = epochs
         self.position = start
+        self.end_offset: int | None = None
         self.trailing_bytes = 0
 
     def batches(self) -> Iterator[KraftBatch]:
@@ -70,6 +72,7 @@ class LogScan:
                 raw_header = data[:HEADER_SIZE]
                 yield LogPosition(segment.base_offset, scan.position, raw_header), batch
             before = scan
+            self.end_offset = scan.next_offset
             self.trailing_bytes = scan.trailing_bytes
 
     def _segments_from(self, start: LogPosition | None) -> Sequence[KraftSegment]:

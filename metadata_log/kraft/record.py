@@ -80,51 +80,54 @@ def parse_record(batch: bytes, start: int, offset_delta: int) -> tuple[RecordPar
             the batch.
     """
     try:
-        return _parse_record(batch, start, offset_delta)
+        length, body_start = decode_zigzag(batch, start)
     except IndexError:
-        raise CorruptLogError(f"byte {len(batch)} of the batch: it ends inside a number") from None
-
-
-def _parse_record(batch: bytes, start: int, offset_delta: int) -> tuple[RecordParts, int]:
-    length, body_start = decode_zigzag(batch, start)
+        raise _error(start, "the batch ends where a record must begin") from None
     end = body_start + length
     if length <= 0 or end > len(batch):
         raise _error(start, f"a record of {length} bytes, where {len(batch) - body_start} are left")
-    attributes = batch[body_start]
-    timestamp_delta, position = decode_zigzag(batch, body_start + 1)
-    found_delta, position = decode_zigzag(batch, position)
-    if found_delta != offset_delta:
-        raise _error(position, f"offset delta {found_delta}, expected {offset_delta}")
-    key, position = _sized(batch, position, end)
-    value, position = _sized(batch, position, end)
-    position, has_headers = _skip_headers(batch, position, end)
+    try:
+        parts = _parse_body(batch[body_start:end], offset_delta)
+    except IndexError:
+        raise _error(start, "the record ends inside a number") from None
+    except CorruptLogError as error:
+        raise _error(start, str(error)) from error
+    if parts.is_plain and _join(parts.key, parts.value, offset_delta) != batch[start:end]:
+        parts = RecordParts(parts.key, parts.value, is_plain=False)
+    return parts, end
+
+
+def _parse_body(body: bytes, expected_delta: int) -> RecordParts:
+    attributes = body[0]
+    timestamp_delta, position = decode_zigzag(body, 1)
+    offset_delta, position = decode_zigzag(body, position)
+    if offset_delta != expected_delta:
+        raise CorruptLogError(f"a record with offset delta {offset_delta}, not {expected_delta}")
+    key, position = _sized(body, position)
+    value, position = _sized(body, position)
+    header_count, position = decode_zigzag(body, position)
+    if not 0 <= header_count <= len(body) - position:
+        left = len(body) - position
+        raise CorruptLogError(f"a record with {header_count} headers in {left} bytes")
+    for _ in range(header_count):
+        _, position = _sized(body, position)
+        _, position = _sized(body, position)
+    if position != len(body):
+        left = len(body) - position
+        raise CorruptLogError(f"a record with {left} bytes after its last header")
     if not value:
-        raise _error(position, "a record without a value")
-    if position != end:
-        raise _error(position, f"the record says that it ends at byte {end}")
-    is_plain = not (attributes or timestamp_delta or has_headers)
-    if is_plain:
-        is_plain = _join(key, value, offset_delta) == batch[start:end]
-    return RecordParts(key, value, is_plain), end
+        raise CorruptLogError("a record without a value")
+    return RecordParts(key, value, not (attributes or timestamp_delta or header_count))
 
 
-def _sized(batch: bytes, position: int, end: int) -> tuple[bytes | None, int]:
-    size, start = decode_zigzag(batch, position)
+def _sized(body: bytes, position: int) -> tuple[bytes | None, int]:
+    size, start = decode_zigzag(body, position)
     if size < 0:
         return None, start
-    if start + size > end:
-        raise _error(position, f"{size} bytes, where {end - start} are left")
-    return batch[start : start + size], start + size
-
-
-def _skip_headers(batch: bytes, position: int, end: int) -> tuple[int, bool]:
-    count, position = decode_zigzag(batch, position)
-    if not 0 <= count <= end - position:
-        raise _error(position, f"{count} headers, where {end - position} bytes are left")
-    for _ in range(count):
-        _, position = _sized(batch, position, end)
-        _, position = _sized(batch, position, end)
-    return position, count > 0
+    end = start + size
+    if end > len(body):
+        raise CorruptLogError(f"a record that holds {size} bytes in {len(body) - start}")
+    return body[start:end], end
 
 
 def _error(position: int, what: str) -> CorruptLogError:

@@ -84,12 +84,13 @@ def encode_rows(rows: Sequence[Envelope]) -> bytes:
         add(stamp)
         add(LONGS[row.record_version])
         origin, extra = row.origin, row.extra
-        if origin is extra is row.durable_end is row.previous_crc32c is None:
+        crc32c = row.previous_crc32c
+        if origin is None and extra is None and crc32c is None and row.durable_end is None:
             add(_FOUR_NULLS)
         else:
             add(LONGS[0] if origin is None else origins[origin])
             add(_optional_long(row.durable_end))
-            add(_optional_long(row.previous_crc32c))
+            add(_optional_long(crc32c))
             add(LONGS[0] if extra is None else _encode_extra()(extra))
         payload = row.payload
         add(encoders[type(payload)](payload))

@@ -15,7 +15,7 @@ from records.avro.schema import documented_schema, envelope_schema, envelope_sch
 from records.base import Record
 from records.envelope import Envelope
 
-ALL = [*registry.RECORD_TYPES, Envelope]
+ALL: list[type[Record]] = [*registry.RECORD_TYPES, Envelope]
 
 
 def nodes(schema: Any) -> Iterator[dict[str, Any]]:

@@ -180,20 +180,24 @@ class TestCorrupt:
     @pytest.mark.parametrize(
         ("data", "message"),
         [
-            (_wrap(_record(_NOOP), 2), "the batch: it ends inside a number"),
+            (_wrap(_record(_NOOP), 2), "the batch ends where a record must begin"),
             (_wrap(_record(_NOOP) + b"\0", 1), "1 bytes follow the last record"),
-            (_wrap(_record(_NOOP, offset_delta=1), 1), "offset delta 1, expected 0"),
+            (_wrap(_record(_NOOP, offset_delta=1), 1), "a record with offset delta 1, not 0"),
             (_wrap(_record(b""), 1), "a record without a value"),
             (_wrap(_record(_NOOP, key=b"\2k"), 1), "offset 7: it has a key"),
-            (_wrap(_record(_NOOP, headers=b"\2\2a\xc8\1"), 1), "100 bytes, where 0 are left"),
+            (
+                _wrap(_record(_NOOP, headers=b"\2\2a\xc8\1"), 1),
+                "a record that holds 100 bytes in 0",
+            ),
             (
                 _wrap(_record(_NOOP, headers=b"\x80\x80\4"), 1),
-                "32768 headers, where 0 bytes are left",
+                "a record with 32768 headers in 0 bytes",
             ),
             (_wrap(_record(_NOOP, size=b"\x7e"), 1), "a record of 63 bytes, where 10 are"),
             (_wrap(_record(_NOOP, size=b"\0"), 1), "a record of 0 bytes"),
-            (_wrap(_record(_NOOP, size=b"\x12"), 1), "the record says that it ends at byte"),
-            (_wrap(_record(_NOOP, length=b"\x7e"), 1), "63 bytes, where"),
+            (_wrap(_record(_NOOP, size=b"\x12"), 1), "the record ends inside a number"),
+            (_wrap(_record(_NOOP, headers=b"\0\0"), 1), "a record with 1 bytes after its last"),
+            (_wrap(_record(_NOOP, length=b"\x7e"), 1), "a record that holds 63 bytes in 5"),
             (_wrap(_record(_NOOP), 1, attributes=1), r"compressed \(gzip\)"),
             (_wrap(_record(_NOOP), 1, attributes=7), r"compressed \(unknown \(7\)\)"),
             (_wrap(_record(_NOOP), 1, attributes=0x20), "a control record's key of 0 bytes"),
@@ -220,7 +224,7 @@ class TestCorrupt:
         assert encode_batch(batch.rows) == damaged
 
     def test_number_of_records_is_not_believed(self) -> None:
-        with pytest.raises(CorruptLogError, match="ends inside a number"):
+        with pytest.raises(CorruptLogError, match="where a record must begin"):
             _decode(_wrap(b"", 1 << 30))
 
 

@@ -1,0 +1,32 @@
+"""Arguments and options that several commands share, so that they are spelled the same."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Log = Annotated[Path, typer.Argument(metavar="LOG", help="Log directory.", show_default=False)]
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
+
+At = Annotated[
+    str,
+    typer.Option(
+        "--at",
+        metavar="POINT",
+        help="Offset, `start`, `end`, RFC 3339 time, or age such as 10m, 2h, 7d.",
+    ),
+]
+
+ShowSecrets = Annotated[
+    bool, typer.Option("--show-secrets", help="Print secrets instead of (redacted).")
+]
+
+ObjectText = Annotated[
+    str,
+    typer.Argument(
+        metavar="OBJECT",
+        help="Such as topic:orders, partition:orders/0#leader, config:topic/orders, broker:1.",
+        show_default=False,
+    ),
+]

@@ -1,0 +1,44 @@
+"""The demo's log: a new own log, written by the real controller over a simulated cluster."""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from api.cli.output import progress
+from controller.demo.clock import SimulatedClock
+from controller.demo.options import DemoOptions
+from controller.demo.simulation import demo_controller, run_demo
+from metadata_log.log import MetadataLog, create_log
+from metadata_log.log_reader import LogReader
+from records.text import uuid_text
+from replay.image.metadata import MetadataImage
+from replay.loader import load_image
+
+
+async def write_demo(directory: Path, options: DemoOptions) -> dict[str, Any]:
+    """Make the log at `directory`, and return what was made.
+
+    The same options give the same bytes: ids, times and choices all come from the seed.
+    """
+    cluster_id = uuid_text(hashlib.sha256(f"demo {options.seed}".encode()).digest()[:16])
+    create_log(directory, cluster_id)
+    clock = SimulatedClock()
+    log = await MetadataLog.open(directory, clock=clock)
+    try:
+        with LogReader.open(directory) as reader:
+            image: MetadataImage = load_image(reader)
+        controller = demo_controller(
+            log, image, clock=clock, options=options, cluster_id=cluster_id
+        )
+        with progress("simulating", 0, options.changes) as advance:
+            summary = await run_demo(controller, clock, options, lambda done, _total: advance(done))
+    finally:
+        await log.close()
+    return {
+        "log": str(directory),
+        "cluster_id": cluster_id,
+        "log_end": summary.end_offset,
+        "start_timestamp": summary.start_ms,
+        "end_timestamp": summary.end_ms,
+        "changes": summary.changes,
+    }

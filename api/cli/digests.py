@@ -1,0 +1,50 @@
+"""The ways to compute an image's digest. They agree, or one of them is wrong."""
+
+from collections.abc import Callable
+
+from api.cli.reading import image_at
+from metadata_log.log_reader import LogReader
+
+
+def by_replay(reader: LogReader, at: int) -> str:
+    """Replay the log."""
+    from replay.image.digest import image_digest
+
+    return image_digest(image_at(reader, at))
+
+
+def by_snapshot(reader: LogReader, at: int) -> str:
+    """Load the newest SQL snapshot at or below the point, and replay what comes after it."""
+    from records.errors import RequestError
+    from replay.image.digest import image_digest
+    from replay.snapshot.database import default_url
+    from replay.snapshot.store import SnapshotStore
+    from replay.snapshot.tail import load_image_via_snapshot
+
+    with SnapshotStore.open(default_url(reader.directory), reader.cluster_id) as store:
+        if not any(info.end_offset <= at + 1 for info in store.list()):
+            raise RequestError(
+                "SNAPSHOT_NOT_FOUND",
+                f"there is no snapshot at or below offset {at}; make one with "
+                f"`metalog snapshot create {reader.directory} --at {at}`",
+            )
+        return image_digest(load_image_via_snapshot(reader, store, at))
+
+
+def by_spark(reader: LogReader, at: int) -> str:
+    """Compute state and digest in Spark alone."""
+    from api.cli.spark import spark_and_files
+
+    with spark_and_files(reader) as (spark, files):
+        from replay.audit.digest import audit_digest
+        from replay.audit.history import History
+
+        with History(spark, files, at) as history:
+            return audit_digest(history)
+
+
+COMPUTED_BY: dict[str, Callable[[LogReader, int], str]] = {
+    "replay": by_replay,
+    "snapshot": by_snapshot,
+    "spark": by_spark,
+}

@@ -1,0 +1,77 @@
+"""Bringing in what others wrote: import kraft."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from api.cli.arguments import Json
+from api.cli.main import CORRUPT, app
+from api.cli.output import print_json, print_line, progress
+
+importing = typer.Typer(
+    name="import", help="Bring in a log that others wrote.", no_args_is_help=True
+)
+app.add_typer(importing)
+
+
+@importing.callback()
+def _group() -> None:
+    pass
+
+
+@importing.command()
+def kraft(
+    source: Annotated[
+        Path,
+        typer.Argument(metavar="SOURCE", help="A __cluster_metadata-0 directory, or its parent."),
+    ],
+    log: Annotated[Path, typer.Argument(metavar="LOG", help="Where the mirror will be.")],
+    noop: Annotated[
+        str, typer.Option(metavar="collapse|keep", help="Store runs of NoOps as one record.")
+    ] = "collapse",
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit 5 when the last batch is incomplete.")
+    ] = False,
+    json: Json = False,
+) -> int:
+    """Import a Kafka cluster's metadata log as a mirror.
+
+    Offsets below the newest checkpoint are committed; what comes after is imported and shown, but
+    Kafka may still replace it.
+    """
+    from metadata_log.kraft.directory import open_directory
+    from metadata_log.kraft.importer import import_directory
+
+    if noop not in ("collapse", "keep"):
+        raise typer.BadParameter(f"{noop!r} is neither collapse nor keep", param_hint="--noop")
+    directory = open_directory(source)
+    size_bytes = sum(segment.path.stat().st_size for segment in directory.segments)
+    with progress("importing", 0, size_bytes) as advance:
+        result = import_directory(
+            directory, log, collapse_noops=noop == "collapse", progress=advance
+        )
+    if json:
+        print_json(result)
+    else:
+        print_line(f"imported {result.records:,} records into {log}")
+        print_line(f"  offsets {result.first_offset} to {result.last_offset}")
+        print_line(f"  {_committed(result.committed_end_offset, result.last_offset)}")
+        for name, count in result.by_type.items():
+            print_line(f"  {count:>9,} {name}")
+        if result.unknown_records:
+            print_line(f"  {result.unknown_records} records of unknown type or version, kept raw")
+        if result.trailing_bytes:
+            print_line(
+                f"  {result.trailing_bytes} bytes of an incomplete last batch were left out: "
+                "the node was writing, or stopped while it did"
+            )
+    return CORRUPT if strict and result.trailing_bytes else 0
+
+
+def _committed(end_offset: int, last_offset: int) -> str:
+    if end_offset > last_offset:
+        return "all of it committed: a checkpoint covers it"
+    if end_offset == 0:
+        return "not confirmed: there is no checkpoint, so Kafka may still replace any of it"
+    return f"committed below {end_offset}; not confirmed from there on: Kafka may still replace it"

@@ -1,0 +1,124 @@
+"""`metalog`: the commands, and what becomes of errors.
+
+Only typer is imported here; each command imports what it needs when it runs, so that
+`metalog --help` is quick.
+"""
+
+import importlib.util
+import logging
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from typer import exceptions
+
+app = typer.Typer(
+    name="metalog",
+    help="Keep, replay and debug the metadata log of a cluster.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+# The order is that of `metalog --help`.
+_MODULES = ("keeping", "importing", "looking", "past", "snapshots", "auditing")
+_PACKAGES = ("records", "metadata_log", "replay", "controller", "api", "migrations")
+
+DONE, FOUND, USAGE, REFUSED, UNAVAILABLE, CORRUPT = 0, 1, 2, 3, 4, 5
+"""Exit codes."""
+
+
+@app.callback()
+def _options(
+    debug: Annotated[bool, typer.Option("--debug", help="Show where an error came from.")] = False,
+) -> None:
+    if debug:
+        os.environ["METALOG_DEBUG"] = "1"
+    logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
+
+
+def main() -> None:
+    """Entry point of the command."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command; return its exit code."""
+    stranger = _foreign_package()
+    if stranger:
+        return _fail("INSTALLATION", stranger, USAGE)
+    load_commands()
+    try:
+        result = app(arguments, prog_name="metalog", standalone_mode=False)
+    except exceptions.Exit as exit_:
+        return exit_.exit_code
+    except exceptions.TyperException as error:
+        return _fail("USAGE", f"{error.format_message().rstrip('.')}; see `metalog --help`", USAGE)
+    except (exceptions.Abort, KeyboardInterrupt):
+        return _fail("INTERRUPTED", "stopped; what was acknowledged before is kept", 130)
+    except SystemExit as exit_:
+        # Typer turns a broken pipe into this: the reader of our output has seen enough. Python
+        # would still complain when it flushes.
+        if not isinstance(exit_.__context__, BrokenPipeError):
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except Exception as error:
+        return _report(error)
+    return result if isinstance(result, int) else DONE
+
+
+def load_commands() -> None:
+    """Let every module add its commands."""
+    for module in _MODULES:
+        importlib.import_module(f"api.cli.{module}")
+
+
+def _report(error: Exception) -> int:
+    """Turn an error into one line and an exit code."""
+    if os.environ.get("METALOG_DEBUG"):
+        import traceback
+
+        traceback.print_exception(error)
+    from records.errors import CorruptLogError, FencedError, RequestError, UnavailableError
+
+    match error:
+        case RequestError():
+            return _fail(error.code, str(error), REFUSED)
+        case CorruptLogError():
+            return _fail("CORRUPT", str(error), CORRUPT)
+        case FencedError():
+            return _fail("FENCED", str(error), UNAVAILABLE)
+        case UnavailableError():
+            return _fail("UNAVAILABLE", str(error), UNAVAILABLE)
+        case OSError():
+            where = f"{error.filename}: " if error.filename else ""
+            return _fail("IO", f"{where}{error.strerror or error}", UNAVAILABLE)
+        case _:
+            return _fail(
+                "INTERNAL",
+                f"{type(error).__name__}: {error}; this is a mistake of ours: run again with "
+                "`metalog --debug` and report what it prints",
+                REFUSED,
+            )
+
+
+def _fail(code: str, message: str, exit_code: int) -> int:
+    sys.stderr.write(f"error: {code}: {' '.join(message.split())}\n")
+    return exit_code
+
+
+def _foreign_package() -> str | None:
+    """Check that no other distribution's package hides one of ours: the names are common words."""
+    root = Path(__file__).resolve().parents[2]
+    for package in _PACKAGES:
+        spec = importlib.util.find_spec(package)
+        found = Path(spec.origin).resolve().parents[1] if spec and spec.origin else None
+        if found != root:
+            return (
+                f"package {package} comes from {found}, expected {root}; install metadata-log "
+                "in an environment of its own"
+            )
+    return None

@@ -1,0 +1,114 @@
+"""What commands print: one JSON document, JSON lines, or text for people."""
+
+import datetime
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+
+def print_json(document: Any) -> None:
+    """Print one JSON document."""
+    import msgspec
+
+    sys.stdout.write(msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n")
+
+
+def print_json_line(document: Any) -> None:
+    """Print one line of a stream."""
+    import msgspec
+
+    sys.stdout.write(msgspec.json.encode(document).decode() + "\n")
+
+
+def print_line(text: str = "") -> None:
+    """Print a line of text to standard output."""
+    sys.stdout.write(text + "\n")
+
+
+def note(text: str) -> None:
+    """Tell a person something beside the answer; scripts never see it."""
+    if sys.stderr.isatty():
+        sys.stderr.write(text + "\n")
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print a table with aligned columns; nothing is cut when the output is no terminal."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(*columns, box=None, pad_edge=False, header_style="bold")
+    for row in rows:
+        table.add_row(*("" if cell is None else str(cell) for cell in row))
+    width = None if sys.stdout.isatty() else 10_000
+    console = Console(file=sys.stdout, width=width, highlight=False, markup=False, emoji=False)
+    with console.capture() as captured:
+        console.print(table)
+    for line in captured.get().splitlines():
+        print_line(line.rstrip())
+
+
+@contextmanager
+def progress(what: str, start: int, end: int) -> Iterator[Callable[[int], None]]:
+    """Show a progress bar on standard error while the body runs, when that is a terminal.
+
+    Yields:
+        A function to be called with the offset reached.
+    """
+    if not sys.stderr.isatty():
+        yield lambda offset: None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=max(end - start, 1))
+        yield lambda offset: bar.update(task, completed=offset - start)
+
+
+def time_text(timestamp_ms: int | None) -> str:
+    """Return a time as RFC 3339 in UTC with milliseconds."""
+    if timestamp_ms is None:
+        return "-"
+    try:
+        time = datetime.datetime.fromtimestamp(timestamp_ms / 1_000, datetime.UTC)
+    except (OverflowError, ValueError, OSError):
+        return f"{timestamp_ms} ms"
+    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def value_text(value: Any) -> str:
+    """Return a JSON value as people read it in a line: `[1,2]`, `PLAINTEXT:localhost:9092:0`."""
+    match value:
+        case None:
+            return "-"
+        case bool():
+            return str(value).lower()
+        case list():
+            return f"[{','.join(value_text(item) for item in value)}]"
+        case dict():
+            return ":".join(value_text(item) for item in value.values())
+    return str(value)
+
+
+def count_text(count: int, noun: str) -> str:
+    """Return `1 topic`, `2 topics`."""
+    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    return f"{count:,} {noun if count == 1 else plural}"
+
+
+def bytes_size_text(size: int) -> str:
+    """Return a size in bytes as people read it."""
+    amount = float(size)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if amount < 1024 or unit == "GiB":
+            break
+        amount /= 1024
+    return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"

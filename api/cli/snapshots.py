@@ -1,0 +1,137 @@
+"""SQL snapshots: create, list, show, prune."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from api.cli.arguments import At, Json, Log
+from api.cli.main import app
+from api.cli.output import (
+    print_json,
+    print_line,
+    print_table,
+    progress,
+    time_text,
+    value_text,
+)
+
+if TYPE_CHECKING:
+    from metadata_log.log_reader import LogReader
+    from replay.snapshot.info import SnapshotInfo
+    from replay.snapshot.store import SnapshotStore
+
+snapshots = typer.Typer(name="snapshot", help="Keep images in SQL.", no_args_is_help=True)
+app.add_typer(snapshots)
+
+Database = Annotated[
+    str | None,
+    typer.Option("--database", metavar="URL", help="Default: sqlite:///LOG/snapshots.db"),
+]
+EndOffset = Annotated[
+    int, typer.Argument(metavar="END_OFFSET", help="As `list` shows it.", show_default=False)
+]
+
+
+@contextmanager
+def _opened(
+    log: Path, database: str | None, *, upgrade: bool = False
+) -> "Iterator[tuple[LogReader, SnapshotStore]]":
+    from api.cli.reading import open_reader
+    from replay.snapshot.database import default_url
+    from replay.snapshot.store import SnapshotStore
+
+    with open_reader(log) as reader:
+        url = database or default_url(reader.directory)
+        with SnapshotStore.open(url, reader.cluster_id, upgrade=upgrade) as store:
+            yield reader, store
+
+
+@snapshots.command()
+def create(log: Log, at: At = "end", database: Database = None, json: Json = False) -> None:
+    """Store the image at a point, from the newest snapshot before it and the records since."""
+    from api.cli.reading import bounds, offset_of
+    from replay.snapshot.tail import create_snapshot
+
+    with _opened(log, database, upgrade=True) as (reader, store):
+        offset = offset_of(reader, at)
+        with progress("replaying", reader.history_start, offset + 1) as advance:
+            found = create_snapshot(reader, store, offset, progress=advance)
+        document = {"as_of": offset, **bounds(reader), **_document(found)}
+    if json:
+        print_json(document)
+    else:
+        print_line(f"snapshot of the image as of offset {found.end_offset - 1}")
+        print_line(f"  digest {found.digest}")
+
+
+@snapshots.command("list")
+def list_(log: Log, database: Database = None, json: Json = False) -> None:
+    """List the snapshots of a log, oldest first."""
+    from api.cli.reading import bounds
+
+    with _opened(log, database) as (reader, store):
+        found = store.list()
+        about = {"as_of": reader.end_offset - 1, **bounds(reader)}
+    if json:
+        print_json({**about, "snapshots": [_document(info) for info in found]})
+        return
+    print_table(
+        ("end offset", "epoch", "time", "confirmed", "made", "digest"),
+        [
+            (
+                info.end_offset,
+                info.leader_epoch,
+                time_text(info.timestamp_ms),
+                "yes" if info.confirmed else "no",
+                time_text(info.created_at_ms),
+                info.digest,
+            )
+            for info in found
+        ],
+    )
+
+
+@snapshots.command()
+def show(log: Log, end_offset: EndOffset, database: Database = None, json: Json = False) -> None:
+    """Load one snapshot, check its digest, and show what it is."""
+    from api.cli.reading import bounds
+
+    with _opened(log, database) as (reader, store):
+        found = store.verify(end_offset)
+        document = {"as_of": found.end_offset - 1, **bounds(reader), **_document(found)}
+    if json:
+        print_json(document)
+        return
+    for name, value in document.items():
+        print_line(f"{name.replace('_', ' '):<14}{value_text(value)}")
+
+
+@snapshots.command()
+def prune(
+    log: Log,
+    keep: Annotated[int, typer.Option(min=0, help="How many of the newest to keep.")] = 10,
+    database: Database = None,
+    json: Json = False,
+) -> None:
+    """Delete old snapshots, and the chunks that no other snapshot needs."""
+    with _opened(log, database) as (_, store):
+        deleted = store.prune(keep)
+        left = len(store.list())
+    if json:
+        print_json({"deleted": deleted, "left": left})
+    else:
+        print_line(f"deleted {deleted}, {left} left")
+
+
+def _document(info: "SnapshotInfo") -> dict[str, Any]:
+    return {
+        "end_offset": info.end_offset,
+        "leader_epoch": info.leader_epoch,
+        "timestamp": info.timestamp_ms,
+        "confirmed": info.confirmed,
+        "digest": info.digest,
+        "created_at": info.created_at_ms,
+    }

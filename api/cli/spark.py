@@ -1,0 +1,28 @@
+"""A log opened in Spark, for the commands that ask it."""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from metadata_log.log_reader import LogReader
+from replay.audit.session import session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from replay.audit.log_frame import LogFiles
+
+
+@contextmanager
+def spark_and_files(reader: LogReader) -> "Iterator[tuple[SparkSession, LogFiles]]":
+    """Start Spark and give the committed files of a log, safe to read while it is written.
+
+    Raises:
+        UnavailableError: PySpark or a Java is missing.
+    """
+    with session() as spark, tempfile.TemporaryDirectory(prefix="metalog-audit-") as scratch:
+        from replay.audit.committed_files import committed_files
+
+        yield spark, committed_files(reader).frozen(Path(scratch))

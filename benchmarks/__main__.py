@@ -1,0 +1,56 @@
+"""`make bench`: every ratio in one run, as a table or (`--json`) as one document."""
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from benchmarks import cli_start, importing, replaying, snapshot_load, spark_scan
+from benchmarks.harness import Result
+
+Bench = Callable[[Path], list[Result]]
+
+# Each gets a scratch directory of its own.
+BENCHES: dict[str, Bench] = {
+    "replay": replaying.run,
+    "import": importing.run,
+    "snapshot": snapshot_load.run,
+    "cli": cli_start.run,
+    "spark": spark_scan.run,
+}
+
+
+def main() -> int:
+    """Run the benches named, or all; exit 1 when a target is missed."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", choices=[[], *BENCHES], default=[])
+    parser.add_argument("--json", action="store_true")
+    arguments = parser.parse_args()
+    results: list[Result] = []
+    for name in arguments.names or BENCHES:
+        print(f"{name} ...", file=sys.stderr)
+        with tempfile.TemporaryDirectory(prefix="metalog-bench-") as scratch:
+            results += BENCHES[name](Path(scratch))
+    if arguments.json:
+        print(json.dumps([{**msgspec.to_builtins(r), "met": r.met} for r in results], indent=2))
+    else:
+        _print_table(results)
+    return int(any(result.met is False for result in results))
+
+
+def _print_table(results: list[Result]) -> None:
+    print(f"{'what':<58} {'ours':>14} {'peer':>14} {'ratio':>7}  target")
+    for result in results:
+        sign = "<=" if result.at_most else ">="
+        target = "" if result.target is None else f"{sign} {result.target:g}"
+        verdict = {True: "met", False: "MISSED", None: ""}[result.met]
+        line = f"{result.name:<58} {result.ours:>14} {result.peer:>14} {result.ratio:>7.2f}"
+        print(f"{line}  {target} {verdict}".rstrip())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,38 @@
+"""Replay of a log to an image, against bare fastavro decoding the same files."""
+
+from pathlib import Path
+
+import fastavro
+
+from benchmarks.generated import RECORDS, generated_mirror
+from benchmarks.harness import Result, rate, time_in_turn
+from metadata_log.log_reader import LogReader
+from replay.loader import load_image
+
+
+def run(scratch: Path) -> list[Result]:
+    """Measure on a mirror of 200,000 generated records."""
+    log = generated_mirror(scratch)
+
+    def replay() -> int:
+        with LogReader.open(log) as reader:
+            return load_image(reader).partition_count
+
+    def decode() -> int:
+        count = 0
+        for path in sorted(log.glob("*.avro")):
+            with path.open("rb") as file:
+                count += sum(1 for _ in fastavro.reader(file))
+        return count
+
+    assert decode() == RECORDS
+    timed = time_in_turn(replay, decode)
+    return [
+        Result(
+            name=f"replay {RECORDS:,} records / fastavro decoding them",
+            ours=rate(RECORDS, timed.ours),
+            peer=rate(RECORDS, timed.peer),
+            ratio=timed.speed,
+            target=0.5,
+        )
+    ]

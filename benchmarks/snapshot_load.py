@@ -1,0 +1,41 @@
+"""An image near a snapshot, against replaying the whole log."""
+
+from pathlib import Path
+
+from benchmarks.generated import generated_mirror
+from benchmarks.harness import Result, milliseconds, time_in_turn
+from metadata_log.log_reader import LogReader
+from replay.image.digest import image_digest
+from replay.loader import load_image
+from replay.snapshot.database import default_url
+from replay.snapshot.store import SnapshotStore
+from replay.snapshot.tail import create_snapshot, load_image_via_snapshot
+
+_RECORDS = 100_000
+_DISTANCE = 1_000
+
+
+def run(scratch: Path) -> list[Result]:
+    """Measure 1,000 offsets after a snapshot, in a log of 100,000 records."""
+    log = generated_mirror(scratch, _RECORDS)
+    with (
+        LogReader.open(log) as reader,
+        SnapshotStore.open(default_url(log), reader.cluster_id, upgrade=True) as store,
+    ):
+        at = reader.end_offset - 1
+        create_snapshot(reader, store, at - _DISTANCE)
+        full, near = load_image(reader, at), load_image_via_snapshot(reader, store, at)
+        assert image_digest(full) == image_digest(near)
+        timed = time_in_turn(
+            lambda: load_image_via_snapshot(reader, store, at), lambda: load_image(reader, at)
+        )
+    return [
+        Result(
+            name=f"image {_DISTANCE:,} after a snapshot / full replay of {_RECORDS:,}",
+            ours=milliseconds(timed.ours),
+            peer=milliseconds(timed.peer),
+            ratio=timed.share,
+            target=0.1,
+            at_most=True,
+        )
+    ]

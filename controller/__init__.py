@@ -1,0 +1,1 @@
+"""What to say next: decisions, placement, and the loop that writes them."""

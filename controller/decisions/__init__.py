@@ -1,0 +1,1 @@
+"""Pure handlers: image and request in, records and response out."""

@@ -1,0 +1,185 @@
+"""A leader tells which of its followers are in sync.
+
+The partition epoch in the request is a compare-and-set token: a leader that has not seen the
+newest change may not overwrite it.
+
+Source: KIP-497, KIP-704, KIP-841, KIP-903; section 6 of Kafka's rules.
+"""
+
+import msgspec
+
+from controller.decisions.broker_partitions import start_change
+from controller.decisions.brokers import checked_broker
+from controller.decisions.context import Context
+from controller.decisions.outcome import Refusal
+from controller.decisions.partition_change import LEADER_UNCHANGED, RECOVERED, RECOVERING
+from controller.refusals import unknown_topic_id
+from controller.result import ControllerResult
+from records.base import Record, Uuid
+from records.errors import RequestError
+from records.text import uuid_text
+from replay.image.partitions import Partition, changed
+
+ANY_BROKER_EPOCH = -1
+"""The sender does not know its follower's epoch; the check is left out."""
+
+
+class IsrMember(msgspec.Struct, frozen=True):
+    """A replica in sync, with the broker epoch under which it fetched."""
+
+    broker_id: int
+    broker_epoch: int = ANY_BROKER_EPOCH
+
+
+class PartitionAlteration(msgspec.Struct, frozen=True, kw_only=True):
+    """The state that a leader wants for one of its partitions, and the one it starts from."""
+
+    topic_id: Uuid
+    partition_id: int
+    leader_epoch: int
+    partition_epoch: int
+    new_isr: tuple[IsrMember, ...]
+    leader_recovery_state: int = RECOVERED
+
+
+class AlterPartition(msgspec.Struct, frozen=True, kw_only=True):
+    """A broker's request about partitions that it leads."""
+
+    broker_id: int
+    broker_epoch: int
+    partitions: tuple[PartitionAlteration, ...]
+
+
+class PartitionResult(msgspec.Struct, frozen=True, kw_only=True):
+    """One partition after the request; None when it was refused.
+
+    NEW_LEADER_ELECTED is the one refusal with which the change is made all the same: it completed
+    a reassignment, and the sender no longer leads.
+    """
+
+    topic_id: Uuid
+    partition_id: int
+    partition: Partition | None = None
+    refusal: Refusal | None = None
+
+
+def alter_partition(
+    context: Context, request: AlterPartition
+) -> ControllerResult[tuple[PartitionResult, ...]]:
+    """Change the ISR of partitions; one that is refused does not stop the others.
+
+    Raises:
+        RequestError: STALE_BROKER_EPOCH.
+    """
+    checked_broker(context, request.broker_id, request.broker_epoch)
+    records: list[Record] = []
+    results = []
+    for alteration in request.partitions:
+        partition, refusal = None, None
+        try:
+            partition = _checked(context, request.broker_id, alteration)
+        except RequestError as error:
+            refusal = Refusal.of(error)
+        else:
+            change = start_change(context, partition)
+            change.isr = tuple([member.broker_id for member in alteration.new_isr])
+            change.recovery_state = alteration.leader_recovery_state
+            record = change.build()
+            if record is not None:
+                records.append(record)
+                partition = changed(partition, record)
+                if record.leader not in (request.broker_id, LEADER_UNCHANGED):
+                    partition, refusal = None, _new_leader(record.leader)
+        results.append(
+            PartitionResult(
+                topic_id=alteration.topic_id,
+                partition_id=alteration.partition_id,
+                partition=partition,
+                refusal=refusal,
+            )
+        )
+    return ControllerResult(response=tuple(results), records=tuple(records), atomic=False)
+
+
+def _checked(context: Context, broker_id: int, alteration: PartitionAlteration) -> Partition:
+    """Return the partition to change, if everything about the request is right."""
+    if context.image.topic(alteration.topic_id) is None:
+        raise unknown_topic_id(uuid_text(alteration.topic_id))
+    partition = context.image.partition(alteration.topic_id, alteration.partition_id)
+    if partition is None:
+        raise RequestError(
+            "UNKNOWN_TOPIC_OR_PARTITION", f"there is no partition {alteration.partition_id}"
+        )
+    _check_epochs(broker_id, alteration, partition)
+    _check_isr(alteration, partition)
+    _check_recovery(alteration, partition)
+    for member in alteration.new_isr:
+        _check_member(context, member)
+    return partition
+
+
+def _check_epochs(broker_id: int, alteration: PartitionAlteration, partition: Partition) -> None:
+    # A leader from the future: this controller has lost its office without knowing.
+    if alteration.leader_epoch > partition.leader_epoch:
+        raise RequestError(
+            "NOT_CONTROLLER",
+            f"leader epoch {alteration.leader_epoch} is above {partition.leader_epoch}",
+        )
+    if alteration.partition_epoch > partition.partition_epoch:
+        raise RequestError(
+            "NOT_CONTROLLER",
+            f"partition epoch {alteration.partition_epoch} is above {partition.partition_epoch}",
+        )
+    if alteration.leader_epoch < partition.leader_epoch:
+        raise RequestError(
+            "FENCED_LEADER_EPOCH",
+            f"leader epoch {alteration.leader_epoch} is over, it is {partition.leader_epoch}",
+        )
+    if broker_id != partition.leader:
+        raise RequestError("INVALID_REQUEST", f"broker {partition.leader} leads the partition")
+    if alteration.partition_epoch < partition.partition_epoch:
+        raise RequestError(
+            "INVALID_UPDATE_VERSION",
+            f"partition epoch {alteration.partition_epoch} is over, "
+            f"it is {partition.partition_epoch}",
+        )
+
+
+def _check_isr(alteration: PartitionAlteration, partition: Partition) -> None:
+    isr = [member.broker_id for member in alteration.new_isr]
+    if len(set(isr)) < len(isr) or not set(isr) <= set(partition.replicas):
+        raise RequestError(
+            "INVALID_REQUEST", f"ISR {isr} is not a set of replicas {list(partition.replicas)}"
+        )
+    if partition.leader not in isr:
+        raise RequestError("INVALID_REQUEST", f"ISR {isr} lacks the leader {partition.leader}")
+
+
+def _check_recovery(alteration: PartitionAlteration, partition: Partition) -> None:
+    if alteration.leader_recovery_state != RECOVERING:
+        return
+    if len(alteration.new_isr) > 1:
+        raise RequestError("INVALID_REQUEST", "a leader that is recovering stands alone in the ISR")
+    if partition.leader_recovery_state == RECOVERED:
+        raise RequestError("INVALID_REQUEST", "a leader that has recovered cannot start again")
+
+
+def _check_member(context: Context, member: IsrMember) -> None:
+    broker = context.image.broker(member.broker_id)
+    if broker is None:
+        reason = "is not registered"
+    elif broker.in_controlled_shutdown:
+        reason = "is shutting down"
+    elif broker.fenced:
+        reason = "is fenced"
+    elif member.broker_epoch not in (ANY_BROKER_EPOCH, broker.broker_epoch):
+        reason = f"has epoch {broker.broker_epoch}, not {member.broker_epoch}"
+    else:
+        return
+    raise RequestError("INELIGIBLE_REPLICA", f"broker {member.broker_id} {reason}")
+
+
+def _new_leader(leader: int) -> Refusal:
+    return Refusal(
+        "NEW_LEADER_ELECTED", f"the reassignment is complete, and broker {leader} leads now"
+    )

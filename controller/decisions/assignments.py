@@ -1,0 +1,123 @@
+"""Replicas of new partitions: placed by the controller, or named by hand and checked."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from controller.decisions.context import Context
+from controller.decisions.directories import default_directory
+from controller.decisions.levels import DIRECTORIES_LEVEL
+from controller.decisions.partition_change import RECOVERED
+from controller.placement.placer import UsableBroker
+from controller.refusals import invalid_assignment, invalid_replication_factor
+from records.base import Uuid
+from records.partitions import PartitionRecord
+
+
+class Assignment(msgspec.Struct, frozen=True):
+    """Replicas of one partition, named by hand, the preferred leader first."""
+
+    partition_id: int
+    broker_ids: tuple[int, ...]
+
+
+def placed(
+    context: Context, *, partitions: int, replication_factor: int, start_partition_id: int = 0
+) -> list[Assignment]:
+    """Let the controller's placement choose.
+
+    Raises:
+        RequestError: INVALID_PARTITIONS or INVALID_REPLICATION_FACTOR.
+    """
+    replicas = context.settings.placer.place(
+        brokers=_usable_brokers(context),
+        partitions=partitions,
+        replication_factor=replication_factor,
+        start_partition_id=start_partition_id,
+        rng=context.rng,
+    )
+    assignments = [Assignment(start_partition_id + n, ids) for n, ids in enumerate(replicas)]
+    for assignment in assignments:
+        if not _active(context, assignment):
+            raise invalid_replication_factor("all brokers are fenced or shutting down")
+    return assignments
+
+
+def checked(
+    context: Context, assignments: Sequence[Assignment], replication_factor: int | None = None
+) -> list[Assignment]:
+    """Check what was named by hand.
+
+    Args:
+        replication_factor: How many replicas each partition must have; None: as many as the
+            first.
+
+    Raises:
+        RequestError: INVALID_REPLICA_ASSIGNMENT.
+    """
+    for assignment in assignments:
+        check_replicas(context, assignment.broker_ids)
+        replication_factor = replication_factor or len(assignment.broker_ids)
+        if len(assignment.broker_ids) != replication_factor:
+            raise invalid_assignment(
+                f"partition {assignment.partition_id} has {len(assignment.broker_ids)} replicas, "
+                f"the others have {replication_factor}"
+            )
+        if not _active(context, assignment):
+            raise invalid_assignment(
+                f"all replicas of partition {assignment.partition_id} are fenced or shutting down"
+            )
+    return list(assignments)
+
+
+def check_replicas(context: Context, broker_ids: Sequence[int]) -> None:
+    """Refuse replicas that no partition may have.
+
+    Raises:
+        RequestError: INVALID_REPLICA_ASSIGNMENT.
+    """
+    if not broker_ids:
+        raise invalid_assignment("the list of replicas is empty")
+    for broker_id in broker_ids:
+        if context.image.broker(broker_id) is None:
+            raise invalid_assignment(f"broker {broker_id} is not registered")
+    if len(set(broker_ids)) < len(broker_ids):
+        raise invalid_assignment(f"a broker is named twice in {list(broker_ids)}")
+
+
+def partition_record(context: Context, topic_id: Uuid, assignment: Assignment) -> PartitionRecord:
+    """Return the record of a new partition, led by the first of its replicas that is active."""
+    isr = _active(context, assignment)
+    return PartitionRecord(
+        partition_id=assignment.partition_id,
+        topic_id=topic_id,
+        replicas=assignment.broker_ids,
+        isr=isr,
+        removing_replicas=(),
+        adding_replicas=(),
+        leader=isr[0],
+        leader_recovery_state=RECOVERED,
+        leader_epoch=0,
+        partition_epoch=0,
+        directories=_directories(context, assignment),
+    )
+
+
+def _usable_brokers(context: Context) -> list[UsableBroker]:
+    usable = [
+        UsableBroker(broker_id=b.broker_id, rack=b.rack, fenced=b.fenced)
+        for b in context.image.brokers()
+        if not b.in_controlled_shutdown
+    ]
+    return sorted(usable, key=lambda broker: broker.broker_id)
+
+
+def _active(context: Context, assignment: Assignment) -> tuple[int, ...]:
+    return tuple([b for b in assignment.broker_ids if context.is_active(b)])
+
+
+def _directories(context: Context, assignment: Assignment) -> tuple[Uuid, ...]:
+    if context.metadata_version < DIRECTORIES_LEVEL:
+        return ()
+    brokers = [context.image.broker(broker_id) for broker_id in assignment.broker_ids]
+    return tuple([default_directory(broker) for broker in brokers if broker is not None])

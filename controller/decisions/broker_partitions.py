@@ -1,0 +1,133 @@
+"""What happens to partitions when a broker leaves or comes back.
+
+Every decision about one broker walks over its partitions with the same rules; only who may lead
+and who leaves the ISR differ.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from controller.decisions.context import Context
+from controller.decisions.directories import MIGRATING, default_directory, is_online
+from controller.decisions.effective_configs import min_isr, unclean_election_enabled
+from controller.decisions.leader_election import Election
+from controller.decisions.partition_change import ChangeRules, PartitionChange
+from records.base import Uuid
+from records.partitions import PartitionChangeRecord
+from replay.image.partitions import Partition
+from replay.image.topics import Topic
+
+_ANY_ISR = 0
+
+
+def start_change(
+    context: Context,
+    partition: Partition,
+    *,
+    active: Callable[[int], bool] | None = None,
+) -> PartitionChange:
+    """Begin a change under the rules of the partition's topic.
+
+    The election keeps the partition online, uncleanly where the topic's configs allow that.
+
+    Args:
+        active: Which brokers may lead; None: those that are active.
+    """
+    topic = _topic(context, partition)
+    elr_enabled = context.elr_enabled
+    rules = ChangeRules(
+        metadata_version=context.metadata_version,
+        elr_enabled=elr_enabled,
+        # Looking it up takes a third of the time of a change, and only eligible replicas need it.
+        min_isr=min_isr(context, topic) if elr_enabled else _ANY_ISR,
+        acceptable=_acceptable(context, partition, active or context.is_active),
+        default_directory=lambda replica: _directory(context, replica),
+    )
+    change = PartitionChange(partition, rules)
+    if unclean_election_enabled(context, topic):
+        change.election = Election.UNCLEAN
+    return change
+
+
+def leave_partitions(context: Context, broker_id: int) -> Iterator[PartitionChangeRecord]:
+    """Take a broker out of the ISRs it is in, and elect others where it led.
+
+    The last member of an ISR stays in it, as nobody else has all records, but no longer leads.
+    """
+    in_isr = [
+        p for p in context.index.partitions_on(context.image, broker_id) if broker_id in p.isr
+    ]
+    return leave_these(context, broker_id, in_isr)
+
+
+def leave_these(
+    context: Context, broker_id: int, partitions: Iterable[Partition]
+) -> Iterator[PartitionChangeRecord]:
+    """As `leave_partitions`, for some of the broker's partitions."""
+
+    def active(replica: int) -> bool:
+        return replica != broker_id and context.is_active(replica)
+
+    for partition in partitions:
+        change = start_change(context, partition, active=active)
+        change.isr = tuple([replica for replica in partition.isr if replica != broker_id])
+        yield from _built(change)
+
+
+def forget_partitions(context: Context, broker_id: int) -> Iterator[PartitionChangeRecord]:
+    """As `leave_partitions`, for a broker that lost what it had in memory, or all it had.
+
+    It is no longer eligible to lead either.
+    """
+
+    def active(replica: int) -> bool:
+        return replica != broker_id and context.is_active(replica)
+
+    for partition in context.index.partitions_on(context.image, broker_id):
+        if broker_id in partition.isr or broker_id in partition.eligible_leader_replicas:
+            change = start_change(context, partition, active=active)
+            change.isr = tuple([replica for replica in partition.isr if replica != broker_id])
+            change.unclean_shutdown = (broker_id,)
+            yield from _built(change)
+
+
+def return_to_partitions(context: Context, broker_id: int) -> Iterator[PartitionChangeRecord]:
+    """Elect leaders for partitions without one, now that a broker may lead again."""
+
+    def active(replica: int) -> bool:
+        return replica == broker_id or context.is_active(replica)
+
+    for partition in context.index.leaderless_partitions(context.image):
+        yield from _built(start_change(context, partition, active=active))
+
+
+def _built(change: PartitionChange) -> Iterator[PartitionChangeRecord]:
+    record = change.build()
+    if record is not None:
+        yield record
+
+
+def _acceptable(
+    context: Context, partition: Partition, active: Callable[[int], bool]
+) -> Callable[[int], bool]:
+    """A leader needs a broker that may lead and a directory that is online."""
+    directories = dict(zip(partition.replicas, partition.directories, strict=False))
+
+    def acceptable(replica: int) -> bool:
+        broker = context.image.broker(replica)
+        if broker is None or not active(replica):
+            return False
+        return is_online(broker, directories.get(replica, MIGRATING))
+
+    return acceptable
+
+
+def _directory(context: Context, broker_id: int) -> Uuid:
+    broker = context.image.broker(broker_id)
+    assert broker is not None, f"replicas are checked before they are set: {broker_id}"
+    return default_directory(broker)
+
+
+def _topic(context: Context, partition: Partition) -> Topic:
+    topic = context.image.topic(partition.topic_id)
+    assert topic is not None, f"a partition of the image has a topic: {partition}"
+    return topic

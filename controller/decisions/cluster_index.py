@@ -1,0 +1,156 @@
+"""What decisions look up across all topics, so that no decision walks over the whole image.
+
+Derived from the image and nothing else: `ClusterIndex.of(image)` and an index that was updated
+batch by batch answer the same. Immutable, so it goes back together with the image when an append
+fails. An update costs what the touched topics hold, whatever the image's size.
+"""
+
+from collections.abc import Collection, Iterator
+
+import msgspec
+from immutables import Map
+from immutables._protocols import MapMutation
+
+from records.base import Uuid
+from replay.image.metadata import MetadataImage
+from replay.image.partitions import NO_LEADER, Partition, Partitions
+from replay.image.topics import Topic
+
+_TopicSet = Map[Uuid, None]
+_NO_TOPICS: _TopicSet = Map()
+
+
+class ClusterIndex(msgspec.Struct, frozen=True, gc=False):
+    """Topics by broker, topics that lack a leader or are not led as preferred, colliding names.
+
+    Partitions come out ordered by topic id and partition id, the same in every process.
+    """
+
+    # Topics with a replica on a broker.
+    _by_broker: Map[int, _TopicSet] = Map()
+    _leaderless: _TopicSet = Map()
+    _imbalanced: _TopicSet = Map()
+    # Names with a '.' or '_', by namespace and by their form with '_' only.
+    _by_collision: Map[tuple[Uuid | None, str], tuple[str, ...]] = Map()
+
+    @classmethod
+    def of(cls, image: MetadataImage) -> "ClusterIndex":
+        """Build the index of an image: O(partitions)."""
+        topic_ids = [topic.topic_id for topic in image.topics()]
+        return cls().updated(MetadataImage.EMPTY, image, topic_ids)
+
+    def updated(
+        self, before: MetadataImage, after: MetadataImage, topic_ids: Collection[Uuid]
+    ) -> "ClusterIndex":
+        """Return the index of `after`, given that this is the one of `before`.
+
+        Args:
+            topic_ids: All topics that may differ between the two.
+        """
+        update = _Update(self)
+        for topic_id in topic_ids:
+            update.partitions(topic_id, before.partitions(topic_id), after.partitions(topic_id))
+        # Names go before they come: within one batch a name may pass from one topic to another.
+        renamed = [i for i in topic_ids if before.topic(i) != after.topic(i)]
+        for topic_id in renamed:
+            update.forget_name(before.topic(topic_id))
+        for topic_id in renamed:
+            update.learn_name(after.topic(topic_id))
+        return update.finish()
+
+    def partitions_on(self, image: MetadataImage, broker_id: int) -> Iterator[Partition]:
+        """Iterate over the partitions with a replica on a broker."""
+        for topic_id in sorted(self._by_broker.get(broker_id, _NO_TOPICS)):
+            for partition in image.partitions(topic_id):
+                if broker_id in partition.replicas:
+                    yield partition
+
+    def leads_any(self, image: MetadataImage, broker_id: int) -> bool:
+        """Return whether a broker leads a partition."""
+        return any(p.leader == broker_id for p in self.partitions_on(image, broker_id))
+
+    def leaderless_partitions(self, image: MetadataImage) -> Iterator[Partition]:
+        """Iterate over the partitions that have no leader."""
+        for topic_id in sorted(self._leaderless):
+            for partition in image.partitions(topic_id):
+                if partition.leader == NO_LEADER:
+                    yield partition
+
+    def imbalanced_partitions(self, image: MetadataImage) -> Iterator[Partition]:
+        """Iterate over the partitions that their preferred replica does not lead."""
+        for topic_id in sorted(self._imbalanced):
+            for partition in image.partitions(topic_id):
+                if partition.leader != partition.replicas[0]:
+                    yield partition
+
+    def colliding_name(self, namespace_id: Uuid | None, name: str) -> str | None:
+        """Return an existing name that differs from this one by '.' and '_' only."""
+        if not has_collision_characters(name):
+            return None
+        return self._by_collision.get((namespace_id, _unified(name)), (None,))[0]
+
+
+class _Update:
+    """Changes to an index, on mutable copies of its maps."""
+
+    def __init__(self, index: ClusterIndex) -> None:
+        self._by_broker = index._by_broker.mutate()
+        self._leaderless = index._leaderless.mutate()
+        self._imbalanced = index._imbalanced.mutate()
+        self._by_collision = index._by_collision.mutate()
+
+    def partitions(self, topic_id: Uuid, old: Partitions, new: Partitions) -> None:
+        if old is new:
+            return
+        self._replicas(topic_id, old, new)
+        _put(self._leaderless, topic_id, any(p.leader == NO_LEADER for p in new))
+        _put(self._imbalanced, topic_id, any(p.leader != p.replicas[0] for p in new))
+
+    def forget_name(self, topic: Topic | None) -> None:
+        if topic is not None and has_collision_characters(topic.name):
+            key = (topic.namespace_id, _unified(topic.name))
+            left = tuple([name for name in self._by_collision[key] if name != topic.name])
+            if left:
+                self._by_collision[key] = left
+            else:
+                del self._by_collision[key]
+
+    def learn_name(self, topic: Topic | None) -> None:
+        if topic is not None and has_collision_characters(topic.name):
+            key = (topic.namespace_id, _unified(topic.name))
+            self._by_collision[key] = tuple(sorted((*self._by_collision.get(key, ()), topic.name)))
+
+    def finish(self) -> ClusterIndex:
+        return ClusterIndex(
+            self._by_broker.finish(),
+            self._leaderless.finish(),
+            self._imbalanced.finish(),
+            self._by_collision.finish(),
+        )
+
+    def _replicas(self, topic_id: Uuid, old: Partitions, new: Partitions) -> None:
+        old_brokers = {broker_id for p in old for broker_id in p.replicas}
+        new_brokers = {broker_id for p in new for broker_id in p.replicas}
+        for broker_id in old_brokers ^ new_brokers:
+            topics = self._by_broker.get(broker_id, _NO_TOPICS).mutate()
+            _put(topics, topic_id, broker_id in new_brokers)
+            if topics:
+                self._by_broker[broker_id] = topics.finish()
+            else:
+                del self._by_broker[broker_id]
+
+
+def has_collision_characters(name: str) -> bool:
+    """Return whether a name holds a character that metric names fold into another."""
+    return "." in name or "_" in name
+
+
+def _unified(name: str) -> str:
+    return name.replace(".", "_")
+
+
+def _put(topics: MapMutation[Uuid, None], topic_id: Uuid, present: bool) -> None:
+    if present:
+        topics[topic_id] = None
+    else:
+        topics.pop(topic_id, None)

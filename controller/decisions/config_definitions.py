@@ -1,0 +1,90 @@
+"""What a config is: its type, its default, and which values are valid."""
+
+import enum
+import re
+from collections.abc import Mapping
+from typing import NoReturn
+
+import msgspec
+
+from controller.refusals import invalid_config
+
+
+class ConfigType(enum.Enum):
+    """How the text of a value is read."""
+
+    BOOLEAN = "boolean"
+    INT = "int"
+    LONG = "long"
+    DOUBLE = "double"
+    STRING = "string"
+    # Items separated by commas.
+    LIST = "list"
+
+
+class ConfigDefinition(msgspec.Struct, frozen=True, kw_only=True):
+    """One config of a topic.
+
+    `server_names` are the server-level names that set it for all topics, the strongest first,
+    each with the number of this config's units in one of its own. `allowed`, when not empty,
+    lists the only values (of a list: items), `form` what they must look like. Bounds are
+    inclusive.
+    """
+
+    name: str
+    type: ConfigType
+    default: str
+    server_names: tuple[tuple[str, int], ...] = ()
+    minimum: float | None = None
+    maximum: float | None = None
+    allowed: frozenset[str] = frozenset()
+    form: re.Pattern[str] | None = None
+
+    def check(self, value: str) -> None:
+        """Refuse a value of the wrong type, or out of bounds.
+
+        Raises:
+            RequestError: INVALID_CONFIG.
+        """
+        if self.type in _NUMBERS:
+            self._check_number(value)
+        elif self.type is ConfigType.BOOLEAN:
+            if value.strip().lower() not in ("true", "false"):
+                self._refuse(value, "is neither true nor false")
+        else:
+            for item in list_items(value) if self.type is ConfigType.LIST else [value]:
+                self._check_text(value, item)
+
+    def _check_number(self, value: str) -> None:
+        try:
+            number = float(value) if self.type is ConfigType.DOUBLE else int(value)
+        except ValueError:
+            self._refuse(value, f"is not a number of type {self.type.value}")
+        low, high = _NUMBERS[self.type]
+        if not low <= number <= high:
+            self._refuse(value, f"does not fit the type {self.type.value}")
+        if self.minimum is not None and number < self.minimum:
+            self._refuse(value, f"is below {self.minimum:g}")
+        if self.maximum is not None and number > self.maximum:
+            self._refuse(value, f"is above {self.maximum:g}")
+
+    def _check_text(self, value: str, item: str) -> None:
+        if self.allowed and item not in self.allowed:
+            self._refuse(value, f"is not one of {', '.join(sorted(self.allowed))}")
+        if self.form is not None and not self.form.fullmatch(item):
+            self._refuse(value, f"does not have the form {self.form.pattern}")
+
+    def _refuse(self, value: str, reason: str) -> NoReturn:
+        raise invalid_config(f"{self.name}: {value!r} {reason}")
+
+
+def list_items(value: str) -> list[str]:
+    """Return the items of a value of type LIST."""
+    return [item for part in value.split(",") if (item := part.strip())]
+
+
+_NUMBERS: Mapping[ConfigType, tuple[float, float]] = {
+    ConfigType.INT: (-(2**31), 2**31 - 1),
+    ConfigType.LONG: (-(2**63), 2**63 - 1),
+    ConfigType.DOUBLE: (float("-inf"), float("inf")),
+}

@@ -1,0 +1,184 @@
+"""Changing configs: what is set on a topic, a broker, or the whole cluster.
+
+Source: KIP-339 (incremental changes); section 9 of Kafka's rules.
+"""
+
+import enum
+
+import msgspec
+
+from controller.decisions.config_definitions import list_items
+from controller.decisions.context import Context, RecordList
+from controller.decisions.effective_configs import BROKER, CLUSTER_DEFAULT
+from controller.decisions.names import named_more_than_once
+from controller.decisions.outcome import Refusal
+from controller.decisions.topic_configs import (
+    check_server_configs,
+    check_topic_configs,
+    default_value,
+    is_list,
+)
+from controller.refusals import invalid_config, named_twice, unknown_topic
+from controller.result import ControllerResult
+from records.configs import ConfigRecord
+from records.errors import RequestError
+from replay.image.configs import TOPIC
+
+
+class Operation(enum.Enum):
+    """What to do with a config; the last two are for lists only."""
+
+    SET = "set"
+    DELETE = "delete"
+    APPEND = "append"
+    SUBTRACT = "subtract"
+
+
+class ConfigChange(msgspec.Struct, frozen=True):
+    """One config to change; DELETE needs no value."""
+
+    name: str
+    value: str | None = None
+    operation: Operation = Operation.SET
+
+
+class ResourceChange(msgspec.Struct, frozen=True, kw_only=True):
+    """Configs of one resource to change.
+
+    `resource_name` is a topic's full name, a broker's id, or "" of type BROKER for the cluster.
+    """
+
+    resource_type: int
+    resource_name: str
+    changes: tuple[ConfigChange, ...]
+
+
+class AlterConfigs(msgspec.Struct, frozen=True, kw_only=True):
+    """A request to change configs of some resources."""
+
+    resources: tuple[ResourceChange, ...]
+    validate_only: bool = False
+
+
+class ResourceResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one resource's changes; no refusal means that they are made."""
+
+    resource_type: int
+    resource_name: str
+    refusal: Refusal | None = None
+
+
+def alter_configs(
+    context: Context, request: AlterConfigs
+) -> ControllerResult[tuple[ResourceResult, ...]]:
+    """Change configs; a resource that is refused does not stop the others.
+
+    Raises:
+        TooLargeError: POLICY_VIOLATION, the request makes too many records.
+    """
+    twice = named_more_than_once([_resource_text(r) for r in request.resources])
+    records = RecordList()
+    results = []
+    for resource in request.resources:
+        refusal = None
+        try:
+            if _resource_text(resource) in twice:
+                raise named_twice(_resource_text(resource))
+            made = config_records(context, resource)
+            _check_existence(context, resource)
+        except RequestError as error:
+            refusal = Refusal.of(error)
+        else:
+            records.add(*made)
+        results.append(
+            ResourceResult(
+                resource_type=resource.resource_type,
+                resource_name=resource.resource_name,
+                refusal=refusal,
+            )
+        )
+    return ControllerResult(
+        response=tuple(results), records=() if request.validate_only else records.records
+    )
+
+
+def config_records(context: Context, resource: ResourceChange) -> list[ConfigRecord]:
+    """Return the records of one resource's changes, whether or not the resource exists.
+
+    Raises:
+        RequestError: INVALID_CONFIG or INVALID_REQUEST.
+    """
+    twice = named_more_than_once([change.name for change in resource.changes])
+    if twice:
+        raise RequestError("INVALID_REQUEST", f"{sorted(twice)[0]!r} is changed more than once")
+    old = context.image.config(resource.resource_type, resource.resource_name)
+    new = dict(old)
+    records = []
+    for change in resource.changes:
+        value = _new_value(change, old.get(change.name))
+        # A broker reads its configs again on every record, so it gets one even for the same value.
+        if value != old.get(change.name) or resource.resource_type == BROKER:
+            records.append(
+                ConfigRecord(
+                    resource_type=resource.resource_type,
+                    resource_name=resource.resource_name,
+                    name=change.name,
+                    value=value,
+                )
+            )
+        if value is None:
+            new.pop(change.name, None)
+        else:
+            new[change.name] = value
+    _check_values(resource, new)
+    return records
+
+
+def _new_value(change: ConfigChange, old: str | None) -> str | None:
+    if change.operation is Operation.DELETE:
+        return None
+    if change.value is None:
+        raise invalid_config(f"{change.name}: a value is needed to {change.operation.value} it")
+    if change.operation is Operation.SET:
+        return change.value
+    if not is_list(change.name):
+        raise invalid_config(
+            f"{change.name} is not a list, so it cannot {change.operation.value} anything"
+        )
+    items = list_items(default_value(change.name) if old is None else old)
+    given = list_items(change.value)
+    if change.operation is Operation.APPEND:
+        return ",".join([*items, *(item for item in given if item not in items)])
+    return ",".join([item for item in items if item not in given])
+
+
+def _check_values(resource: ResourceChange, values: dict[str, str]) -> None:
+    if resource.resource_type == TOPIC:
+        check_topic_configs(values)
+    elif resource.resource_type == BROKER:
+        _check_broker_name(resource.resource_name)
+        check_server_configs(values)
+    else:
+        raise RequestError(
+            "INVALID_REQUEST",
+            f"configs of resource type {resource.resource_type} cannot be changed here; "
+            f"{TOPIC} is a topic, {BROKER} a broker or the cluster",
+        )
+
+
+def _check_broker_name(name: str) -> None:
+    if name != CLUSTER_DEFAULT and not (name.isascii() and name.isdigit()):
+        raise RequestError("INVALID_REQUEST", f"{name!r} is not the id of a broker")
+
+
+def _check_existence(context: Context, resource: ResourceChange) -> None:
+    name = resource.resource_name
+    if resource.resource_type == TOPIC:
+        if context.image.topic_by_full_name(name) is None:
+            raise unknown_topic(name)
+    elif name != CLUSTER_DEFAULT and context.image.broker(int(name)) is None:
+        raise RequestError("BROKER_ID_NOT_REGISTERED", f"broker {name} is not registered")
+
+
+def _resource_text(resource: ResourceChange) -> str:
+    return f"{resource.resource_type}/{resource.resource_name}"

@@ -1,0 +1,136 @@
+"""What a decision may look at: the image, what is derived from it, settings, and chance.
+
+A decision is a pure function of a context and a request. Time and randomness come in with the
+context, so the same inputs give the same records.
+"""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import msgspec
+from immutables import Map
+
+from controller.decisions.cluster_index import ClusterIndex
+from controller.decisions.ids import IdSource
+from controller.decisions.levels import (
+    ELR_FEATURE,
+    ELR_LEVEL,
+    METADATA_VERSION,
+    METADATA_VERSION_OLDEST,
+)
+from controller.decisions.sessions import Sessions
+from controller.placement.placer import PlacementRng, Placer
+from controller.placement.striped import StripedPlacer
+from metadata_log.limits import BATCH_RECORDS_MAX
+from records.base import Record
+from records.errors import RequestError
+from replay.image.metadata import MetadataImage
+
+USER_OPERATION_RECORDS_MAX = BATCH_RECORDS_MAX
+"""More records than this make a request too large: it has to fit one batch."""
+
+
+class Rng(IdSource, PlacementRng, Protocol):
+    """The randomness of decisions: `random.SystemRandom()`, or `random.Random(seed)`."""
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """What the controller is started with.
+
+    `static_configs` is the static configuration file: server-level names and their values.
+    `node_id` names the BROKER resource whose configs this controller follows itself.
+    """
+
+    cluster_id: str = ""
+    node_id: int = 3000
+    default_partitions: int = 1
+    default_replication_factor: int = 1
+    session_timeout_ms: int = 9_000
+    static_configs: Mapping[str, str] = Map()
+    placer: Placer = StripedPlacer()
+
+
+class Context(msgspec.Struct, frozen=True, kw_only=True):
+    """The cluster as the next record finds it.
+
+    `sessions` is what heartbeats told. `now_ms` is the time of the decision, ms since 1970;
+    `next_offset` is where its first record will be written.
+    """
+
+    image: MetadataImage
+    index: ClusterIndex
+    sessions: Sessions
+    settings: Settings
+    rng: Rng
+    now_ms: int
+    next_offset: int
+
+    @property
+    def metadata_version(self) -> int:
+        """The finalized metadata.version; logs from before it was written have the oldest."""
+        return self.image.feature(METADATA_VERSION) or METADATA_VERSION_OLDEST
+
+    @property
+    def elr_enabled(self) -> bool:
+        """Whether eligible leader replicas are kept."""
+        switched_on = (self.image.feature(ELR_FEATURE) or 0) > 0
+        return switched_on and self.metadata_version >= ELR_LEVEL
+
+    def is_active(self, broker_id: int) -> bool:
+        """Return whether a broker may lead and join an ISR."""
+        broker = self.image.broker(broker_id)
+        return broker is not None and not broker.fenced and not broker.in_controlled_shutdown
+
+    def require_feature(self, name: str, purpose: str) -> None:
+        """Refuse what the cluster's brokers may not understand yet.
+
+        Raises:
+            RequestError: UNSUPPORTED_VERSION, the feature is not finalized.
+        """
+        if not self.image.feature(name):
+            raise RequestError(
+                "UNSUPPORTED_VERSION",
+                f"{purpose} need the feature {name}; once every broker supports it, run "
+                f"`metalog features upgrade {name}=1`",
+            )
+
+
+class TooLargeError(RequestError):
+    """A request makes too many records, and is refused as a whole, whatever its items are."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "POLICY_VIOLATION",
+            f"excessively large batch: one request may make {USER_OPERATION_RECORDS_MAX} records; "
+            "split it",
+        )
+
+
+class RecordList:
+    """Records of one user operation, bounded."""
+
+    def __init__(self) -> None:
+        self._records: list[Record] = []
+
+    def add(self, *records: Record) -> None:
+        """Append records.
+
+        Raises:
+            TooLargeError: they do not fit.
+        """
+        self.reserve(len(records))
+        self._records.extend(records)
+
+    def reserve(self, count: int) -> None:
+        """Refuse early what would not fit, before it is computed.
+
+        Raises:
+            TooLargeError: they do not fit.
+        """
+        if len(self._records) + count > USER_OPERATION_RECORDS_MAX:
+            raise TooLargeError
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        """What was appended, in order."""
+        return tuple(self._records)

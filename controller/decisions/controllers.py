@@ -1,0 +1,48 @@
+"""Controllers announce themselves.
+
+Source: KIP-919.
+"""
+
+import msgspec
+
+from controller.decisions.context import Context
+from controller.decisions.levels import CONTROLLER_REGISTRATION_LEVEL, SUPPORTED_LEVELS
+from controller.result import ControllerResult
+from records.base import Uuid
+from records.brokers import ControllerEndpoint, ControllerFeature, RegisterControllerRecord
+from records.errors import RequestError
+
+
+class RegisterController(msgspec.Struct, frozen=True, kw_only=True):
+    """A controller's process says who it is; `incarnation_id` is new with every start."""
+
+    controller_id: int
+    incarnation_id: Uuid
+    end_points: tuple[ControllerEndpoint, ...] = ()
+
+
+def register_controller(context: Context, request: RegisterController) -> ControllerResult[None]:
+    """Write a controller down, with the feature levels that this release supports.
+
+    Raises:
+        RequestError: UNSUPPORTED_VERSION, the metadata.version is too old for it.
+    """
+    if context.metadata_version < CONTROLLER_REGISTRATION_LEVEL:
+        raise RequestError(
+            "UNSUPPORTED_VERSION",
+            f"controllers register from metadata.version {CONTROLLER_REGISTRATION_LEVEL} on",
+        )
+    features = tuple(
+        [
+            ControllerFeature(name=name, min_supported_version=low, max_supported_version=high)
+            for name, (low, high) in sorted(SUPPORTED_LEVELS.items())
+        ]
+    )
+    record = RegisterControllerRecord(
+        controller_id=request.controller_id,
+        incarnation_id=request.incarnation_id,
+        zk_migration_ready=False,
+        end_points=request.end_points,
+        features=features,
+    )
+    return ControllerResult(response=None, records=(record,))

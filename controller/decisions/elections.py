@@ -1,0 +1,140 @@
+"""Electing leaders when asked to, and putting leadership back where it belongs.
+
+Source: KIP-460 (elect leaders), KIP-966; section 5 of Kafka's rules.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+
+import msgspec
+
+from controller.decisions.broker_partitions import start_change
+from controller.decisions.context import Context, RecordList
+from controller.decisions.effective_configs import unclean_election_enabled
+from controller.decisions.leader_election import Election
+from controller.decisions.lookup import TopicRef, find_partition, find_topic, ref_text
+from controller.decisions.outcome import Refusal
+from controller.result import ControllerResult
+from records.base import Record
+from records.errors import RequestError
+from records.partitions import PartitionChangeRecord
+from replay.image.partitions import NO_LEADER, NONE, Partition
+
+REBALANCE_ELECTIONS_MAX = 1_000
+"""Elections of one rebalance; what is left waits a moment, so that others get their turn."""
+
+
+class ElectLeaders(msgspec.Struct, frozen=True, kw_only=True):
+    """A request to elect leaders; no partitions named means all of them.
+
+    `unclean`: rather lose records than have no leader. Otherwise the preferred replica shall lead.
+    """
+
+    partitions: tuple[tuple[TopicRef, int], ...] = ()
+    unclean: bool = False
+
+
+class ElectionResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one partition's election."""
+
+    topic: str
+    partition_id: int
+    refusal: Refusal | None = None
+
+
+def elect_leaders(
+    context: Context, request: ElectLeaders
+) -> ControllerResult[tuple[ElectionResult, ...]]:
+    """Elect leaders; a partition that is refused does not stop the others.
+
+    When all partitions are asked for, those that need no election are left out of the answer.
+
+    Raises:
+        TooLargeError: POLICY_VIOLATION, the request makes too many records.
+    """
+    records = RecordList()
+    results = []
+    wanted = request.partitions or _all_partitions(context)
+    times = Counter(request.partitions)
+    for ref, partition_id in wanted:
+        refusal = None
+        try:
+            if times[ref, partition_id] > 1:
+                raise _named_twice(ref, partition_id)
+            topic = find_topic(context.image, ref)
+            partition = find_partition(context.image, topic, partition_id)
+            made = _elect(context, partition, unclean=request.unclean)
+        except RequestError as error:
+            refusal = Refusal.of(error)
+            if not request.partitions and error.code == "ELECTION_NOT_NEEDED":
+                continue
+        else:
+            records.add(made)
+        results.append(
+            ElectionResult(topic=ref_text(ref), partition_id=partition_id, refusal=refusal)
+        )
+    return ControllerResult(response=tuple(results), records=records.records, atomic=False)
+
+
+def balance_leaders(context: Context) -> ControllerResult[bool]:
+    """Give leadership back to preferred replicas; answer whether some partitions are left."""
+    records: list[Record] = []
+    for partition in context.index.imbalanced_partitions(context.image):
+        if len(records) == REBALANCE_ELECTIONS_MAX:
+            return ControllerResult(response=True, records=tuple(records), atomic=False)
+        change = start_change(context, partition)
+        change.election = Election.PREFERRED
+        record = change.build()
+        if record is not None:
+            records.append(record)
+    return ControllerResult(response=False, records=tuple(records), atomic=False)
+
+
+def elect_unclean_leaders(context: Context) -> ControllerResult[int]:
+    """Elect leaders for partitions without one whose topics allow unclean elections.
+
+    Answers how many.
+    """
+    records: list[Record] = []
+    for partition in context.index.leaderless_partitions(context.image):
+        topic = context.image.topic(partition.topic_id)
+        if topic is not None and unclean_election_enabled(context, topic):
+            record = start_change(context, partition).build()
+            if record is not None:
+                records.append(record)
+    return ControllerResult(response=len(records), records=tuple(records), atomic=False)
+
+
+def _elect(context: Context, partition: Partition, *, unclean: bool) -> PartitionChangeRecord:
+    has_wanted = (
+        partition.leader != NO_LEADER if unclean else partition.leader == partition.replicas[0]
+    )
+    if has_wanted:
+        raise RequestError("ELECTION_NOT_NEEDED", f"broker {partition.leader} leads already")
+    change = start_change(context, partition)
+    change.election = Election.UNCLEAN if unclean else Election.PREFERRED
+    record = change.build()
+    if record is not None:
+        return record
+    if unclean:
+        raise RequestError("ELIGIBLE_LEADERS_NOT_AVAILABLE", "no replica can lead")
+    raise RequestError(
+        "PREFERRED_LEADER_NOT_AVAILABLE",
+        f"the preferred replica {partition.replicas[0]} is not in sync, or not online",
+    )
+
+
+def _all_partitions(context: Context) -> Iterable[tuple[TopicRef, int]]:
+    image = context.image
+    for full_name, topic in sorted((image.full_name(t), t) for t in image.topics()):
+        for partition in image.partitions(topic.topic_id):
+            if partition.mode != NONE:
+                yield full_name, partition.partition_id
+
+
+def _named_twice(ref: TopicRef, partition_id: int) -> RequestError:
+    return RequestError(
+        "INVALID_REQUEST",
+        "InvalidArgumentPreferredReplicaElectionData: "
+        f"{ref_text(ref)}/{partition_id} is named more than once",
+    )

@@ -1,0 +1,158 @@
+"""Feature levels: what a new cluster starts with, and how levels change.
+
+Source: KIP-584, KIP-778, KIP-868 (bootstrap transaction); sections 1 and 10 of Kafka's rules.
+"""
+
+import enum
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from controller.decisions.context import Context
+from controller.decisions.levels import (
+    CHANGED_METADATA,
+    METADATA_VERSION,
+    MODE_FEATURE,
+    NAMESPACE_FEATURE,
+    SUPPORTED_LEVELS,
+    TRANSACTIONS_LEVEL,
+)
+from controller.decisions.names import named_more_than_once
+from controller.refusals import named_twice
+from controller.result import ControllerResult
+from records.base import Record
+from records.configs import FeatureLevelRecord, ZkMigrationStateRecord
+from records.control import BeginTransactionRecord, EndTransactionRecord
+from records.errors import RequestError
+from replay.image.metadata import MetadataImage
+
+# Below this the level itself is not written to the log.
+_METADATA_VERSION_SETTABLE = 4
+_ZK_MIGRATION_NONE = 0
+
+
+class UpgradeType(enum.Enum):
+    """Which way a level may move. An unsafe downgrade would lose metadata and is refused."""
+
+    UPGRADE = "upgrade"
+    SAFE_DOWNGRADE = "safe downgrade"
+    UNSAFE_DOWNGRADE = "unsafe downgrade"
+
+
+class FeatureUpdate(msgspec.Struct, frozen=True, kw_only=True):
+    """A feature and the level at which to finalize it; 0 removes it."""
+
+    name: str
+    level: int
+    upgrade_type: UpgradeType = UpgradeType.UPGRADE
+
+
+class UpdateFeatures(msgspec.Struct, frozen=True, kw_only=True):
+    """A request to change feature levels: all of them, or none."""
+
+    updates: tuple[FeatureUpdate, ...]
+    validate_only: bool = False
+
+
+def bootstrap_records(levels: Mapping[str, int]) -> tuple[Record, ...]:
+    """Return what a new log starts with: its feature levels, metadata.version first.
+
+    In one transaction where the level knows transactions.
+    """
+    others = sorted((name, level) for name, level in levels.items() if name != METADATA_VERSION)
+    version = levels[METADATA_VERSION]
+    content: list[Record] = [FeatureLevelRecord(name=METADATA_VERSION, feature_level=version)]
+    content.extend(FeatureLevelRecord(name=name, feature_level=level) for name, level in others)
+    content.append(ZkMigrationStateRecord(zk_migration_state=_ZK_MIGRATION_NONE))
+    if version < TRANSACTIONS_LEVEL:
+        return tuple(content)
+    return (
+        BeginTransactionRecord(name="Bootstrap records"),
+        *content,
+        EndTransactionRecord(),
+    )
+
+
+def update_features(context: Context, request: UpdateFeatures) -> ControllerResult[None]:
+    """Change feature levels.
+
+    Raises:
+        RequestError: INVALID_UPDATE_VERSION or INVALID_REQUEST; one refused item refuses all.
+    """
+    twice = named_more_than_once([update.name for update in request.updates])
+    if twice:
+        raise named_twice(min(twice))
+    for update in request.updates:
+        _check(context, update)
+    records = tuple(
+        [
+            FeatureLevelRecord(name=update.name, feature_level=update.level)
+            for update in request.updates
+            if update.level != _level(context, update.name)
+        ]
+    )
+    return ControllerResult(response=None, records=() if request.validate_only else records)
+
+
+def _check(context: Context, update: FeatureUpdate) -> None:
+    if update.level < 0:
+        raise _invalid(update, "a level is never negative")
+    for who, supported in _supporters(context, update.name):
+        low, high = supported
+        if update.level != 0 and not low <= update.level <= high:
+            raise _invalid(update, f"{who} supports {low} to {high}")
+    current = _level(context, update.name)
+    upgrade = update.upgrade_type is UpgradeType.UPGRADE
+    if update.level < current and upgrade:
+        raise _invalid(update, f"it is at {current}, and a lower level is no upgrade")
+    if update.level > current and not upgrade:
+        raise _invalid(update, f"it is at {current}, and a higher level is no downgrade")
+    if update.name == METADATA_VERSION:
+        _check_metadata_version(update, current)
+    if update.level == 0 and _is_in_use(context.image, update.name):
+        raise _invalid(update, "what it brought is in use and would be lost")
+
+
+def _check_metadata_version(update: FeatureUpdate, current: int) -> None:
+    if update.level < _METADATA_VERSION_SETTABLE:
+        raise _invalid(update, f"the lowest level to set is {_METADATA_VERSION_SETTABLE}")
+    if update.upgrade_type is UpgradeType.UNSAFE_DOWNGRADE:
+        raise _invalid(update, "a downgrade that loses metadata is not supported")
+    crossed = sorted(level for level in CHANGED_METADATA if update.level < level <= current)
+    if crossed:
+        raise _invalid(update, f"metadata changed at level {crossed[0]}, which would be lost")
+
+
+def _is_in_use(image: MetadataImage, name: str) -> bool:
+    if name == NAMESPACE_FEATURE:
+        return any(True for _ in image.namespaces())
+    if name == MODE_FEATURE:
+        return any(True for _ in image.pending_removals())
+    return False
+
+
+def _supporters(context: Context, name: str) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Yield who must support a feature, and the levels each does; none counts as 0 to 0."""
+    yield "this release", SUPPORTED_LEVELS.get(name, (0, 0))
+    for broker in sorted(context.image.brokers(), key=lambda b: b.broker_id):
+        levels = {
+            f.name: (f.min_supported_version, f.max_supported_version) for f in broker.features
+        }
+        yield f"broker {broker.broker_id}", levels.get(name, (0, 0))
+    for controller in sorted(context.image.controllers(), key=lambda c: c.controller_id):
+        levels = {
+            f.name: (f.min_supported_version, f.max_supported_version) for f in controller.features
+        }
+        yield f"controller {controller.controller_id}", levels.get(name, (0, 0))
+
+
+def _level(context: Context, name: str) -> int:
+    if name == METADATA_VERSION:
+        return context.metadata_version
+    return context.image.feature(name) or 0
+
+
+def _invalid(update: FeatureUpdate, reason: str) -> RequestError:
+    return RequestError(
+        "INVALID_UPDATE_VERSION", f"{update.name} cannot be set to {update.level}: {reason}"
+    )

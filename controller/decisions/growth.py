@@ -1,0 +1,131 @@
+"""Adding partitions to topics.
+
+Source: KIP-195 and KIP-4; section 2 of Kafka's rules. Removing them is in `modes`.
+"""
+
+import msgspec
+
+from controller.decisions.assignments import Assignment, checked, partition_record, placed
+from controller.decisions.context import Context, RecordList, TooLargeError
+from controller.decisions.lookup import TopicRef, find_topic, ref_text, topics_named_twice
+from controller.decisions.outcome import Refusal
+from controller.decisions.topics import TopicResult
+from controller.refusals import (
+    decrease_not_allowed,
+    invalid_assignment,
+    invalid_partitions,
+    named_twice,
+    reassignment_in_progress,
+)
+from controller.result import ControllerResult
+from records.errors import RequestError
+from records.partitions import PartitionRecord
+from replay.image.metadata import MetadataImage
+from replay.image.topics import Topic
+
+
+class TopicGrowth(msgspec.Struct, frozen=True, kw_only=True):
+    """A topic and how many partitions it shall have.
+
+    `assignments` names the replicas of each new partition; None leaves them to the placement.
+    """
+
+    topic: TopicRef
+    partitions: int
+    assignments: tuple[tuple[int, ...], ...] | None = None
+
+
+class CreatePartitions(msgspec.Struct, frozen=True, kw_only=True):
+    """A request to add partitions."""
+
+    topics: tuple[TopicGrowth, ...]
+    validate_only: bool = False
+
+
+def create_partitions(
+    context: Context, request: CreatePartitions
+) -> ControllerResult[tuple[TopicResult, ...]]:
+    """Add partitions; a topic that is refused does not stop the others.
+
+    Raises:
+        TooLargeError: POLICY_VIOLATION, the request makes too many records.
+    """
+    twice = topics_named_twice(context.image, [growth.topic for growth in request.topics])
+    records = RecordList()
+    results = []
+    for growth in request.topics:
+        name = ref_text(growth.topic)
+        try:
+            topic = find_topic(context.image, growth.topic)
+            if topic.topic_id in twice:
+                raise named_twice(repr(name))
+            new = _new_partitions(context, topic, growth, records)
+        except TooLargeError:
+            raise
+        except RequestError as error:
+            result = TopicResult(name=name, refusal=Refusal.of(error))
+        else:
+            records.add(*new)
+            result = TopicResult(
+                name=name,
+                topic_id=topic.topic_id,
+                partitions=growth.partitions,
+                replication_factor=len(new[0].replicas),
+            )
+        results.append(result)
+    return ControllerResult(
+        response=tuple(results), records=() if request.validate_only else records.records
+    )
+
+
+def check_settled(image: MetadataImage, topic: Topic) -> None:
+    """Refuse to change the partitions of a topic while others of its partitions are on the move.
+
+    Raises:
+        RequestError: REASSIGNMENT_IN_PROGRESS.
+    """
+    name = image.full_name(topic)
+    if next(image.pending_removals(topic.topic_id), None) is not None:
+        raise reassignment_in_progress(
+            f"partitions of {name!r} are being removed; wait, or cancel the removal"
+        )
+    for partition in image.partitions(topic.topic_id):
+        if partition.adding_replicas or partition.removing_replicas:
+            raise reassignment_in_progress(
+                f"partition {partition.partition_id} of {name!r} is being reassigned"
+            )
+
+
+def _new_partitions(
+    context: Context, topic: Topic, growth: TopicGrowth, records: RecordList
+) -> list[PartitionRecord]:
+    partitions = context.image.partitions(topic.topic_id)
+    name = context.image.full_name(topic)
+    additional = growth.partitions - len(partitions)
+    if additional == 0:
+        raise invalid_partitions(f"{name!r} has {len(partitions)} partitions already")
+    if additional < 0:
+        raise decrease_not_allowed(
+            f"{name!r} has {len(partitions)} partitions; {growth.partitions} is no increase"
+        )
+    if not partitions:
+        raise invalid_partitions(f"{name!r} has no partition whose number of replicas to take")
+    check_settled(context.image, topic)
+    start = partitions[-1].partition_id + 1
+    replication_factor = len(partitions[0].replicas)
+    records.reserve(additional)
+    if growth.assignments is None:
+        assignments = placed(
+            context,
+            partitions=additional,
+            replication_factor=replication_factor,
+            start_partition_id=start,
+        )
+    elif len(growth.assignments) != additional:
+        raise invalid_assignment(
+            f"replicas are named for {len(growth.assignments)} partitions, {additional} are new"
+        )
+    else:
+        named = [Assignment(start + n, ids) for n, ids in enumerate(growth.assignments)]
+        assignments = checked(context, named, replication_factor)
+    return [partition_record(context, topic.topic_id, a) for a in assignments]

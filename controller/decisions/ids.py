@@ -1,0 +1,28 @@
+"""Random ids of topics and namespaces."""
+
+from typing import Protocol
+
+from records.base import Uuid
+from records.text import uuid_text
+
+
+class IdSource(Protocol):
+    """Where the random octets of ids come from; `random.Random` is one."""
+
+    def randbytes(self, size: int, /) -> bytes:
+        """Return that many random octets."""
+        ...
+
+
+def new_id(source: IdSource) -> Uuid:
+    """Return a random UUID of version 4 (122 random bits, so never zero).
+
+    Its text never starts with '-', which a shell would take for an option.
+    """
+    while True:
+        octets = bytearray(source.randbytes(16))
+        octets[6] = octets[6] & 0x0F | 0x40
+        octets[8] = octets[8] & 0x3F | 0x80
+        new = Uuid(bytes(octets))
+        if not uuid_text(new).startswith("-"):
+            return new

@@ -1,0 +1,75 @@
+"""Who leads a partition next: a pure choice from its replicas.
+
+A valid leader is in the ISR (or, when the ISR is empty, among the eligible leader replicas) and
+acceptable: its broker is active and its log directory online.
+
+Source: KIP-631 (elections), KIP-966 (eligible leader replicas), section 5 of Kafka's rules.
+"""
+
+import enum
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from replay.image.partitions import NO_LEADER
+
+
+class Election(enum.Enum):
+    """How far an election may go."""
+
+    # Prefer the first replica, even over a leader that is valid.
+    PREFERRED = "preferred"
+    # Keep a valid leader, else take a valid replica.
+    ONLINE = "online"
+    # As ONLINE, and rather lose records than have no leader.
+    UNCLEAN = "unclean"
+
+
+class Candidates(msgspec.Struct, frozen=True, kw_only=True):
+    """The partition as the election sees it.
+
+    `last_known_leader` is who led when the ISR and the eligible replicas ran out; None when that
+    is not known or may not be used.
+    """
+
+    replicas: Sequence[int]
+    isr: Sequence[int]
+    leader: int
+    eligible: Sequence[int] = ()
+    last_known_leader: int | None = None
+
+
+class Elected(msgspec.Struct, frozen=True):
+    """The outcome; `leader` is -1 when nobody can lead. Unclean: records may be lost."""
+
+    leader: int
+    unclean: bool = False
+
+
+def elect(candidates: Candidates, election: Election, acceptable: Callable[[int], bool]) -> Elected:
+    """Return who leads next."""
+
+    def valid(replica: int) -> bool:
+        members = candidates.isr or candidates.eligible
+        return replica in members and acceptable(replica)
+
+    for replica in _by_preference(candidates, election):
+        if valid(replica):
+            return Elected(replica)
+    last_known = candidates.last_known_leader
+    nobody_left = not candidates.isr and not candidates.eligible
+    # Kafka 4.0 forgets to ask whether it is acceptable; a leader that is down leads nobody.
+    if nobody_left and last_known is not None and acceptable(last_known):
+        return Elected(last_known, unclean=True)
+    if election is Election.UNCLEAN:
+        for replica in candidates.replicas:
+            if acceptable(replica):
+                return Elected(replica, unclean=True)
+    return Elected(NO_LEADER)
+
+
+def _by_preference(candidates: Candidates, election: Election) -> Sequence[int]:
+    """Return whom to look at first; a leader of -1 is valid for nobody."""
+    if election is Election.PREFERRED:
+        return (candidates.replicas[0], candidates.leader, *candidates.replicas[1:])
+    return (candidates.leader, *candidates.replicas)

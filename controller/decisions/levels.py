@@ -1,0 +1,68 @@
+"""Feature levels: what each allows to be written, and in which layout.
+
+Levels above `METADATA_VERSION_NEWEST` are known only from later releases' notes, and level 30 adds
+a field whose layout is not known here; so they are neither offered nor written.
+
+Source: MetadataVersion of Kafka 4.0; KIP-584 (features), KIP-778 (metadata.version).
+"""
+
+from collections.abc import Mapping
+
+from records.base import Record
+from records.brokers import BrokerRegistrationChangeRecord, RegisterBrokerRecord
+from records.partitions import PartitionChangeRecord, PartitionRecord
+
+METADATA_VERSION = "metadata.version"
+ELR_FEATURE = "eligible.leader.replicas.version"
+NAMESPACE_FEATURE = "namespace.version"
+MODE_FEATURE = "partition.mode.version"
+
+# What a log without a level is read as: Kafka 3.0 wrote none.
+METADATA_VERSION_OLDEST = 1
+METADATA_VERSION_NEWEST = 25
+
+LEADER_RECOVERY_LEVEL = 3
+REGISTRATION_CHANGE_LEVEL = 6
+CONTROLLED_SHUTDOWN_LEVEL = 7
+NO_EPOCH_BUMP_ON_SHRINK_LEVEL = 12
+TRANSACTIONS_LEVEL = 13
+CONTROLLER_REGISTRATION_LEVEL = 15
+DIRECTORIES_LEVEL = 17
+ELR_LEVEL = 23
+"""metadata.version from which on a record or rule is in use."""
+
+CHANGED_METADATA = frozenset({1, 3, 5, 6, 7, 8, 11, 13, 14, 15, 17, 23})
+"""Levels at which the form of metadata changed: a downgrade must not cross one."""
+
+SUPPORTED_LEVELS: Mapping[str, tuple[int, int]] = {
+    METADATA_VERSION: (METADATA_VERSION_OLDEST, METADATA_VERSION_NEWEST),
+    ELR_FEATURE: (0, 1),
+    NAMESPACE_FEATURE: (0, 1),
+    MODE_FEATURE: (0, 1),
+}
+"""Lowest and highest level of each feature that this release can write, inclusive."""
+
+NEW_CLUSTER_LEVELS: Mapping[str, int] = {
+    METADATA_VERSION: METADATA_VERSION_NEWEST,
+    NAMESPACE_FEATURE: 1,
+    MODE_FEATURE: 1,
+}
+"""What a new log starts with. Eligible leader replicas are for the operator to switch on."""
+
+# Level from which each layout version is written, newest first.
+_LAYOUTS: Mapping[type[Record], tuple[tuple[int, int], ...]] = {
+    RegisterBrokerRecord: ((17, 3), (8, 2), (7, 1)),
+    PartitionRecord: ((23, 2), (17, 1)),
+    PartitionChangeRecord: ((23, 2), (17, 1)),
+}
+
+
+def record_version(record: Record, metadata_version: int) -> int:
+    """Return the layout version in which Kafka writes a record at that metadata.version."""
+    if isinstance(record, BrokerRegistrationChangeRecord):
+        # The oldest layout that holds what is said.
+        return 2 if record.log_dirs else 1 if record.in_controlled_shutdown else 0
+    for level, version in _LAYOUTS.get(type(record), ()):
+        if metadata_version >= level:
+            return version
+    return 0

@@ -1,0 +1,78 @@
+"""Finding what a request names."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from controller.refusals import invalid_namespace, unknown_topic, unknown_topic_id
+from records.base import Uuid
+from records.errors import RequestError
+from records.text import uuid_text
+from replay.image.metadata import MetadataImage
+from replay.image.partitions import Partition
+from replay.image.topics import Topic
+
+TopicRef = str | Uuid
+"""A topic by its full name or by its id."""
+
+DEFAULT_NAMESPACE = ""
+
+
+def find_topic(image: MetadataImage, ref: TopicRef) -> Topic:
+    """Return the topic of a name or an id.
+
+    Raises:
+        RequestError: UNKNOWN_TOPIC_OR_PARTITION for a name, UNKNOWN_TOPIC_ID for an id.
+    """
+    if isinstance(ref, str):
+        topic = image.topic_by_full_name(ref)
+        if topic is None:
+            raise unknown_topic(ref)
+        return topic
+    topic = image.topic(ref)
+    if topic is None:
+        raise unknown_topic_id(uuid_text(ref))
+    return topic
+
+
+def topics_named_twice(image: MetadataImage, refs: Iterable[TopicRef]) -> frozenset[Uuid]:
+    """Return the ids that a request names twice, be it once by name and once by id."""
+    counts: Counter[Uuid] = Counter()
+    for ref in refs:
+        topic = image.topic_by_full_name(ref) if isinstance(ref, str) else image.topic(ref)
+        if topic is not None:
+            counts[topic.topic_id] += 1
+    return frozenset([topic_id for topic_id, count in counts.items() if count > 1])
+
+
+def find_partition(image: MetadataImage, topic: Topic, partition_id: int) -> Partition:
+    """Return one partition of a topic.
+
+    Raises:
+        RequestError: UNKNOWN_TOPIC_OR_PARTITION.
+    """
+    partition = image.partition(topic.topic_id, partition_id)
+    if partition is None:
+        raise RequestError(
+            "UNKNOWN_TOPIC_OR_PARTITION",
+            f"topic {image.full_name(topic)!r} has no partition {partition_id}",
+        )
+    return partition
+
+
+def find_namespace(image: MetadataImage, name: str) -> Uuid | None:
+    """Return the id of a namespace; None is the default one, "".
+
+    Raises:
+        RequestError: INVALID_TOPIC_EXCEPTION, an InvalidNamespace: it does not exist.
+    """
+    if name == DEFAULT_NAMESPACE:
+        return None
+    namespace = image.namespace_by_name(name)
+    if namespace is None:
+        raise invalid_namespace(f"there is no namespace {name!r}; create it first")
+    return namespace.namespace_id
+
+
+def ref_text(ref: TopicRef) -> str:
+    """Return a name as it is, and an id as its 22 characters after an '@'."""
+    return ref if isinstance(ref, str) else f"@{uuid_text(ref)}"

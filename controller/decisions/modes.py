@@ -1,0 +1,231 @@
+"""Removing the highest partitions of a topic, in steps that survive a failover.
+
+The partitions become READ_ONLY; after a delay NONE, which takes them offline; then the brokers
+delete their replicas; and when all have, the partitions leave the topic together, so that their
+ids never have holes. Until NONE it can be called off.
+
+`advance_removals` looks at the image alone and does whatever comes next, so it may be called at
+any time, any number of times, by any controller.
+
+Source: KIP-694, as records of a KRaft log.
+"""
+
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from controller.decisions.broker_partitions import start_change
+from controller.decisions.context import Context, RecordList
+from controller.decisions.effective_configs import is_true, server_config
+from controller.decisions.growth import check_settled
+from controller.decisions.levels import MODE_FEATURE
+from controller.decisions.lookup import TopicRef, find_topic, ref_text, topics_named_twice
+from controller.decisions.outcome import Refusal
+from controller.decisions.replica_deletions import (
+    ReplicaKey,
+    deletion_states,
+    is_done,
+    next_deletions,
+    orphaned_deletions,
+    untracked,
+)
+from controller.refusals import decrease_not_allowed, invalid_partitions, named_twice
+from controller.result import ControllerResult
+from records.base import Record, Uuid
+from records.errors import RequestError
+from records.partitions import (
+    CancelDeleteTopicPartitionsRecord,
+    DeleteTopicPartitionsRecord,
+    PartitionChangeRecord,
+    RemovePartitionsRecord,
+)
+from replay.image.partitions import NONE, READ_ONLY, READ_WRITE, Partition
+from replay.image.topics import Topic
+
+DELETE_PARTITIONS_ENABLED = "delete.topic.partition.enable"
+"""Server-level config that allows fewer partitions; off unless set."""
+
+
+class TopicShrink(msgspec.Struct, frozen=True, kw_only=True):
+    """A topic and how many partitions are to be left of it."""
+
+    topic: TopicRef
+    partitions: int
+
+
+class DeletePartitions(msgspec.Struct, frozen=True, kw_only=True):
+    """A request to remove partitions, `delay_ms` after now."""
+
+    topics: tuple[TopicShrink, ...]
+    delay_ms: int = 0
+    validate_only: bool = False
+
+
+class ShrinkResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one topic of a request, and which partitions go or, cancelled, stay."""
+
+    name: str
+    topic_id: Uuid | None = None
+    partition_ids: tuple[int, ...] = ()
+    refusal: Refusal | None = None
+
+
+def delete_partitions(
+    context: Context, request: DeletePartitions
+) -> ControllerResult[tuple[ShrinkResult, ...]]:
+    """Begin to remove partitions; a topic that is refused does not stop the others.
+
+    Raises:
+        RequestError: UNSUPPORTED_VERSION, INVALID_REQUEST or POLICY_VIOLATION for the whole
+            request.
+    """
+    context.require_feature(MODE_FEATURE, "partition modes")
+    if request.delay_ms < 0:
+        raise RequestError("INVALID_REQUEST", f"the delay of {request.delay_ms} ms is negative")
+    twice = topics_named_twice(context.image, [shrink.topic for shrink in request.topics])
+    records = RecordList()
+    results = []
+    for shrink in request.topics:
+        name = ref_text(shrink.topic)
+        try:
+            topic = find_topic(context.image, shrink.topic)
+            if topic.topic_id in twice:
+                raise named_twice(repr(name))
+            leaving = _leaving(context, topic, shrink.partitions)
+        except RequestError as error:
+            results.append(ShrinkResult(name=name, refusal=Refusal.of(error)))
+        else:
+            records.add(*_begin(context, topic, leaving, request.delay_ms))
+            results.append(_result(name, leaving))
+    return ControllerResult(
+        response=tuple(results), records=() if request.validate_only else records.records
+    )
+
+
+def cancel_delete_partitions(
+    context: Context, topic_ref: TopicRef
+) -> ControllerResult[ShrinkResult]:
+    """Call a topic's removal off, and let its partitions be written again.
+
+    Raises:
+        RequestError: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, or INVALID_REQUEST: nothing is
+            pending, or it is too late.
+    """
+    topic = find_topic(context.image, topic_ref)
+    name = context.image.full_name(topic)
+    pending = _pending(context, topic.topic_id)
+    if not pending:
+        raise RequestError("INVALID_REQUEST", f"no partition of {name!r} is being removed")
+    if any(partition.mode == NONE for partition in pending):
+        raise RequestError(
+            "INVALID_REQUEST", f"partitions of {name!r} are being deleted; it is too late"
+        )
+    ids = tuple([partition.partition_id for partition in pending])
+    records: list[Record] = [
+        CancelDeleteTopicPartitionsRecord(topic_id=topic.topic_id, partition_ids=ids)
+    ]
+    for partition in pending:
+        records.extend(_set_mode(context, partition, READ_WRITE))
+    return ControllerResult(response=_result(name, pending), records=tuple(records))
+
+
+def advance_removals(context: Context) -> ControllerResult[int]:
+    """Take every pending removal as far as it can go now; answer how many partitions left."""
+    states = deletion_states(context.image)
+    records: list[Record] = []
+    finished = 0
+    for topic_id in sorted({removal.topic_id for removal in context.image.pending_removals()}):
+        due = [p for p in _pending(context, topic_id) if _is_due(context, p)]
+        for partition in due:
+            records.extend(_set_mode(context, partition, NONE))
+            records.extend(next_deletions(context, partition, states))
+        removal = finish_removal(context, topic_id, states)
+        finished += len(due) if removal else 0
+        records.extend(removal)
+    records.extend(orphaned_deletions(context, states))
+    return ControllerResult(response=finished, records=tuple(records), atomic=False)
+
+
+def finish_removal(
+    context: Context, topic_id: Uuid, states: Mapping[ReplicaKey, int]
+) -> list[Record]:
+    """Return what ends a topic's removal, once no replica of its partitions is left.
+
+    Args:
+        states: How far each tracked replica will be when these records are written.
+    """
+    pending = _pending(context, topic_id)
+    if not pending or not all(
+        _is_due(context, partition) and is_done(context, partition, states) for partition in pending
+    ):
+        return []
+    # The partitions leave last: were only the first records written, the rest would be done again.
+    records: list[Record] = [r for partition in pending for r in untracked(partition, states)]
+    ids = tuple([partition.partition_id for partition in pending])
+    records.append(RemovePartitionsRecord(topic_id=topic_id, partition_ids=ids))
+    return records
+
+
+def _leaving(context: Context, topic: Topic, target: int) -> list[Partition]:
+    partitions = context.image.partitions(topic.topic_id)
+    name = context.image.full_name(topic)
+    if not 0 < target < len(partitions):
+        raise invalid_partitions(
+            f"{name!r} has {len(partitions)} partitions, {target} is neither fewer nor enough"
+        )
+    if not is_true(server_config(context, DELETE_PARTITIONS_ENABLED, "false")):
+        raise decrease_not_allowed(
+            f"{name!r} has {len(partitions)} partitions; to allow fewer, set "
+            f"{DELETE_PARTITIONS_ENABLED}=true for the cluster"
+        )
+    check_settled(context.image, topic)
+    return list(partitions[target:])
+
+
+def _begin(
+    context: Context, topic: Topic, leaving: list[Partition], delay_ms: int
+) -> Iterator[Record]:
+    yield DeleteTopicPartitionsRecord(
+        topic_id=topic.topic_id,
+        partition_ids=tuple([partition.partition_id for partition in leaving]),
+        delay_ms=delay_ms,
+        create_time_ms=context.now_ms,
+    )
+    for partition in leaving:
+        if delay_ms > 0:
+            yield from _set_mode(context, partition, READ_ONLY)
+        else:
+            yield from _set_mode(context, partition, NONE)
+            yield from next_deletions(context, partition, {})
+
+
+def _set_mode(context: Context, partition: Partition, mode: int) -> Iterator[PartitionChangeRecord]:
+    if partition.mode == mode:
+        return
+    change = start_change(context, partition)
+    change.mode = mode
+    record = change.build()
+    assert record is not None, "a new mode is a change"
+    yield record
+
+
+def _pending(context: Context, topic_id: Uuid) -> list[Partition]:
+    ids = sorted(removal.partition_id for removal in context.image.pending_removals(topic_id))
+    partitions = [context.image.partition(topic_id, partition_id) for partition_id in ids]
+    return [partition for partition in partitions if partition is not None]
+
+
+def _is_due(context: Context, partition: Partition) -> bool:
+    return any(
+        removal.create_time_ms + removal.delay_ms <= context.now_ms
+        for removal in context.image.pending_removals(partition.topic_id)
+        if removal.partition_id == partition.partition_id
+    )
+
+
+def _result(name: str, partitions: list[Partition]) -> ShrinkResult:
+    return ShrinkResult(
+        name=name,
+        topic_id=partitions[0].topic_id,
+        partition_ids=tuple([partition.partition_id for partition in partitions]),
+    )

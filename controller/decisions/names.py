@@ -1,0 +1,72 @@
+"""Rules for names of topics and namespaces.
+
+Source: Kafka's topic names; KIP-37 for namespaces, whose tiers are joined by ':' and become
+folders on a broker's disk.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from controller.refusals import invalid_namespace, invalid_topic_name
+
+TIER_SEPARATOR = ":"
+TOPIC_NAME_LENGTH_MAX = 249
+
+# A broker keeps folders of this name for what it is about to delete.
+_RESERVED_TIERS = frozenset({".", "..", "deleting"})
+
+_TOPIC_NAME = re.compile(r"[A-Za-z0-9._-]+")
+_TIER = re.compile(r"[A-Za-z0-9.-]+")
+
+
+def check_topic_name(name: str) -> None:
+    """Refuse a name that no topic may have; `name` is the last part of the full name.
+
+    Raises:
+        RequestError: INVALID_TOPIC_EXCEPTION.
+    """
+    if not name:
+        raise invalid_topic_name("the name of a topic must not be empty")
+    if name in (".", ".."):
+        raise invalid_topic_name(f"{name!r} cannot be the name of a topic")
+    if len(name) > TOPIC_NAME_LENGTH_MAX:
+        raise invalid_topic_name(
+            f"{name!r} has {len(name)} characters; {TOPIC_NAME_LENGTH_MAX} are allowed"
+        )
+    if not _TOPIC_NAME.fullmatch(name):
+        raise invalid_topic_name(
+            f"{name!r} has characters other than ASCII letters, digits, '.', '_' and '-'"
+        )
+
+
+def check_namespace_name(name: str) -> None:
+    """Refuse a name that no namespace may have.
+
+    Raises:
+        RequestError: INVALID_TOPIC_EXCEPTION, an InvalidNamespace.
+    """
+    for tier in name.split(TIER_SEPARATOR):
+        if not _TIER.fullmatch(tier):
+            raise invalid_namespace(
+                f"{name!r}: each tier is one or more ASCII letters, digits, '.' and '-'"
+            )
+        if tier in _RESERVED_TIERS:
+            raise invalid_namespace(f"{name!r}: {tier!r} cannot be a tier")
+
+
+def tiers(name: str) -> Iterator[str]:
+    """Yield a namespace and all above it, the topmost first: `a:b` gives `a`, `a:b`."""
+    parts = name.split(TIER_SEPARATOR)
+    for depth in range(1, len(parts) + 1):
+        yield TIER_SEPARATOR.join(parts[:depth])
+
+
+def full_name(namespace: str, name: str) -> str:
+    """Return a topic's name with that of its namespace; "" is the default namespace."""
+    return f"{namespace}{TIER_SEPARATOR}{name}" if namespace else name
+
+
+def named_more_than_once(names: Iterable[str]) -> frozenset[str]:
+    """Return the names that a request gives twice or more; each such item is refused."""
+    return frozenset([name for name, count in Counter(names).items() if count > 1])

@@ -1,0 +1,170 @@
+"""Namespaces: folders for topics, in tiers.
+
+A namespace is a record of its own for each tier, so that `org:apache` exists because it was
+created, not because something lies in it. The default namespace "" has no record.
+
+Source: KIP-37, with namespaces as records of a KRaft log.
+"""
+
+import msgspec
+
+from controller.decisions.context import Context, RecordList
+from controller.decisions.ids import new_id
+from controller.decisions.levels import NAMESPACE_FEATURE
+from controller.decisions.lookup import DEFAULT_NAMESPACE, find_namespace
+from controller.decisions.names import TIER_SEPARATOR, check_namespace_name, full_name, tiers
+from controller.refusals import (
+    invalid_namespace,
+    invalid_topic_name,
+    topic_already_exists,
+    unknown_topic,
+)
+from controller.result import ControllerResult
+from records.base import Uuid
+from records.errors import RequestError
+from records.topics import (
+    MoveTopicRecord,
+    NamespaceRecord,
+    RemoveNamespaceRecord,
+    RemoveTopicRecord,
+)
+from replay.image.metadata import MetadataImage
+from replay.image.namespaces import Namespace
+from replay.image.topics import Topic
+
+
+class CreateNamespace(msgspec.Struct, frozen=True):
+    """A request to create a namespace with all tiers above it."""
+
+    name: str
+
+
+class DeleteNamespace(msgspec.Struct, frozen=True, kw_only=True):
+    """A request to delete a namespace with its topics; `recursive`: and all namespaces below."""
+
+    name: str
+    recursive: bool = False
+
+
+class MoveTopics(msgspec.Struct, frozen=True, kw_only=True):
+    """A request to move one topic, or (None) all topics right in a namespace, to another."""
+
+    from_namespace: str
+    to_namespace: str
+    topic: str | None = None
+
+
+class NamespaceResult(msgspec.Struct, frozen=True):
+    """Full names that a request created, deleted, or moved (the names before)."""
+
+    namespaces: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()
+
+
+def create_namespace(
+    context: Context, request: CreateNamespace
+) -> ControllerResult[NamespaceResult]:
+    """Create each tier that does not exist yet.
+
+    Raises:
+        RequestError: UNSUPPORTED_VERSION, INVALID_TOPIC_EXCEPTION (an InvalidNamespace), or
+            DUPLICATE_RESOURCE when all tiers exist.
+    """
+    context.require_feature(NAMESPACE_FEATURE, "namespaces")
+    check_namespace_name(request.name)
+    image = context.image
+    missing = tuple([n for n in tiers(request.name) if image.namespace_by_name(n) is None])
+    if not missing:
+        raise RequestError("DUPLICATE_RESOURCE", f"namespace {request.name!r} exists")
+    records = RecordList()
+    for name in missing:
+        records.add(NamespaceRecord(namespace_id=new_id(context.rng), name=name))
+    return ControllerResult(response=NamespaceResult(missing), records=records.records)
+
+
+def delete_namespace(
+    context: Context, request: DeleteNamespace
+) -> ControllerResult[NamespaceResult]:
+    """Delete a namespace and its topics, the deepest namespaces first.
+
+    Raises:
+        RequestError: INVALID_TOPIC_EXCEPTION (an InvalidNamespace), INVALID_REQUEST when
+            namespaces below it are in the way, or POLICY_VIOLATION when it holds too much.
+    """
+    if request.name == DEFAULT_NAMESPACE:
+        raise invalid_namespace("the default namespace cannot be deleted")
+    find_namespace(context.image, request.name)
+    doomed = _at_and_below(context.image, request.name)
+    if len(doomed) > 1 and not request.recursive:
+        below = ", ".join(
+            repr(namespace.name) for namespace in doomed if namespace is not doomed[-1]
+        )
+        raise RequestError(
+            "INVALID_REQUEST",
+            f"namespace {request.name!r} has namespaces below it: {below}; "
+            "delete them first, or delete recursively",
+        )
+    records = RecordList()
+    topics = [t for namespace in doomed for t in _topics_in(context.image, namespace.namespace_id)]
+    for topic in topics:
+        records.add(RemoveTopicRecord(topic_id=topic.topic_id))
+    for namespace in doomed:
+        records.add(RemoveNamespaceRecord(namespace_id=namespace.namespace_id))
+    result = NamespaceResult(
+        tuple([namespace.name for namespace in doomed]),
+        tuple([context.image.full_name(topic) for topic in topics]),
+    )
+    return ControllerResult(response=result, records=records.records)
+
+
+def move_topics(context: Context, request: MoveTopics) -> ControllerResult[NamespaceResult]:
+    """Move topics: all of them, or none. Ids, partitions, configs and history stay.
+
+    Raises:
+        RequestError: UNSUPPORTED_VERSION, INVALID_TOPIC_EXCEPTION (an InvalidNamespace, or a name
+            that collides), UNKNOWN_TOPIC_OR_PARTITION, TOPIC_ALREADY_EXISTS, INVALID_REQUEST when
+            both namespaces are the same, or POLICY_VIOLATION.
+    """
+    context.require_feature(NAMESPACE_FEATURE, "namespaces")
+    image = context.image
+    source = find_namespace(image, request.from_namespace)
+    target = find_namespace(image, request.to_namespace)
+    if source == target:
+        raise RequestError("INVALID_REQUEST", "both namespaces are the same")
+    if request.topic is None:
+        topics = _topics_in(image, source)
+    else:
+        named = image.topic_by_name(request.topic, source)
+        if named is None:
+            raise unknown_topic(full_name(request.from_namespace, request.topic))
+        topics = [named]
+    records = RecordList()
+    for topic in topics:
+        _check_target(context, target, request.to_namespace, topic.name)
+        records.add(MoveTopicRecord(topic_id=topic.topic_id, namespace_id=target, name=topic.name))
+    moved = tuple([image.full_name(topic) for topic in topics])
+    return ControllerResult(response=NamespaceResult(topics=moved), records=records.records)
+
+
+def _check_target(context: Context, target: Uuid | None, namespace: str, name: str) -> None:
+    if context.image.topic_by_name(name, target) is not None:
+        raise topic_already_exists(full_name(namespace, name))
+    other = context.index.colliding_name(target, name)
+    if other is not None:
+        raise invalid_topic_name(
+            f"{name!r} collides with the topic {full_name(namespace, other)!r}"
+        )
+
+
+def _at_and_below(image: MetadataImage, name: str) -> list[Namespace]:
+    """Return a namespace and all below it, the deepest first and itself last."""
+    found = [
+        namespace
+        for namespace in image.namespaces()
+        if namespace.name == name or namespace.name.startswith(name + TIER_SEPARATOR)
+    ]
+    return sorted(found, key=lambda n: (-n.name.count(TIER_SEPARATOR), n.name))
+
+
+def _topics_in(image: MetadataImage, namespace_id: Uuid | None) -> list[Topic]:
+    return sorted(image.topics_in(namespace_id), key=lambda topic: topic.name)

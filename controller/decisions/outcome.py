@@ -1,0 +1,17 @@
+"""What became of one item of a request that holds several."""
+
+import msgspec
+
+from records.errors import RequestError
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """Why an item was refused: Kafka's name of the error, and a message for people."""
+
+    code: str
+    message: str
+
+    @classmethod
+    def of(cls, error: RequestError) -> "Refusal":
+        """Take code and message from an error."""
+        return cls(error.code, str(error))

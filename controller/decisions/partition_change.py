@@ -1,0 +1,238 @@
+"""One change of one partition: from what the caller wants to the record that says it.
+
+The steps run in the order of Kafka's controller, because each sees what the ones before it did:
+finish the reassignment, eligible replicas, election, epoch bumps, ISR, last known leader,
+assignment, recovery state, mode. A change that changes nothing makes no record.
+
+Source: KIP-631, KIP-704 (recovery state), KIP-858 (directories), KIP-966 (eligible leader
+replicas); section 4 of Kafka's rules.
+"""
+
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from controller.decisions.directories import MIGRATING
+from controller.decisions.leader_election import Candidates, Election, elect
+from controller.decisions.levels import (
+    DIRECTORIES_LEVEL,
+    LEADER_RECOVERY_LEVEL,
+    NO_EPOCH_BUMP_ON_SHRINK_LEVEL,
+)
+from records.base import Uuid
+from records.partitions import PartitionChangeRecord
+from replay.image.partitions import NO_LEADER, NONE, Partition
+
+RECOVERED = 0
+RECOVERING = 1
+"""Leader recovery states: normal; elected uncleanly and not yet repaired."""
+
+LEADER_UNCHANGED = -2
+_RECOVERY_STATE_UNCHANGED = -1
+
+Replicas = tuple[int, ...]
+
+
+class ChangeRules(msgspec.Struct, frozen=True, kw_only=True):
+    """What the cluster's features and configs say about changes of one partition.
+
+    `min_isr` is the topic's min.insync.replicas. `acceptable` says who may lead; a replica that
+    joins gets the directory that `default_directory` names.
+    """
+
+    metadata_version: int
+    elr_enabled: bool
+    min_isr: int
+    acceptable: Callable[[int], bool]
+    default_directory: Callable[[int], Uuid]
+
+
+class PartitionChange:
+    """A change in the making: set what should become different, then `build`.
+
+    The public attributes start as the partition is. `unclean_shutdown` names replicas that lost
+    what was in memory, which therefore are no longer eligible to lead.
+    """
+
+    def __init__(self, partition: Partition, rules: ChangeRules) -> None:
+        self._partition = partition
+        self._rules = rules
+        self.isr: Replicas = partition.isr
+        self.replicas: Replicas = partition.replicas
+        self.removing: Replicas = partition.removing_replicas
+        self.adding: Replicas = partition.adding_replicas
+        self.recovery_state = partition.leader_recovery_state
+        self.mode = partition.mode
+        self.election = Election.ONLINE
+        self.unclean_shutdown: Replicas = ()
+        self._eligible: Replicas = partition.eligible_leader_replicas
+        # Fields of the record, as its defaults until a step sets them.
+        self._leader = LEADER_UNCHANGED
+        self._new_isr: Replicas | None = None
+        self._new_recovery_state = _RECOVERY_STATE_UNCHANGED
+
+    def build(self) -> PartitionChangeRecord | None:
+        """Return the record, or None when nothing changes. Call it once."""
+        self._maybe_finish_reassignment()
+        self._update_eligible()
+        self._elect()
+        self._bump_epoch_on_lost_replica()
+        new_eligible = self._new_eligible()
+        self._set_isr()
+        self._bump_epoch_on_isr_shrink()
+        self._set_recovery_state()
+        old = self._partition
+        record = PartitionChangeRecord(
+            partition_id=old.partition_id,
+            topic_id=old.topic_id,
+            isr=self._new_isr,
+            leader=self._leader,
+            replicas=_changed(self.replicas, old.replicas),
+            removing_replicas=_changed(self.removing, old.removing_replicas),
+            adding_replicas=_changed(self.adding, old.adding_replicas),
+            leader_recovery_state=self._new_recovery_state,
+            directories=self._new_directories(),
+            eligible_leader_replicas=new_eligible,
+            last_known_elr=self._new_last_known_leader(),
+            mode=None if self.mode == old.mode else self.mode,
+        )
+        return None if _is_empty(record) else record
+
+    def _maybe_finish_reassignment(self) -> None:
+        """Drop the replicas that leave, once the others are all in sync without them."""
+        if not self.removing and not self.adding:
+            return
+        isr = _without(self.isr, self.removing)
+        replicas = _without(self.replicas, self.removing)
+        if isr and set(isr) >= set(replicas):
+            self.isr, self.replicas = isr, replicas
+            self.removing = self.adding = ()
+
+    def _update_eligible(self) -> None:
+        """Keep as eligible who left an ISR that is below the minimum and lost nothing."""
+        if not self._rules.elr_enabled:
+            return
+        if len(self.isr) >= min(self._rules.min_isr, len(self.replicas)):
+            self._eligible = ()
+            return
+        once = dict.fromkeys((*self._eligible, *self._partition.isr))
+        self._eligible = _without(once, (*self.isr, *self.unclean_shutdown))
+
+    def _elect(self) -> None:
+        """Choose a leader; a partition of mode NONE has none, on purpose."""
+        if self.mode == NONE:
+            if self._partition.leader != NO_LEADER:
+                self._leader = NO_LEADER
+            return
+        elected = elect(self._candidates(), self.election, self._rules.acceptable)
+        if elected.leader == self._partition.leader:
+            return
+        self._leader = elected.leader
+        if elected.leader in self._eligible:
+            self.isr = (elected.leader,)
+            self._eligible = _without(self._eligible, self.isr)
+        if elected.unclean:
+            self._start_recovery(elected.leader)
+
+    def _candidates(self) -> Candidates:
+        last_known = self._partition.last_known_elr
+        return Candidates(
+            replicas=self.replicas,
+            isr=self.isr,
+            leader=self._partition.leader,
+            eligible=self._eligible,
+            # More than one name is not a leader but a list that an older release left.
+            last_known_leader=last_known[0]
+            if self._rules.elr_enabled and len(last_known) == 1
+            else None,
+        )
+
+    def _start_recovery(self, leader: int) -> None:
+        """An unclean leader stands alone; what the others have beyond its log is lost."""
+        self.isr = self._new_isr = (leader,)
+        if (
+            self._partition.leader_recovery_state != RECOVERING
+            and self._rules.metadata_version >= LEADER_RECOVERY_LEVEL
+        ):
+            self._new_recovery_state = RECOVERING
+
+    def _bump_epoch_on_lost_replica(self) -> None:
+        """Naming the same leader again fences a replica that left the list."""
+        if self._leader == LEADER_UNCHANGED and not set(self.replicas) >= set(
+            self._partition.replicas
+        ):
+            self._leader = self._partition.leader
+
+    def _new_eligible(self) -> Replicas | None:
+        """An unclean election leaves nobody eligible, and nobody is without the feature."""
+        if self._new_isr is not None or not self._rules.elr_enabled:
+            self._eligible = ()
+        return _changed(self._eligible, self._partition.eligible_leader_replicas)
+
+    def _set_isr(self) -> None:
+        """The last member stays in the ISR, unless eligible replicas are tracked apart."""
+        if self._new_isr is None and (self.isr or self._rules.elr_enabled):
+            self._new_isr = _changed(self.isr, self._partition.isr)
+
+    def _bump_epoch_on_isr_shrink(self) -> None:
+        """Brokers before 3.6 noticed a smaller ISR only with a new leader epoch (KAFKA-15021)."""
+        if (
+            self._rules.metadata_version < NO_EPOCH_BUMP_ON_SHRINK_LEVEL
+            and self._leader == LEADER_UNCHANGED
+            and self._new_isr is not None
+            and not set(self._new_isr) >= set(self._partition.isr)
+        ):
+            self._leader = self._partition.leader
+
+    def _new_last_known_leader(self) -> Replicas | None:
+        """Remember who led when the ISR ran empty; forget it once there is a leader."""
+        if not self._rules.elr_enabled:
+            return None
+        old = self._partition
+        if self._new_isr == () and old.last_known_elr != (old.leader,):
+            return (old.leader,)
+        leader = old.leader if self._leader == LEADER_UNCHANGED else self._leader
+        return () if leader != NO_LEADER and old.last_known_elr else None
+
+    def _new_directories(self) -> tuple[Uuid, ...] | None:
+        if self._rules.metadata_version < DIRECTORIES_LEVEL:
+            return None
+        old = self._partition
+        known = old.directories or (MIGRATING,) * len(old.replicas)
+        by_replica = dict(zip(old.replicas, known, strict=True))
+        directories = tuple(
+            [
+                by_replica[replica]
+                if replica in by_replica
+                else self._rules.default_directory(replica)
+                for replica in self.replicas
+            ]
+        )
+        return None if directories == known else directories
+
+    def _set_recovery_state(self) -> None:
+        if self.recovery_state != self._partition.leader_recovery_state:
+            self._new_recovery_state = self.recovery_state
+
+
+def _changed(new: Replicas, old: Replicas) -> Replicas | None:
+    return None if new == old else new
+
+
+def _without(replicas: Iterable[int], leaving: Replicas) -> Replicas:
+    return tuple([replica for replica in replicas if replica not in leaving])
+
+
+def _is_empty(record: PartitionChangeRecord) -> bool:
+    return (
+        record.isr is None
+        and record.leader == LEADER_UNCHANGED
+        and record.replicas is None
+        and record.removing_replicas is None
+        and record.adding_replicas is None
+        and record.leader_recovery_state == _RECOVERY_STATE_UNCHANGED
+        and record.directories is None
+        and record.eligible_leader_replicas is None
+        and record.last_known_elr is None
+        and record.mode is None
+    )

@@ -1,0 +1,95 @@
+"""Brokers deleting the replicas of partitions that leave.
+
+A broker that is down, or fails to delete, makes its replica ineligible; it is tried again when the
+broker is active. The replicas of a broker that is not registered any more count as deleted.
+
+Source: KIP-694; states as in `replica_states`.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from controller.decisions.context import Context
+from controller.decisions.replica_states import (
+    DELETION_INELIGIBLE,
+    DELETION_STARTED,
+    DELETION_SUCCESSFUL,
+    NON_EXISTENT,
+    OFFLINE,
+    walk,
+)
+from records.base import Uuid
+from records.partitions import ReplicaDeletionRecord
+from replay.image.metadata import MetadataImage
+from replay.image.partitions import Partition
+
+ReplicaKey = tuple[Uuid, int, int]
+"""Topic id, partition id, broker id."""
+
+
+def deletion_states(image: MetadataImage) -> dict[ReplicaKey, int]:
+    """Return how far each tracked replica is."""
+    return {
+        (deletion.topic_id, deletion.partition_id, deletion.broker_id): deletion.state
+        for deletion in image.replica_deletions()
+    }
+
+
+def next_deletions(
+    context: Context, partition: Partition, states: Mapping[ReplicaKey, int]
+) -> Iterator[ReplicaDeletionRecord]:
+    """Start what has not been started, and start again what failed and may succeed now."""
+    for broker_id in partition.replicas:
+        key = _key(partition, broker_id)
+        state = states.get(key)
+        if state is None and context.image.broker(broker_id) is not None:
+            active = context.is_active(broker_id)
+            yield record(key, walk(OFFLINE, DELETION_STARTED if active else DELETION_INELIGIBLE))
+        elif state == DELETION_INELIGIBLE and context.is_active(broker_id):
+            yield record(key, walk(DELETION_INELIGIBLE, OFFLINE, DELETION_STARTED))
+
+
+def orphaned_deletions(
+    context: Context, states: Mapping[ReplicaKey, int]
+) -> Iterator[ReplicaDeletionRecord]:
+    """Go on with replicas whose partition is gone with its topic; nothing waits for them now."""
+    for key, state in sorted(states.items()):
+        topic_id, partition_id, broker_id = key
+        if context.image.partition(topic_id, partition_id) is not None:
+            continue
+        if context.image.broker(broker_id) is None:
+            yield record(key, NON_EXISTENT)
+        elif state == DELETION_INELIGIBLE and context.is_active(broker_id):
+            yield record(key, walk(DELETION_INELIGIBLE, OFFLINE, DELETION_STARTED))
+        elif state == DELETION_SUCCESSFUL:
+            yield record(key, walk(DELETION_SUCCESSFUL, NON_EXISTENT))
+
+
+def is_done(context: Context, partition: Partition, states: Mapping[ReplicaKey, int]) -> bool:
+    """Return whether no registered broker holds a replica any more."""
+    return all(
+        states.get(_key(partition, broker_id)) == DELETION_SUCCESSFUL
+        or context.image.broker(broker_id) is None
+        for broker_id in partition.replicas
+    )
+
+
+def untracked(
+    partition: Partition, states: Mapping[ReplicaKey, int]
+) -> Iterator[ReplicaDeletionRecord]:
+    """Forget the replicas of a partition that has left."""
+    for broker_id in partition.replicas:
+        key = _key(partition, broker_id)
+        if key in states:
+            yield record(key, NON_EXISTENT)
+
+
+def record(key: ReplicaKey, state: int) -> ReplicaDeletionRecord:
+    """Return the record that a replica has reached a state."""
+    topic_id, partition_id, broker_id = key
+    return ReplicaDeletionRecord(
+        topic_id=topic_id, partition_id=partition_id, broker_id=broker_id, state=state
+    )
+
+
+def _key(partition: Partition, broker_id: int) -> ReplicaKey:
+    return partition.topic_id, partition.partition_id, broker_id

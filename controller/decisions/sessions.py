@@ -1,0 +1,152 @@
+"""When each broker was last heard of, and how far it has followed the log.
+
+Not in the log: a new controller starts with every registered broker heard of just now, and learns
+the rest from heartbeats. Immutable, so that decisions can look at it like at the image.
+
+Source: BrokerHeartbeatManager of Kafka 4.0; section 8 of its rules.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+from immutables import Map
+from msgspec.structs import replace
+
+from records.base import Record
+from records.brokers import (
+    BrokerRegistrationChangeRecord,
+    FenceBrokerRecord,
+    RegisterBrokerRecord,
+    UnregisterBrokerRecord,
+)
+from replay.image.cluster import Broker
+from replay.image.metadata import MetadataImage
+
+_ABOUT_BROKERS = frozenset(
+    {
+        RegisterBrokerRecord,
+        UnregisterBrokerRecord,
+        FenceBrokerRecord,
+        BrokerRegistrationChangeRecord,
+    }
+)
+
+
+class Session(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a broker beyond its registration.
+
+    `last_contact_ms` is in ms since 1970. `metadata_offset` is the last offset the broker has
+    applied, None while it has not said so; `registration_offset` that of its registration's
+    record; `shutdown_offset` that of the last record of its controlled shutdown, None when it is
+    in none.
+    """
+
+    last_contact_ms: int
+    registration_offset: int
+    metadata_offset: int | None = None
+    shutdown_offset: int | None = None
+
+
+class Sessions(msgspec.Struct, frozen=True, kw_only=True):
+    """The sessions of all registered brokers."""
+
+    timeout_ms: int
+    _by_broker: Map[int, Session] = Map()
+
+    @classmethod
+    def of(cls, image: MetadataImage, *, timeout_ms: int, now_ms: int) -> "Sessions":
+        """Start with every registered broker heard of just now.
+
+        The offset of a registration's record is no longer known; its batch began at the broker's
+        epoch, and whoever applied its first record has read the whole batch.
+        """
+        sessions = {
+            broker.broker_id: Session(
+                last_contact_ms=now_ms, registration_offset=broker.broker_epoch
+            )
+            for broker in image.brokers()
+        }
+        return cls(timeout_ms=timeout_ms, _by_broker=Map(sessions))
+
+    def get(self, broker_id: int) -> Session | None:
+        """Return a broker's session."""
+        return self._by_broker.get(broker_id)
+
+    def is_live(self, broker: Broker, now_ms: int) -> bool:
+        """Return whether another process must not take over a broker's id: it may still serve."""
+        session = self._by_broker.get(broker.broker_id)
+        return session is not None and not broker.fenced and not self._expired(session, now_ms)
+
+    def stale_broker(self, image: MetadataImage, now_ms: int) -> int | None:
+        """Return the unfenced broker not heard of for longest, if for too long."""
+        stale = [
+            (session.last_contact_ms, broker.broker_id)
+            for broker in image.brokers()
+            if not broker.fenced
+            and (session := self._by_broker.get(broker.broker_id)) is not None
+            and self._expired(session, now_ms)
+        ]
+        return min(stale)[1] if stale else None
+
+    def lowest_active_offset(self, image: MetadataImage) -> int | None:
+        """Return the offset that every active broker has applied; None when none is active.
+
+        -1 while some active broker has not told its offset.
+        """
+        offsets = [
+            -1 if session.metadata_offset is None else session.metadata_offset
+            for broker in image.brokers()
+            if not broker.fenced
+            and (session := self._by_broker.get(broker.broker_id)) is not None
+            and session.shutdown_offset is None
+        ]
+        return min(offsets, default=None)
+
+    def heard_of(self, broker_id: int, *, metadata_offset: int, now_ms: int) -> "Sessions":
+        """Take a heartbeat in; one of a broker without a session changes nothing."""
+        session = self._by_broker.get(broker_id)
+        if session is None:
+            return self
+        return self._with(
+            broker_id, replace(session, last_contact_ms=now_ms, metadata_offset=metadata_offset)
+        )
+
+    def shutting_down(self, broker_id: int, last_offset: int) -> "Sessions":
+        """Remember that a broker's leaderships are handed over by the records up to an offset.
+
+        Only the first time counts, until the broker is fenced.
+        """
+        session = self._by_broker.get(broker_id)
+        if session is None or session.shutdown_offset is not None:
+            return self
+        return self._with(broker_id, replace(session, shutdown_offset=last_offset))
+
+    def replayed(self, records: Sequence[Record], *, base_offset: int, now_ms: int) -> "Sessions":
+        """Follow what records say about brokers; they stand at `base_offset` and after."""
+        sessions = self
+        for offset, record in enumerate(records, base_offset):
+            if type(record) in _ABOUT_BROKERS:
+                sessions = sessions._after(record, offset, now_ms)
+        return sessions
+
+    def _after(self, record: Record, offset: int, now_ms: int) -> "Sessions":
+        match record:
+            case RegisterBrokerRecord(broker_id=broker_id):
+                session = Session(last_contact_ms=now_ms, registration_offset=offset)
+                return self._with(broker_id, session)
+            case UnregisterBrokerRecord(broker_id=broker_id):
+                return replace(self, _by_broker=self._by_broker.delete(broker_id))
+            case BrokerRegistrationChangeRecord(broker_id=broker_id, fenced=1):
+                return self._after_fencing(broker_id)
+            case FenceBrokerRecord(id=broker_id):
+                return self._after_fencing(broker_id)
+        return self
+
+    def _after_fencing(self, broker_id: int) -> "Sessions":
+        return self._with(broker_id, replace(self._by_broker[broker_id], shutdown_offset=None))
+
+    def _with(self, broker_id: int, session: Session) -> "Sessions":
+        return replace(self, _by_broker=self._by_broker.set(broker_id, session))
+
+    def _expired(self, session: Session, now_ms: int) -> bool:
+        return session.last_contact_ms + self.timeout_ms < now_ms

@@ -1,0 +1,233 @@
+"""Creating and deleting topics.
+
+A creation writes, for each topic, TopicRecord, ConfigRecords, PartitionRecords. A deletion is one
+record, and the name is free again at once: brokers drop their replicas when they see it.
+
+Source: KIP-4 (batches, results for each topic), KIP-516 (topic ids); section 2 of Kafka's rules.
+"""
+
+import msgspec
+
+from controller.decisions.assignments import Assignment, checked, partition_record, placed
+from controller.decisions.configs import ConfigChange, ResourceChange, config_records
+from controller.decisions.context import Context, RecordList, TooLargeError
+from controller.decisions.ids import new_id
+from controller.decisions.lookup import (
+    TopicRef,
+    find_namespace,
+    find_topic,
+    ref_text,
+    topics_named_twice,
+)
+from controller.decisions.names import check_topic_name, full_name, named_more_than_once
+from controller.decisions.outcome import Refusal
+from controller.refusals import (
+    invalid_assignment,
+    invalid_config,
+    invalid_partitions,
+    invalid_replication_factor,
+    invalid_topic_name,
+    named_twice,
+    topic_already_exists,
+)
+from controller.result import ControllerResult
+from records.base import Uuid
+from records.configs import ConfigRecord
+from records.errors import RequestError
+from records.topics import RemoveTopicRecord, TopicRecord
+from replay.image.configs import TOPIC
+
+SERVER_DEFAULT = -1
+"""A count that is left to the server's default."""
+
+
+class NewTopic(msgspec.Struct, frozen=True, kw_only=True):
+    """A topic to create: by counts, or by naming the replicas of every partition."""
+
+    name: str
+    namespace: str = ""
+    partitions: int = SERVER_DEFAULT
+    replication_factor: int = SERVER_DEFAULT
+    assignments: tuple[Assignment, ...] = ()
+    configs: tuple[tuple[str, str | None], ...] = ()
+
+    @property
+    def full_name(self) -> str:
+        """The name with that of the namespace."""
+        return full_name(self.namespace, self.name)
+
+
+class CreateTopics(msgspec.Struct, frozen=True, kw_only=True):
+    """A request to create topics."""
+
+    topics: tuple[NewTopic, ...]
+    validate_only: bool = False
+
+
+class DeleteTopics(msgspec.Struct, frozen=True, kw_only=True):
+    """A request to delete topics."""
+
+    topics: tuple[TopicRef, ...]
+
+
+class TopicResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one topic of a request.
+
+    `name` is as the request gave it. A creation that is only validated has no id.
+    """
+
+    name: str
+    topic_id: Uuid | None = None
+    partitions: int = 0
+    replication_factor: int = 0
+    refusal: Refusal | None = None
+
+
+def create_topics(
+    context: Context, request: CreateTopics
+) -> ControllerResult[tuple[TopicResult, ...]]:
+    """Create topics; one that is refused does not stop the others.
+
+    Raises:
+        TooLargeError: POLICY_VIOLATION, the request makes too many records.
+    """
+    creation = _Creation(context, request.validate_only)
+    twice = named_more_than_once([topic.full_name for topic in request.topics])
+    results = []
+    for topic in request.topics:
+        try:
+            if topic.full_name in twice:
+                raise named_twice(repr(topic.full_name))
+            plan = creation.plan(topic)
+        except TooLargeError:
+            raise
+        except RequestError as error:
+            result = TopicResult(name=topic.full_name, refusal=Refusal.of(error))
+        else:
+            result = creation.create(topic, plan)
+        results.append(result)
+    records = () if request.validate_only else creation.records.records
+    return ControllerResult(response=tuple(results), records=records)
+
+
+def delete_topics(
+    context: Context, request: DeleteTopics
+) -> ControllerResult[tuple[TopicResult, ...]]:
+    """Delete topics; one that is refused does not stop the others.
+
+    Raises:
+        TooLargeError: POLICY_VIOLATION, the request makes too many records.
+    """
+    twice = topics_named_twice(context.image, request.topics)
+    records = RecordList()
+    results = []
+    for ref in request.topics:
+        try:
+            topic = find_topic(context.image, ref)
+            if topic.topic_id in twice:
+                raise named_twice(repr(ref_text(ref)))
+        except RequestError as error:
+            result = TopicResult(name=ref_text(ref), refusal=Refusal.of(error))
+        else:
+            records.add(RemoveTopicRecord(topic_id=topic.topic_id))
+            count = len(context.image.partitions(topic.topic_id))
+            result = TopicResult(name=ref_text(ref), topic_id=topic.topic_id, partitions=count)
+        results.append(result)
+    return ControllerResult(response=tuple(results), records=records.records)
+
+
+class _Plan(msgspec.Struct, frozen=True, kw_only=True):
+    namespace_id: Uuid | None
+    configs: list[ConfigRecord]
+    assignments: list[Assignment]
+
+
+class _Creation:
+    """One request's records, and the names it has taken so far."""
+
+    def __init__(self, context: Context, validate_only: bool) -> None:
+        self._context = context
+        self._validate_only = validate_only
+        self._unified_names: dict[tuple[Uuid | None, str], str] = {}
+        self.records = RecordList()
+
+    def plan(self, topic: NewTopic) -> _Plan:
+        """Check everything about a topic and choose its replicas; write nothing."""
+        image = self._context.image
+        namespace_id = find_namespace(image, topic.namespace)
+        if image.topic_by_name(topic.name, namespace_id) is not None:
+            raise topic_already_exists(topic.full_name)
+        check_topic_name(topic.name)
+        self._check_collision(namespace_id, topic.name)
+        configs = config_records(self._context, _config_changes(topic))
+        assignments = self._assignments(topic)
+        return _Plan(namespace_id=namespace_id, configs=configs, assignments=assignments)
+
+    def create(self, topic: NewTopic, plan: _Plan) -> TopicResult:
+        """Write the records of a topic that was checked."""
+        topic_id = new_id(self._context.rng)
+        self._unified_names[plan.namespace_id, topic.name.replace(".", "_")] = topic.name
+        self.records.add(
+            TopicRecord(name=topic.name, topic_id=topic_id, namespace_id=plan.namespace_id),
+            *plan.configs,
+            *(partition_record(self._context, topic_id, a) for a in plan.assignments),
+        )
+        return TopicResult(
+            name=topic.full_name,
+            topic_id=None if self._validate_only else topic_id,
+            partitions=len(plan.assignments),
+            replication_factor=len(plan.assignments[0].broker_ids),
+        )
+
+    def _check_collision(self, namespace_id: Uuid | None, name: str) -> None:
+        """Metric names fold '.' into '_': two topics that differ by these only would be mixed up.
+
+        Unlike in Kafka, the topics of the same request are looked at too.
+        """
+        other = self._context.index.colliding_name(namespace_id, name)
+        other = other or self._unified_names.get((namespace_id, name.replace(".", "_")))
+        if other is not None:
+            raise invalid_topic_name(f"{name!r} collides with the topic {other!r}")
+
+    def _assignments(self, topic: NewTopic) -> list[Assignment]:
+        if topic.assignments:
+            return self._manual(topic)
+        partitions, replication_factor = topic.partitions, topic.replication_factor
+        if replication_factor != SERVER_DEFAULT and replication_factor <= 0:
+            raise invalid_replication_factor(
+                f"{replication_factor} is neither above 0 nor -1 for the default"
+            )
+        if partitions != SERVER_DEFAULT and partitions <= 0:
+            raise invalid_partitions(f"{partitions} is neither above 0 nor -1 for the default")
+        settings = self._context.settings
+        if partitions == SERVER_DEFAULT:
+            partitions = settings.default_partitions
+        if replication_factor == SERVER_DEFAULT:
+            replication_factor = settings.default_replication_factor
+        self.records.reserve(partitions)
+        return placed(self._context, partitions=partitions, replication_factor=replication_factor)
+
+    def _manual(self, topic: NewTopic) -> list[Assignment]:
+        if topic.replication_factor != SERVER_DEFAULT or topic.partitions != SERVER_DEFAULT:
+            raise RequestError(
+                "INVALID_REQUEST",
+                "replicas are named by hand, so the numbers of partitions and replicas must be -1",
+            )
+        partition_ids = [assignment.partition_id for assignment in topic.assignments]
+        if sorted(partition_ids) != list(range(len(partition_ids))):
+            raise invalid_assignment(
+                f"partitions {partition_ids} are not 0 to {len(partition_ids) - 1}, each once"
+            )
+        in_order = sorted(topic.assignments, key=lambda assignment: assignment.partition_id)
+        return checked(self._context, in_order)
+
+
+def _config_changes(topic: NewTopic) -> ResourceChange:
+    missing = [name for name, value in topic.configs if value is None]
+    if missing:
+        raise invalid_config(f"a new topic's configs need values: {', '.join(missing)}")
+    return ResourceChange(
+        resource_type=TOPIC,
+        resource_name=topic.full_name,
+        changes=tuple([ConfigChange(name, value) for name, value in topic.configs]),
+    )

@@ -1,0 +1,129 @@
+"""Brokers that only pretend: they register, send heartbeats, fail, stop and come back."""
+
+import enum
+from random import Random
+
+from controller.decisions.brokers import BrokerEpoch, RegisterBroker, register_broker
+from controller.decisions.heartbeats import Heartbeat, HeartbeatReply
+from controller.decisions.ids import new_id
+from controller.decisions.levels import SUPPORTED_LEVELS
+from controller.demo.events import Event, event
+from controller.demo.people import broker_origin
+from records.brokers import BrokerEndpoint, BrokerFeature
+
+_RACKS = ("az-1", "az-2", "az-3")
+_PORT = 9092
+_PLAINTEXT = 0
+_NEVER_STOPPED_CLEANLY = -1
+
+_FEATURES = tuple(
+    [
+        BrokerFeature(name=name, min_supported_version=low, max_supported_version=high)
+        for name, (low, high) in sorted(SUPPORTED_LEVELS.items())
+    ]
+)
+
+
+class Process(enum.Enum):
+    """What a broker's process is doing."""
+
+    DOWN = "down"
+    RUNNING = "running"
+    STOPPING = "stopping"
+
+
+class SimulatedBroker:
+    """One broker. Its disk outlives its processes: id, directory, and the mark of a clean stop."""
+
+    def __init__(self, broker_id: int, rng: Random) -> None:
+        self.broker_id = broker_id
+        self.process = Process.DOWN
+        self.epoch: int | None = None
+        self._rng = rng
+        self._rack = _RACKS[broker_id % len(_RACKS)]
+        self._log_dir = new_id(rng)
+        self._incarnation = new_id(rng)
+        self._clean_stop_epoch = _NEVER_STOPPED_CLEANLY
+
+    @property
+    def is_running(self) -> bool:
+        """Whether there is a process."""
+        return self.process is not Process.DOWN
+
+    @property
+    def is_serving(self) -> bool:
+        """Whether it is registered and means to go on."""
+        return self.process is Process.RUNNING and self.epoch is not None
+
+    def start(self) -> None:
+        """Start a new process."""
+        self.process = Process.RUNNING
+        self.epoch = None
+        self._incarnation = new_id(self._rng)
+
+    def crash(self) -> None:
+        """Go down without a word."""
+        self.process = Process.DOWN
+        self.epoch = None
+        self._clean_stop_epoch = _NEVER_STOPPED_CLEANLY
+
+    def stop(self) -> None:
+        """Ask, with the next heartbeats, to be let go."""
+        if self.is_serving:
+            self.process = Process.STOPPING
+
+    def next_event(self, cluster_id: str, metadata_offset: int) -> Event | None:
+        """Return what the broker says next; None while it is down.
+
+        Args:
+            metadata_offset: The last offset of the log, which the broker has applied.
+        """
+        if self.process is Process.DOWN:
+            return None
+        if self.epoch is None:
+            return self._registration(cluster_id)
+        request = Heartbeat(
+            broker_id=self.broker_id,
+            broker_epoch=self.epoch,
+            metadata_offset=metadata_offset,
+            want_shutdown=self.process is Process.STOPPING,
+        )
+        origin = broker_origin(self.broker_id, "heartbeat")
+        return Event(
+            "broker state changes",
+            lambda controller: controller.heartbeat(request, origin=origin),
+            self._heard_reply,
+        )
+
+    def _registration(self, cluster_id: str) -> Event:
+        """A refused one (the process before it is believed to live) is tried again."""
+        request = RegisterBroker(
+            broker_id=self.broker_id,
+            cluster_id=cluster_id,
+            incarnation_id=self._incarnation,
+            end_points=(
+                BrokerEndpoint(
+                    name="PLAINTEXT",
+                    host=f"broker-{self.broker_id}.demo.internal",
+                    port=_PORT,
+                    security_protocol=_PLAINTEXT,
+                ),
+            ),
+            features=_FEATURES,
+            rack=self._rack,
+            log_dirs=(self._log_dir,),
+            previous_broker_epoch=self._clean_stop_epoch,
+        )
+        origin = broker_origin(self.broker_id, "register")
+        return event(
+            "broker registrations", register_broker, request, origin, hear=self._heard_epoch
+        )
+
+    def _heard_epoch(self, response: BrokerEpoch) -> None:
+        self.epoch = response.broker_epoch
+
+    def _heard_reply(self, reply: HeartbeatReply) -> None:
+        if reply.should_shut_down and self.epoch is not None:
+            self._clean_stop_epoch = self.epoch
+            self.process = Process.DOWN
+            self.epoch = None

@@ -1,0 +1,25 @@
+"""A clock that only the simulation moves."""
+
+from datetime import UTC, datetime
+
+DEMO_START_MS = int(datetime(2026, 1, 1, tzinfo=UTC).timestamp() * 1_000)
+"""When every demo begins, whatever its seed."""
+
+
+class SimulatedClock:
+    """Stands still between two steps of the simulation.
+
+    The log must be opened with the same clock, or its own times would be ahead of the demo's.
+    """
+
+    def __init__(self, start_ms: int = DEMO_START_MS) -> None:
+        self._now_ms = start_ms
+
+    def now_ms(self) -> int:
+        """Return milliseconds since 1970, UTC."""
+        return self._now_ms
+
+    def advance(self, elapsed_ms: int) -> None:
+        """Let time pass."""
+        assert elapsed_ms >= 0, "time does not go back"
+        self._now_ms += elapsed_ms

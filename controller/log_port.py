@@ -1,0 +1,34 @@
+"""What the controller needs of a log; `metadata_log.log.MetadataLog` is one."""
+
+from collections.abc import Awaitable
+from typing import Protocol
+
+from metadata_log.batch import NewBatch
+from metadata_log.log import AppendResult
+
+
+class LogPort(Protocol):
+    """A log of which this process is the only writer."""
+
+    @property
+    def leader_epoch(self) -> int:
+        """The epoch this writer claimed."""
+        ...
+
+    @property
+    def end_offset(self) -> int:
+        """First offset not yet written; exclusive, committed or not."""
+        ...
+
+    def append(
+        self, batch: NewBatch, *, expected_end_offset: int | None = None
+    ) -> Awaitable[AppendResult]:
+        """Commit a batch: all of it or nothing, in the order in which appends begin.
+
+        Raises:
+            RequestError: nothing was written: the batch is too large, or the log does not end at
+                `expected_end_offset`.
+            UnavailableError: try again.
+            FencedError: this writer may not write any more; the outcome is unknown.
+        """
+        ...

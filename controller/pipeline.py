@@ -1,0 +1,208 @@
+"""From a decision's records to the committed image, with many batches on their way at once.
+
+A batch is applied to the latest state when it is sent, and becomes the committed state when the
+log says so, in order. When one fails, so do all after it, because each names the offset at which
+it must stand; then the latest state is dropped for the committed one.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from controller.latest import Latest, State
+from controller.log_port import LogPort
+from controller.parking import Answer, Parking
+from metadata_log.batch import Batch, NewBatch
+from metadata_log.log import AppendResult
+from records.base import Record
+from records.control import AbortTransactionRecord
+from records.envelope import Envelope, Origin
+from records.errors import CorruptLogError, FencedError, RequestError, UnavailableError
+from replay.image.metadata import MetadataImage
+from replay.image.provenance import Provenance
+
+T = TypeVar("T")
+
+# What a log answers when it does not end where a batch was decided to stand.
+_END_DIFFERS = "INVALID_UPDATE_VERSION"
+
+
+class _InFlight(msgspec.Struct, frozen=True):
+    """A batch on its way, and the state once it is committed."""
+
+    end_offset: int
+    state: State
+    append: asyncio.Future[AppendResult]
+
+
+class Pipeline:
+    """Batches on their way to one log.
+
+    Attributes:
+        committed: The state that everybody may see.
+        is_open: Whether batches are taken; not while a failure is being settled, and never again
+            after the log was lost to another writer.
+
+    Invariant: the committed state <= the latest one, which holds all batches in flight.
+    """
+
+    def __init__(
+        self, log: LogPort, image: MetadataImage, *, on_failure: Callable[[], None]
+    ) -> None:
+        """Start where the log ends.
+
+        Args:
+            image: The state at the log's end, an open transaction left out.
+            on_failure: Called when the latest state has gone back to the committed one.
+        """
+        self._log = log
+        self._on_failure = on_failure
+        self.committed = State.of(image)
+        self._committed_end = log.end_offset
+        self._latest = Latest(self.committed, self._committed_end)
+        self._in_flight: deque[_InFlight] = deque()
+        self._parking = Parking()
+        self._lost = False
+        self.is_open = True
+
+    @property
+    def latest(self) -> State:
+        """The state with everything applied that is on its way."""
+        return self._latest.state
+
+    @property
+    def next_offset(self) -> int:
+        """Where the next record will be written."""
+        return self._latest.next_offset
+
+    @property
+    def timestamp(self) -> int:
+        """Append time of the last batch, in ms since 1970; no later one may be below it."""
+        return self._latest.timestamp
+
+    def send(
+        self,
+        records: Sequence[Record],
+        versions: Sequence[int],
+        *,
+        timestamp: int,
+        origin: Origin | None,
+    ) -> Batch:
+        """Apply a batch to the latest state, and send it on its way.
+
+        Args:
+            versions: The layout version of each record.
+            timestamp: When it was decided, in ms since 1970; not below that of the last batch.
+        """
+        batch = self._batch(records, versions, timestamp, origin)
+        try:
+            state = self._latest.apply(batch)
+        except CorruptLogError as error:
+            raise AssertionError(f"a decision contradicts the image it read: {error}") from error
+        self._append(batch, state)
+        return batch
+
+    def abort_transaction(self, reason: str, *, timestamp: int) -> None:
+        """End the transaction that the log's last writer left open; it never happened."""
+        abort = AbortTransactionRecord(reason=reason)
+        batch = self._batch([abort], [0], timestamp, None)
+        provenance = Provenance(
+            offset=batch.base_offset, leader_epoch=batch.leader_epoch, timestamp=timestamp
+        )
+        image = replace(self.latest.image, provenance=provenance)
+        state = State(image, self.latest.index)
+        self._latest = Latest(state, batch.end_offset)
+        self._append(batch, state)
+
+    def answer_when_committed(self, future: asyncio.Future[Answer[T]], response: T) -> None:
+        """Answer once everything sent so far is committed."""
+        self._parking.park(future, Answer(response, self.next_offset))
+        self._parking.release(self._committed_end)
+
+    async def drained(self) -> None:
+        """Return when nothing is in flight, whatever became of it."""
+        while self._in_flight:
+            await asyncio.wait([batch.append for batch in self._in_flight])
+            await asyncio.sleep(0)  # lets the callbacks of the appends run
+
+    def _batch(
+        self,
+        records: Sequence[Record],
+        versions: Sequence[int],
+        timestamp: int,
+        origin: Origin | None,
+    ) -> Batch:
+        base = self.next_offset
+        rows = [
+            Envelope(
+                offset=base + index,
+                leader_epoch=self._log.leader_epoch,
+                timestamp=timestamp,
+                batch_offset=base,
+                record_version=version,
+                origin=origin,
+                payload=record,
+            )
+            for index, (record, version) in enumerate(zip(records, versions, strict=True))
+        ]
+        return Batch.of(rows)
+
+    def _append(self, batch: Batch, state: State) -> None:
+        new = NewBatch(
+            records=tuple([row.payload for row in batch.rows]),
+            origin=batch.rows[0].origin,
+            record_versions=tuple([row.record_version for row in batch.rows]),
+            timestamp=batch.timestamp,
+        )
+        append = asyncio.ensure_future(self._log.append(new, expected_end_offset=batch.base_offset))
+        self._in_flight.append(_InFlight(batch.end_offset, state, append))
+        append.add_done_callback(self._on_append_done)
+
+    def _on_append_done(self, _: asyncio.Future[Any]) -> None:
+        """Commit from the front: a batch counts once all before it do."""
+        while self._in_flight and self._in_flight[0].append.done():
+            batch = self._in_flight.popleft()
+            error = _error_of(batch.append)
+            if error is not None:
+                self._fail(batch, error)
+            else:
+                self._commit(batch)
+        if not self.is_open and not self._in_flight:
+            self._settle()
+
+    def _commit(self, batch: _InFlight) -> None:
+        written_to = batch.append.result().end_offset
+        assert written_to == batch.end_offset, f"{written_to} is not where the batch was decided"
+        self.committed = batch.state
+        self._committed_end = batch.end_offset
+        self._parking.release(self._committed_end)
+
+    def _fail(self, batch: _InFlight, error: BaseException) -> None:
+        if isinstance(error, RequestError) and error.code != _END_DIFFERS and self.is_open:
+            # The log refused this batch as it is, so its own caller can know that it did nothing.
+            self._parking.refuse(batch.end_offset, error)
+        self._lost = self._lost or not _may_recover(error)
+        self.is_open = False
+        message = f"the outcome is unknown, since the log could not be written: {error}"
+        self._parking.fail(RequestError("NOT_CONTROLLER", message))
+
+    def _settle(self) -> None:
+        """Go on from the committed state, if it is known that the log ends there."""
+        self._latest = Latest(self.committed, self._committed_end)
+        self._on_failure()
+        self.is_open = not self._lost and self._log.end_offset == self._committed_end
+
+
+def _may_recover(error: BaseException) -> bool:
+    """Return whether the same writer may try again."""
+    if isinstance(error, FencedError):
+        return False
+    return isinstance(error, RequestError | UnavailableError)
+
+
+def _error_of(append: asyncio.Future[Any]) -> BaseException | None:
+    return asyncio.CancelledError() if append.cancelled() else append.exception()

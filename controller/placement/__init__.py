@@ -1,0 +1,1 @@
+"""Where the replicas of new partitions go. Pure: the randomness comes in from outside."""

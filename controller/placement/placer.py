@@ -1,0 +1,72 @@
+"""What every placement needs and gives, so that one can stand in for another."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from controller.refusals import invalid_partitions, invalid_replication_factor
+
+
+class UsableBroker(msgspec.Struct, frozen=True, kw_only=True):
+    """A registered broker that is not shutting down."""
+
+    broker_id: int
+    rack: str | None = None
+    fenced: bool = False
+
+
+class PlacementRng(Protocol):
+    """The randomness of a placement; `random.Random` is one."""
+
+    def randrange(self, stop: int, /) -> int:
+        """Return a number in [0, stop)."""
+        ...
+
+    def shuffle(self, items: Any, /) -> None:
+        """Put the items of a list into a random order."""
+        ...
+
+
+class Placer(Protocol):
+    """Chooses the replicas of new partitions."""
+
+    def place(
+        self,
+        *,
+        brokers: Sequence[UsableBroker],
+        partitions: int,
+        replication_factor: int,
+        start_partition_id: int,
+        rng: PlacementRng,
+    ) -> list[tuple[int, ...]]:
+        """Return the replicas of each new partition, the preferred leader first.
+
+        Args:
+            brokers: The usable brokers, in any order.
+            partitions: How many partitions are new.
+            start_partition_id: Id of the first new partition; above 0 when a topic grows.
+
+        Raises:
+            RequestError: INVALID_PARTITIONS or INVALID_REPLICATION_FACTOR, when no placement can
+                satisfy the request.
+        """
+        ...
+
+
+def check_counts(partitions: int, replication_factor: int, broker_count: int) -> None:
+    """Refuse counts that no placement can satisfy.
+
+    Raises:
+        RequestError: INVALID_PARTITIONS or INVALID_REPLICATION_FACTOR.
+    """
+    if partitions <= 0:
+        raise invalid_partitions(f"the number of partitions must be above 0, not {partitions}")
+    if replication_factor <= 0:
+        raise invalid_replication_factor(
+            f"the number of replicas must be above 0, not {replication_factor}"
+        )
+    if replication_factor > broker_count:
+        raise invalid_replication_factor(
+            f"{replication_factor} replicas need as many brokers; {broker_count} can be used"
+        )

@@ -1,0 +1,1 @@
+"""An independent recomputation in Spark. Imports nothing of replay/image."""

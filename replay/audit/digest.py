@@ -1,0 +1,212 @@
+"""The digest of docs/digest.md in plain Spark SQL."""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from replay.audit.history import History
+from replay.audit.state import state
+
+_HALF_WORDS = 8
+"""SHA-256 is summed in 32-bit halves: their sums over any image fit Spark's long."""
+
+Items = Callable[[Column], Column]
+"""Gives the items of a value, joined."""
+
+
+def _item(text: Column) -> Column:
+    length = F.octet_length(text).cast("string")
+    return F.coalesce(F.concat(length, F.lit(":"), text), F.lit("-"))
+
+
+def _plain(value: Column) -> Column:
+    return _item(value.cast("string"))
+
+
+def _flag(value: Column) -> Column:
+    return _item(F.when(value, "1").when(~value, "0"))
+
+
+def _base64(value: Column) -> Column:
+    # Some releases of Spark break long base64 into lines.
+    return F.translate(F.base64(value), "+/\r\n", "-_")
+
+
+def _octets(value: Column) -> Column:
+    return _item(_base64(value))
+
+
+def _id_text(value: Column) -> Column:
+    return F.substring(_base64(value), 1, 22)
+
+
+def _id(value: Column) -> Column:
+    return _item(_id_text(value))
+
+
+def _double(value: Column) -> Column:
+    return _item(F.java_method(F.lit("java.lang.Double"), F.lit("doubleToRawLongBits"), value))
+
+
+def _list(element: Items) -> Items:
+    def items(values: Column) -> Column:
+        present = F.coalesce(values, F.array())
+        return F.concat(_plain(F.size(present)), F.array_join(F.transform(present, element), ""))
+
+    return items
+
+
+def _sorted(element: Items) -> Items:
+    """A list of strings, or of structures whose first field is a string: Spark sorts both by it."""
+    return lambda values: _list(element)(F.array_sort(values))
+
+
+def _sorted_ids(values: Column) -> Column:
+    # By their texts: base64 does not keep the order of the bytes.
+    return _list(_item)(F.array_sort(F.transform(values, _id_text)))
+
+
+def _struct(**fields: Items) -> Items:
+    return lambda value: F.concat(*(items(value[name]) for name, items in fields.items()))
+
+
+_INTS = _list(_plain)
+_END_POINTS = _sorted(_struct(name=_plain, host=_plain, port=_plain, security_protocol=_plain))
+_FEATURES = _sorted(
+    _struct(name=_plain, min_supported_version=_plain, max_supported_version=_plain)
+)
+
+ROWS: dict[str, dict[str, Items]] = {
+    "acls": {
+        "id": _id,
+        "resource_type": _plain,
+        "resource_name": _plain,
+        "pattern_type": _plain,
+        "principal": _plain,
+        "host": _plain,
+        "operation": _plain,
+        "permission_type": _plain,
+    },
+    "brokers": {
+        "broker_id": _plain,
+        "incarnation_id": _id,
+        "broker_epoch": _plain,
+        "end_points": _END_POINTS,
+        "features": _FEATURES,
+        "rack": _plain,
+        "fenced": _flag,
+        "in_controlled_shutdown": _flag,
+        "is_migrating_zk_broker": _flag,
+        "log_dirs": _sorted_ids,
+    },
+    "client_quotas": {
+        "entity": _sorted(_struct(entity_type=_plain, entity_name=_plain)),
+        "key": _plain,
+        "value": _double,
+    },
+    "configs": {
+        "resource_type": _plain,
+        "resource_name": _plain,
+        "name": _plain,
+        "value": _plain,
+    },
+    "controllers": {
+        "controller_id": _plain,
+        "incarnation_id": _id,
+        "zk_migration_ready": _flag,
+        "end_points": _END_POINTS,
+        "features": _FEATURES,
+    },
+    "delegation_tokens": {
+        "token_id": _plain,
+        "owner": _plain,
+        "requester": _plain,
+        "renewers": _sorted(_plain),
+        "issue_timestamp": _plain,
+        "max_timestamp": _plain,
+        "expiration_timestamp": _plain,
+    },
+    "features": {"name": _plain, "feature_level": _plain},
+    "namespaces": {"namespace_id": _id, "name": _plain},
+    "notes": {"at_offset": _plain, "author": _plain, "text": _plain},
+    "partitions": {
+        "topic_id": _id,
+        "partition_id": _plain,
+        "replicas": _INTS,
+        "isr": _INTS,
+        "removing_replicas": _INTS,
+        "adding_replicas": _INTS,
+        "leader": _plain,
+        "leader_recovery_state": _plain,
+        "leader_epoch": _plain,
+        "partition_epoch": _plain,
+        "directories": _list(_id),
+        "eligible_leader_replicas": _INTS,
+        "last_known_elr": _INTS,
+        "mode": _plain,
+    },
+    "pending_partition_removals": {
+        "topic_id": _id,
+        "partition_id": _plain,
+        "delay_ms": _plain,
+        "create_time_ms": _plain,
+    },
+    "producer_ids": {"broker_id": _plain, "broker_epoch": _plain, "next_producer_id": _plain},
+    "replica_deletions": {
+        "topic_id": _id,
+        "partition_id": _plain,
+        "broker_id": _plain,
+        "state": _plain,
+    },
+    "scram": {
+        "name": _plain,
+        "mechanism": _plain,
+        "salt": _octets,
+        "stored_key": _octets,
+        "server_key": _octets,
+        "iterations": _plain,
+    },
+    "topics": {"topic_id": _id, "name": _plain, "namespace_id": _id},
+    "zk_migration": {"zk_migration_state": _plain},
+}
+"""The items of each part's rows after the part's name, in order."""
+
+
+def audit_digest(history: History) -> str:
+    """Return the digest of the state a history leads to, in lower-case hexadecimal."""
+    return hashlib.sha256("".join(digest_lines(state(history))).encode("ascii")).hexdigest()
+
+
+def digest_lines(frames: Mapping[str, DataFrame]) -> list[str]:
+    """Return one line a part, `<part> <count> <lane 0> <lane 1> <lane 2> <lane 3>\\n`.
+
+    Two states that differ, differ in the lines of the parts that differ.
+    """
+    rows = reduce(DataFrame.union, (_rows(part, frames[part]) for part in sorted(frames)))
+    digests = rows.select("part", F.sha2("text", 256).alias("sha"))
+    sums = digests.groupBy("part").agg(
+        F.count("sha"), *(F.sum(_half_word(number)) for number in range(_HALF_WORDS))
+    )
+    by_part = {part: numbers for part, *numbers in sums.collect()}
+    nothing = [0] * (1 + _HALF_WORDS)
+    return [_line(part, *by_part.get(part, nothing)) for part in sorted(ROWS)]
+
+
+def _rows(part: str, frame: DataFrame) -> DataFrame:
+    fields = [items(F.col(name)) for name, items in ROWS[part].items()]
+    text = F.concat(_item(F.lit(part)), *fields)
+    return frame.select(F.lit(part).alias("part"), text.alias("text"))
+
+
+def _half_word(number: int) -> Column:
+    hexadecimal = F.substring("sha", 1 + 8 * number, 8)
+    return F.conv(hexadecimal, 16, 10).cast("long")
+
+
+def _line(part: str, count: int, *half_words: int) -> str:
+    highs, lows = half_words[::2], half_words[1::2]
+    lanes = [((high << 32) + low) % 2**64 for high, low in zip(highs, lows, strict=True)]
+    return f"{part} {count} {' '.join(map(str, lanes))}\n"

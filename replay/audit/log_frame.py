@@ -1,0 +1,133 @@
+"""The committed log as a DataFrame, read by Spark's own Avro reader.
+
+Segments are plain Avro Object Container Files, so nothing is converted: the sealed ones are read
+where they are. The reader refuses a torn tail, rightly, so the active segment is read from a copy
+that ends at the commit mark.
+"""
+
+import dataclasses
+import json
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from records.avro.schema import envelope_schema, envelope_schema_json
+from replay.audit.avro_types import struct_type
+from replay.audit.python_source import SegmentSource
+
+# Tried in this order: the first needs a jar that PySpark's wheel lacks, the second is in the wheel
+# but internal to Spark, so that a later release may move it.
+READERS = ("avro", "org.apache.spark.sql.avro.AvroFileFormat")
+
+_READER_MISSING = ("AVRO_DATA_SOURCE_NOT_ENABLED", "DATA_SOURCE_NOT_FOUND")
+
+_OPTIONS = {
+    "avroSchema": envelope_schema_json(),
+    # Names the members of the payload by their record type instead of their place in the union.
+    "enableStableIdentifiersForUnionType": "true",
+    # A log directory may hold characters that would be read as a pattern.
+    "__globPaths__": "false",
+}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LogFiles:
+    """The committed files of a log, found once; later appends are not seen.
+
+    Attributes:
+        sealed: Segments that are read whole, by their base offsets.
+        active: The segment that is still written, None when there is none.
+        active_bytes: How many of its bytes the commit mark covers.
+        base: The base checkpoint, None when the log starts at offset 0.
+        base_end_offset: End of what the base holds; replay starts there. 0 without a base.
+        history_start: The first offset the state is known at; never below the base's end.
+        end_offset: End of what is committed, exclusive.
+    """
+
+    sealed: tuple[Path, ...]
+    active: Path | None = None
+    active_bytes: int = 0
+    base: Path | None = None
+    base_end_offset: int = 0
+    history_start: int = 0
+    end_offset: int
+
+    def frozen(self, scratch: Path) -> "LogFiles":
+        """Return the same files with the active segment replaced by a copy up to the mark.
+
+        Args:
+            scratch: An empty folder that lives as long as the frames read from it; on a cluster it
+                must be one that every node sees.
+        """
+        if self.active is None or self.active_bytes == 0:
+            return dataclasses.replace(self, active=None, active_bytes=0)
+        copy = scratch / self.active.name
+        with self.active.open("rb") as source, copy.open("xb") as target:
+            shutil.copyfileobj(source, target)
+            target.truncate(self.active_bytes)
+        return dataclasses.replace(self, sealed=(*self.sealed, copy), active=None, active_bytes=0)
+
+    def segments(self, start: int, end: int) -> list[Path]:
+        """Return the segments that may hold offsets in [start, end), told by their names."""
+        bases = [base_offset(path) for path in self.sealed]
+        ends = [*bases[1:], self.end_offset]
+        return [
+            path
+            for path, base, next_base in zip(self.sealed, bases, ends, strict=True)
+            if base < end and next_base > start
+        ]
+
+
+def base_offset(segment: Path) -> int:
+    """Return the offset a segment starts at, from its name."""
+    return int(segment.name.removesuffix(".avro"))
+
+
+def open_log(
+    spark: SparkSession, files: LogFiles, *, start: int = 0, end: int | None = None
+) -> DataFrame:
+    """Return the committed records at offsets in [start, end), the end of the log by default.
+
+    Segments outside the range are not opened.
+
+    Args:
+        files: With a frozen active segment.
+
+    Returns:
+        One row a record, in no order: the fields of the envelope (`offset` long, `leader_epoch`
+        int, `timestamp` long in ms, ...) and `payload`, a struct with one member a record type,
+        such as `payload.member_TopicRecord`, of which one is not null.
+    """
+    assert files.active is None, "freeze the files first: the active segment may end in a torn row"
+    end = files.end_offset if end is None else min(end, files.end_offset)
+    frame = _read(spark, files.segments(start, end))
+    return frame.where((F.col("offset") >= start) & (F.col("offset") < end))
+
+
+def open_base(spark: SparkSession, files: LogFiles) -> DataFrame:
+    """Return the rows of the base checkpoint; none without one.
+
+    Returns:
+        The columns of `open_log`; `offset` counts from 0 within the checkpoint.
+    """
+    return _read(spark, [] if files.base is None else [files.base])
+
+
+def _read(spark: SparkSession, paths: Sequence[Path]) -> DataFrame:
+    if not paths:
+        return spark.createDataFrame([], struct_type(envelope_schema())).where(F.lit(False))
+    locations = [f"file://{path.absolute()}" for path in paths]
+    for reader in READERS:
+        try:
+            frame = spark.read.format(reader).options(**_OPTIONS).load(locations)
+            frame.schema  # noqa: B018  Spark Connect finds out only now
+        except Exception as error:
+            if not any(code in str(error) for code in _READER_MISSING):
+                raise
+        else:
+            return frame
+    spark.dataSource.register(SegmentSource)
+    return spark.read.format(SegmentSource.name()).option("paths", json.dumps(locations)).load()

@@ -1,0 +1,1 @@
+"""The parts of the state, each computed from the records that took effect."""

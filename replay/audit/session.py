@@ -1,0 +1,121 @@
+"""The Spark session an audit runs in: a local one of its own, or the one it was started in."""
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from records.errors import UnavailableError
+from replay.audit import java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+APP_NAME = "metalog audit"
+
+# spark-submit and Spark Connect leave these behind; then everything is configured already.
+_STARTED_ELSEWHERE = ("PYSPARK_GATEWAY_PORT", "SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED")
+
+# A driver of 1 GiB, Spark's default, is too small for a log of millions of partitions.
+_DRIVER_MEMORY_MAX_BYTES = 8 << 30
+
+
+@contextmanager
+def session(settings: Mapping[str, str] | None = None) -> Iterator["SparkSession"]:
+    """Give a Spark session: the active one, the one of spark-submit or Spark Connect, or a new one.
+
+    A new one runs on `local[*]` (or where MASTER says), quietly and without a web page; a session
+    that was made here is stopped at the end.
+
+    Args:
+        settings: Spark settings that go before those chosen here.
+
+    Raises:
+        UnavailableError: PySpark or a Java is missing.
+    """
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        raise UnavailableError(f"PySpark is not installed: {java.HELP}") from error
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        yield active
+        return
+    builder = SparkSession.builder.appName(APP_NAME)
+    if any(name in os.environ for name in _STARTED_ELSEWHERE):
+        spark = builder.config(map=dict(settings or {})).getOrCreate()
+        yield from _until_stopped(spark)
+        return
+    with tempfile.TemporaryDirectory(prefix="metalog-spark-") as folder:
+        spark = _start(builder, Path(folder), dict(settings or {}))
+        yield from _until_stopped(spark)
+
+
+def _until_stopped(spark: "SparkSession") -> Iterator["SparkSession"]:
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def _start(
+    builder: "SparkSession.Builder", folder: Path, settings: dict[str, str]
+) -> "SparkSession":
+    home = java.make_quiet_home(java.find_java(), folder / "java")
+    master = os.environ.get("MASTER", "local[*]")
+    chosen = _quiet_settings(folder)
+    if master.startswith("local"):
+        chosen |= _local_settings()
+    launch_environment = {
+        "JAVA_HOME": str(home),
+        # Workers must find the packages that this process has.
+        "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable),
+    }
+    with _environment(launch_environment):
+        return builder.config(map={"spark.master": master, **chosen, **settings}).getOrCreate()
+
+
+def _quiet_settings(folder: Path) -> dict[str, str]:
+    return {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": str(sys.stderr.isatty()).lower(),
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.sql.session.timeZone": "UTC",
+    }
+
+
+def _local_settings() -> dict[str, str]:
+    # Splitting work further than there are cores costs more than it evens out on one machine.
+    cores = os.cpu_count() or 1
+    settings = {
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.shuffle.partitions": str(cores),
+    }
+    if "SPARK_DRIVER_MEMORY" not in os.environ:
+        settings["spark.driver.memory"] = f"{_driver_memory_bytes() >> 20}m"
+    return settings
+
+
+def _driver_memory_bytes() -> int:
+    """Return half of the machine's memory, within reason."""
+    physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return min(_DRIVER_MEMORY_MAX_BYTES, physical // 2)
+
+
+@contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Set environment variables for the processes started meanwhile."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

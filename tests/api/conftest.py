@@ -1,0 +1,53 @@
+"""Commands run in this process, and a demo log to run them on."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from api.cli.main import run
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What a command printed, and its exit code."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """The one document on standard output."""
+        return json.loads(self.out)
+
+    @property
+    def lines(self) -> list[Any]:
+        """The stream of documents on standard output."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+Metalog = Callable[..., Answer]
+
+
+@pytest.fixture
+def metalog(capsys: pytest.CaptureFixture[str]) -> Metalog:
+    """Run `metalog` with arguments."""
+
+    def call(*arguments: object) -> Answer:
+        capsys.readouterr()
+        code = run([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return Answer(code, captured.out, captured.err)
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def demo_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small demo, made once; tests must not change it."""
+    directory = tmp_path_factory.mktemp("demo") / "log"
+    assert run(["demo", str(directory), "--topics", "20", "--changes", "400", "--json"]) == 0
+    return directory

@@ -1,0 +1,246 @@
+"""The command line: answers, errors, exit codes."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from metadata_log.log_reader import LogReader
+from replay.image.digest import image_digest
+from replay.loader import load_image
+from tests.api.conftest import Metalog
+
+
+def test_help_is_quick_because_it_imports_nothing_heavy() -> None:
+    code = (
+        "import sys, atexit\n"
+        "from api.cli.main import run\n"
+        "assert run(['--help']) == 0\n"
+        "heavy = {'asyncio', 'pyspark', 'sqlalchemy', 'pyarrow'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
+
+
+def test_init_makes_an_empty_log_with_a_cluster_id_of_its_own(
+    metalog: Metalog, tmp_path: Path
+) -> None:
+    first = metalog("init", tmp_path / "a", "--json").json
+    second = metalog("init", tmp_path / "b", "--json").json
+    assert first["cluster_id"] != second["cluster_id"]
+    info = metalog("info", tmp_path / "a", "--json").json
+    assert info["cluster_id"] == first["cluster_id"]
+    assert (info["kind"], info["log_end"], info["segments"]) == ("own", 0, 1)
+
+
+def test_image_of_an_empty_log_is_empty(metalog: Metalog, tmp_path: Path) -> None:
+    metalog("init", tmp_path / "log")
+    for point in ("start", "end"):
+        answer = metalog("image", tmp_path / "log", "--at", point, "--json")
+        assert answer.code == 0
+        assert all(objects == [] for objects in answer.json["parts"].values())
+
+
+def test_same_seed_gives_the_same_log_byte_for_byte(
+    metalog: Metalog, tmp_path: Path, demo_log: Path
+) -> None:
+    made = metalog("demo", tmp_path / "log", "--topics", 20, "--changes", 400, "--json")
+    assert made.code == 0
+    names = sorted(os.listdir(demo_log))
+    assert names == sorted(os.listdir(tmp_path / "log"))
+    for name in names:
+        assert (tmp_path / "log" / name).read_bytes() == (demo_log / name).read_bytes(), name
+
+
+def test_another_seed_gives_another_log(metalog: Metalog, tmp_path: Path, demo_log: Path) -> None:
+    metalog("demo", tmp_path / "log", "--topics", 20, "--changes", 400, "--seed", 2)
+    own = metalog("digest", tmp_path / "log").out
+    assert own != metalog("digest", demo_log).out
+
+
+def test_dump_prints_the_rows_of_a_range(metalog: Metalog, demo_log: Path) -> None:
+    lines = metalog("dump", demo_log, "--from", 5, "--to", 9, "--json").lines
+    assert [line["offset"] for line in lines] == [5, 6, 7, 8, 9]
+    assert list(lines[0]) == [
+        "offset",
+        "leader_epoch",
+        "timestamp",
+        "batch_offset",
+        "record_version",
+        "origin",
+        "type",
+        "data",
+    ]
+
+
+def test_dump_can_be_limited_to_types_and_to_an_object(metalog: Metalog, demo_log: Path) -> None:
+    lines = metalog("dump", demo_log, "--type", "TopicRecord", "--json").lines
+    assert {line["type"] for line in lines} == {"TopicRecord"}
+    name = lines[0]["data"]["name"]
+    only = metalog("dump", demo_log, "--object", f"topic:{name}", "--json").lines
+    assert only[0] == lines[0]
+    assert {line["data"].get("name", name) for line in only} == {name}
+
+
+def test_stream_ends_with_the_bounds_of_the_log_when_asked(
+    metalog: Metalog, demo_log: Path
+) -> None:
+    last = metalog("dump", demo_log, "--to", 3, "--json", "--verbose").lines[-1]
+    end = metalog("info", demo_log, "--json").json["log_end"]
+    assert last == {"end": {"as_of": 3, "history_start": 0, "log_end": end}}
+
+
+def test_every_document_says_where_in_the_log_it_stands(metalog: Metalog, demo_log: Path) -> None:
+    for arguments in (
+        ["image", demo_log, "--at", "100"],
+        ["digest", demo_log, "--at", "100"],
+        ["diff", demo_log, "50", "100"],
+        ["blame", demo_log, "broker:1", "--at", "100"],
+    ):
+        document = metalog(*arguments, "--json").json
+        assert (document["as_of"], document["history_start"]) == (100, 0)
+        assert document["log_end"] > 100
+
+
+def test_image_at_an_offset_a_time_and_an_age(metalog: Metalog, demo_log: Path) -> None:
+    row = metalog("dump", demo_log, "--from", 200, "--to", 200, "--json").lines[0]
+    by_offset = metalog("digest", demo_log, "--at", 200).out
+    seconds = row["timestamp"] / 1_000
+    from datetime import UTC, datetime
+
+    time = datetime.fromtimestamp(seconds, UTC).isoformat()
+    at_time = metalog("image", demo_log, "--at", time, "--json").json
+    assert at_time["as_of"] >= 200
+    assert metalog("digest", demo_log, "--at", at_time["as_of"]).code == 0
+    assert metalog("image", demo_log, "--at", "1ms", "--json").json["as_of"] > 200
+    assert len(by_offset.strip()) == 64
+
+
+def test_point_inside_a_batch_says_so(metalog: Metalog, demo_log: Path) -> None:
+    rows = metalog("dump", demo_log, "--type", "PartitionRecord", "--json").lines
+    inside = rows[0]["offset"] - 1
+    assert metalog("image", demo_log, "--at", inside, "--json").json["mid_batch"] is True
+
+
+def test_diff_of_two_points_and_its_exit_code(metalog: Metalog, demo_log: Path) -> None:
+    answer = metalog("diff", demo_log, 100, 200, "--json", "--exit-code")
+    assert answer.code == 1
+    assert {"object", "field", "before", "after"} == set(answer.json["changes"][0])
+    same = metalog("diff", demo_log, 100, 100, "--exit-code")
+    assert same.code == 0
+    assert "0 differences" in same.out
+
+
+def test_history_and_blame_name_who_did_it_and_why(metalog: Metalog, demo_log: Path) -> None:
+    name = metalog("dump", demo_log, "--type", "TopicRecord", "--json").lines[0]["data"]["name"]
+    first = metalog("history", demo_log, f"topic:{name}", "--json").lines[0]
+    assert first["type"] == "TopicRecord"
+    assert first["origin"]["principal"]
+    assert {"field", "before", "after"} == set(first["changes"][0])
+    text = metalog("history", demo_log, f"topic:{name}").out
+    assert first["origin"]["principal"] in text
+    at = first["offset"]
+    fields = metalog("blame", demo_log, f"topic:{name}", "--at", at, "--json").json["fields"]
+    assert fields["name"]["offset"] == at
+    assert fields["name"]["origin"] == first["origin"]
+    assert fields["name"]["known"] is True
+
+
+def test_digest_by_snapshot_equals_that_by_replay(
+    metalog: Metalog, demo_log: Path, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    shutil.copytree(demo_log, log)
+    assert "snapshot create" in metalog("digest", log, "--by", "snapshot").err
+    made = metalog("snapshot", "create", log, "--at", 150, "--json").json
+    assert made["digest"] == metalog("digest", log, "--at", 150).out.strip()
+    for at in ("150", "151", "end"):
+        by_snapshot = metalog("digest", log, "--at", at, "--by", "snapshot").out
+        assert by_snapshot == metalog("digest", log, "--at", at).out
+
+
+def test_snapshots_are_listed_shown_and_pruned(
+    metalog: Metalog, demo_log: Path, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    shutil.copytree(demo_log, log)
+    for at in (100, 150, 200):
+        metalog("snapshot", "create", log, "--at", at)
+    listed = metalog("snapshot", "list", log, "--json").json["snapshots"]
+    assert [info["end_offset"] for info in listed] == [101, 151, 201]
+    shown = metalog("snapshot", "show", log, 151, "--json").json
+    assert shown["digest"] == metalog("digest", log, "--at", 150).out.strip()
+    assert metalog("snapshot", "show", log, 7).code == 3
+    assert metalog("snapshot", "prune", log, "--keep", 1, "--json").json == {
+        "deleted": 2,
+        "left": 1,
+    }
+
+
+def test_digest_of_the_command_is_that_of_the_library(metalog: Metalog, demo_log: Path) -> None:
+    with LogReader.open(demo_log) as reader:
+        assert metalog("digest", demo_log).out.strip() == image_digest(load_image(reader))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["image", "{log}", "--at", "99999999"], 3, "error: OFFSET_OUT_OF_RANGE: "),
+        (["image", "{log}", "--at", "yesterday"], 3, "error: INVALID_REQUEST: "),
+        (["blame", "{log}", "topic:absent"], 3, "error: RESOURCE_NOT_FOUND: "),
+        (["history", "{log}", "nothing"], 3, "error: INVALID_REQUEST: "),
+        (["image", "{log}", "--part", "nothing"], 2, "error: USAGE: "),
+        (["digest", "{log}", "--by", "guessing"], 2, "error: USAGE: "),
+        (["dump", "{log}", "--type", "NoSuchRecord"], 2, "error: USAGE: "),
+        (["image"], 2, "error: USAGE: "),
+        (["no-such-verb"], 2, "error: USAGE: "),
+        (["image", "{log}/nowhere"], 3, "error: LOG_NOT_FOUND: "),
+        (["init", "{log}"], 3, "error: LOG_EXISTS: "),
+        (["demo", "{log}", "--topics", "0"], 3, "error: INVALID_REQUEST: "),
+        (["snapshot", "list", "{log}"], 3, "error: SNAPSHOT_NOT_FOUND: "),
+    ],
+)
+def test_error_is_one_line_with_a_code(
+    metalog: Metalog, demo_log: Path, arguments: list[str], code: int, message: str
+) -> None:
+    answer = metalog(*(argument.replace("{log}", str(demo_log)) for argument in arguments))
+    assert answer.code == code
+    assert answer.err.startswith(message)
+    assert answer.err.count("\n") == 1
+    assert answer.out == ""
+
+
+def test_damage_has_its_exit_code_and_names_the_place(
+    metalog: Metalog, demo_log: Path, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    shutil.copytree(demo_log, log)
+    segment = log / "00000000000000000000.avro"
+    data = bytearray(segment.read_bytes())
+    data[20_000] ^= 1
+    segment.write_bytes(data)
+    answer = metalog("image", log)
+    assert answer.code == 5
+    assert re.match(r"error: CORRUPT: \S+\.avro byte \d+: ", answer.err)
+
+
+def test_debug_shows_where_an_error_came_from(demo_log: Path) -> None:
+    command = [sys.executable, "-m", "api.cli", "--debug", "image", str(demo_log), "--at", "999999"]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert answer.returncode == 3
+    assert "Traceback" in answer.stderr
+
+
+def test_reader_that_leaves_early_is_no_error(demo_log: Path) -> None:
+    command = f"{sys.executable} -m api.cli dump {demo_log} --json | head -n 1"
+    answer = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False
+    )
+    assert answer.returncode == 0
+    assert answer.stderr == ""
+    assert json.loads(answer.stdout)["offset"] == 0

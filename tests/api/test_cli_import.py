@@ -1,0 +1,161 @@
+"""`metalog import kraft`: what it reports, and what it refuses without leaving anything."""
+
+import os
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from benchmarks.generate_kraft import generate
+from metadata_log.kraft.directory import open_directory
+from tests.api.conftest import Metalog
+
+Damage = Callable[[Path], object]
+
+
+@pytest.fixture(scope="module")
+def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A log of 3,000 records in several segments; tests must not change it."""
+    directory = tmp_path_factory.mktemp("kraft")
+    return generate(directory, records=3_000, segment_size_bytes=60_000)
+
+
+@pytest.fixture
+def source(generated: Path, tmp_path: Path) -> Path:
+    """A copy to spoil."""
+    return shutil.copytree(generated, tmp_path / "source" / generated.name)
+
+
+def segments(source: Path) -> list[Path]:
+    return sorted(source.glob("*.log"))
+
+
+def test_import_reports_what_it_found(metalog: Metalog, source: Path, tmp_path: Path) -> None:
+    answer = metalog("import", "kraft", source, tmp_path / "log", "--json")
+    assert answer.code == 0
+    report = answer.json
+    assert set(report) == {
+        "records",
+        "first_offset",
+        "last_offset",
+        "committed_end_offset",
+        "trailing_bytes",
+        "unknown_records",
+        "by_type",
+    }
+    assert (report["records"], report["first_offset"], report["last_offset"]) == (3_000, 0, 2_999)
+    assert sum(report["by_type"].values()) == 3_000
+    assert report["committed_end_offset"] == 0
+    info = metalog("info", tmp_path / "log", "--json").json
+    assert (info["kind"], info["log_end"], info["confirmed_end"]) == ("mirror", 3_000, 0)
+
+
+def test_import_says_to_people_what_is_not_confirmed(
+    metalog: Metalog, source: Path, tmp_path: Path
+) -> None:
+    assert "not confirmed" in metalog("import", "kraft", source, tmp_path / "log").out
+    assert "not confirmed from offset 0 on" in metalog("image", tmp_path / "log").out
+
+
+def test_parent_directory_is_taken_too(metalog: Metalog, source: Path, tmp_path: Path) -> None:
+    answer = metalog("import", "kraft", source.parent, tmp_path / "log", "--json")
+    assert answer.json["records"] == 3_000
+
+
+def test_kept_and_collapsed_noops_give_the_same_state(
+    metalog: Metalog, source: Path, tmp_path: Path
+) -> None:
+    for noop in ("keep", "collapse"):
+        assert metalog("import", "kraft", source, tmp_path / noop, "--noop", noop).code == 0
+    for at in ("17", "1500", "end"):
+        kept = metalog("digest", tmp_path / "keep", "--at", at).out
+        assert kept == metalog("digest", tmp_path / "collapse", "--at", at).out
+    kept_rows = metalog("dump", tmp_path / "keep", "--json").lines
+    assert [row["offset"] for row in kept_rows] == list(range(3_000))
+
+
+@pytest.mark.parametrize("cut", [1, 20, 60])
+def test_incomplete_last_batch_is_normal_and_reported(
+    metalog: Metalog, source: Path, tmp_path: Path, cut: int
+) -> None:
+    last = segments(source)[-1]
+    whole = list(open_directory(source).batches())
+    last.write_bytes(last.read_bytes()[:-cut])
+    answer = metalog("import", "kraft", source, tmp_path / "log", "--json")
+    assert answer.code == 0
+    assert answer.json["trailing_bytes"] == whole[-1].size - cut
+    assert answer.json["last_offset"] == whole[-2].end_offset - 1
+    strict = metalog("import", "kraft", source, tmp_path / "strict", "--strict", "--json")
+    assert strict.code == 5
+    assert strict.json == answer.json
+
+
+def flip(path: Path, position: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[position] ^= 0x10
+    path.write_bytes(data)
+
+
+def remove_a_batch(source: Path) -> None:
+    path = segments(source)[0]
+    batches = [b for b in open_directory(source).batches() if b.end_offset < 300]
+    first, second = batches[10], batches[11]
+    data = path.read_bytes()
+    path.write_bytes(data[: first.position] + data[second.position :])
+
+
+def checkpoint_without_footer(source: Path) -> None:
+    # The first batch of a segment is no header, and nothing here is a footer.
+    data = segments(source)[0].read_bytes()
+    (source / "00000000000000000500-0000000001.checkpoint").write_bytes(data[:500])
+
+
+DAMAGES: dict[str, tuple[Damage, str]] = {
+    "a cut in an earlier segment": (
+        lambda s: segments(s)[0].write_bytes(segments(s)[0].read_bytes()[:-30]),
+        r"\.log byte \d+: ",
+    ),
+    "a missing segment": (lambda s: segments(s)[1].unlink(), r"\.log byte 0: "),
+    "a missing first segment": (lambda s: segments(s)[0].unlink(), r"\.log byte 0: "),
+    "a gap": (remove_a_batch, r"\.log byte \d+: "),
+    "a flipped bit in a record": (lambda s: flip(segments(s)[0], 300), r"\.log byte \d+: "),
+    "a flipped bit in the last segment": (
+        lambda s: flip(segments(s)[-1], segments(s)[-1].stat().st_size - 5),
+        r"\.log byte \d+: ",
+    ),
+    "a wrong magic": (lambda s: flip(segments(s)[0], 16), r"\.log byte 0: .*magic"),
+    "a checkpoint without footer": (checkpoint_without_footer, r"\.checkpoint byte \d+: "),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_damage_is_one_line_with_file_and_byte_and_leaves_nothing(
+    metalog: Metalog, source: Path, tmp_path: Path, name: str
+) -> None:
+    damage, place = DAMAGES[name]
+    damage(source)
+    before = sorted(os.listdir(tmp_path))
+    answer = metalog("import", "kraft", source, tmp_path / "log")
+    assert answer.code == 5
+    assert re.match(r"error: CORRUPT: .*" + place, answer.err), answer.err
+    assert answer.err.count("\n") == 1
+    assert sorted(os.listdir(tmp_path)) == before
+
+
+def test_folder_that_is_no_metadata_log_is_refused(metalog: Metalog, tmp_path: Path) -> None:
+    (tmp_path / "photos").mkdir()
+    answer = metalog("import", "kraft", tmp_path / "photos", tmp_path / "log")
+    assert answer.code == 5
+    assert "photos" in answer.err
+    assert sorted(os.listdir(tmp_path)) == ["photos"]
+
+
+def test_import_never_writes_over_a_log(metalog: Metalog, source: Path, tmp_path: Path) -> None:
+    metalog("import", "kraft", source, tmp_path / "log")
+    digest = metalog("digest", tmp_path / "log").out
+    again = metalog("import", "kraft", source, tmp_path / "log")
+    assert again.code == 3
+    assert again.err.startswith("error: LOG_EXISTS: ")
+    assert metalog("digest", tmp_path / "log").out == digest

@@ -1,0 +1,195 @@
+"""A cluster for tests of decisions: each decision's records are applied at once, without a log."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, TypeVar
+
+import pytest
+
+from controller.controller import Decision
+from controller.decisions.assignments import Assignment
+from controller.decisions.brokers import RegisterBroker, register_broker
+from controller.decisions.context import Context, Settings
+from controller.decisions.features import bootstrap_records
+from controller.decisions.heartbeats import Heartbeat, HeartbeatReply, heartbeat
+from controller.decisions.levels import NEW_CLUSTER_LEVELS, SUPPORTED_LEVELS, record_version
+from controller.decisions.lookup import find_topic
+from controller.decisions.sessions import Sessions
+from controller.decisions.topics import CreateTopics, NewTopic, create_topics
+from controller.latest import Latest, State
+from metadata_log.batch import Batch
+from records.base import Record, Uuid
+from records.brokers import BrokerFeature
+from records.envelope import Envelope
+from records.errors import RequestError
+from replay.image.cluster import Broker
+from replay.image.metadata import MetadataImage
+from replay.image.partitions import Partition
+from replay.image.topics import Topic
+
+T = TypeVar("T")
+
+START_MS = 1_700_000_000_000
+
+FEATURES = tuple(
+    [
+        BrokerFeature(name=name, min_supported_version=low, max_supported_version=high)
+        for name, (low, high) in SUPPORTED_LEVELS.items()
+    ]
+)
+
+
+class CountingRng:
+    """No randomness at all: every choice is the first one, every id the next one."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def randrange(self, stop: int, /) -> int:
+        return 0
+
+    def shuffle(self, items: Any, /) -> None:
+        pass
+
+    def randbytes(self, size: int, /) -> bytes:
+        self._count += 1
+        return self._count.to_bytes(size, "big")
+
+
+class Cluster:
+    """An image that decisions lead on. `records` is what the last one wrote."""
+
+    def __init__(
+        self, levels: Mapping[str, int] = NEW_CLUSTER_LEVELS, settings: Settings | None = None
+    ) -> None:
+        self.settings = settings or Settings(cluster_id="test")
+        self.now_ms = START_MS
+        self.rng = CountingRng()
+        self.records: tuple[Record, ...] = ()
+        self.base_offset = 0
+        self._latest = Latest(State.of(MetadataImage.EMPTY), 0)
+        self.sessions = Sessions(timeout_ms=self.settings.session_timeout_ms)
+        self.write(bootstrap_records(levels))
+
+    @property
+    def image(self) -> MetadataImage:
+        return self._latest.state.image
+
+    @property
+    def next_offset(self) -> int:
+        return self._latest.next_offset
+
+    def context(self) -> Context:
+        return Context(
+            image=self.image,
+            index=self._latest.state.index,
+            sessions=self.sessions,
+            settings=self.settings,
+            rng=self.rng,
+            now_ms=self.now_ms,
+            next_offset=self.next_offset,
+        )
+
+    def write(self, records: Sequence[Record]) -> None:
+        """Apply records as one batch."""
+        self.records = tuple(records)
+        self.base_offset = self.next_offset
+        if not records:
+            return
+        level = self.context().metadata_version
+        rows = [
+            Envelope(
+                offset=offset,
+                leader_epoch=1,
+                timestamp=self.now_ms,
+                batch_offset=self.base_offset,
+                record_version=record_version(record, level),
+                payload=record,
+            )
+            for offset, record in enumerate(records, self.base_offset)
+        ]
+        self._latest.apply(Batch.of(rows))
+        self.sessions = self.sessions.replayed(
+            self.records, base_offset=self.base_offset, now_ms=self.now_ms
+        )
+
+    def decide(self, decision: Decision[T]) -> T:
+        """Take a decision, write its records, and return its response."""
+        result = decision(self.context())
+        self.write(result.records)
+        return result.response
+
+    def do(self, decision: Callable[..., Any], request: object) -> Any:
+        """Take a decision about a request."""
+        return self.decide(lambda context: decision(context, request))
+
+    def refused(self, decision: Callable[..., Any], request: object) -> RequestError:
+        """Return the error with which a whole request is refused; nothing may be written."""
+        before = self.next_offset
+        with pytest.raises(RequestError) as caught:
+            self.do(decision, request)
+        assert self.next_offset == before
+        return caught.value
+
+    def register(self, broker_id: int, **fields: Any) -> int:
+        """Register a new process of a broker, which starts fenced; return its epoch."""
+        fields.setdefault("incarnation_id", Uuid(self.rng.randbytes(16)))
+        fields.setdefault("log_dirs", (directory(broker_id),))
+        fields.setdefault("features", FEATURES)
+        request = RegisterBroker(broker_id=broker_id, cluster_id=self.settings.cluster_id, **fields)
+        epoch: int = self.do(register_broker, request).broker_epoch
+        return epoch
+
+    def heartbeat(self, broker_id: int, **fields: Any) -> HeartbeatReply:
+        """Send a heartbeat of a broker that has applied the whole log."""
+        fields.setdefault("metadata_offset", self.next_offset - 1)
+        fields.setdefault("broker_epoch", self.broker(broker_id).broker_epoch)
+        request = Heartbeat(broker_id=broker_id, **fields)
+        reply = self.decide(partial(heartbeat, request=request))
+        self.sessions = self.sessions.heard_of(
+            broker_id, metadata_offset=request.metadata_offset, now_ms=self.now_ms
+        )
+        if reply.in_controlled_shutdown:
+            self.sessions = self.sessions.shutting_down(broker_id, self.next_offset - 1)
+        return reply
+
+    def add_brokers(self, *broker_ids: int, **fields: Any) -> None:
+        """Register brokers and let them be unfenced."""
+        for broker_id in broker_ids:
+            self.register(broker_id, **fields)
+            self.heartbeat(broker_id)
+
+    def fence(self, broker_id: int) -> None:
+        """Let a broker ask to be fenced."""
+        self.heartbeat(broker_id, want_fence=True)
+
+    def create(self, name: str, *replicas: Sequence[int], **fields: Any) -> Topic:
+        """Create a topic with these replicas; one list a partition."""
+        fields.setdefault("assignments", assigned(*replicas))
+        request = CreateTopics(topics=(NewTopic(name=name, **fields),))
+        (result,) = self.do(create_topics, request)
+        assert result.refusal is None, result.refusal
+        return self.topic(result.name)
+
+    def topic(self, name: str) -> Topic:
+        return find_topic(self.image, name)
+
+    def partition(self, name: str, partition_id: int = 0) -> Partition:
+        found = self.image.partition(self.topic(name).topic_id, partition_id)
+        assert found is not None
+        return found
+
+    def broker(self, broker_id: int) -> Broker:
+        found = self.image.broker(broker_id)
+        assert found is not None
+        return found
+
+
+def assigned(*replicas: Sequence[int]) -> tuple[Assignment, ...]:
+    """Return an assignment of partitions 0, 1, ... by hand."""
+    return tuple([Assignment(n, tuple(ids)) for n, ids in enumerate(replicas)])
+
+
+def directory(broker_id: int) -> Uuid:
+    """Return the id of a broker's one log directory."""
+    return Uuid((1_000 + broker_id).to_bytes(16, "big"))

@@ -1,0 +1,44 @@
+"""The index of an image, however it came about."""
+
+import random
+
+import pytest
+
+from controller.decisions.cluster_index import ClusterIndex
+from controller.latest import Latest, State
+from replay.image.metadata import MetadataImage
+from tests.controller.cluster import Cluster
+from tests.histories import random_history
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_an_index_that_followed_every_batch_is_the_index_of_the_image(seed: int) -> None:
+    latest = Latest(State.of(MetadataImage.EMPTY), 0)
+    for batch in random_history(random.Random(seed), 300):
+        latest.apply(batch)
+        assert latest.state.index == ClusterIndex.of(latest.state.image), f"seed {seed}"
+
+
+def test_partitions_of_a_broker_come_out_in_one_order_whatever_was_created_first() -> None:
+    cluster = Cluster()
+    cluster.add_brokers(1, 2, 3)
+    for name in ("c", "a", "b"):
+        cluster.create(name, [1, 2], [2, 1], [2, 3])
+    index = cluster.context().index
+    found = [(p.topic_id, p.partition_id) for p in index.partitions_on(cluster.image, 1)]
+    assert len(found) == 6
+    assert found == sorted(found)
+
+
+def test_leaderless_and_imbalanced_partitions_are_found() -> None:
+    cluster = Cluster()
+    cluster.add_brokers(1, 2)
+    cluster.create("a", [1, 2], [2, 1])
+    cluster.fence(1)
+    index = cluster.context().index
+    assert [p.partition_id for p in index.imbalanced_partitions(cluster.image)] == [0]
+    assert list(index.leaderless_partitions(cluster.image)) == []
+    cluster.fence(2)
+    index = cluster.context().index
+    assert [p.partition_id for p in index.leaderless_partitions(cluster.image)] == [0, 1]
+    assert not index.leads_any(cluster.image, 2)

@@ -1,0 +1,37 @@
+"""Controllers that announce themselves."""
+
+from msgspec.structs import replace
+
+from controller.decisions.controllers import RegisterController, register_controller
+from controller.decisions.features import FeatureUpdate, UpdateFeatures, update_features
+from records.base import Uuid
+from records.brokers import ControllerFeature
+from tests.controller.cluster import Cluster
+
+_REQUEST = RegisterController(controller_id=3000, incarnation_id=Uuid(bytes([1] * 16)))
+
+
+def test_the_last_announcement_of_a_controller_counts() -> None:
+    cluster = Cluster()
+    for octet in (1, 2):
+        incarnation_id = Uuid(bytes([octet] * 16))
+        cluster.do(register_controller, replace(_REQUEST, incarnation_id=incarnation_id))
+    (known,) = cluster.image.controllers()
+    assert (known.controller_id, known.incarnation_id) == (3000, Uuid(bytes([2] * 16)))
+
+
+def test_before_level_15_controllers_do_not_register() -> None:
+    error = Cluster({"metadata.version": 14}).refused(register_controller, _REQUEST)
+    assert error.code == "UNSUPPORTED_VERSION"
+
+
+def test_a_level_that_some_controller_does_not_support_is_refused() -> None:
+    cluster = Cluster({"metadata.version": 20})
+    cluster.do(register_controller, _REQUEST)
+    (record,) = cluster.records
+    old = ControllerFeature(
+        name="metadata.version", min_supported_version=1, max_supported_version=24
+    )
+    cluster.write([replace(record, features=(old,))])
+    request = UpdateFeatures(updates=(FeatureUpdate(name="metadata.version", level=25),))
+    assert cluster.refused(update_features, request).code == "INVALID_UPDATE_VERSION"

@@ -1,0 +1,163 @@
+"""Feature levels, and the layouts that they allow."""
+
+import pytest
+
+from controller.decisions.features import (
+    FeatureUpdate,
+    UpdateFeatures,
+    UpgradeType,
+    bootstrap_records,
+    update_features,
+)
+from controller.decisions.levels import (
+    METADATA_VERSION_NEWEST,
+    MODE_FEATURE,
+    NAMESPACE_FEATURE,
+    record_version,
+)
+from controller.decisions.namespaces import CreateNamespace, create_namespace
+from records.base import Uuid
+from records.brokers import BrokerFeature, BrokerRegistrationChangeRecord, RegisterBrokerRecord
+from records.configs import FeatureLevelRecord, ZkMigrationStateRecord
+from records.control import BeginTransactionRecord, EndTransactionRecord
+from records.partitions import PartitionChangeRecord
+from records.topics import TopicRecord
+from tests.controller.cluster import FEATURES, Cluster
+
+
+def _update(
+    cluster: Cluster, name: str, level: int, upgrade_type: UpgradeType = UpgradeType.UPGRADE
+) -> None:
+    update = FeatureUpdate(name=name, level=level, upgrade_type=upgrade_type)
+    cluster.do(update_features, UpdateFeatures(updates=(update,)))
+
+
+def _code(
+    cluster: Cluster, name: str, level: int, upgrade_type: UpgradeType = UpgradeType.UPGRADE
+) -> str:
+    update = FeatureUpdate(name=name, level=level, upgrade_type=upgrade_type)
+    return cluster.refused(update_features, UpdateFeatures(updates=(update,))).code
+
+
+def test_a_new_log_starts_with_its_levels_in_one_transaction() -> None:
+    assert bootstrap_records({"b": 2, "metadata.version": 25, "a": 1}) == (
+        BeginTransactionRecord(name="Bootstrap records"),
+        FeatureLevelRecord(name="metadata.version", feature_level=25),
+        FeatureLevelRecord(name="a", feature_level=1),
+        FeatureLevelRecord(name="b", feature_level=2),
+        ZkMigrationStateRecord(zk_migration_state=0),
+        EndTransactionRecord(),
+    )
+
+
+def test_before_level_13_there_is_no_transaction() -> None:
+    assert bootstrap_records({"metadata.version": 12}) == (
+        FeatureLevelRecord(name="metadata.version", feature_level=12),
+        ZkMigrationStateRecord(zk_migration_state=0),
+    )
+
+
+def test_a_level_goes_up() -> None:
+    cluster = Cluster({"metadata.version": 20})
+    _update(cluster, "metadata.version", 25)
+    assert cluster.records == (FeatureLevelRecord(name="metadata.version", feature_level=25),)
+
+
+def test_the_same_level_writes_nothing() -> None:
+    cluster = Cluster({"metadata.version": 20})
+    _update(cluster, "metadata.version", 20)
+    assert cluster.records == ()
+
+
+def test_a_level_goes_down_only_as_a_downgrade_and_only_where_nothing_changed() -> None:
+    cluster = Cluster({"metadata.version": 25})
+    safe = UpgradeType.SAFE_DOWNGRADE
+    assert _code(cluster, "metadata.version", 24) == "INVALID_UPDATE_VERSION"
+    _update(cluster, "metadata.version", 24, safe)
+    assert _code(cluster, "metadata.version", 22, safe) == "INVALID_UPDATE_VERSION"
+    assert _code(cluster, "metadata.version", 25, safe) == "INVALID_UPDATE_VERSION"
+    unsafe = UpgradeType.UNSAFE_DOWNGRADE
+    assert _code(cluster, "metadata.version", 22, unsafe) == "INVALID_UPDATE_VERSION"
+
+
+@pytest.mark.parametrize(
+    ("name", "level"),
+    [("metadata.version", 26), ("metadata.version", 3), ("no.such.feature", 1), ("a", -1)],
+)
+def test_a_level_that_this_release_does_not_support_is_refused(name: str, level: int) -> None:
+    assert _code(Cluster({"metadata.version": 20}), name, level) == "INVALID_UPDATE_VERSION"
+
+
+def test_a_level_that_some_broker_does_not_support_is_refused() -> None:
+    cluster = Cluster({"metadata.version": 20})
+    old = BrokerFeature(name="metadata.version", min_supported_version=1, max_supported_version=24)
+    cluster.register(1)
+    cluster.register(2, features=(*(f for f in FEATURES if f.name != old.name), old))
+    assert _code(cluster, "metadata.version", 25) == "INVALID_UPDATE_VERSION"
+    _update(cluster, "metadata.version", 24)
+
+
+def test_a_feature_that_some_broker_lacks_is_not_switched_on() -> None:
+    cluster = Cluster({"metadata.version": 20})
+    cluster.register(1, features=tuple(f for f in FEATURES if f.name == "metadata.version"))
+    assert _code(cluster, NAMESPACE_FEATURE, 1) == "INVALID_UPDATE_VERSION"
+
+
+def test_one_refused_item_refuses_all() -> None:
+    cluster = Cluster({"metadata.version": 20})
+    updates = tuple(
+        FeatureUpdate(name=name, level=level)
+        for name, level in ((MODE_FEATURE, 1), ("metadata.version", 99))
+    )
+    error = cluster.refused(update_features, UpdateFeatures(updates=updates))
+    assert error.code == "INVALID_UPDATE_VERSION"
+
+
+def test_a_feature_in_use_is_not_switched_off() -> None:
+    cluster = Cluster()
+    cluster.do(create_namespace, CreateNamespace("org"))
+    safe = UpgradeType.SAFE_DOWNGRADE
+    assert _code(cluster, NAMESPACE_FEATURE, 0, safe) == "INVALID_UPDATE_VERSION"
+    _update(cluster, MODE_FEATURE, 0, safe)
+    assert cluster.image.feature(MODE_FEATURE) is None
+
+
+def test_what_a_feature_brings_is_refused_without_it() -> None:
+    cluster = Cluster({"metadata.version": METADATA_VERSION_NEWEST})
+    error = cluster.refused(create_namespace, CreateNamespace("org"))
+    assert error.code == "UNSUPPORTED_VERSION"
+    assert "metalog features upgrade namespace.version=1" in str(error)
+
+
+@pytest.mark.parametrize(("level", "version"), [(6, 0), (7, 1), (8, 2), (16, 2), (17, 3), (25, 3)])
+def test_a_registration_is_written_in_the_layout_of_its_level(level: int, version: int) -> None:
+    record = RegisterBrokerRecord(
+        broker_id=1,
+        incarnation_id=Uuid(bytes(16)),
+        broker_epoch=1,
+        end_points=(),
+        features=(),
+        rack=None,
+    )
+    assert record_version(record, level) == version
+
+
+@pytest.mark.parametrize(("level", "version"), [(16, 0), (17, 1), (22, 1), (23, 2), (25, 2)])
+def test_a_partition_change_is_written_in_the_layout_of_its_level(level: int, version: int) -> None:
+    change = PartitionChangeRecord(partition_id=0, topic_id=Uuid(bytes(16)))
+    assert record_version(change, level) == version
+
+
+def test_a_registration_change_is_written_in_the_oldest_layout_that_holds_it() -> None:
+    def version(**fields: object) -> int:
+        change = BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=1, **fields)  # type: ignore[arg-type]
+        return record_version(change, METADATA_VERSION_NEWEST)
+
+    assert version(fenced=1) == 0
+    assert version(in_controlled_shutdown=1) == 1
+    assert version(log_dirs=(Uuid(bytes(16)),)) == 2
+
+
+def test_other_records_have_one_layout() -> None:
+    topic = TopicRecord(name="a", topic_id=Uuid(bytes(16)))
+    assert record_version(topic, METADATA_VERSION_NEWEST) == 0

@@ -1,0 +1,139 @@
+"""Namespaces, and topics that move between them."""
+
+import pytest
+
+from controller.decisions.namespaces import (
+    CreateNamespace,
+    DeleteNamespace,
+    MoveTopics,
+    create_namespace,
+    delete_namespace,
+    move_topics,
+)
+from records.topics import MoveTopicRecord, NamespaceRecord, RemoveNamespaceRecord
+from tests.controller.cluster import Cluster
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    """Namespaces org, org:apache and com, with org:apache:orders and orders."""
+    cluster = Cluster()
+    cluster.add_brokers(1, 2)
+    for name in ("org:apache", "com"):
+        cluster.do(create_namespace, CreateNamespace(name))
+    cluster.create("orders", [1], namespace="org:apache", configs=(("retention.ms", "5"),))
+    cluster.create("orders", [2])
+    return cluster
+
+
+def _names(cluster: Cluster) -> list[str]:
+    return sorted(namespace.name for namespace in cluster.image.namespaces())
+
+
+def _topics(cluster: Cluster) -> list[str]:
+    return sorted(cluster.image.full_name(topic) for topic in cluster.image.topics())
+
+
+def _move(source: str, target: str, topic: str | None = None) -> MoveTopics:
+    return MoveTopics(from_namespace=source, to_namespace=target, topic=topic)
+
+
+def test_creating_a_namespace_creates_every_tier(cluster: Cluster) -> None:
+    result = cluster.do(create_namespace, CreateNamespace("org:apache:kafka:core"))
+    assert result.namespaces == ("org:apache:kafka", "org:apache:kafka:core")
+    assert all(isinstance(record, NamespaceRecord) for record in cluster.records)
+    assert _names(cluster) == [
+        "com", "org", "org:apache", "org:apache:kafka", "org:apache:kafka:core",
+    ]  # fmt: skip
+
+
+def test_a_namespace_that_exists_is_refused(cluster: Cluster) -> None:
+    assert cluster.refused(create_namespace, CreateNamespace("org")).code == "DUPLICATE_RESOURCE"
+
+
+@pytest.mark.parametrize(
+    "name", ["", ":", "a:", ":a", "a::b", ".", "a:..", "deleting", "a:deleting", "a_b", "a b", "ä"]
+)
+def test_a_bad_name_is_refused(cluster: Cluster, name: str) -> None:
+    error = cluster.refused(create_namespace, CreateNamespace(name))
+    assert error.code == "INVALID_TOPIC_EXCEPTION"
+    assert str(error).startswith("InvalidNamespace")
+
+
+def test_a_moved_topic_keeps_id_partitions_and_configs(cluster: Cluster) -> None:
+    before = cluster.topic("org:apache:orders")
+    partitions = cluster.image.partitions(before.topic_id)
+    result = cluster.do(move_topics, _move("org:apache", "com", "orders"))
+    assert result.topics == ("org:apache:orders",)
+    assert [type(record) for record in cluster.records] == [MoveTopicRecord]
+    after = cluster.topic("com:orders")
+    assert after.topic_id == before.topic_id
+    assert cluster.image.partitions(after.topic_id) == partitions
+    assert cluster.image.config(2, "com:orders") == {"retention.ms": "5"}
+    assert cluster.image.config(2, "org:apache:orders") == {}
+
+
+def test_all_topics_of_a_namespace_move_together(cluster: Cluster) -> None:
+    cluster.create("carts", [1], namespace="org:apache")
+    cluster.do(move_topics, _move("org:apache", "com"))
+    assert _topics(cluster) == ["com:carts", "com:orders", "orders"]
+
+
+def test_a_taken_name_moves_nothing_at_all(cluster: Cluster) -> None:
+    cluster.create("carts", [1], namespace="org:apache")
+    error = cluster.refused(move_topics, _move("org:apache", ""))
+    assert error.code == "TOPIC_ALREADY_EXISTS"
+    assert _topics(cluster) == ["orders", "org:apache:carts", "org:apache:orders"]
+
+
+def test_a_name_that_metrics_would_mix_up_moves_nothing(cluster: Cluster) -> None:
+    cluster.create("a.b", [1], namespace="com")
+    cluster.create("a_b", [1])
+    error = cluster.refused(move_topics, _move("", "com", "a_b"))
+    assert error.code == "INVALID_TOPIC_EXCEPTION"
+    assert "'com:a.b'" in str(error)
+
+
+def test_the_name_left_behind_is_free_in_every_sense(cluster: Cluster) -> None:
+    cluster.create("a.b", [1])
+    cluster.do(move_topics, _move("", "com", "a.b"))
+    cluster.create("a_b", [1])
+    assert _topics(cluster) == ["a_b", "com:a.b", "orders", "org:apache:orders"]
+
+
+@pytest.mark.parametrize(
+    ("request_", "code"),
+    [
+        (_move("nowhere", "com"), "INVALID_TOPIC_EXCEPTION"),
+        (_move("org", "nowhere"), "INVALID_TOPIC_EXCEPTION"),
+        (_move("org:apache", "com", "carts"), "UNKNOWN_TOPIC_OR_PARTITION"),
+        (_move("com", "com"), "INVALID_REQUEST"),
+    ],
+)
+def test_what_cannot_move_is_refused(cluster: Cluster, request_: MoveTopics, code: str) -> None:
+    assert cluster.refused(move_topics, request_).code == code
+
+
+def test_a_namespace_with_others_below_it_is_deleted_only_recursively(cluster: Cluster) -> None:
+    error = cluster.refused(delete_namespace, DeleteNamespace(name="org"))
+    assert error.code == "INVALID_REQUEST"
+    assert "'org:apache'" in str(error)
+    result = cluster.do(delete_namespace, DeleteNamespace(name="org", recursive=True))
+    assert result.namespaces == ("org:apache", "org")
+    assert result.topics == ("org:apache:orders",)
+    assert (_names(cluster), _topics(cluster)) == (["com"], ["orders"])
+
+
+def test_namespaces_whose_names_only_begin_alike_stay(cluster: Cluster) -> None:
+    cluster.do(create_namespace, CreateNamespace("com-old"))
+    cluster.do(delete_namespace, DeleteNamespace(name="com", recursive=True))
+    assert [type(record) for record in cluster.records] == [RemoveNamespaceRecord]
+    assert _names(cluster) == ["com-old", "org", "org:apache"]
+
+
+@pytest.mark.parametrize("name", ["", "nowhere"])
+def test_the_default_namespace_and_unknown_ones_cannot_be_deleted(
+    cluster: Cluster, name: str
+) -> None:
+    error = cluster.refused(delete_namespace, DeleteNamespace(name=name, recursive=True))
+    assert error.code == "INVALID_TOPIC_EXCEPTION"

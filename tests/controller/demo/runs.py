@@ -1,0 +1,59 @@
+"""Demos that were run, with their batches kept."""
+
+import asyncio
+
+import msgspec
+
+from controller.demo.clock import SimulatedClock
+from controller.demo.options import DemoOptions, DemoSummary, Progress
+from controller.demo.simulation import demo_controller, run_demo
+from metadata_log.batch import Batch, NewBatch
+from records.envelope import Envelope
+from replay.image.metadata import MetadataImage
+from tests.controller.memory_log import MemoryLog
+
+
+class DemoRun(msgspec.Struct, frozen=True):
+    """What a demo wrote, said, and left."""
+
+    written: list[NewBatch]
+    summary: DemoSummary
+    image: MetadataImage
+
+    def batches(self) -> list[Batch]:
+        """Return what was written with the offsets that it got."""
+        batches: list[Batch] = []
+        offset = 0
+        for new in self.written:
+            assert new.record_versions is not None and new.timestamp is not None
+            rows = [
+                Envelope(
+                    offset=offset + index,
+                    leader_epoch=1,
+                    timestamp=new.timestamp,
+                    batch_offset=offset,
+                    record_version=version,
+                    origin=new.origin,
+                    payload=record,
+                )
+                for index, (record, version) in enumerate(
+                    zip(new.records, new.record_versions, strict=True)
+                )
+            ]
+            batches.append(Batch.of(rows))
+            offset += len(rows)
+        return batches
+
+
+def run(options: DemoOptions, progress: Progress | None = None) -> DemoRun:
+    """Run a demo on a log in memory."""
+
+    async def demo() -> DemoRun:
+        log, clock = MemoryLog(), SimulatedClock()
+        controller = demo_controller(
+            log, MetadataImage.EMPTY, clock=clock, options=options, cluster_id="demo"
+        )
+        summary = await run_demo(controller, clock, options, progress)
+        return DemoRun(log.batches, summary, controller.image)
+
+    return asyncio.run(demo())

@@ -1,0 +1,60 @@
+"""A log in memory that can be slow, full, or lost to another writer."""
+
+import asyncio
+
+from metadata_log.batch import NewBatch
+from metadata_log.log import AppendResult
+from records.errors import RequestError
+
+
+class MemoryLog:
+    """Keeps batches, one after the other, in the order of the calls.
+
+    Attributes:
+        batches: What was committed.
+        error: What every append from now on fails with; None while the log works.
+    """
+
+    def __init__(self, end_offset: int = 0) -> None:
+        self.leader_epoch = 1
+        self.end_offset = end_offset
+        self.batches: list[NewBatch] = []
+        self.error: Exception | None = None
+        self._refusals: list[RequestError] = []
+        self._turn = asyncio.Lock()
+        self._free = asyncio.Event()
+        self._free.set()
+
+    def hold(self) -> None:
+        """Let appends wait until `release`."""
+        self._free.clear()
+
+    def release(self) -> None:
+        self._free.set()
+
+    def refuse_next(self, error: RequestError) -> None:
+        """Refuse the next append that is served, as it is; later ones are not concerned."""
+        self._refusals.append(error)
+
+    async def append(
+        self, batch: NewBatch, *, expected_end_offset: int | None = None
+    ) -> AppendResult:
+        async with self._turn:  # a lock is fair, an event is not
+            await self._free.wait()
+        if self.error is not None:
+            raise self.error
+        if self._refusals:
+            raise self._refusals.pop()
+        base = self.end_offset
+        if expected_end_offset not in (None, base):
+            message = f"the log ends at {base}, expected {expected_end_offset}"
+            raise RequestError("INVALID_UPDATE_VERSION", message)
+        assert batch.timestamp is not None
+        self.batches.append(batch)
+        self.end_offset += len(batch.records)
+        return AppendResult(
+            base_offset=base,
+            end_offset=self.end_offset,
+            leader_epoch=self.leader_epoch,
+            timestamp=batch.timestamp,
+        )

@@ -1,0 +1,76 @@
+"""A controller in office over a log in memory."""
+
+import asyncio
+from functools import partial
+from random import Random
+from typing import Any
+
+import pytest
+
+from controller.controller import Controller
+from controller.decisions.brokers import RegisterBroker, register_broker
+from controller.decisions.context import Context, Settings
+from controller.decisions.ids import new_id
+from controller.decisions.namespaces import CreateNamespace, create_namespace
+from controller.parking import Answer
+from controller.result import ControllerResult
+from records.errors import RequestError
+from replay.image.metadata import MetadataImage
+from tests.controller.cluster import FEATURES, START_MS, directory
+from tests.controller.memory_log import MemoryLog
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.time_ms = START_MS
+
+    def now_ms(self) -> int:
+        return self.time_ms
+
+
+class Office:
+    """A controller, its log and its clock."""
+
+    def __init__(self, image: MetadataImage = MetadataImage.EMPTY, end_offset: int = 0) -> None:
+        self.log = MemoryLog(end_offset)
+        self.clock = Clock()
+        self.controller = Controller(
+            self.log,
+            image,
+            clock=self.clock,
+            rng=Random(1),
+            settings=Settings(cluster_id="test"),
+        )
+
+    def namespace(self, name: str, **fields: Any) -> asyncio.Future[Answer[Any]]:
+        """Ask for a namespace: one record, and refused when it exists."""
+        return self.controller.submit(
+            partial(create_namespace, request=CreateNamespace(name)), **fields
+        )
+
+    def names(self) -> list[str]:
+        """Return the committed namespaces."""
+        return sorted(namespace.name for namespace in self.controller.image.namespaces())
+
+    async def register(self, broker_id: int) -> int:
+        request = RegisterBroker(
+            broker_id=broker_id,
+            cluster_id="test",
+            incarnation_id=new_id(Random(broker_id)),
+            features=FEATURES,
+            log_dirs=(directory(broker_id),),
+        )
+        answer = await self.controller.submit(partial(register_broker, request=request))
+        return answer.response.broker_epoch
+
+
+def nothing(_: Context) -> ControllerResult[str]:
+    """A decision that writes nothing."""
+    return ControllerResult(response="looked")
+
+
+async def code_of(future: asyncio.Future[Answer[Any]]) -> str:
+    """Return the code with which an event is refused."""
+    with pytest.raises(RequestError) as caught:
+        await future
+    return caught.value.code

@@ -1,0 +1,131 @@
+"""What a failing log leaves behind."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from controller.decisions.heartbeats import Heartbeat, fence_stale_broker
+from controller.parking import Answer
+from records.errors import FencedError, RequestError, UnavailableError
+from tests.controller.office import Office, code_of, nothing
+
+
+async def test_when_an_append_fails_every_parked_answer_is_not_controller(office: Office) -> None:
+    office.log.hold()
+    futures = [office.namespace("a"), office.namespace("b"), office.controller.submit(nothing)]
+    office.log.error = UnavailableError("the disk is full")
+    office.log.release()
+    assert [await code_of(future) for future in futures] == ["NOT_CONTROLLER"] * 3
+    assert office.names() == []
+
+
+async def test_what_failed_never_happened_for_the_next_decision(office: Office) -> None:
+    office.log.error = UnavailableError("the disk is full")
+    assert await code_of(office.namespace("a")) == "NOT_CONTROLLER"
+    await office.controller.drained()
+    office.log.error = None
+    await office.namespace("a")
+    assert office.names() == ["a"]
+
+
+async def test_nothing_is_decided_while_a_failure_is_being_settled(office: Office) -> None:
+    office.log.hold()
+    first, second = office.namespace("a"), office.namespace("b")
+    office.log.error = UnavailableError("the disk is full")
+    office.log.release()
+    # The first failure is known, the second append has yet to fail.
+    first.add_done_callback(lambda _: late.append(office.namespace("c")))
+    late: list[asyncio.Future[Answer[Any]]] = []
+    assert await code_of(first) == await code_of(second) == "NOT_CONTROLLER"
+    assert [await code_of(future) for future in late] == ["NOT_CONTROLLER"]
+
+
+async def test_what_was_committed_before_the_failure_stays(office: Office) -> None:
+    await office.namespace("a")
+    office.log.error = UnavailableError("the disk is full")
+    assert await code_of(office.namespace("b")) == "NOT_CONTROLLER"
+    assert office.names() == ["a"]
+    assert office.controller.image.provenance.next_offset == office.log.end_offset
+
+
+async def test_a_fenced_controller_never_decides_again(office: Office) -> None:
+    office.log.error = FencedError("epoch 2 has begun")
+    assert await code_of(office.namespace("a")) == "NOT_CONTROLLER"
+    await office.controller.drained()
+    office.log.error = None
+    assert not office.controller.is_active
+    assert await code_of(office.namespace("a")) == "NOT_CONTROLLER"
+    assert len(office.log.batches) == 1
+
+
+async def test_an_unforeseen_error_of_the_log_ends_the_office_too(office: Office) -> None:
+    office.log.error = OSError("input/output error")
+    assert await code_of(office.namespace("a")) == "NOT_CONTROLLER"
+    await office.controller.drained()
+    assert not office.controller.is_active
+
+
+async def test_a_log_that_somebody_else_wrote_to_is_not_written_again(office: Office) -> None:
+    office.log.end_offset += 1
+    assert await code_of(office.namespace("a")) == "NOT_CONTROLLER"
+    await office.controller.drained()
+    assert not office.controller.is_active
+
+
+async def test_a_batch_that_the_log_refuses_is_told_apart_from_its_neighbours(
+    office: Office,
+) -> None:
+    office.log.hold()
+    too_large, idle, next_ = (
+        office.namespace("a"),
+        office.controller.submit(nothing),
+        office.namespace("b"),
+    )
+    refusal = RequestError("POLICY_VIOLATION", "larger than 8 MiB")
+    office.log.refuse_next(refusal)
+    office.log.release()
+    assert [await code_of(future) for future in (too_large, idle, next_)] == [
+        "POLICY_VIOLATION",
+        "NOT_CONTROLLER",
+        "NOT_CONTROLLER",
+    ]
+    await office.controller.drained()
+    assert office.controller.is_active
+    await office.namespace("a")
+
+
+async def test_sessions_begin_anew_after_a_failure(office: Office) -> None:
+    epoch = await office.register(1)
+    beat = Heartbeat(broker_id=1, broker_epoch=epoch, metadata_offset=office.log.end_offset)
+    await office.controller.heartbeat(beat)
+    office.clock.time_ms += 9_000
+    office.log.error = UnavailableError("the disk is full")
+    assert await code_of(office.namespace("a")) == "NOT_CONTROLLER"
+    await office.controller.drained()
+    office.log.error = None
+    office.clock.time_ms += 9_000
+    assert (await office.controller.submit(fence_stale_broker)).response is None
+    office.clock.time_ms += 1
+    assert (await office.controller.submit(fence_stale_broker)).response == 1
+
+
+async def test_an_activation_that_fails_can_be_tried_again() -> None:
+    office = Office()
+    office.log.error = UnavailableError("the disk is full")
+    with pytest.raises(RequestError):
+        await office.controller.activate()
+    assert not office.controller.is_active
+    await office.controller.drained()
+    office.log.error = None
+    await office.controller.activate()
+    assert office.controller.is_active
+
+
+async def test_a_caller_that_goes_away_stops_nobody_else(office: Office) -> None:
+    office.log.hold()
+    gone, stays = office.namespace("a"), office.namespace("b")
+    gone.cancel()
+    office.log.release()
+    await stays
+    assert office.names() == ["a", "b"]

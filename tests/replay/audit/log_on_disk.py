@@ -1,0 +1,69 @@
+"""Batches written as segments, as Spark finds them."""
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+
+import backports.zstd
+import fastavro
+
+from metadata_log.batch import Batch
+from metadata_log.names import checkpoint_name, segment_name
+from records.avro.codec import encode_rows
+from records.avro.schema import envelope_schema
+from records.avro.varint import LONGS
+from records.base import Record
+from records.control import SnapshotFooterRecord, SnapshotHeaderRecord
+from records.envelope import Envelope
+from replay.audit.log_frame import LogFiles
+
+_SYNC_MARKER = bytes(range(16))
+
+
+def write_log(folder: Path, batches: Sequence[Batch], *, batches_a_segment: int = 100) -> LogFiles:
+    """Write batches as sealed segments and return them as the files of a log."""
+    segments = []
+    for first in range(0, len(batches), batches_a_segment):
+        part = batches[first : first + batches_a_segment]
+        path = folder / segment_name(part[0].base_offset)
+        write_blocks(path, [batch.rows for batch in part])
+        segments.append(path)
+    return LogFiles(
+        sealed=tuple(segments),
+        history_start=batches[0].base_offset,
+        end_offset=batches[-1].end_offset,
+    )
+
+
+def write_base(folder: Path, end_offset: int, records: Sequence[Record]) -> Path:
+    """Write a base checkpoint of the records of a state."""
+    path = folder / checkpoint_name(end_offset, 1)
+    framed = [
+        SnapshotHeaderRecord(version=0, last_contained_log_timestamp=1_000),
+        *records,
+        SnapshotFooterRecord(version=0),
+    ]
+    rows = [
+        Envelope(
+            offset=offset,
+            leader_epoch=1,
+            timestamp=1_000,
+            batch_offset=0,
+            record_version=0,
+            payload=record,
+        )
+        for offset, record in enumerate(framed)
+    ]
+    write_blocks(path, [rows])
+    return path
+
+
+def write_blocks(path: Path, blocks: Sequence[Sequence[Envelope]]) -> None:
+    """Write an Object Container File with one block a batch."""
+    header = io.BytesIO()
+    fastavro.writer(header, envelope_schema(), [], codec="zstandard", sync_marker=_SYNC_MARKER)
+    with path.open("xb") as file:
+        file.write(header.getvalue())
+        for rows in blocks:
+            data = backports.zstd.compress(encode_rows(rows), 1)
+            file.write(LONGS[len(rows)] + LONGS[len(data)] + data + _SYNC_MARKER)

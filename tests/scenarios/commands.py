@@ -1,0 +1,228 @@
+"""What a scenario can do to its cluster: one function a verb."""
+
+from collections.abc import Callable
+from typing import Any
+
+from controller.decisions.alter_partition import (
+    AlterPartition,
+    IsrMember,
+    PartitionAlteration,
+    alter_partition,
+)
+from controller.decisions.brokers import unregister_broker
+from controller.decisions.configs import (
+    AlterConfigs,
+    ConfigChange,
+    Operation,
+    ResourceChange,
+    alter_configs,
+)
+from controller.decisions.deletion_reports import (
+    ReplicaReport,
+    ReportDeletions,
+    report_deletions,
+)
+from controller.decisions.effective_configs import BROKER, CLUSTER_DEFAULT
+from controller.decisions.elections import (
+    ElectLeaders,
+    balance_leaders,
+    elect_leaders,
+    elect_unclean_leaders,
+)
+from controller.decisions.growth import CreatePartitions, TopicGrowth, create_partitions
+from controller.decisions.heartbeats import fence_stale_broker
+from controller.decisions.modes import (
+    DeletePartitions,
+    TopicShrink,
+    advance_removals,
+    cancel_delete_partitions,
+    delete_partitions,
+)
+from controller.decisions.topics import (
+    CreateTopics,
+    DeleteTopics,
+    NewTopic,
+    create_topics,
+    delete_topics,
+)
+from records.errors import RequestError
+from replay.image.configs import TOPIC
+from tests.controller.cluster import Cluster, assigned
+
+
+def run(cluster: Cluster, line: str) -> list[str]:
+    """Do what a line says; return the codes of what was refused."""
+    verb, *words = line.split()
+    arguments = [word for word in words if "=" not in word]
+    options = dict(word.split("=", 1) for word in words if "=" in word)
+    cluster.records = ()
+    try:
+        results = _VERBS[verb](cluster, *arguments, **options)
+    except RequestError as error:
+        return [error.code]
+    if not isinstance(results, tuple):
+        return []
+    return [result.refusal.code for result in results if result.refusal is not None]
+
+
+def _brokers(cluster: Cluster, *broker_ids: str) -> None:
+    cluster.add_brokers(*map(int, broker_ids))
+
+
+def _register(cluster: Cluster, broker_id: str) -> None:
+    cluster.register(int(broker_id))
+
+
+def _heartbeat(cluster: Cluster, broker_id: str, *wants: str, offset: str = "") -> None:
+    fields: dict[str, Any] = {f"want_{want}": True for want in wants}
+    if offset:
+        fields["metadata_offset"] = int(offset)
+    cluster.heartbeat(int(broker_id), **fields)
+
+
+def _unregister(cluster: Cluster, broker_id: str) -> None:
+    cluster.do(unregister_broker, int(broker_id))
+
+
+def _wait(cluster: Cluster, duration_ms: str) -> None:
+    cluster.now_ms += int(duration_ms)
+
+
+def _fence_stale(cluster: Cluster) -> None:
+    cluster.decide(fence_stale_broker)
+
+
+def _create_topic(
+    cluster: Cluster, name: str, replicas: str = "", *, partitions: str = "-1", rf: str = "-1",
+    **configs: str,
+) -> Any:  # fmt: skip
+    """`replicas` as in 1:2,2:3: a list a partition."""
+    lists = [list(map(int, ids.split(":"))) for ids in replicas.split(",") if ids]
+    topic = NewTopic(
+        name=name,
+        partitions=int(partitions),
+        replication_factor=int(rf),
+        assignments=assigned(*lists),
+        configs=tuple(configs.items()),
+    )
+    return cluster.do(create_topics, CreateTopics(topics=(topic,)))
+
+
+def _delete_topic(cluster: Cluster, *names: str) -> Any:
+    return cluster.do(delete_topics, DeleteTopics(topics=names))
+
+
+def _add_partitions(cluster: Cluster, name: str, count: str) -> Any:
+    growth = TopicGrowth(topic=name, partitions=int(count))
+    return cluster.do(create_partitions, CreatePartitions(topics=(growth,)))
+
+
+def _alter_isr(
+    cluster: Cluster,
+    which: str,
+    *,
+    isr: str,
+    sender: str = "",
+    recovery: str = "0",
+    epoch: str = "",
+) -> Any:
+    """The leader asks, with the epochs of now, unless told otherwise."""
+    name, _, partition_id = which.rpartition("-")
+    partition = cluster.partition(name, int(partition_id))
+    broker_id = int(sender) if sender else partition.leader
+    alteration = PartitionAlteration(
+        topic_id=partition.topic_id,
+        partition_id=partition.partition_id,
+        leader_epoch=partition.leader_epoch,
+        partition_epoch=int(epoch) if epoch else partition.partition_epoch,
+        new_isr=tuple([IsrMember(int(member)) for member in isr.split(",")]),
+        leader_recovery_state=int(recovery),
+    )
+    request = AlterPartition(
+        broker_id=broker_id,
+        broker_epoch=cluster.broker(broker_id).broker_epoch,
+        partitions=(alteration,),
+    )
+    return cluster.do(alter_partition, request)
+
+
+def _elect(cluster: Cluster, how: str, *partitions: str) -> Any:
+    named = [which.rpartition("-") for which in partitions]
+    request = ElectLeaders(
+        partitions=tuple([(name, int(partition_id)) for name, _, partition_id in named]),
+        unclean=how == "unclean",
+    )
+    return cluster.do(elect_leaders, request)
+
+
+def _balance(cluster: Cluster) -> None:
+    cluster.decide(balance_leaders)
+
+
+def _sweep(cluster: Cluster) -> None:
+    cluster.decide(elect_unclean_leaders)
+
+
+def _configure(cluster: Cluster, resource: str, *deleted: str, **values: str) -> Any:
+    """`cluster`, `broker/1` or `topic/NAME`; a name without a value is deleted."""
+    kind, _, name = resource.partition("/")
+    changes = [ConfigChange(key, value) for key, value in values.items()]
+    changes += [ConfigChange(key, operation=Operation.DELETE) for key in deleted]
+    change = ResourceChange(
+        resource_type=TOPIC if kind == "topic" else BROKER,
+        resource_name=CLUSTER_DEFAULT if kind == "cluster" else name,
+        changes=tuple(changes),
+    )
+    return cluster.do(alter_configs, AlterConfigs(resources=(change,)))
+
+
+def _shrink(cluster: Cluster, name: str, partitions: str, delay: str = "0") -> Any:
+    request = DeletePartitions(
+        topics=(TopicShrink(topic=name, partitions=int(partitions)),), delay_ms=int(delay)
+    )
+    return cluster.do(delete_partitions, request)
+
+
+def _cancel_shrink(cluster: Cluster, name: str) -> None:
+    cluster.do(cancel_delete_partitions, name)
+
+
+def _advance(cluster: Cluster) -> None:
+    cluster.decide(advance_removals)
+
+
+def _report(cluster: Cluster, broker_id: str, which: str, outcome: str = "deleted") -> None:
+    name, _, partition_id = which.rpartition("-")
+    report = ReplicaReport(
+        topic_id=cluster.topic(name).topic_id,
+        partition_id=int(partition_id),
+        deleted=outcome == "deleted",
+    )
+    request = ReportDeletions(
+        broker_id=int(broker_id),
+        broker_epoch=cluster.broker(int(broker_id)).broker_epoch,
+        replicas=(report,),
+    )
+    cluster.do(report_deletions, request)
+
+
+_VERBS: dict[str, Callable[..., Any]] = {
+    "brokers": _brokers,
+    "register-broker": _register,
+    "heartbeat": _heartbeat,
+    "unregister-broker": _unregister,
+    "wait": _wait,
+    "fence-stale-broker": _fence_stale,
+    "create-topic": _create_topic,
+    "delete-topic": _delete_topic,
+    "add-partitions": _add_partitions,
+    "alter-isr": _alter_isr,
+    "elect": _elect,
+    "balance-leaders": _balance,
+    "elect-unclean-leaders": _sweep,
+    "configure": _configure,
+    "shrink": _shrink,
+    "cancel-shrink": _cancel_shrink,
+    "advance-removals": _advance,
+    "report": _report,
+}

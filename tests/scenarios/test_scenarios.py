@@ -1,0 +1,51 @@
+"""Stories in text files: commands, `----`, and the records that they must leave.
+
+A file is blocks between empty lines; `#` begins a comment. A block without `----` sets the scene:
+what it leaves is not looked at. Offsets count from the bootstrap on. A line `refused CODE` stands
+for an item, or a whole request, that was refused.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.controller.cluster import Cluster
+from tests.scenarios.commands import run
+from tests.scenarios.text import record_lines
+
+_DIVIDER = "----"
+_FILES = sorted(Path(__file__).parent.glob("*.txt"))
+
+
+@pytest.mark.parametrize("path", _FILES, ids=lambda path: path.stem)
+def test_the_scenario_leaves_exactly_the_records_it_names(path: Path) -> None:
+    cluster = Cluster()
+    for commands, expected in _blocks(path.read_text("utf-8")):
+        left: list[str] = []
+        for command in commands:
+            left.extend(_left(cluster, command))
+        if expected is not None:
+            assert "\n".join(left) == "\n".join(expected), f"after {commands}"
+
+
+def test_there_are_scenarios() -> None:
+    assert len(_FILES) >= 10
+
+
+def _left(cluster: Cluster, command: str) -> list[str]:
+    before, base_offset = cluster.image, cluster.next_offset
+    refused = run(cluster, command)
+    lines = record_lines(cluster.records, base_offset, before, cluster.image)
+    return [*lines, *(f"refused {code}" for code in refused)]
+
+
+def _blocks(text: str) -> Iterator[tuple[list[str], list[str] | None]]:
+    """Yield the commands of each block and what is expected of them, None for nothing."""
+    for block in text.split("\n\n"):
+        lines = [line for line in block.splitlines() if line and not line.startswith("#")]
+        if _DIVIDER in lines:
+            divider = lines.index(_DIVIDER)
+            yield lines[:divider], lines[divider + 1 :]
+        elif lines:
+            yield lines, None

@@ -1,0 +1,145 @@
+"""The documents are true: their examples are built, and their commands run."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import google_crc32c
+import msgspec
+import pytest
+
+from api.cli.main import app, load_commands
+from metadata_log.block import BlockEncoder
+from metadata_log.commit_mark import CommitMark
+from metadata_log.limits import BATCH_SIZE_BYTES_MAX
+from metadata_log.manifest import Kind, Manifest
+from metadata_log.offset_index import IndexBuilder
+from metadata_log.segment import SegmentHeader, decode_header
+from records.avro import codec
+from records.envelope import Envelope, Origin
+from records.registry import RECORD_TYPES
+from records.text import parse_uuid
+from records.topics import TopicRecord
+from tests.docs_console import DOCUMENTS, ROOT, blocks, commands, run_block
+
+LOG_FORMAT = (ROOT / "docs" / "log_format.md").read_text()
+CLUSTER_ID = "AAECAwQFBgcICQoLDA0ODw"
+ROW = Envelope(
+    offset=4096,
+    leader_epoch=7,
+    timestamp=1_767_225_600_000,
+    batch_offset=4096,
+    record_version=0,
+    origin=Origin(principal="User:ada", command="topics create"),
+    durable_end=4096,
+    previous_crc32c=0x1F3A90C2,
+    payload=TopicRecord(name="orders", topic_id=parse_uuid(CLUSTER_ID)),
+)
+HEADER = SegmentHeader(cluster_id=CLUSTER_ID, base_offset=4096, leader_epoch=7)
+
+
+def example(name: str) -> str:
+    """The one example of that name in the log format, without white space."""
+    (found,) = re.findall(rf"^```{name}\n(.*?)^```$", LOG_FORMAT, re.MULTILINE | re.DOTALL)
+    return "".join(str(found).split())
+
+
+def block() -> bytes:
+    return BlockEncoder(BATCH_SIZE_BYTES_MAX).encode([ROW], HEADER.sync_marker)
+
+
+def test_example_of_the_manifest_is_one() -> None:
+    manifest = msgspec.json.decode(example("json"), type=Manifest)
+    assert manifest == Manifest(cluster_id=CLUSTER_ID, kind=Kind.OWN)
+
+
+def test_example_of_the_sync_marker_is_what_a_segment_has() -> None:
+    assert HEADER.sync_marker.hex() == example("sync-marker")
+
+
+def test_header_has_the_keys_of_the_table_in_order() -> None:
+    data = HEADER.encode()
+    header, end = decode_header(data)
+    assert (header.base_offset, end) == (4096, len(data))
+    documented = re.findall(r"^\| ((?:avro|metalog)\.\w+) \|", LOG_FORMAT, re.MULTILINE)
+    places = [data.index(key.encode()) for key in documented]
+    assert places == sorted(places)
+    assert len(documented) == 9
+
+
+def test_example_of_a_row_is_what_the_codec_writes() -> None:
+    assert codec.encode_rows([ROW]).hex() == example("row")
+
+
+def test_example_of_a_block_is_what_is_stored() -> None:
+    assert block().hex() == example("block")
+    assert f"0x{google_crc32c.value(block()):08x}" in LOG_FORMAT
+
+
+def test_example_of_the_commit_mark_is_what_is_written() -> None:
+    mark = CommitMark(
+        sequence=41,
+        leader_epoch=7,
+        end_offset=4097,
+        segment_offset=4096,
+        position=12_800,
+        confirmed_end=4097,
+        last_crc32c=google_crc32c.value(block()),
+    )
+    assert mark.encode().hex() == example("mark")
+
+
+def test_example_of_an_index_entry_is_what_is_written() -> None:
+    index = IndexBuilder()
+    index.maybe_add(4096, 12_648, 1_767_225_599_000)
+    assert index.encode().hex() == example("index")
+
+
+def console_blocks() -> Iterator[tuple[str, str]]:
+    for name in DOCUMENTS:
+        for content in blocks((ROOT / name).read_text()):
+            yield name, content
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_commands_print_what_the_document_says(name: str, tmp_path: Path) -> None:
+    for content in blocks((ROOT / name).read_text()):
+        assert run_block(content, tmp_path) == content
+
+
+def test_every_command_is_documented_with_an_example() -> None:
+    load_commands()
+    text = (ROOT / "docs" / "commands.md").read_text()
+    run = {line for _, content in console_blocks() for line in commands(content)}
+    for command in _commands():
+        assert f"\n### {command}\n" in text, command
+        assert any(line.startswith(f"metalog {command}") for line in run), command
+
+
+def _commands() -> Iterator[str]:
+    for command in app.registered_commands:
+        assert command.callback is not None
+        yield command.name or command.callback.__name__.rstrip("_")
+    for group in app.registered_groups:
+        assert group.typer_instance is not None
+        for command in group.typer_instance.registered_commands:
+            assert command.callback is not None
+            name = command.name or command.callback.__name__.rstrip("_")
+            yield f"{group.typer_instance.info.name} {name}"
+
+
+def test_every_record_type_has_its_effect_documented() -> None:
+    text = (ROOT / "docs" / "replay.md").read_text()
+    for cls in RECORD_TYPES:
+        assert cls.__name__ in text, cls.__name__
+
+
+def test_documents_name_no_file_that_is_not_there() -> None:
+    for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
+        for name in re.findall(r"\]\(((?!http|#)[^)#]+)\)", path.read_text()):
+            assert (path.parent / name).exists(), f"{path.name} names {name}"
+        for name in re.findall(
+            r"`((?:tests|docs|benchmarks|scripts)/[\w./]+\.\w+)`", path.read_text()
+        ):
+            assert (ROOT / name).exists(), f"{path.name} names {name}"
