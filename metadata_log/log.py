@@ -13,6 +13,7 @@ from typing import Self
 import msgspec
 
 from metadata_log.batch import NewBatch
+from metadata_log.chain import check_chain
 from metadata_log.clock import Clock, SystemClock
 from metadata_log.commit_mark import read_mark
 from metadata_log.fs import Fs, OsFs
@@ -94,7 +95,8 @@ class MetadataLog:
         Raises:
             RequestError: no log, or a mirror, which takes no records.
             UnavailableError: another writer holds the lock.
-            CorruptLogError: the log's end is damaged below the commit mark.
+            CorruptLogError: a segment is missing, shortened, or damaged at its header, or the
+                last one is damaged below the commit mark.
         """
         fs, directory = fs or OsFs(), directory.absolute()
         manifest = read_manifest(fs, directory)
@@ -110,6 +112,7 @@ class MetadataLog:
             # Read the tail only now: who claimed before us may have written until our claim.
             mark = read_mark(fs, directory)
             tail = recover(fs, directory, mark)
+            check_chain(fs, directory)
             writer = LogWriter(
                 fs,
                 directory,

@@ -72,6 +72,21 @@ async def test_missing_segment_is_noticed(directory: Path) -> None:
         read_all(directory)
 
 
+async def test_opening_checks_the_headers_and_lengths_of_all_segments(directory: Path) -> None:
+    for _ in range(3):
+        log = await MetadataLog.open(directory)
+        await log.append(topics(0, 1))
+        await log.close()
+    first, second = sorted(directory.glob("*.avro"))[:2]
+    for damage in (lambda: flip(first, 500, 1), lambda: second.write_bytes(b""), second.unlink):
+        kept = {path: path.read_bytes() for path in (first, second)}
+        damage()
+        with pytest.raises(CorruptLogError, match=r"\.avro byte 0: "):
+            await MetadataLog.open(directory)
+        for path, data in kept.items():
+            path.write_bytes(data)
+
+
 async def test_mark_survives_the_loss_of_its_newest_slot(written: Path) -> None:
     mark = read_mark(OsFs(), written)
     flip(written / "commit.mark", mark.sequence % 2 * SLOT_SPACING + 20, 0)
