@@ -9,7 +9,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.cluster_history import ClusterHistory, HistoryBatch
+from benchmarks.cluster_history import history
+from benchmarks.cluster_state import HistoryBatch
 from metadata_log.kraft.batch_codec import encode_batch
 from metadata_log.kraft.names import (
     LEADER_EPOCHS,
@@ -45,7 +46,7 @@ def generate(
     (directory / META_PROPERTIES).write_text(properties)
     epoch_starts: dict[int, int] = {}
     writer = _SegmentWriter(partition, segment_size_bytes)
-    for rows in _rows(ClusterHistory(seed).batches(records)):
+    for rows in _rows(history(records, seed)):
         epoch_starts.setdefault(rows[0].leader_epoch, rows[0].offset)
         writer.append(rows[0].offset, encode_batch(rows))
     writer.close()

@@ -87,7 +87,7 @@ class KraftDirectory:
         """The cluster's id from `meta.properties` beside the directory; None when it is absent."""
         try:
             # Java's encoding of property files; every byte is a character in it.
-            text = (self.path.parent / META_PROPERTIES).read_text("latin-1")
+            text = (self.path.absolute().parent / META_PROPERTIES).read_text("latin-1")
         except FileNotFoundError:
             return None
         pairs = dict(line.partition("=")[::2] for line in text.splitlines())

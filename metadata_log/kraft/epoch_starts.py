@@ -19,21 +19,31 @@ class EpochStarts:
             CorruptLogError: it is not what Kafka writes.
         """
         self._path = path
-        self._epoch_by_start = _read(path)
+        self._start_by_epoch = _read(path)
 
-    def epoch_at(self, start_offset: int, *, expected: int) -> int | None:
-        """Return the epoch that starts at an offset, None when none is said to.
+    def agrees(self, leader_epoch: int, start_offset: int) -> bool | None:
+        """Say whether an epoch starts at an offset; None when the file says nothing about it.
 
-        The file is read again when it does not say what is expected: the log may have grown
-        since, or have been truncated and grown anew.
+        The file is read again before it is said to disagree: the log may have grown since, or
+        have been truncated and grown anew.
         """
-        if self._epoch_by_start.get(start_offset) != expected:
-            self._epoch_by_start = _read(self._path)
-        return self._epoch_by_start.get(start_offset)
+        if not self._agrees(leader_epoch, start_offset):
+            self._start_by_epoch = _read(self._path)
+        return self._agrees(leader_epoch, start_offset)
+
+    def _agrees(self, leader_epoch: int, start_offset: int) -> bool | None:
+        start = self._start_by_epoch.get(leader_epoch)
+        if start is None:
+            return False if start_offset in self._start_by_epoch.values() else None
+        if start > start_offset and leader_epoch == min(self._start_by_epoch):
+            # When Kafka cleans the head of its log, it moves the first start to the new head,
+            # though the segment may go further back.
+            return None
+        return start == start_offset
 
 
 def _read(path: Path) -> dict[int, int]:
-    """Read epochs by start offset: a version, a count, and a line `epoch start` for each."""
+    """Read start offsets by epoch: a version, a count, and a line `epoch start` for each."""
     try:
         text = path.read_text("ascii")
     except FileNotFoundError:
@@ -41,10 +51,12 @@ def _read(path: Path) -> dict[int, int]:
     except UnicodeDecodeError as error:
         raise _unreadable(path) from error
     match text.split():
+        case []:
+            return {}
         case ["0", count, *numbers] if all(number.isdigit() for number in (count, *numbers)):
             if len(numbers) == 2 * int(count):
-                epochs, starts = numbers[::2], numbers[1::2]
-                return {int(start): int(epoch) for start, epoch in zip(starts, epochs, strict=True)}
+                pairs = zip(numbers[::2], numbers[1::2], strict=True)
+                return {int(epoch): int(start) for epoch, start in pairs}
     raise _unreadable(path)
 
 

@@ -5,13 +5,17 @@ LeaderChangeMessage, which begins it; and what stands beside the segments says t
 is there: `leader-epoch-checkpoint` where each epoch starts, a checkpoint's name which epoch its
 last offset has.
 
-Kafka 3.3 could write an epoch's first data before its LeaderChangeMessage. So a batch that begins
-an epoch without one is held back until it comes, or let through at once when
-`leader-epoch-checkpoint` names the epoch.
+Kafka 3.3 could write an epoch's first data before its LeaderChangeMessage, though it was made
+after it. So a batch that begins an epoch without one is held back until it comes, and let through
+if its time is not before that of the message; or at once when `leader-epoch-checkpoint` says that
+the epoch starts there.
 
-One flipped bit is left that nothing shows, when there is no `leader-epoch-checkpoint`: in the
-epoch of a LeaderChangeMessage that is alone in its epoch, and only to a value that still lies
-between the epochs around it (with nothing after it, any higher value).
+Two flipped bits are left that nothing shows, both only when there is no `leader-epoch-checkpoint`:
+
+- in the epoch of a LeaderChangeMessage that is alone in its epoch, to a value that still lies
+  between the epochs around it (with nothing after it, any higher value);
+- in the epoch of the last batch before a LeaderChangeMessage, to just the new epoch, when the new
+  leader's clock is behind that of the old one.
 
 Source: KIP-595.
 """
@@ -36,7 +40,7 @@ _NO_EPOCH = -1
 _BEYOND = (1 << 63, _NO_EPOCH)
 
 # The message and the data before it are written in one go; this is far more than that.
-_HELD_BATCHES_MAX = 100
+_HELD_BATCHES_MAX = 10
 
 
 class EpochGuard:
@@ -105,6 +109,8 @@ class EpochGuard:
         if batch.leader_epoch == self._epoch:
             if announces and self._is_announced:
                 raise self._wrong(placed, f"a second LeaderChangeMessage in epoch {self._epoch}")
+            if announces and any(earlier.timestamp < batch.timestamp for _, earlier in held):
+                raise self._unannounced(held[0])
             self._is_announced |= announces
             self._may_pass |= announces
             return
@@ -112,13 +118,13 @@ class EpochGuard:
             raise self._unannounced(held[0])
         # A log whose head was cleaned may start in the middle of an epoch.
         is_cleaned_head = self._epoch == _NO_EPOCH and batch.base_offset > 0
-        said = self._starts.epoch_at(batch.base_offset, expected=batch.leader_epoch)
-        if said not in (None, batch.leader_epoch):
-            what = f"epoch {batch.leader_epoch} begins here, {LEADER_EPOCHS} says epoch {said}"
+        is_listed = self._starts.agrees(batch.leader_epoch, batch.base_offset)
+        if is_listed is False and not is_cleaned_head:
+            what = f"epoch {batch.leader_epoch} begins here, which {LEADER_EPOCHS} denies"
             raise self._wrong(placed, what)
         self._epoch = batch.leader_epoch
         self._is_announced = announces or is_cleaned_head
-        self._may_pass = self._is_announced or said is not None
+        self._may_pass = self._is_announced or is_listed is True
 
     def _check_checkpoints(self, placed: Placed) -> None:
         batch = placed[1]

@@ -86,12 +86,12 @@ class FileScan:
         return corrupt(self.path, self.position, what, intact_below)
 
     def _check(self, header: BatchHeader, data: bytes) -> None:
+        if header.magic != MAGIC:
+            raise self.corrupt(f"the batch has magic {header.magic}, expected {MAGIC}")
         crc = crc_of(data)
         if crc != header.crc:
             said = f"its header says 0x{header.crc:08x}"
             raise self.corrupt(f"the batch has CRC 0x{crc:08x}, {said}")
-        if header.magic != MAGIC:
-            raise self.corrupt(f"the batch has magic {header.magic}, expected {MAGIC}")
         if header.base_offset != self.next_offset:
             found = f"found a batch of offset {header.base_offset}"
             raise self.corrupt(f"{found}, expected {self.next_offset}")

@@ -11,20 +11,29 @@ PARTITION_DIRECTORY = "__cluster_metadata-0"
 META_PROPERTIES = "meta.properties"
 LEADER_EPOCHS = "leader-epoch-checkpoint"
 
-_SEGMENT = re.compile(r"(\d{20})\.log")
-_CHECKPOINT = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
+_OFFSET_MAX = (1 << 63) - 1
+
+_SEGMENT = re.compile(r"([0-9]{20})\.log")
+_CHECKPOINT = re.compile(r"([0-9]{20})-([0-9]{10})\.checkpoint")
 
 
 def segment_base_offset(name: str) -> int | None:
     """Return a segment's base offset, or None when the name is not a segment's."""
     match = _SEGMENT.fullmatch(name)
-    return int(match[1]) if match else None
+    return _offset(match[1]) if match else None
 
 
 def checkpoint_id(name: str) -> tuple[int, int] | None:
     """Return a checkpoint's end offset and leader epoch, or None when the name is not one's."""
     match = _CHECKPOINT.fullmatch(name)
-    return (int(match[1]), int(match[2])) if match else None
+    end_offset = _offset(match[1]) if match else None
+    return None if match is None or end_offset is None else (end_offset, int(match[2]))
+
+
+def _offset(digits: str) -> int | None:
+    """Return an offset, None for more than 63 bits, which 20 digits can say."""
+    offset = int(digits)
+    return offset if offset <= _OFFSET_MAX else None
 
 
 def segment_name(base_offset: int) -> str:

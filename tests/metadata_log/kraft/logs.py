@@ -61,9 +61,11 @@ def rows(
     ]
 
 
-def batch(base_offset: int, leader_epoch: int, *records: Record) -> bytes:
+def batch(
+    base_offset: int, leader_epoch: int, *records: Record, timestamp: int | None = None
+) -> bytes:
     """The bytes of one batch."""
-    return encode_batch(rows(base_offset, leader_epoch, *records))
+    return encode_batch(rows(base_offset, leader_epoch, *records, timestamp=timestamp))
 
 
 def checkpoint(leader_epoch: int, *records: Record, timestamp: int = START_TIME_MS) -> list[bytes]:
@@ -103,21 +105,24 @@ class LogFiles:
 
 
 def two_segments(files: LogFiles, *, leader_epochs: bool) -> None:
-    """Write a whole log of offsets 0 to 11 in two segments and epochs, and a checkpoint at 5."""
+    """Write a whole log of offsets 0 to 11 in two segments, and a checkpoint at 5.
+
+    The two epochs are one bit apart.
+    """
     files.segment(
         0,
         batch(0, 1, leader_change()),
         batch(1, 1, topic(), partition_change(0), partition_change(1)),
         batch(4, 1, NoOpRecord()),
-        batch(5, 4, leader_change(2)),
-        batch(6, 4, partition_change(2)),
+        batch(5, 3, leader_change(2)),
+        batch(6, 3, partition_change(2)),
     )
     files.segment(
         7,
-        batch(7, 4, partition_change(0), partition_change(1)),
-        batch(9, 4, NoOpRecord()),
-        batch(10, 4, NoOpRecord(), NoOpRecord()),
+        batch(7, 3, partition_change(0), partition_change(1)),
+        batch(9, 3, NoOpRecord()),
+        batch(10, 3, NoOpRecord(), NoOpRecord()),
     )
     files.checkpoint(5, 1, checkpoint(1, topic(), partition_change(0)))
     if leader_epochs:
-        files.leader_epochs({1: 0, 4: 5})
+        files.leader_epochs({1: 0, 3: 5})

@@ -45,7 +45,24 @@ class TestOpening:
         moved = files.partition.rename(files.directory / "copy")
         assert len(list(open_directory(moved).batches())) == 8
 
-    @pytest.mark.parametrize("name", ["leader-epoch-checkpoint", "0.log", "bootstrap.checkpoint"])
+    def test_partition_that_is_the_working_directory_knows_its_cluster(
+        self, files: LogFiles, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        two_segments(files, leader_epochs=True)
+        (files.directory / "meta.properties").write_text("cluster.id=here\n")
+        monkeypatch.chdir(files.partition)
+        assert open_directory(Path()).cluster_id == "here"
+
+    @pytest.mark.parametrize(
+        "name",
+        [
+            "leader-epoch-checkpoint",
+            "0.log",
+            "bootstrap.checkpoint",
+            "99999999999999999999.log",
+            "99999999999999999999-0000000001.checkpoint",
+        ],
+    )
     def test_folder_without_segments_and_checkpoints_is_no_log(
         self, files: LogFiles, name: str
     ) -> None:

@@ -44,7 +44,7 @@ class TestOrder:
         batches = list(open_directory(files.directory).batches())
         assert [read.base_offset for read in batches] == [0, 1, 4, 5, 6, 7, 9, 10]
         assert [read.end_offset for read in batches] == [1, 4, 5, 6, 7, 9, 10, 12]
-        assert [read.leader_epoch for read in batches] == [1, 1, 1, 4, 4, 4, 4, 4]
+        assert [read.leader_epoch for read in batches] == [1, 1, 1, 3, 3, 3, 3, 3]
         assert [read.is_control for read in batches] == [True, *[False] * 2, True, *[False] * 4]
         sizes = [read.size for read in batches]
         assert [read.position for read in batches] == [
@@ -110,6 +110,12 @@ class TestOrder:
         assert f"byte {len(first)}: byte 61 of the batch, offset 1: byte 4 of the value" in message
         assert "field name: 31 bytes wanted, 3 are left; offsets below 1 are intact" in message
 
+    def test_other_format_is_refused(self, files: LogFiles) -> None:
+        old = bytearray(batch(0, 1, leader_change()))
+        old[16] = 1
+        files.segment(0, bytes(old))
+        assert "byte 0: the batch has magic 1, expected 2" in _refusal(files)
+
     def test_count_that_differs_from_the_offsets_is_refused(self, files: LogFiles) -> None:
         data = bytearray(batch(0, 1, leader_change()))
         data[23:27] = (1).to_bytes(4, "big")
@@ -145,23 +151,49 @@ class TestEpochs:
         files.segment(0, *noops)
         assert "byte 0: epoch 1 begins here, without" in _refusal(files)
 
-    @pytest.mark.parametrize("leader_epochs", [True, False])
-    def test_announcement_may_come_behind_the_first_data(
-        self, files: LogFiles, leader_epochs: bool
-    ) -> None:
+    def test_announcement_may_come_behind_later_data(self, files: LogFiles) -> None:
         """As Kafka 3.3 wrote it."""
         files.segment(
             0,
-            batch(0, 1, topic()),
-            batch(1, 1, leader_change()),
-            batch(2, 1, NoOpRecord()),
-            batch(3, 2, NoOpRecord()),
-            batch(4, 2, NoOpRecord()),
-            batch(5, 2, leader_change()),
+            batch(0, 1, topic(), timestamp=20),
+            batch(1, 1, leader_change(), timestamp=10),
+            batch(2, 1, NoOpRecord(), timestamp=30),
+            batch(3, 2, NoOpRecord(), timestamp=50),
+            batch(4, 2, NoOpRecord(), timestamp=60),
+            batch(5, 2, leader_change(), timestamp=50),
         )
-        if leader_epochs:
-            files.leader_epochs({1: 0, 2: 3})
         assert _bases(files) == [0, 1, 2, 3, 4, 5]
+
+    def test_data_before_an_announcement_belongs_to_the_epoch_before(self, files: LogFiles) -> None:
+        files.segment(
+            0,
+            batch(0, 1, leader_change(), timestamp=10),
+            batch(1, 3, topic(), timestamp=20),
+            batch(2, 3, leader_change(), timestamp=30),
+        )
+        assert "epoch 3 begins here, without a LeaderChangeMessage; offsets below 1" in _refusal(
+            files
+        )
+
+    @pytest.mark.parametrize(
+        ("starts", "message"),
+        [
+            ({1: 0, 3: 1}, None),
+            ({1: 0, 3: 2}, "epoch 3 begins here, which leader-epoch-checkpoint denies"),
+            ({1: 0}, "epoch 3 begins here, without a LeaderChangeMessage"),
+        ],
+    )
+    def test_list_of_epochs_decides_whether_data_belongs_to_the_announcement_behind_it(
+        self, files: LogFiles, starts: dict[int, int], message: str | None
+    ) -> None:
+        files.segment(
+            0, batch(0, 1, leader_change()), batch(1, 3, topic()), batch(2, 3, leader_change())
+        )
+        files.leader_epochs(starts)
+        if message is None:
+            assert _bases(files) == [0, 1, 2]
+        else:
+            assert message in _refusal(files)
 
     def test_list_of_epochs_may_stand_for_the_announcement(self, files: LogFiles) -> None:
         files.segment(0, batch(0, 1, topic()))
@@ -173,16 +205,27 @@ class TestEpochs:
         files.checkpoint(6, 3, checkpoint(3, topic()))
         assert _bases(files) == [5, 6]
 
+    def test_list_of_epochs_starts_where_kafka_cleaned_the_log_to(self, files: LogFiles) -> None:
+        files.segment(5, batch(5, 3, topic()), batch(6, 4, leader_change()), batch(7, 4, topic()))
+        files.checkpoint(8, 4, checkpoint(4, topic()))
+        files.leader_epochs({4: 8})
+        assert _bases(files) == [5, 6, 7]
+
     def test_list_of_epochs_may_be_older_than_the_log(self, files: LogFiles) -> None:
         files.segment(0, batch(0, 1, leader_change()), batch(1, 3, leader_change()))
         files.leader_epochs({1: 0})
         assert _bases(files) == [0, 1]
 
+    def test_list_of_epochs_may_be_empty(self, files: LogFiles) -> None:
+        files.segment(0, batch(0, 1, leader_change()))
+        files.leader_epochs({}).write_bytes(b"")
+        assert _bases(files) == [0]
+
     def test_list_of_epochs_that_contradicts_the_log_is_refused(self, files: LogFiles) -> None:
         files.segment(0, batch(0, 1, leader_change()), batch(1, 3, leader_change()))
         files.leader_epochs({1: 0, 2: 1})
         message = _refusal(files)
-        assert "epoch 3 begins here, leader-epoch-checkpoint says epoch 2; off" in message
+        assert "epoch 3 begins here, which leader-epoch-checkpoint denies; off" in message
 
     def test_list_of_epochs_is_read_again_before_it_is_believed(self, files: LogFiles) -> None:
         files.segment(0, batch(0, 1, leader_change()), batch(1, 3, leader_change()))
@@ -193,7 +236,7 @@ class TestEpochs:
         assert next(batches).base_offset == 1
 
     @pytest.mark.parametrize(
-        "text", ["", "0\n1\n", "0\n2\n1 0\n", "1\n0\n", "0\n1\n1 x\n", "0\n1\n\xff"]
+        "text", ["0\n", "0\n1\n", "0\n2\n1 0\n", "1\n0\n", "0\n1\n1 x\n", "0\n1\n\xff"]
     )
     def test_list_of_epochs_that_is_none_is_refused(self, files: LogFiles, text: str) -> None:
         files.segment(0, batch(0, 1, leader_change()))
