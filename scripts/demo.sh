@@ -15,10 +15,10 @@ run() {
 
 run metalog demo "$log" --seed 1
 run metalog info "$log"
-run metalog image "$log" --at 500 | head -n 12
-run metalog diff "$log" 2000 2100 | head -n 25
-run metalog history "$log" broker:2 | head -n 12
-run metalog blame "$log" partition:__PARTITION__
+run metalog image "$log" --at 500 | head -n 18
+run metalog diff "$log" 2000 2020 | head -n 20 | cut -c -110
+run metalog history "$log" broker:2 | head -n 12 | cut -c -110
+run metalog blame "$log" partition:__consumer_offsets/0 --at 500
 run metalog snapshot create "$log"
 run metalog audit sql "$log" "SELECT type, count(*) AS records FROM log GROUP BY type ORDER BY records DESC LIMIT 5"
 

@@ -1,1 +1,124 @@
 """Spark: audit."""
+
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from api.cli.arguments import Json
+from api.cli.main import app
+from api.cli.output import print_json, print_line, print_table, value_text
+
+if TYPE_CHECKING:
+    from metadata_log.log_reader import LogReader
+
+_ROWS_MAX = 1_000
+
+
+@app.command()
+def audit(
+    name: Annotated[str, typer.Argument(metavar="list|sql|NAME", help="What to ask.")],
+    log: Annotated[Path | None, typer.Argument(metavar="[LOG]", show_default=False)] = None,
+    query: Annotated[str | None, typer.Argument(metavar="[SELECT ...]", show_default=False)] = None,
+    since: Annotated[str, typer.Option(metavar="POINT", help="First, inclusive.")] = "",
+    until: Annotated[str, typer.Option(metavar="POINT", help="Last, inclusive.")] = "end",
+    limit: Annotated[int, typer.Option(min=1, help="Print at most this many rows.")] = _ROWS_MAX,
+    json: Json = False,
+) -> None:
+    """Ask Spark about a log: `list`, a query by NAME, or `sql LOG "SELECT ..."`."""
+    from api.cli.reading import open_reader
+
+    if name == "list":
+        _print_queries(as_json=json)
+        return
+    if log is None:
+        raise typer.BadParameter("LOG is missing")
+    if (name == "sql") != (query is not None):
+        raise typer.BadParameter("`audit sql` takes a query, the others take none")
+    with open_reader(log) as reader:
+        columns, rows, about = _ask(reader, name, query, since, until, limit)
+    if json:
+        print_json({**about, "columns": columns, "rows": rows})
+        return
+    print_table(columns, [[value_text(value) for value in row] for row in rows])
+    if about["truncated"]:
+        print_line(f"... only the first {limit:,} rows: --limit")
+
+
+def _print_queries(*, as_json: bool) -> None:
+    from replay.audit.queries import QUERIES
+
+    if as_json:
+        print_json([{"name": q.name, "description": q.description} for q in QUERIES.values()])
+        return
+    rows = [(q.name, q.description) for q in QUERIES.values()]
+    rows.append(("sql", "a query of your own over the views log, topics, partitions, brokers, ..."))
+    print_table(("name", "tells"), rows)
+
+
+def _ask(
+    reader: "LogReader", name: str, query: str | None, since: str, until: str, limit: int
+) -> tuple[list[str], list[list[Any]], dict[str, Any]]:
+    from api.cli.reading import bounds, offset_of
+    from api.cli.spark import spark_and_files
+    from records.errors import RequestError
+    from replay.audit.queries import QUERIES, Range, run_sql
+
+    if name != "sql" and name not in QUERIES:
+        raise RequestError(
+            "INVALID_REQUEST", f"{name!r} is no audit; `metalog audit list` names those there are"
+        )
+    first = max(offset_of(reader, since), reader.start_offset) if since else reader.start_offset
+    offsets = Range(first, offset_of(reader, until))
+    with spark_and_files(reader) as (spark, files):
+        if query is not None:
+            frame = _sql_or_refusal(lambda: run_sql(spark, files, query, offsets))
+        else:
+            frame = QUERIES[name].run(spark, files, offsets)
+        found = frame.limit(limit + 1).collect()
+        columns = frame.columns
+    rows = [[_plain(value) for value in row] for row in found[:limit]]
+    about = {
+        "as_of": offsets.last,
+        "since": offsets.first,
+        **bounds(reader),
+        "truncated": len(found) > limit,
+    }
+    return columns, rows, about
+
+
+def _sql_or_refusal(run: Any) -> Any:
+    from pyspark.errors import AnalysisException, ParseException
+
+    from records.errors import RequestError
+
+    # PySpark prints the whole plan of a query that cannot be analysed, besides raising.
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+    try:
+        return run()
+    except (AnalysisException, ParseException) as error:
+        what = error.getMessage() if hasattr(error, "getMessage") else str(error)
+        raise RequestError("INVALID_REQUEST", what.split(";")[0]) from error
+
+
+def _plain(value: Any) -> Any:
+    """Return what Spark gave as a JSON value."""
+    import datetime
+
+    from pyspark.sql import Row
+
+    from records.text import bytes_text
+
+    match value:
+        case datetime.datetime():
+            return value.replace(tzinfo=datetime.UTC).isoformat().replace("+00:00", "Z")
+        case bytes() | bytearray():
+            return bytes_text(bytes(value))
+        case Row():
+            return {name: _plain(item) for name, item in value.asDict().items() if item is not None}
+        case list():
+            return [_plain(item) for item in value]
+        case dict():
+            return {str(key): _plain(item) for key, item in value.items()}
+    return value

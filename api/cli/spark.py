@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
     from replay.audit.log_frame import LogFiles
 
+# Up to here starting and planning take longer than reading.
+_SMALL_LOG_BYTES = 16 * 1024 * 1024
+
 
 @contextmanager
 def spark_and_files(reader: LogReader) -> "Iterator[tuple[SparkSession, LogFiles]]":
@@ -22,7 +25,11 @@ def spark_and_files(reader: LogReader) -> "Iterator[tuple[SparkSession, LogFiles
     Raises:
         UnavailableError: PySpark or a Java is missing.
     """
-    with session() as spark, tempfile.TemporaryDirectory(prefix="metalog-audit-") as scratch:
+    size = sum(path.stat().st_size for path in reader.segment_paths)
+    with (
+        session(quick=size < _SMALL_LOG_BYTES) as spark,
+        tempfile.TemporaryDirectory(prefix="metalog-audit-") as scratch,
+    ):
         from replay.audit.committed_files import committed_files
 
         yield spark, committed_files(reader).frozen(Path(scratch))

@@ -39,12 +39,13 @@ def _octets(value: Column) -> Column:
     return _item(_base64(value))
 
 
-def _id_text(value: Column) -> Column:
+def id_text(value: Column) -> Column:
+    """Return an id as the 22 characters people write."""
     return F.substring(_base64(value), 1, 22)
 
 
 def _id(value: Column) -> Column:
-    return _item(_id_text(value))
+    return _item(id_text(value))
 
 
 def _double(value: Column) -> Column:
@@ -66,7 +67,7 @@ def _sorted(element: Items) -> Items:
 
 def _sorted_ids(values: Column) -> Column:
     # By their texts: base64 does not keep the order of the bytes.
-    return _list(_item)(F.array_sort(F.transform(values, _id_text)))
+    return _list(_item)(F.array_sort(F.transform(values, id_text)))
 
 
 def _struct(**fields: Items) -> Items:

@@ -114,7 +114,7 @@ class History:
             One row a record: `position` long, and a struct for each rare record type under its
             name, of which one is not null.
         """
-        return self._in_effect(self.kept(_rare_rows))
+        return self.kept(_rare_in_effect)
 
     @cached_property
     def partitions(self) -> DataFrame:
@@ -159,6 +159,10 @@ def _placed(rows: DataFrame, position: Column) -> DataFrame:
 
 def _rare_rows(history: History) -> DataFrame:
     return history._of_types(_RARE)
+
+
+def _rare_in_effect(history: History) -> DataFrame:
+    return history._in_effect(history.kept(_rare_rows)).coalesce(1)
 
 
 def _unfinished_transactions(history: History) -> DataFrame:

@@ -1,8 +1,7 @@
-"""Commands run in this process, and a demo log to run them on."""
+"""Commands run in this process."""
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -43,11 +42,3 @@ def metalog(capsys: pytest.CaptureFixture[str]) -> Metalog:
         return Answer(code, captured.out, captured.err)
 
     return call
-
-
-@pytest.fixture(scope="session")
-def demo_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small demo, made once; tests must not change it."""
-    directory = tmp_path_factory.mktemp("demo") / "log"
-    assert run(["demo", str(directory), "--topics", "20", "--changes", "400", "--json"]) == 0
-    return directory

@@ -31,7 +31,8 @@ class Word:
 
 def _quota_key(quota: Column) -> list[Column]:
     pairs = F.transform(
-        F.array_sort(quota["entity"]), lambda part: F.array(part["entity_type"], part["entity_name"])
+        F.array_sort(quota["entity"]),
+        lambda part: F.array(part["entity_type"], part["entity_name"]),
     )
     return [quota["key"], F.to_json(pairs)]
 
@@ -79,13 +80,17 @@ def last_words(history: History) -> DataFrame:
     spoken = [name for name in WORDS if history.has(name)]
     # The configs of topics follow their topic, not its name: configs.py looks after them.
     of_topic = F.coalesce(F.col("ConfigRecord.resource_type") == TOPIC_RESOURCE, F.lit(False))
-    words = history.rare.where(~of_topic).select(
-        "position",
-        _by_type(spoken, lambda word, record: F.lit(word.part)).alias("part"),
-        _by_type(spoken, lambda word, record: _key(word, record)).alias("key"),
-        _by_type(spoken, lambda word, record: word.kept(record)).alias("kept"),
-        *WORDS,
-    ).where(F.col("part").isNotNull())
+    words = (
+        history.rare.where(~of_topic)
+        .select(
+            "position",
+            _by_type(spoken, lambda word, record: F.lit(word.part)).alias("part"),
+            _by_type(spoken, lambda word, record: _key(word, record)).alias("key"),
+            _by_type(spoken, lambda word, record: word.kept(record)).alias("kept"),
+            *WORDS,
+        )
+        .where(F.col("part").isNotNull())
+    )
     last = words.groupBy("part", "key").agg(
         F.max_by(F.struct("kept", *WORDS), "position").alias("last")
     )

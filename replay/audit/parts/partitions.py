@@ -67,9 +67,7 @@ def _with_topic_events(last: DataFrame, history: History) -> DataFrame:
     """Drop the partitions of removed topics, and say when their topics' ELR was cleared last."""
     if not history.has("RemoveTopicRecord", "ClearElrRecord"):
         return last.withColumn("cleared_at", F.lit(None).cast("long"))
-    events = topic_removals(history).unionByName(
-        _elr_clearings(history), allowMissingColumns=True
-    )
+    events = topic_removals(history).unionByName(_elr_clearings(history), allowMissingColumns=True)
     by_topic = events.groupBy("topic_id").agg(
         F.max("removed_at").alias("removed_at"), F.max("cleared_at").alias("cleared_at")
     )

@@ -37,6 +37,11 @@ def partition_removals(history: History) -> DataFrame:
 
 
 def _each_partition(rows: DataFrame) -> DataFrame:
-    return rows.withColumn("partition_id", F.explode("partition_ids")).drop("partition_ids").select(
-        *_PARTITION, *(name for name in rows.columns if name not in ("topic_id", "partition_ids"))
+    return (
+        rows.withColumn("partition_id", F.explode("partition_ids"))
+        .drop("partition_ids")
+        .select(
+            *_PARTITION,
+            *(name for name in rows.columns if name not in ("topic_id", "partition_ids")),
+        )
     )

@@ -1,0 +1,131 @@
+"""The audit queries: what they are called, what they tell, and how they are computed."""
+
+import dataclasses
+from collections.abc import Callable
+
+from pyspark.sql import DataFrame, SparkSession
+
+from replay.audit.digest import digest_lines
+from replay.audit.history import History
+from replay.audit.log_frame import LogFiles
+from replay.audit.state import state
+from replay.audit.views import LOG_VIEW, log_view, member, register_views
+
+
+@dataclasses.dataclass(frozen=True)
+class Range:
+    """The offsets a query looks at: first, inclusive, and last, inclusive."""
+
+    first: int
+    last: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Query:
+    """An audit query."""
+
+    name: str
+    description: str
+    run: Callable[[SparkSession, LogFiles, Range], DataFrame]
+
+
+def run_sql(spark: SparkSession, files: LogFiles, text: str, offsets: Range) -> DataFrame:
+    """Run a query over the views `log` (of the range) and the parts of the state (at its end)."""
+    register_views(spark, files, text, offsets.first, offsets.last + 1, offsets.last)
+    return spark.sql(text)
+
+
+def _over_log(text: str) -> Callable[[SparkSession, LogFiles, Range], DataFrame]:
+    def run(spark: SparkSession, files: LogFiles, offsets: Range) -> DataFrame:
+        log_view(spark, files, offsets.first, offsets.last + 1).createOrReplaceTempView(LOG_VIEW)
+        return spark.sql(text)
+
+    return run
+
+
+def _state(spark: SparkSession, files: LogFiles, offsets: Range) -> DataFrame:
+    with History(spark, files, offsets.last) as history:
+        rows = [line.split() for line in digest_lines(state(history))]
+    return spark.createDataFrame(
+        [(part, int(count), *lanes) for part, count, *lanes in rows],
+        "part string, objects long, lane_0 string, lane_1 string, lane_2 string, lane_3 string",
+    )
+
+
+_CHANGES = """
+    SELECT offset, time, type, principal, command, reason, topic_id, partition_id
+    FROM log
+    WHERE type NOT IN ('NoOpRecord', 'NoOpRunRecord', 'LeaderChangeMessage')
+    ORDER BY offset
+"""
+
+_BY_PRINCIPAL = """
+    SELECT coalesce(principal, '-') AS principal, coalesce(command, '-') AS command,
+           count(DISTINCT batch_offset) AS batches, count(*) AS records,
+           min(time) AS first, max(time) AS last
+    FROM log
+    WHERE type NOT IN ('NoOpRecord', 'NoOpRunRecord', 'LeaderChangeMessage')
+    GROUP BY 1, 2
+    ORDER BY batches DESC, principal, command
+"""
+
+_TOPIC_LIVES = f"""
+    WITH created AS (
+        SELECT {member("TopicRecord")}.name AS name, topic_id, offset, time, principal
+        FROM log WHERE type = 'TopicRecord'
+    ), removed AS (
+        SELECT topic_id, offset, time, principal, reason FROM log WHERE type = 'RemoveTopicRecord'
+    )
+    SELECT created.name, topic_id, created.offset AS created_offset, created.time AS created_time,
+           created.principal AS created_by, removed.offset AS removed_offset,
+           removed.time AS removed_time, removed.principal AS removed_by, removed.reason AS reason
+    FROM created LEFT JOIN removed USING (topic_id)
+    ORDER BY created.name, created.offset
+"""
+
+_DELETIONS = f"""
+    WITH removed AS (
+        SELECT offset, time, principal, reason, topic_id FROM log WHERE type = 'RemoveTopicRecord'
+    ), named AS (
+        SELECT topic_id, {member("TopicRecord")}.name AS name FROM log WHERE type = 'TopicRecord'
+    )
+    SELECT offset, time, coalesce(principal, '-') AS principal, reason, name, topic_id
+    FROM removed LEFT JOIN named USING (topic_id)
+    ORDER BY offset
+"""
+
+_LEADER_CHURN = f"""
+    WITH changes AS (
+        SELECT time, topic_id, partition_id,
+               {member("PartitionChangeRecord")}.leader <> -2 AS names_leader,
+               size({member("PartitionChangeRecord")}.isr) AS isr_size,
+               lag(size(coalesce({member("PartitionChangeRecord")}.isr,
+                                 {member("PartitionRecord")}.isr))) IGNORE NULLS
+                   OVER (PARTITION BY topic_id, partition_id ORDER BY offset) AS isr_size_before,
+               type
+        FROM log WHERE type IN ('PartitionRecord', 'PartitionChangeRecord')
+    )
+    SELECT date_trunc('HOUR', time) AS hour, topic_id, partition_id,
+           count_if(names_leader) AS leader_changes,
+           count_if(isr_size < isr_size_before) AS isr_shrinks
+    FROM changes
+    WHERE type = 'PartitionChangeRecord'
+    GROUP BY ALL
+    HAVING leader_changes > 0 OR isr_shrinks > 0
+    ORDER BY leader_changes DESC, isr_shrinks DESC, hour, topic_id, partition_id
+"""
+
+_ALL = (
+    Query("state", "the parts of the state at the end of the range, and their digests", _state),
+    Query("changes", "every change with who made it and why", _over_log(_CHANGES)),
+    Query("who", "batches and records by principal and command", _over_log(_BY_PRINCIPAL)),
+    Query("topic-lives", "when each topic came and went, and by whom", _over_log(_TOPIC_LIVES)),
+    Query("deletions", "who deleted which topic", _over_log(_DELETIONS)),
+    Query(
+        "leader-churn",
+        "changes of leader and shrunk ISRs by partition and hour",
+        _over_log(_LEADER_CHURN),
+    ),
+)
+
+QUERIES: dict[str, Query] = {query.name: query for query in _ALL}

@@ -1,0 +1,85 @@
+"""The log and the state as SQL views: flat columns, ids as the 22 characters people write."""
+
+import re
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from records import registry
+from replay.audit.avro_types import UNION_MEMBER_PREFIX
+from replay.audit.digest import id_text
+from replay.audit.history import History
+from replay.audit.log_frame import LogFiles, open_log
+from replay.audit.state import PARTS
+
+LOG_VIEW = "log"
+
+_ORIGIN = ("principal", "command", "reason", "request_id", "client", "trace_parent")
+
+
+def member(name: str) -> str:
+    """Return the column that holds the fields of one record type, null in rows of others."""
+    return f"payload.{UNION_MEMBER_PREFIX}{name}"
+
+
+def log_view(spark: SparkSession, files: LogFiles, start: int, end: int) -> DataFrame:
+    """Return the records at offsets in [start, end) with convenient columns.
+
+    Returns:
+        offset long, leader_epoch int, time timestamp (UTC), timestamp long (ms), batch_offset
+        long, record_version int, type string, topic_id string (null for records of no topic),
+        partition_id int, principal, command, reason, request_id, client, trace_parent, and
+        payload, the struct with one member a record type.
+    """
+    return open_log(spark, files, start=start, end=end).select(
+        "offset",
+        "leader_epoch",
+        F.timestamp_millis("timestamp").alias("time"),
+        "timestamp",
+        "batch_offset",
+        "record_version",
+        _type().alias("type"),
+        _common_field("topic_id").alias("topic_id"),
+        _common_field("partition_id").alias("partition_id"),
+        *(F.col(f"origin.{name}").alias(name) for name in _ORIGIN),
+        "payload",
+    )
+
+
+def register_views(
+    spark: SparkSession, files: LogFiles, text: str, start: int, end: int, at: int
+) -> None:
+    """Register the views that a query names: `log`, and the parts of the state as of `at`.
+
+    The state costs two more scans, so that only a query that asks for it pays for them.
+    """
+    log_view(spark, files, start, end).createOrReplaceTempView(LOG_VIEW)
+    wanted = [name for name in PARTS if re.search(rf"\b{name}\b", text, re.IGNORECASE)]
+    if wanted:
+        history = History(spark, files, at)
+        for name in wanted:
+            _readable(PARTS[name](history)).createOrReplaceTempView(name)
+
+
+def _type() -> Column:
+    names = [cls.__name__ for cls in registry.RECORD_TYPES]
+    return F.coalesce(*(F.when(F.col(member(n)).isNotNull(), F.lit(n)) for n in names))
+
+
+def _common_field(field: str) -> Column:
+    """Return a field that several record types have under one name; an id as its text."""
+    names = [cls.__name__ for cls in registry.RECORD_TYPES if field in cls.__struct_fields__]
+    value = F.coalesce(*(F.col(f"{member(name)}.{field}") for name in names))
+    return id_text(value) if field == "topic_id" else value
+
+
+def _readable(frame: DataFrame) -> DataFrame:
+    """Return a part of the state with its ids as text; other binary fields stay as they are."""
+    ids = {
+        field.name
+        for field in frame.schema.fields
+        if isinstance(field.dataType, T.BinaryType)
+        and (field.name == "id" or field.name.endswith("_id"))
+    }
+    return frame.select(*(id_text(F.col(n)).alias(n) if n in ids else n for n in frame.columns))

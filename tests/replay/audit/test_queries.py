@@ -1,0 +1,108 @@
+"""The audit queries and the views they run on."""
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from metadata_log.batch import NewBatch
+from metadata_log.log import MetadataLog, create_log
+from metadata_log.log_reader import LogReader
+from records.control import NoteRecord
+from records.topics import RemoveTopicRecord, TopicRecord
+from replay.audit.committed_files import committed_files
+from replay.audit.log_frame import LogFiles
+from replay.audit.queries import QUERIES, Range, run_sql
+from replay.loader import load_image
+
+if TYPE_CHECKING:
+    from pyspark.sql import Row, SparkSession
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def files(demo_log: Path) -> LogFiles:
+    with LogReader.open(demo_log) as reader:
+        return committed_files(reader)
+
+
+def ask(spark: "SparkSession", files: LogFiles, name: str) -> "list[Row]":
+    rows: list[Row] = QUERIES[name].run(spark, files, Range(0, files.end_offset - 1)).collect()
+    return rows
+
+
+def test_sql_sees_the_log_with_flat_columns(
+    spark: "SparkSession", files: LogFiles, demo_log: Path
+) -> None:
+    query = "SELECT type, count(*) AS n, min(offset) AS first FROM log GROUP BY type"
+    counted = run_sql(spark, files, query, Range(0, files.end_offset - 1)).collect()
+    with LogReader.open(demo_log) as reader:
+        rows = [row for batch in reader.batches() for row in batch.rows]
+    names = [type(row.payload).__name__ for row in rows]
+    assert {(r["type"], r["n"], r["first"]) for r in counted} == {
+        (name, names.count(name), names.index(name)) for name in set(names)
+    }
+
+
+def test_sql_sees_the_state_at_the_end_of_the_range(
+    spark: "SparkSession", files: LogFiles, demo_log: Path
+) -> None:
+    at = files.end_offset // 2
+    with LogReader.open(demo_log) as reader:
+        image = load_image(reader, at)
+    found = run_sql(spark, files, "SELECT count(*) AS n FROM topics", Range(0, at)).collect()
+    assert found[0]["n"] == image.topic_count
+
+
+def test_range_bounds_what_a_query_sees(spark: "SparkSession", files: LogFiles) -> None:
+    query = "SELECT min(offset), max(offset) FROM log"
+    assert tuple(run_sql(spark, files, query, Range(40, 90)).collect()[0]) == (40, 90)
+
+
+def test_topic_lives_and_deletions_agree_with_the_records(
+    spark: "SparkSession", files: LogFiles, demo_log: Path
+) -> None:
+    with LogReader.open(demo_log) as reader:
+        rows = [row for batch in reader.batches() for row in batch.rows]
+    created = {r.payload.topic_id: r for r in rows if isinstance(r.payload, TopicRecord)}
+    removed = [r for r in rows if isinstance(r.payload, RemoveTopicRecord)]
+    lives = ask(spark, files, "topic-lives")
+    assert [r["created_offset"] for r in sorted(lives, key=lambda r: r["created_offset"])] == [
+        row.offset for row in created.values()
+    ]
+    deletions = ask(spark, files, "deletions")
+    assert [(r["offset"], r["principal"], r["name"]) for r in deletions] == [
+        (
+            row.offset,
+            row.origin.principal if row.origin else "-",
+            created[row.payload.topic_id].payload.name,  # type: ignore[attr-defined]
+        )
+        for row in removed
+    ]
+
+
+@pytest.mark.parametrize("name", ["changes", "who", "leader-churn"])
+def test_query_over_the_log_gives_rows(spark: "SparkSession", files: LogFiles, name: str) -> None:
+    assert ask(spark, files, name)
+
+
+async def test_log_that_is_being_written_is_read_up_to_its_mark(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    create_log(tmp_path / "log", "test-cluster")
+    log = await MetadataLog.open(tmp_path / "log")
+    for n in range(5):
+        await log.append(NewBatch(records=(NoteRecord(at_offset=n, author="ada", text="x"),)))
+    torn = tmp_path / "torn"
+    shutil.copytree(tmp_path / "log", torn)
+    await log.close()
+    with next(torn.glob("*.avro")).open("ab") as segment:
+        segment.write(b"half a block")
+    with LogReader.open(torn) as reader:
+        copy = tmp_path / "copy"
+        copy.mkdir()
+        frozen = committed_files(reader).frozen(copy)
+        counted = run_sql(spark, frozen, "SELECT count(*) AS n FROM log", Range(0, 5)).collect()
+        assert counted[0]["n"] == reader.end_offset == 6
