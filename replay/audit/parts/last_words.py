@@ -94,7 +94,10 @@ def last_words(history: History) -> DataFrame:
     last = words.groupBy("part", "key").agg(
         F.max_by(F.struct("kept", *WORDS), "position").alias("last")
     )
-    return last.where("last.kept").select("part", *(f"last.{name}" for name in WORDS))
+    # Without any such record Spark does not know the type.
+    return last.where(F.col("last.kept").cast("boolean")).select(
+        "part", *(f"last.{name}" for name in WORDS)
+    )
 
 
 def _by_type(names: list[str], value: Callable[[Word, Column], Column]) -> Column:
