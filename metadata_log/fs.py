@@ -4,7 +4,9 @@ Paths are absolute. Nothing here is buffered: a `pwrite` has reached the operati
 returns, and stable storage after the next `sync`.
 """
 
+import fcntl
 import os
+import sys
 from pathlib import Path
 from typing import Protocol
 
@@ -20,7 +22,7 @@ class File(Protocol):
         ...
 
     def pwrite(self, data: bytes, position: int) -> None:
-        """Write all of `data`."""
+        """Write all of `data`; an OSError may leave any part of it written."""
         ...
 
     def truncate(self, size: int) -> None:
@@ -38,6 +40,12 @@ class File(Protocol):
     def close(self) -> None: ...
 
 
+class Lock(Protocol):
+    """An exclusive lock on a file, held until released or until the process ends."""
+
+    def release(self) -> None: ...
+
+
 class Fs(Protocol):
     """A file system."""
 
@@ -49,6 +57,8 @@ class Fs(Protocol):
         """Return the names in a directory, sorted."""
         ...
 
+    def exists(self, path: Path) -> bool: ...
+
     def make_directory(self, path: Path) -> None: ...
 
     def rename(self, source: Path, target: Path) -> None: ...
@@ -57,6 +67,14 @@ class Fs(Protocol):
 
     def sync_directory(self, path: Path) -> None:
         """Return when names created, renamed or removed in it are on stable storage."""
+        ...
+
+    def lock(self, path: Path, owner: str) -> Lock:
+        """Lock a file, made when it is missing, and write who holds it into it.
+
+        Raises:
+            BlockingIOError: another one holds it; its message is what that one wrote.
+        """
         ...
 
 
@@ -88,13 +106,35 @@ class OsFile:
         os.ftruncate(self._descriptor, size)
 
     def sync(self) -> None:
-        # Also flushes the length, without which the bytes could not be read back.
-        os.fdatasync(self._descriptor)
+        _sync(self._descriptor)
 
     def size(self) -> int:
         return os.fstat(self._descriptor).st_size
 
     def close(self) -> None:
+        os.close(self._descriptor)
+
+
+class OsLock:
+    """A lock by `flock`, never `lockf`.
+
+    A POSIX record lock is granted to a second open in the same process, and closing that one would
+    free it. The file is never removed, or two writers could lock two files.
+    """
+
+    def __init__(self, path: Path, owner: str) -> None:
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            holder = os.pread(self._descriptor, 256, 0).decode("utf-8", "replace").strip()
+            os.close(self._descriptor)
+            raise BlockingIOError(holder) from error
+        os.ftruncate(self._descriptor, 0)
+        os.pwrite(self._descriptor, owner.encode(), 0)
+
+    def release(self) -> None:
+        os.ftruncate(self._descriptor, 0)
         os.close(self._descriptor)
 
 
@@ -109,6 +149,9 @@ class OsFs:
 
     def list(self, directory: Path) -> list[str]:
         return sorted(os.listdir(directory))
+
+    def exists(self, path: Path) -> bool:
+        return os.path.lexists(path)
 
     def make_directory(self, path: Path) -> None:
         os.mkdir(path, DIRECTORY_MODE)
@@ -125,6 +168,21 @@ class OsFs:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+    def lock(self, path: Path, owner: str) -> Lock:
+        return OsLock(path, owner)
+
+
+if sys.platform == "darwin":  # pragma: no cover
+
+    def _sync(descriptor: int) -> None:
+        # macOS leaves data in the drive's own cache after fsync; this asks the drive as well.
+        fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+else:
+
+    def _sync(descriptor: int) -> None:
+        # Also flushes the length, without which the bytes could not be read back.
+        os.fdatasync(descriptor)
 
 
 def read_whole(fs: Fs, path: Path) -> bytes:

@@ -7,6 +7,7 @@ next one. One task does the writing, so that batches commit in the order of the 
 import asyncio
 import contextlib
 from collections import deque
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Self
 
@@ -16,9 +17,9 @@ from metadata_log.batch import NewBatch
 from metadata_log.chain import check_chain
 from metadata_log.clock import Clock, SystemClock
 from metadata_log.commit_mark import read_mark
-from metadata_log.fs import Fs, OsFs
+from metadata_log.fs import Fs, Lock, OsFs
 from metadata_log.limits import BATCH_RECORDS_MAX, MARK_SYNC_INTERVAL_MS, PENDING_BATCHES_MAX
-from metadata_log.lock import DirectoryLock
+from metadata_log.lock import lock_directory
 from metadata_log.log_writer import EMPTY_TAIL, LogWriter, create_mark
 from metadata_log.manifest import Kind, Manifest, read_manifest, write_manifest
 from metadata_log.names import claim_name, claimed_epoch
@@ -27,6 +28,9 @@ from records.control import LeaderChangeMessage, LeaderChangeVoter
 from records.envelope import Envelope
 from records.errors import FencedError, RequestError, UnavailableError
 from records.registry import newest_version
+
+RunBlocking = Callable[[Callable[[], None]], Awaitable[None]]
+"""Runs what waits for the disk without holding up the event loop."""
 
 
 class AppendResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,7 +77,10 @@ class MetadataLog:
         end_offset: First offset not yet written; exclusive, committed or not.
     """
 
-    def __init__(self, writer: LogWriter, lock: DirectoryLock, clock: Clock, epoch: int) -> None:
+    def __init__(
+        self, writer: LogWriter, lock: Lock, clock: Clock, epoch: int, run_blocking: RunBlocking
+    ) -> None:
+        self._run_blocking = run_blocking
         self._writer = writer
         self._lock = lock
         self._clock = clock
@@ -88,9 +95,18 @@ class MetadataLog:
 
     @classmethod
     async def open(
-        cls, directory: Path, *, node_id: int = 0, clock: Clock | None = None, fs: Fs | None = None
+        cls,
+        directory: Path,
+        *,
+        node_id: int = 0,
+        clock: Clock | None = None,
+        fs: Fs | None = None,
+        run_blocking: RunBlocking = asyncio.to_thread,
     ) -> Self:
         """Become the writer: lock, claim a higher epoch, recover the tail, announce the epoch.
+
+        Args:
+            run_blocking: How to wait for the disk; a thread, unless the disk is simulated.
 
         Raises:
             RequestError: no log, or a mirror, which takes no records.
@@ -106,7 +122,7 @@ class MetadataLog:
                 f"{directory} mirrors a Kafka cluster and takes no records; make an own log of it "
                 f"with `metalog fork {directory} LOG --at end`",
             )
-        lock = DirectoryLock(directory)
+        lock = lock_directory(fs, directory)
         try:
             epoch = _claim_epoch(fs, directory, read_mark(fs, directory).leader_epoch)
             # Read the tail only now: who claimed before us may have written until our claim.
@@ -125,7 +141,7 @@ class MetadataLog:
         except BaseException:
             lock.release()
             raise
-        log = cls(writer, lock, clock or SystemClock(), epoch)
+        log = cls(writer, lock, clock or SystemClock(), epoch, run_blocking)
         voter = (LeaderChangeVoter(voter_id=node_id),)
         announcement = LeaderChangeMessage(
             version=0, leader_id=node_id, voters=voter, granting_voters=voter
@@ -174,7 +190,7 @@ class MetadataLog:
         if self._mark_timer is not None:
             self._mark_timer.cancel()
         end = self._writer.close if self._failure is None else self._writer.abandon
-        await asyncio.to_thread(end)
+        await self._run_blocking(end)
         self._lock.release()
 
     async def _run(self) -> None:
@@ -196,7 +212,7 @@ class MetadataLog:
                 if result is not None:
                     answers.append((pending.answer, result))
             if answers:
-                await asyncio.to_thread(self._writer.commit)
+                await self._run_blocking(self._writer.commit)
         except OSError as error:
             # What reached the disk is unknown: never try the same sync again and believe it.
             self._failure = FencedError(f"writing the log failed: {error}; open it again")
