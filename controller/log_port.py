@@ -3,8 +3,8 @@
 from collections.abc import Awaitable
 from typing import Protocol
 
+from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
-from metadata_log.log import AppendResult
 
 
 class LogPort(Protocol):

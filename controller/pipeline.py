@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from controller.latest import Latest, State
 from controller.log_port import LogPort
 from controller.parking import Answer, Parking
+from metadata_log.append_result import AppendResult
 from metadata_log.batch import Batch, NewBatch
-from metadata_log.log import AppendResult
 from records.base import Record
 from records.control import AbortTransactionRecord
 from records.envelope import Envelope, Origin

@@ -53,9 +53,14 @@ class BlockEncoder:
         """Return the stored bytes of one batch.
 
         Raises:
-            RequestError: the batch is too large; nothing was written.
+            RequestError: the batch is too large, or a value is not of its field's type.
         """
-        plain = codec.encode_rows(rows)
+        try:
+            plain = codec.encode_rows(rows)
+        except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
+            raise RequestError(
+                "INVALID_RECORD", f"a record cannot be encoded: {error}; check its fields' types"
+            ) from error
         if len(plain) > self._size_bytes_max:
             raise RequestError(
                 "POLICY_VIOLATION",

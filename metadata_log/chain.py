@@ -4,40 +4,66 @@ Each header names the length of the file before it, so that a missing, exchanged
 is noticed when a log is opened. What the blocks hold is checked when they are read.
 """
 
+import logging
 from itertools import pairwise
 from pathlib import Path
 
 from metadata_log.fs import Fs
 from metadata_log.names import segment_name, segment_offsets
+from metadata_log.segment import SegmentHeader
 from metadata_log.segment_scan import corrupt, read_header
+
+_LOG = logging.getLogger(__name__)
 
 
 def check_chain(fs: Fs, directory: Path) -> None:
     """Check the header of every segment, and that each was written after the one before it.
 
+    A file that goes on past the end that the next one names was written to by a writer that had
+    lost the log already: what stands there was never committed, and is cut.
+
     Raises:
         CorruptLogError: names the file, and what was expected of the one before.
     """
-    lengths: dict[int, int] = {}
-    previous_lengths: dict[int, int] = {}
-    bases = segment_offsets(fs.list(directory))
-    for base in bases:
-        path = directory / segment_name(base)
-        file = fs.open(path)
-        try:
-            header, _ = read_header(file, path)
-            lengths[base] = file.size()
-        finally:
-            file.close()
-        if header.base_offset != base:
-            raise corrupt(path, 0, f"the header is that of offset {header.base_offset}")
-        previous_lengths[base] = header.previous_length
-    for before, base in pairwise(bases):
-        if previous_lengths[base] != lengths[before]:
+    files = [
+        (path, *_look(fs, path))
+        for path in (directory / segment_name(b) for b in segment_offsets(fs.list(directory)))
+    ]
+    for (before, _, length), (path, header, _) in pairwise(files):
+        if length < header.previous_length:
             raise corrupt(
-                directory / segment_name(base),
+                path,
                 0,
-                f"was written after a segment of {previous_lengths[base]} bytes; the one before, "
-                f"{segment_name(before)}, has {lengths[before]}: one is missing or was shortened",
-                before,
+                f"was written after a segment of {header.previous_length} bytes; the one before, "
+                f"{before.name}, has {length}: one is missing or was shortened",
             )
+        if length > header.previous_length:
+            _cut(fs, before, header.previous_length, length)
+
+
+def _look(fs: Fs, path: Path) -> tuple[SegmentHeader, int]:
+    """Return a segment's header and its length in bytes."""
+    file = fs.open(path)
+    try:
+        header, _ = read_header(file, path)
+        length = file.size()
+    finally:
+        file.close()
+    if segment_name(header.base_offset) != path.name:
+        raise corrupt(path, 0, f"the header is that of offset {header.base_offset}")
+    return header, length
+
+
+def _cut(fs: Fs, path: Path, end: int, length: int) -> None:
+    _LOG.warning(
+        "%s: cut %d bytes from byte %d on, where the next segment says that it ends",
+        path,
+        length - end,
+        end,
+    )
+    file = fs.open(path, write=True)
+    try:
+        file.truncate(end)
+        file.sync()
+    finally:
+        file.close()

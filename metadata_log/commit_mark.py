@@ -18,7 +18,7 @@ from records.errors import CorruptLogError
 SLOT_SPACING = 512
 MARK_SIZE = 2 * SLOT_SPACING
 _MAGIC = b"MLCM"
-_SLOT = struct.Struct(">4sQiqqqqI8x")
+_SLOT = struct.Struct(">4sQiqqqqIq")
 _CRC = struct.Struct(">I")
 SLOT_SIZE = _SLOT.size + _CRC.size
 assert SLOT_SIZE == 64
@@ -30,7 +30,8 @@ class CommitMark(msgspec.Struct, frozen=True, kw_only=True):
     `end_offset` is exclusive. The committed bytes end at `position` of the segment that starts at
     `segment_offset`, and `last_crc32c` is the CRC-32C of the stored block that ends there (0 when
     the log has none). Offsets below `confirmed_end` will never be replaced: in an own log all of
-    them, in a mirror those that Kafka has proven to be committed.
+    them, in a mirror those that Kafka has proven to be committed. `max_timestamp` is the highest
+    append time of any committed record (ms); 0 when it is not known: none yet, or an older mark.
     """
 
     sequence: int
@@ -40,6 +41,7 @@ class CommitMark(msgspec.Struct, frozen=True, kw_only=True):
     position: int
     confirmed_end: int
     last_crc32c: int
+    max_timestamp: int = 0
 
     def encode(self) -> bytes:
         """Return the slot's 64 octets."""
@@ -52,6 +54,7 @@ class CommitMark(msgspec.Struct, frozen=True, kw_only=True):
             self.position,
             self.confirmed_end,
             self.last_crc32c,
+            self.max_timestamp,
         )
         return body + _CRC.pack(google_crc32c.value(body))
 

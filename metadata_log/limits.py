@@ -25,11 +25,21 @@ INDEX_INTERVAL_BYTES = 64 * 1024
 # Blocks are written to the file when this much has been encoded, and before each sync.
 WRITE_SIZE_BYTES = 256 * 1024
 
+# A group that shares one sync ends here, so that encoding it never holds up the event loop for
+# long, and its answers never wait for much more than themselves.
+GROUP_SIZE_BYTES_MAX = MIB
+GROUP_BATCHES_MAX = 1_000
+
 # Appends that wait for a sync; more callers than this wait for room.
 PENDING_BATCHES_MAX = 10_000
+
+# A repeated request id is recognised this many offsets back. Finding them means reading that far
+# back, once, when the first request with an id comes: about half a second.
+REQUEST_WINDOW_OFFSETS = 100_000
 
 # How long the commit mark may lag on stable storage after an append.
 MARK_SYNC_INTERVAL_MS = 1_000
 
 assert BATCH_SIZE_BYTES_MAX < BLOCK_DECODED_BYTES_MAX < BLOCK_STORED_BYTES_MAX
+assert GROUP_SIZE_BYTES_MAX < SEGMENT_SIZE_BYTES_MAX
 assert INDEX_INTERVAL_BYTES < SEGMENT_SIZE_BYTES_MAX

@@ -1,45 +1,53 @@
 """The own log: it gives every batch its offsets, epoch and time, and commits it.
 
 Group commit: batches that arrive while a sync runs are encoded and written together and share the
-next one. One task does the writing, so that batches commit in the order of the calls.
+next one. One task does all of the writing, so that batches commit in the order of the calls,
+whatever becomes of the callers.
+
+    append --> pending --> write, write, ... --> sync --> check the claim --> mark --> answers
 """
 
 import asyncio
-import contextlib
+import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Self
 
 import msgspec
 
+from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
 from metadata_log.chain import check_chain
+from metadata_log.claims import Claim, claim_epoch
 from metadata_log.clock import Clock, SystemClock
 from metadata_log.commit_mark import read_mark
 from metadata_log.fs import Fs, Lock, OsFs
-from metadata_log.limits import BATCH_RECORDS_MAX, MARK_SYNC_INTERVAL_MS, PENDING_BATCHES_MAX
+from metadata_log.limits import (
+    BATCH_RECORDS_MAX,
+    GROUP_BATCHES_MAX,
+    GROUP_SIZE_BYTES_MAX,
+    MARK_SYNC_INTERVAL_MS,
+    PENDING_BATCHES_MAX,
+    REQUEST_WINDOW_OFFSETS,
+    SEGMENT_SIZE_BYTES_MAX,
+)
 from metadata_log.lock import lock_directory
-from metadata_log.log_writer import EMPTY_TAIL, LogWriter, create_mark
-from metadata_log.manifest import Kind, Manifest, read_manifest, write_manifest
-from metadata_log.names import claim_name, claimed_epoch
+from metadata_log.log_reader import LogReader
+from metadata_log.log_writer import LogWriter
+from metadata_log.manifest import Kind, Manifest, read_manifest
 from metadata_log.recovery import recover
+from metadata_log.request_window import RequestWindow, takes_part
 from records.control import LeaderChangeMessage, LeaderChangeVoter
-from records.envelope import Envelope
+from records.envelope import Envelope, Origin
 from records.errors import FencedError, RequestError, UnavailableError
 from records.registry import newest_version
 
+_LOG = logging.getLogger(__name__)
+
 RunBlocking = Callable[[Callable[[], None]], Awaitable[None]]
 """Runs what waits for the disk without holding up the event loop."""
-
-
-class AppendResult(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a batch was committed. `end_offset` is exclusive, `timestamp` in ms since 1970."""
-
-    base_offset: int
-    end_offset: int
-    leader_epoch: int
-    timestamp: int
 
 
 class _Pending(msgspec.Struct, frozen=True):
@@ -47,26 +55,9 @@ class _Pending(msgspec.Struct, frozen=True):
     expected_end_offset: int | None
     answer: asyncio.Future[AppendResult]
 
-
-def create_log(directory: Path, cluster_id: str, *, fs: Fs | None = None) -> None:
-    """Make an empty own log.
-
-    Raises:
-        RequestError: the directory exists and is not empty.
-    """
-    fs = fs or OsFs()
-    with contextlib.suppress(FileExistsError):
-        fs.make_directory(directory)
-    if fs.list(directory):
-        raise RequestError("LOG_EXISTS", f"{directory} is not empty; name a new directory")
-    create_mark(fs, directory)
-    writer = LogWriter(fs, directory, cluster_id, EMPTY_TAIL, sequence=0, confirmed_end=0)
-    writer.start_segment(leader_epoch=0)
-    writer.close()
-    # The manifest comes last: without it the directory is no log yet.
-    write_manifest(fs, directory, Manifest(cluster_id=cluster_id, kind=Kind.OWN))
-    fs.sync_directory(directory)
-    fs.sync_directory(directory.parent)
+    def refuse(self, error: Exception) -> None:
+        if not self.answer.done():
+            self.answer.set_exception(error)
 
 
 class MetadataLog:
@@ -78,19 +69,32 @@ class MetadataLog:
     """
 
     def __init__(
-        self, writer: LogWriter, lock: Lock, clock: Clock, epoch: int, run_blocking: RunBlocking
+        self,
+        fs: Fs,
+        directory: Path,
+        writer: LogWriter,
+        claim: Claim,
+        lock: Lock,
+        clock: Clock,
+        run_blocking: RunBlocking,
     ) -> None:
-        self._run_blocking = run_blocking
+        self._fs = fs
+        self._directory = directory
         self._writer = writer
+        self._claim = claim
         self._lock = lock
         self._clock = clock
+        self._run_blocking = run_blocking
         self._last_timestamp = writer.tail.max_timestamp or 0
+        self._requests = RequestWindow()
+        self._requests_lock = asyncio.Lock()
         self._pending: deque[_Pending] = deque()
         self._wake = asyncio.Event()
         self._closing = False
         self._failure: Exception | None = None
         self._mark_timer: asyncio.TimerHandle | None = None
-        self.leader_epoch = epoch
+        self._mark_is_due = False
+        self.leader_epoch = claim.leader_epoch
         self._task = asyncio.create_task(self._run(), name="metadata log writer")
 
     @classmethod
@@ -102,51 +106,40 @@ class MetadataLog:
         clock: Clock | None = None,
         fs: Fs | None = None,
         run_blocking: RunBlocking = asyncio.to_thread,
+        segment_size_bytes_max: int = SEGMENT_SIZE_BYTES_MAX,
     ) -> Self:
         """Become the writer: lock, claim a higher epoch, recover the tail, announce the epoch.
 
         Args:
+            node_id: Who is announced as the leader.
             run_blocking: How to wait for the disk; a thread, unless the disk is simulated.
+            segment_size_bytes_max: A segment that has reached this is the last but one.
 
         Raises:
             RequestError: no log, or a mirror, which takes no records.
-            UnavailableError: another writer holds the lock.
-            CorruptLogError: a segment is missing, shortened, or damaged at its header, or the
-                last one is damaged below the commit mark.
+            UnavailableError: another writer holds the lock, or there is no room on the disk.
+            CorruptLogError: acknowledged records are damaged or missing, as far as opening looks:
+                at the headers and lengths of all segments, and at what is past the commit mark.
         """
         fs, directory = fs or OsFs(), directory.absolute()
-        manifest = read_manifest(fs, directory)
-        if manifest.kind is Kind.MIRROR:
-            raise RequestError(
-                "NOT_CONTROLLER",
-                f"{directory} mirrors a Kafka cluster and takes no records; make an own log of it "
-                f"with `metalog fork {directory} LOG --at end`",
-            )
+        manifest = _own_manifest(fs, directory)
         lock = lock_directory(fs, directory)
         try:
-            epoch = _claim_epoch(fs, directory, read_mark(fs, directory).leader_epoch)
-            # Read the tail only now: who claimed before us may have written until our claim.
-            mark = read_mark(fs, directory)
-            tail = recover(fs, directory, mark)
-            check_chain(fs, directory)
-            writer = LogWriter(
-                fs,
-                directory,
-                manifest.cluster_id,
-                tail,
-                sequence=mark.sequence,
-                confirmed_end=tail.end_offset,
-            )
-            writer.start_segment(epoch)
+            claim = claim_epoch(fs, directory, read_mark(fs, directory).leader_epoch)
+            writer = _recovered(fs, directory, manifest, claim, segment_size_bytes_max)
+            log = cls(fs, directory, writer, claim, lock, clock or SystemClock(), run_blocking)
         except BaseException:
             lock.release()
             raise
-        log = cls(writer, lock, clock or SystemClock(), epoch, run_blocking)
         voter = (LeaderChangeVoter(voter_id=node_id),)
         announcement = LeaderChangeMessage(
             version=0, leader_id=node_id, voters=voter, granting_voters=voter
         )
-        await log.append(NewBatch(records=(announcement,), record_versions=(0,)))
+        try:
+            await log.append(NewBatch(records=(announcement,), record_versions=(0,)))
+        except BaseException:
+            await log.close()
+            raise
         return log
 
     @property
@@ -160,13 +153,17 @@ class MetadataLog:
         """Commit a batch: all of it or nothing, in the order of the calls.
 
         Returns once the bytes are on stable storage. A caller that is cancelled does not know
-        whether its batch was committed.
+        whether its batch was committed. A batch whose origin has a request id and a request hash
+        is committed once: repeated within REQUEST_WINDOW_OFFSETS it gets the first answer again.
 
         Raises:
-            RequestError: the batch is empty or too large, or the log does not end at
-                `expected_end_offset` when it is this batch's turn; nothing was written.
-            UnavailableError: too many batches wait, the disk is full, or the log is closed.
-            FencedError: an earlier write failed; the outcome is unknown.
+            RequestError: the batch is empty, too large or cannot be encoded, its request id was
+                used for another request, or the log does not end at `expected_end_offset` when it
+                is this batch's turn; nothing was written.
+            UnavailableError: too many batches wait, the disk is full, or the log is closed;
+                nothing was written.
+            FencedError: another writer took over, or a write failed; the outcome is unknown, and
+                this writer is of no more use.
         """
         if not 0 < len(batch.records) <= BATCH_RECORDS_MAX:
             raise RequestError(
@@ -182,6 +179,17 @@ class MetadataLog:
         self._wake.set()
         return await answer
 
+    async def find_request(self, origin: Origin) -> AppendResult | None:
+        """Return where a request was committed already; None for a new one.
+
+        For callers that decide anew when they are asked again, and so would append another batch.
+
+        Raises:
+            RequestError: the id was used for another request.
+        """
+        await self._load_requests()
+        return self._requests.find(origin)
+
     async def close(self) -> None:
         """Commit what was accepted, and give the log up; after a failed write, only that."""
         self._closing = True
@@ -189,52 +197,112 @@ class MetadataLog:
         await self._task
         if self._mark_timer is not None:
             self._mark_timer.cancel()
-        end = self._writer.close if self._failure is None else self._writer.abandon
-        await self._run_blocking(end)
-        self._lock.release()
+        try:
+            await self._run_blocking(self._end)
+        finally:
+            self._lock.release()
+
+    def _end(self) -> None:
+        if self._failure is not None:
+            self._writer.abandon()
+            return
+        try:
+            self._claim.check()
+        except FencedError as error:
+            # All that was answered is safe; only the mark is the other writer's now.
+            _LOG.warning("%s", error)
+            self._writer.abandon()
+        else:
+            self._writer.close()
 
     async def _run(self) -> None:
-        while self._pending or not self._closing:
-            await self._wake.wait()
-            self._wake.clear()
-            while self._pending and self._failure is None:
-                await self._commit_group()
-            if self._failure is not None:
-                self._refuse_all(self._failure)
-
-    async def _commit_group(self) -> None:
-        group = list(self._pending)
-        self._pending.clear()
-        answers: list[tuple[asyncio.Future[AppendResult], AppendResult]] = []
         try:
-            for pending in group:
-                result = self._write(pending)
-                if result is not None:
-                    answers.append((pending.answer, result))
-            if answers:
-                await self._run_blocking(self._writer.commit)
+            while self._pending or not self._closing:
+                await self._wake.wait()
+                self._wake.clear()
+                while self._pending:
+                    await self._commit_group()
+                if self._mark_is_due:
+                    self._mark_is_due = False
+                    await self._run_blocking(self._writer.sync_mark)
+        except FencedError as error:
+            self._fail(error)
         except OSError as error:
             # What reached the disk is unknown: never try the same sync again and believe it.
-            self._failure = FencedError(f"writing the log failed: {error}; open it again")
-            self._pending.extendleft(reversed(group))
+            self._fail(FencedError(f"writing {self._directory} failed: {error}; open it again"))
+        except Exception as error:
+            _LOG.exception("%s: the writer ended by a mistake of its own", self._directory)
+            self._fail(FencedError(f"the writer failed: {error!r}; open the log again"))
+
+    async def _commit_group(self) -> None:
+        """Write some of the pending batches, sync them together, and answer."""
+        group: list[_Pending] = []
+        try:
+            if not self._requests.is_loaded and any(
+                takes_part(pending.batch.origin) for pending in self._pending
+            ):
+                await self._load_requests()
+            if self._writer.needs_segment:
+                await self._run_blocking(self._roll)
+            results = self._write_group(group)
+            if self._writer.group_size_bytes:
+                await self._run_blocking(self._commit)
+        except UnavailableError as error:
+            self._requests.drop_from(self.end_offset)
+            # Without a new segment there is no group yet: all that wait have to know.
+            for pending in group or _drain(self._pending):
+                pending.refuse(error)
             return
-        for answer, result in answers:
-            if not answer.done():
-                answer.set_result(result)
+        except BaseException:
+            self._pending.extendleft(reversed(group))
+            raise
+        for pending, result in results:
+            if not pending.answer.done():
+                pending.answer.set_result(result)
         self._sync_mark_soon()
 
-    def _write(self, pending: _Pending) -> AppendResult | None:
-        """Encode and write one batch of a group; None when it is refused."""
+    def _write_group(self, group: list[_Pending]) -> list[tuple[_Pending, AppendResult]]:
+        """Move batches from the pending ones to the group, as many as may share a sync."""
+        results: list[tuple[_Pending, AppendResult]] = []
+        while (
+            self._pending
+            and not self._writer.needs_segment
+            and len(group) < GROUP_BATCHES_MAX
+            and self._writer.group_size_bytes < GROUP_SIZE_BYTES_MAX
+        ):
+            pending = self._pending.popleft()
+            group.append(pending)
+            try:
+                results.append((pending, self._write(pending)))
+            except RequestError as error:
+                pending.refuse(error)
+        return results
+
+    def _write(self, pending: _Pending) -> AppendResult:
+        """Encode and write one batch, unless it is a repeated one."""
         batch, base = pending.batch, self.end_offset
+        repeated = self._requests.find(batch.origin)
+        if repeated is not None:
+            return repeated
         if pending.expected_end_offset not in (None, base):
-            if not pending.answer.done():
-                message = f"the log ends at {base}, expected {pending.expected_end_offset}"
-                pending.answer.set_exception(RequestError("INVALID_UPDATE_VERSION", message))
-            return None
+            message = f"the log ends at {base}, expected {pending.expected_end_offset}"
+            raise RequestError("INVALID_UPDATE_VERSION", message)
         decided = self._clock.now_ms() if batch.timestamp is None else batch.timestamp
-        timestamp = self._last_timestamp = max(decided, self._last_timestamp)
+        timestamp = max(decided, self._last_timestamp)
+        self._writer.write(self._rows(batch, base, timestamp), base + len(batch.records))
+        self._last_timestamp = timestamp
+        result = AppendResult(
+            base_offset=base,
+            end_offset=base + len(batch.records),
+            leader_epoch=self.leader_epoch,
+            timestamp=timestamp,
+        )
+        self._requests.add(batch.origin, result)
+        return result
+
+    def _rows(self, batch: NewBatch, base: int, timestamp: int) -> list[Envelope]:
         versions = batch.record_versions or [newest_version(type(r)) for r in batch.records]
-        rows = [
+        return [
             Envelope(
                 offset=base + index,
                 leader_epoch=self.leader_epoch,
@@ -246,24 +314,31 @@ class MetadataLog:
             )
             for index, (record, version) in enumerate(zip(batch.records, versions, strict=True))
         ]
-        end = base + len(rows)
-        try:
-            self._writer.write(rows, end)
-        except RequestError as error:
-            if not pending.answer.done():
-                pending.answer.set_exception(error)
-            return None
-        # In an own log nothing that is committed is ever replaced.
-        self._writer.confirmed_end = end
-        return AppendResult(
-            base_offset=base, end_offset=end, leader_epoch=self.leader_epoch, timestamp=timestamp
-        )
 
-    def _refuse_all(self, error: Exception) -> None:
-        while self._pending:
-            answer = self._pending.popleft().answer
-            if not answer.done():
-                answer.set_exception(error)
+    def _roll(self) -> None:
+        self._writer.start_segment(self.leader_epoch, check=self._claim.check)
+
+    def _commit(self) -> None:
+        self._writer.sync()
+        self._claim.check()
+        self._writer.publish()
+
+    async def _load_requests(self) -> None:
+        async with self._requests_lock:
+            if not self._requests.is_loaded:
+                window = RequestWindow()
+                await self._run_blocking(partial(self._read_requests, window))
+                self._requests = window
+
+    def _read_requests(self, window: RequestWindow) -> None:
+        with LogReader.open(self._directory, fs=self._fs) as reader:
+            start = max(reader.start_offset, reader.end_offset - REQUEST_WINDOW_OFFSETS)
+            window.load(reader.batches(start))
+
+    def _fail(self, failure: Exception) -> None:
+        self._failure = failure
+        for pending in _drain(self._pending):
+            pending.refuse(failure)
 
     def _sync_mark_soon(self) -> None:
         if self._mark_timer is None and not self._closing:
@@ -271,20 +346,49 @@ class MetadataLog:
             self._mark_timer = loop.call_later(MARK_SYNC_INTERVAL_MS / 1_000, self._sync_mark)
 
     def _sync_mark(self) -> None:
+        """Have the writer's task do it, between two groups."""
         self._mark_timer = None
-        asyncio.get_running_loop().run_in_executor(None, self._writer.sync_mark)
+        self._mark_is_due = True
+        self._wake.set()
 
 
-def _claim_epoch(fs: Fs, directory: Path, marked_epoch: int) -> int:
-    """Claim the next epoch by creating its file, on stable storage before anything is read."""
-    names = fs.list(directory)
-    claims = sorted(epoch for name in names if (epoch := claimed_epoch(name)) is not None)
-    epoch = max([marked_epoch, *claims]) + 1
+def _own_manifest(fs: Fs, directory: Path) -> Manifest:
+    manifest = read_manifest(fs, directory)
+    if manifest.kind is Kind.MIRROR:
+        raise RequestError(
+            "NOT_CONTROLLER",
+            f"{directory} mirrors a Kafka cluster and takes no records; make an own log of it "
+            f"with `metalog fork {directory} LOG --at end`",
+        )
+    return manifest
+
+
+def _recovered(
+    fs: Fs, directory: Path, manifest: Manifest, claim: Claim, segment_size_bytes_max: int
+) -> LogWriter:
+    """Return a writer at the end of the log, with a segment of its own."""
+    # Read the tail only after claiming: who claimed before us may have written until then.
+    mark = read_mark(fs, directory)
+    tail = recover(fs, directory, mark)
+    check_chain(fs, directory)
+    writer = LogWriter(
+        fs,
+        directory,
+        manifest.cluster_id,
+        tail,
+        # A writer that lost the log without knowing it can never write a newer mark.
+        sequence=max(mark.sequence, claim.leader_epoch << 32),
+        segment_size_bytes_max=segment_size_bytes_max,
+    )
     try:
-        fs.open(directory / claim_name(epoch), create=True).close()
-    except FileExistsError as error:
-        raise UnavailableError(f"epoch {epoch} was claimed by another writer; try again") from error
-    fs.sync_directory(directory)
-    for old in claims[:-1]:
-        fs.unlink(directory / claim_name(old))
-    return epoch
+        writer.start_segment(claim.leader_epoch, check=claim.check)
+    except BaseException:
+        writer.abandon()
+        raise
+    return writer
+
+
+def _drain(pending: deque[_Pending]) -> list[_Pending]:
+    drained = list(pending)
+    pending.clear()
+    return drained

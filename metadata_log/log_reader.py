@@ -5,6 +5,7 @@ was on stable storage when the mark was written, so whatever does not read well 
 """
 
 from collections.abc import Iterator
+from itertools import zip_longest
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -22,7 +23,7 @@ from metadata_log.names import (
 )
 from metadata_log.offset_index import IndexEntry, read_index
 from metadata_log.segment import SegmentHeader
-from metadata_log.segment_scan import SegmentScan, corrupt, read_header
+from metadata_log.segment_scan import SegmentScan, corrupt, read_header, short_copy
 from records.control import NoOpRunRecord
 from records.errors import CorruptLogError, UnavailableError, UnknownHistoryError
 
@@ -91,7 +92,7 @@ class LogReader:
 
     def header(self, path: Path) -> SegmentHeader:
         """Return the header of a segment, checked."""
-        file = self._fs.open(path)
+        file = self._open_segment(path)
         try:
             return read_header(file, path)[0]
         finally:
@@ -143,16 +144,16 @@ class LogReader:
         return self.end_offset - 1
 
     def _check_mark(self) -> None:
-        """Compare the mark with the segment it points into, and every segment with the next."""
+        """Compare the mark with the segment it points into."""
         mark = self.mark
         path = self.directory / segment_name(mark.segment_offset)
         if not self._segments or self._segments[-1] != mark.segment_offset:
-            raise _short_copy(path, 0, f"the commit mark points into {path.name}, which is missing")
-        size = self._open_segment(path).size()
+            raise corrupt(path, 0, "the commit mark points into this segment: it is missing")
+        file = self._open_segment(path)
+        size = file.size()
+        file.close()
         if size < mark.position:
-            raise _short_copy(
-                path, size, f"the file ends here, the commit mark says byte {mark.position}"
-            )
+            raise short_copy(path, size, f"the commit mark says byte {mark.position}")
 
     def _open_segment(self, path: Path) -> File:
         try:
@@ -182,13 +183,13 @@ class LogReader:
         """Yield batches from a block at or before `first`, over segment borders."""
         previous: SegmentScan | None = None
         at = max(index for index, base in enumerate(self._segments) if base <= entry.offset)
-        for base in self._segments[at:]:
+        for base, following in zip_longest(self._segments[at:], self._segments[at + 1 :]):
             if base >= end:
                 return
             path = self.directory / segment_name(base)
             file = self._open_segment(path)
             try:
-                scan = self._scan(file, path, base, previous)
+                scan = self._scan(file, path, base, following, previous)
                 if previous is None and entry.position:
                     self._seek(scan, entry, file.size())
                 for _, batch in scan.batches():
@@ -207,7 +208,14 @@ class LogReader:
             scan.skip_to(entry.position)
             scan.next_offset = entry.offset
 
-    def _scan(self, file: File, path: Path, base: int, previous: SegmentScan | None) -> SegmentScan:
+    def _scan(
+        self,
+        file: File,
+        path: Path,
+        base: int,
+        following: int | None,
+        previous: SegmentScan | None,
+    ) -> SegmentScan:
         header, position = read_header(file, path)
         if header.base_offset != base or header.cluster_id != self.cluster_id:
             raise corrupt(
@@ -218,7 +226,12 @@ class LogReader:
             )
         if previous is not None:
             _check_follows(path, header, previous)
-        limit = self.mark.position if base == self.mark.segment_offset else file.size()
+        limit = self._end(following)
+        if file.size() < limit:
+            if following is None:
+                raise short_copy(path, file.size(), f"the commit mark says byte {limit}")
+            # What is there can be read; the next segment then does not follow.
+            limit = file.size()
         return SegmentScan(
             file,
             path,
@@ -228,6 +241,15 @@ class LogReader:
             next_offset=base,
             last_crc32c=header.previous_crc32c,
         )
+
+    def _end(self, following: int | None) -> int:
+        """Return where a segment ends: the next one names it, the mark that of the last.
+
+        A writer that lost the log without knowing it may have written on behind that.
+        """
+        if following is None:
+            return self.mark.position
+        return self.header(self.directory / segment_name(following)).previous_length
 
     def _check_last_block(self, scan: SegmentScan | None) -> None:
         if scan is None or scan.last_crc32c in (None, self.mark.last_crc32c):
@@ -281,10 +303,3 @@ def _find_base(fs: Fs, directory: Path, names: list[str], start: int) -> Checkpo
             "above it, so the state before it is lost; restore the checkpoint from a backup"
         )
     return None
-
-
-def _short_copy(path: Path, position: int, what: str) -> CorruptLogError:
-    return CorruptLogError(
-        f"{path} byte {position}: {what}. Is this a short copy? "
-        "A copy of a live log is made with `metalog backup`"
-    )

@@ -2,8 +2,14 @@
 
 Synchronous, and used by one thread at a time. It knows nothing of who gives offsets and epochs:
 the own log (log.py) and the mirror (mirror.py) do.
+
+    write, write, ... -> sync -> publish (the mark, the index)     one group
+                     \\-> roll_back                                 when the disk is full
 """
 
+import errno
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import google_crc32c
@@ -18,9 +24,12 @@ from metadata_log.limits import (
     WRITE_SIZE_BYTES,
 )
 from metadata_log.names import COMMIT_MARK, segment_name
-from metadata_log.offset_index import IndexBuilder
+from metadata_log.offset_index import IndexWriter
 from metadata_log.segment import SegmentHeader
 from records.envelope import Envelope
+from records.errors import UnavailableError
+
+_NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 class Tail(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,9 +52,10 @@ class Tail(msgspec.Struct, frozen=True, kw_only=True):
 class LogWriter:
     """Appends blocks after a tail.
 
-    `durable_end` is the end offset known to be on stable storage; exclusive. It is moved by
-    `commit` only, never backwards, and never past what was synced.
-    Invariant: mark.end_offset <= durable_end <= tail.end_offset.
+    `tail` is the end of what was written, `synced` the end of what is known to be on stable
+    storage; that one is moved by `sync` only, and never backwards. `confirmed_end` is None in an
+    own log: there nothing that is committed is ever replaced.
+    Invariant: mark.end_offset <= synced.end_offset <= tail.end_offset.
     """
 
     def __init__(
@@ -56,29 +66,48 @@ class LogWriter:
         tail: Tail,
         *,
         sequence: int,
-        confirmed_end: int,
         batch_size_bytes_max: int = BATCH_SIZE_BYTES_MAX,
+        segment_size_bytes_max: int = SEGMENT_SIZE_BYTES_MAX,
     ) -> None:
         self._fs = fs
         self._directory = directory
         self._cluster_id = cluster_id
         self._sequence = sequence
+        self._segment_size_bytes_max = segment_size_bytes_max
         self._encoder = BlockEncoder(batch_size_bytes_max)
-        self._index = IndexBuilder()
         self._file: File | None = None
+        self._index: IndexWriter | None = None
         # Blocks that were encoded but not yet handed to the file: few large writes are cheaper.
         self._unwritten: list[bytes] = []
         self._unwritten_bytes = 0
         self._sync_marker = b""
         self._mark = fs.open(directory / COMMIT_MARK, write=True)
         self.tail = tail
-        self.durable_end = tail.end_offset
-        self.confirmed_end = confirmed_end
+        self.synced = tail
+        self.confirmed_end: int | None = None
 
-    def start_segment(self, leader_epoch: int) -> None:
+    @property
+    def needs_segment(self) -> bool:
+        """Whether the next block belongs into a new segment."""
+        tail = self.tail
+        is_full = tail.position >= self._segment_size_bytes_max
+        return self._file is None or (is_full and tail.end_offset > tail.segment_offset)
+
+    @property
+    def group_size_bytes(self) -> int:
+        """What was written since the last sync."""
+        return self.tail.position - self.synced.position
+
+    def start_segment(self, leader_epoch: int, *, check: Callable[[], None] = lambda: None) -> None:
         """Begin a new segment at the end; the one before is complete from now on.
 
         The segment appears under its name with its whole header, by a rename.
+
+        Args:
+            check: Called right before the rename; what it raises leaves the log as it was.
+
+        Raises:
+            UnavailableError: there is no room; the log is as it was, and this may be tried again.
         """
         self._finish_segment()
         tail = self.tail
@@ -93,8 +122,8 @@ class LogWriter:
             previous_crc32c=tail.last_crc32c,
             max_timestamp=tail.max_timestamp,
         )
-        self._open_segment(header)
-        self.tail = msgspec.structs.replace(
+        self._create_segment(header, check)
+        self.tail = self.synced = msgspec.structs.replace(
             tail,
             leader_epoch=leader_epoch,
             segment_offset=tail.end_offset,
@@ -109,15 +138,15 @@ class LogWriter:
 
         Raises:
             RequestError: the batch is too large; nothing was written.
+            UnavailableError: there is no room; everything since the last sync was taken back.
+            OSError: what reached the file is unknown; only `abandon` may follow.
         """
-        if self.tail.position >= SEGMENT_SIZE_BYTES_MAX:
-            self.start_segment(rows[0].leader_epoch)
-        assert self._file is not None, "start_segment comes first"
+        assert self._file is not None and self._index is not None, "start_segment comes first"
         tail = self.tail
         first = msgspec.structs.replace(
             rows[0],
             previous_crc32c=tail.last_crc32c or None,
-            durable_end=self.durable_end or None,
+            durable_end=self.synced.end_offset or None,
         )
         stored = self._encoder.encode([first, *rows[1:]], self._sync_marker)
         self._unwritten.append(stored)
@@ -135,17 +164,52 @@ class LogWriter:
         if self._unwritten_bytes >= WRITE_SIZE_BYTES:
             self._flush()
 
-    def commit(self) -> None:
-        """Put everything written on stable storage, then move the commit mark to it."""
+    def sync(self) -> None:
+        """Put everything written on stable storage.
+
+        Raises:
+            UnavailableError: there is no room; everything since the last sync was taken back.
+            OSError: what reached the disk is unknown; only `abandon` may follow.
+        """
         if self._file is not None:
             self._flush()
             self._file.sync()
-        self.durable_end = self.tail.end_offset
-        self._write_mark()
+        self.synced = self.tail
+
+    def publish(self) -> None:
+        """Move the commit mark to what was synced; other processes see it at once."""
+        self._sequence += 1
+        synced = self.synced
+        mark = CommitMark(
+            sequence=self._sequence,
+            leader_epoch=synced.leader_epoch,
+            end_offset=synced.end_offset,
+            segment_offset=synced.segment_offset,
+            position=synced.position,
+            confirmed_end=synced.end_offset if self.confirmed_end is None else self.confirmed_end,
+            last_crc32c=synced.last_crc32c,
+            max_timestamp=synced.max_timestamp or 0,
+        )
+        self._mark.pwrite(mark.encode(), mark.slot_position)
+        if self._index is not None:
+            self._index.commit()
 
     def sync_mark(self) -> None:
         """Put the commit mark itself on stable storage."""
         self._mark.sync()
+
+    def roll_back(self) -> None:
+        """Take back everything written since the last sync, as if it had never been.
+
+        Synced, because a crash could otherwise bring back what the callers were told is not there.
+        """
+        self._unwritten.clear()
+        self._unwritten_bytes = 0
+        self.tail = self.synced
+        if self._file is not None and self._index is not None:
+            self._index.forget()
+            self._file.truncate(self.synced.position)
+            self._file.sync()
 
     def close(self) -> None:
         """Commit, sync the mark, and close the files."""
@@ -157,54 +221,84 @@ class LogWriter:
 
         A second sync can succeed although the first lost the data, so it proves nothing.
         """
-        if self._file is not None:
-            self._file.close()
+        self._close_segment()
         self._mark.close()
 
     def _flush(self) -> None:
         """Write what was encoded; it ends at the tail's position."""
         assert self._file is not None
+        if not self._unwritten:
+            return
         data = b"".join(self._unwritten)
-        self._file.pwrite(data, self.tail.position - len(data))
+        try:
+            self._file.pwrite(data, self.tail.position - len(data))
+        except OSError as error:
+            if error.errno not in _NO_SPACE:
+                raise
+            self.roll_back()
+            raise _no_room(self._directory, error) from error
         self._unwritten.clear()
         self._unwritten_bytes = 0
 
     def _finish_segment(self) -> None:
         if self._file is None:
             return
-        self.commit()
+        self.sync()
+        self.publish()
         self.sync_mark()
-        self._file.close()
-        self._file = None
-        self._index.write(self._fs, self._directory, self.tail.segment_offset)
+        self._close_segment()
 
-    def _open_segment(self, header: SegmentHeader) -> None:
+    def _close_segment(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+        if self._index is not None:
+            self._index.close()
+            self._index = None
+
+    def _create_segment(self, header: SegmentHeader, check: Callable[[], None]) -> None:
         path = self._directory / segment_name(header.base_offset)
         part = path.with_suffix(".avro.part")
-        for leftover in {part.name} & set(self._fs.list(self._directory)):
-            self._fs.unlink(self._directory / leftover)
-        file = self._fs.open(part, create=True)
-        file.pwrite(header.encode(), 0)
-        file.sync()
-        self._fs.rename(part, path)
-        self._fs.sync_directory(self._directory)
+        try:
+            file = self._create_part(part, header)
+        except OSError as error:
+            # Nothing refers to the file yet: it can be made again.
+            with suppress(OSError):
+                self._fs.unlink(part)
+            if error.errno not in _NO_SPACE:
+                raise
+            raise _no_room(self._directory, error) from error
+        try:
+            check()
+            self._fs.rename(part, path)
+            self._fs.sync_directory(self._directory)
+        except BaseException:
+            file.close()
+            with suppress(OSError):
+                self._fs.unlink(part)
+            raise
         self._file = file
         self._sync_marker = header.sync_marker
-        self._index = IndexBuilder()
+        self._index = IndexWriter(self._fs, self._directory, header.base_offset)
 
-    def _write_mark(self) -> None:
-        self._sequence += 1
-        tail = self.tail
-        mark = CommitMark(
-            sequence=self._sequence,
-            leader_epoch=tail.leader_epoch,
-            end_offset=tail.end_offset,
-            segment_offset=tail.segment_offset,
-            position=tail.position,
-            confirmed_end=self.confirmed_end,
-            last_crc32c=tail.last_crc32c,
-        )
-        self._mark.pwrite(mark.encode(), mark.slot_position)
+    def _create_part(self, part: Path, header: SegmentHeader) -> File:
+        if self._fs.exists(part):
+            self._fs.unlink(part)
+        file = self._fs.open(part, create=True)
+        try:
+            file.pwrite(header.encode(), 0)
+            file.sync()
+        except BaseException:
+            file.close()
+            raise
+        return file
+
+
+def _no_room(directory: Path, error: OSError) -> UnavailableError:
+    return UnavailableError(
+        f"{directory}: no room on the disk ({error.strerror}); nothing was written, "
+        "and the log goes on when there is room again"
+    )
 
 
 EMPTY_TAIL = Tail(

@@ -86,6 +86,8 @@ class MirrorBuilder:
         """Write one batch of Kafka's as one block."""
         if self._writer is None:
             self._writer = self._start(rows[0].offset, rows[0].leader_epoch)
+        elif self._writer.needs_segment:
+            self._writer.start_segment(rows[0].leader_epoch)
         self._writer.write(list(rows), end_offset)
 
     def finish(self, confirmed_end: int) -> None:
@@ -110,7 +112,6 @@ class MirrorBuilder:
             self._cluster_id,
             tail,
             sequence=0,
-            confirmed_end=0,
             batch_size_bytes_max=BLOCK_DECODED_BYTES_MAX,
         )
         writer.start_segment(leader_epoch)

@@ -5,6 +5,7 @@ a missing file costs a read of the segment from its start.
 """
 
 import bisect
+import logging
 import struct
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,10 +13,11 @@ from pathlib import Path
 import google_crc32c
 import msgspec
 
-from metadata_log.fs import Fs, read_whole
+from metadata_log.fs import File, Fs, read_whole
 from metadata_log.limits import INDEX_INTERVAL_BYTES
 from metadata_log.names import index_name
 
+_LOG = logging.getLogger(__name__)
 _ENTRY = struct.Struct(">qqq")
 _CRC = struct.Struct(">I")
 ENTRY_SIZE = _ENTRY.size + _CRC.size
@@ -32,6 +34,12 @@ class IndexEntry(msgspec.Struct, frozen=True, gc=False):
     offset: int
     position: int
     max_timestamp: int | None
+
+    def encode(self) -> bytes:
+        """Return the entry as it is stored."""
+        latest = _NO_TIMESTAMP if self.max_timestamp is None else self.max_timestamp
+        body = _ENTRY.pack(self.offset, self.position, latest)
+        return body + _CRC.pack(google_crc32c.value(body))
 
 
 class OffsetIndex:
@@ -56,42 +64,60 @@ class OffsetIndex:
         return self._entries[found - 1] if found else None
 
 
-class IndexBuilder:
-    """Collects the entries of the segment that is being written."""
+class IndexWriter:
+    """Adds entries to the index of the segment that is being written.
 
-    def __init__(self) -> None:
+    Only committed blocks get one, so no entry is ever behind a block that was cut. The file is not
+    synced, and an index that cannot be written is given up: it can be done without.
+    """
+
+    def __init__(self, fs: Fs, directory: Path, base_offset: int) -> None:
+        self._fs = fs
+        self._path = directory / index_name(base_offset)
+        self._file: File | None = None
+        self._size = 0
         self._last_position: int | None = None
-        self._encoded: list[bytes] = []
+        self._waiting: list[bytes] = []
+        self._given_up = False
 
     def maybe_add(self, offset: int, position: int, max_timestamp: int | None) -> None:
-        """Add an entry for a block, when the last one is far enough behind."""
+        """Note an entry for a block, when the last one is far enough behind."""
         last = self._last_position
         if last is not None and position - last < INDEX_INTERVAL_BYTES:
             return
         self._last_position = position
-        entry = _ENTRY.pack(
-            offset, position, _NO_TIMESTAMP if max_timestamp is None else max_timestamp
-        )
-        self._encoded.append(entry + _CRC.pack(google_crc32c.value(entry)))
+        self._waiting.append(IndexEntry(offset, position, max_timestamp).encode())
 
-    def encode(self) -> bytes:
-        """Return the entries as they are stored."""
-        return b"".join(self._encoded)
-
-    def write(self, fs: Fs, directory: Path, base_offset: int) -> None:
-        """Write the index of a segment, in place of an older one. Not synced: it can be rebuilt."""
-        if not self._encoded:
+    def commit(self) -> None:
+        """Write what was noted: its blocks are committed."""
+        if not self._waiting or self._given_up:
             return
-        path = directory / index_name(base_offset)
-        part = path.with_suffix(".index.part")
-        for leftover in {part.name} & set(fs.list(directory)):
-            fs.unlink(directory / leftover)
-        file = fs.open(part, create=True)
+        data = b"".join(self._waiting)
+        self._waiting.clear()
         try:
-            file.pwrite(self.encode(), 0)
-        finally:
-            file.close()
-        fs.rename(part, path)
+            self._file = self._file or self._create()
+            self._file.pwrite(data, self._size)
+        except OSError as error:
+            _LOG.warning("%s: written no further (%s); reading will be slower", self._path, error)
+            self._given_up = True
+        self._size += len(data)
+
+    def forget(self) -> None:
+        """Drop what was noted: its blocks were taken back."""
+        if self._waiting:
+            self._waiting.clear()
+            self._last_position = None
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+
+    def _create(self) -> File:
+        # One of an empty segment of the same name, or of an earlier try.
+        if self._fs.exists(self._path):
+            self._fs.unlink(self._path)
+        return self._fs.open(self._path, create=True)
 
 
 def read_index(fs: Fs, directory: Path, base_offset: int) -> OffsetIndex:

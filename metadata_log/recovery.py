@@ -1,143 +1,216 @@
-"""What a writer does with the bytes past the commit mark when it opens a log.
+"""Finding the end of a log when a writer opens it: from the commit mark on, by the decision table.
 
-The mark may lag behind the last crash. Whole blocks past it are kept: they may have been
-acknowledged. At the first byte that is not a whole block that follows, the log is cut.
+The mark may lag behind what was acknowledged by what a crash of the machine can lose of it. All
+bytes past it are looked at; what is kept is written once more before it is synced, because after
+a sync that failed the system can hold, and show, bytes that never reached the disk.
 """
 
 import logging
 from pathlib import Path
 
+import msgspec
+
+from metadata_log.block import SYNC_SIZE
 from metadata_log.commit_mark import CommitMark
 from metadata_log.fs import File, Fs
 from metadata_log.log_writer import Tail
-from metadata_log.names import index_name, segment_name, segment_offsets
-from metadata_log.segment_scan import SegmentScan, corrupt, read_header
+from metadata_log.names import segment_name, segment_offsets
+from metadata_log.recovery_rules import Action, Marked, Next, Rest, decide
+from metadata_log.segment import SegmentHeader
+from metadata_log.segment_scan import SegmentScan, corrupt, read_header, short_copy
 from records.errors import CorruptLogError
 
 _LOG = logging.getLogger(__name__)
+_COPY_SIZE = 1024 * 1024
 
 
 def recover(fs: Fs, directory: Path, mark: CommitMark) -> Tail:
-    """Cut what is not whole past the mark, and return the end of the log. Idempotent.
+    """Cut what was never committed, and return the end of the log. Idempotent.
 
     Raises:
-        CorruptLogError: the segment that the mark points into is missing, short, or damaged at
-            its header.
+        CorruptLogError: acknowledged records are damaged or missing; names file, byte and offset.
     """
     path = directory / segment_name(mark.segment_offset)
-    try:
-        file = fs.open(path, write=True)
-    except FileNotFoundError as error:
-        raise corrupt(path, 0, "the commit mark points into this segment: it is missing") from error
-    try:
-        tail = _recover_segment(file, path, mark)
-    finally:
-        file.close()
-    for base in segment_offsets(fs.list(directory)):
-        if base > mark.segment_offset:
-            tail = _recover_next(fs, directory, base, tail)
+    _check_marked(fs, path, mark)
+    bases = [b for b in segment_offsets(fs.list(directory)) if b >= mark.segment_offset]
+    tail = _marked_tail(fs, path, mark)
+    for base, following in zip(bases, [*bases[1:], None], strict=True):
+        tail = _Segment(fs, directory, base, following, tail).recover()
     return tail
 
 
-def _recover_segment(file: File, path: Path, mark: CommitMark) -> Tail:
-    header, start = read_header(file, path)
-    if file.size() < mark.position:
-        raise corrupt(
-            path,
-            file.size(),
-            f"the file ends here, the commit mark says byte {mark.position}. Is this a short copy? "
-            "A copy of a live log is made with `metalog backup`",
+class _Segment:
+    """One segment from a known tail on.
+
+    `tail` is where the search begins: the mark, or the end of the segment before.
+    """
+
+    def __init__(
+        self, fs: Fs, directory: Path, base: int, following: int | None, tail: Tail
+    ) -> None:
+        self._fs = fs
+        self._path = directory / segment_name(base)
+        self._base = base
+        self._following = None if following is None else directory / segment_name(following)
+        self._tail = tail
+
+    def recover(self) -> Tail:
+        """Decide what is kept of this segment, do it, and return the tail after it."""
+        file = self._fs.open(self._path, write=True)
+        try:
+            return self._recover(file)
+        finally:
+            file.close()
+
+    def _recover(self, file: File) -> Tail:
+        header, start = read_header(file, self._path)
+        if self._base != self._tail.segment_offset:
+            self._tail = msgspec.structs.replace(
+                self._tail,
+                leader_epoch=header.leader_epoch,
+                segment_offset=self._base,
+                position=start,
+                previous_length=header.previous_length,
+            )
+        next_is, after = self._look_at_next()
+        limit = file.size() if after is None else min(after.previous_length, file.size())
+        tail, damage = self._whole_blocks(file, header, limit)
+        if after is not None and not _follows(after, tail):
+            next_is = Next.LATER
+        rest = self._rest(file, header, tail, damage)
+        action = decide(Marked.LONG_ENOUGH, next_is, rest)
+        if action is Action.DAMAGE:
+            raise self._damage(tail, damage, next_is)
+        if action in (Action.CUT, Action.CUT_AND_GO_ON):
+            _LOG.warning(
+                "%s: cut %d bytes from byte %d on, written but never committed (%s)",
+                self._path,
+                file.size() - tail.position,
+                tail.position,
+                damage or "a later segment begins there",
+            )
+            file.truncate(tail.position)
+        _write_again(file, self._tail.position, tail.position)
+        file.sync()
+        return tail
+
+    def _look_at_next(self) -> tuple[Next, SegmentHeader | None]:
+        """Return what the next segment seems to be, and its header."""
+        if self._following is None:
+            return Next.NONE, None
+        file = self._fs.open(self._following)
+        try:
+            header, _ = read_header(file, self._following)
+        except CorruptLogError:
+            return Next.UNREADABLE, None
+        finally:
+            file.close()
+        return Next.FOLLOWS, header
+
+    def _whole_blocks(
+        self, file: File, header: SegmentHeader, limit: int
+    ) -> tuple[Tail, CorruptLogError | None]:
+        """Go over the blocks from the tail to the limit, as far as they are whole."""
+        tail = self._tail
+        scan = SegmentScan(
+            file,
+            self._path,
+            header,
+            position=tail.position,
+            limit=limit,
+            next_offset=tail.end_offset,
+            last_crc32c=tail.last_crc32c,
         )
-    scan = SegmentScan(
-        file,
-        path,
-        header,
-        position=max(mark.position, start),
-        limit=file.size(),
-        next_offset=mark.end_offset,
-        last_crc32c=mark.last_crc32c,
+        epoch, max_timestamp = tail.leader_epoch, tail.max_timestamp
+        damage: CorruptLogError | None = None
+        try:
+            for _, batch in scan.batches():
+                epoch = batch.leader_epoch
+                max_timestamp = max(batch.timestamp, max_timestamp or batch.timestamp)
+        except CorruptLogError as error:
+            damage = error
+        assert scan.next_offset is not None and scan.last_crc32c is not None
+        return (
+            msgspec.structs.replace(
+                tail,
+                end_offset=scan.next_offset,
+                leader_epoch=epoch,
+                position=scan.position,
+                last_crc32c=scan.last_crc32c,
+                max_timestamp=max_timestamp,
+            ),
+            damage,
+        )
+
+    def _rest(
+        self, file: File, header: SegmentHeader, tail: Tail, damage: CorruptLogError | None
+    ) -> Rest:
+        if tail.position == file.size():
+            return Rest.NOTHING
+        if damage is not None and _proves_more(file, self._path, header, tail):
+            return Rest.TORN_BELOW_LIMIT
+        return Rest.TORN
+
+    def _damage(self, tail: Tail, damage: CorruptLogError | None, next_is: Next) -> CorruptLogError:
+        if next_is is Next.UNREADABLE and self._following is not None:
+            return corrupt(self._following, 0, "the header is damaged", tail.end_offset)
+        if damage is not None:
+            return damage
+        return corrupt(
+            self._path,
+            tail.position,
+            f"{self._following} was written after another end of this file",
+            tail.end_offset,
+        )
+
+
+def _check_marked(fs: Fs, path: Path, mark: CommitMark) -> None:
+    """Compare the mark with the file that it points into."""
+    try:
+        file = fs.open(path)
+    except FileNotFoundError:
+        marked, size = Marked.MISSING, 0
+    else:
+        size = file.size()
+        marked = Marked.SHORT if size < mark.position else Marked.LONG_ENOUGH
+        file.close()
+    action = decide(marked, Next.NONE, Rest.NOTHING)
+    if action is Action.DAMAGE:
+        raise corrupt(path, 0, "the commit mark points into this segment: it is missing")
+    if action is Action.SHORT_COPY:
+        raise short_copy(path, size, f"the commit mark says byte {mark.position}")
+
+
+def _follows(header: SegmentHeader, tail: Tail) -> bool:
+    return (header.base_offset, header.previous_length, header.previous_crc32c) == (
+        tail.end_offset,
+        tail.position,
+        tail.last_crc32c,
     )
-    tail = Tail(
+
+
+def _marked_tail(fs: Fs, path: Path, mark: CommitMark) -> Tail:
+    file = fs.open(path)
+    try:
+        header, start = read_header(file, path)
+        known = mark.max_timestamp or _max_timestamp_before(file, path, header, start, mark)
+    finally:
+        file.close()
+    return Tail(
         end_offset=mark.end_offset,
         leader_epoch=mark.leader_epoch,
         segment_offset=mark.segment_offset,
-        position=scan.position,
+        position=mark.position,
         previous_length=header.previous_length,
         last_crc32c=mark.last_crc32c,
-        max_timestamp=_max_timestamp_before(file, path, mark, start),
-    )
-    return _keep_whole_blocks(file, path, scan, tail)
-
-
-def _keep_whole_blocks(file: File, path: Path, scan: SegmentScan, tail: Tail) -> Tail:
-    """Go over the blocks past the mark; cut the file at the first that is not whole."""
-    max_timestamp = tail.max_timestamp
-    epoch = tail.leader_epoch
-    try:
-        for _, batch in scan.batches():
-            epoch = batch.leader_epoch
-            max_timestamp = max(batch.timestamp, max_timestamp or batch.timestamp)
-    except CorruptLogError as error:
-        _LOG.warning(
-            "%s: cut %d bytes from byte %d on, written but never committed (%s)",
-            path,
-            file.size() - scan.position,
-            scan.position,
-            error,
-        )
-        file.truncate(scan.position)
-    file.sync()
-    assert scan.next_offset is not None
-    return Tail(
-        end_offset=scan.next_offset,
-        leader_epoch=epoch,
-        segment_offset=tail.segment_offset,
-        position=scan.position,
-        previous_length=tail.previous_length,
-        last_crc32c=scan.last_crc32c or 0,
-        max_timestamp=max_timestamp,
+        max_timestamp=known,
     )
 
 
-def _recover_next(fs: Fs, directory: Path, base: int, tail: Tail) -> Tail:
-    """Keep a segment past the marked one when it follows, else remove it."""
-    path = directory / segment_name(base)
-    file = fs.open(path, write=True)
-    try:
-        header, position = read_header(file, path)
-        if base == tail.end_offset and header.previous_crc32c == tail.last_crc32c:
-            scan = SegmentScan(
-                file,
-                path,
-                header,
-                position=position,
-                limit=file.size(),
-                next_offset=base,
-                last_crc32c=tail.last_crc32c,
-            )
-            start = Tail(
-                end_offset=base,
-                leader_epoch=header.leader_epoch,
-                segment_offset=base,
-                position=position,
-                previous_length=header.previous_length,
-                last_crc32c=tail.last_crc32c,
-                max_timestamp=tail.max_timestamp,
-            )
-            return _keep_whole_blocks(file, path, scan, start)
-    finally:
-        file.close()
-    _LOG.warning("%s: removed, it was never committed and does not follow the log", path)
-    for name in {path.name, index_name(base)} & set(fs.list(directory)):
-        fs.unlink(directory / name)
-    fs.sync_directory(directory)
-    return tail
-
-
-def _max_timestamp_before(file: File, path: Path, mark: CommitMark, start: int) -> int | None:
-    """Return the highest append time below the mark, from the marked segment's own batches."""
-    header, _ = read_header(file, path)
-    highest = header.max_timestamp
+def _max_timestamp_before(
+    file: File, path: Path, header: SegmentHeader, start: int, mark: CommitMark
+) -> int | None:
+    """Return the highest append time below a mark that does not hold it: read all blocks."""
     scan = SegmentScan(
         file,
         path,
@@ -147,6 +220,45 @@ def _max_timestamp_before(file: File, path: Path, mark: CommitMark, start: int) 
         next_offset=header.base_offset,
         last_crc32c=header.previous_crc32c,
     )
-    for _, batch in scan.batches():
-        highest = max(batch.timestamp, highest or batch.timestamp)
-    return highest
+    times = [batch.timestamp for _, batch in scan.batches()]
+    if header.max_timestamp is not None:
+        times.append(header.max_timestamp)
+    return max(times, default=None)
+
+
+def _proves_more(file: File, path: Path, header: SegmentHeader, tail: Tail) -> bool:
+    """Whether a whole block further on says that more than the tail was on stable storage.
+
+    Blocks behind damage are found by the sync marker that ends the one before.
+    """
+    data = file.pread(file.size() - tail.position, tail.position)
+    at = data.find(header.sync_marker)
+    while at >= 0:
+        scan = SegmentScan(
+            file,
+            path,
+            header,
+            position=tail.position + at + SYNC_SIZE,
+            limit=file.size(),
+            next_offset=None,
+            last_crc32c=None,
+        )
+        if _durable_end_at(scan) > tail.end_offset:
+            return True
+        at = data.find(header.sync_marker, at + 1)
+    return False
+
+
+def _durable_end_at(scan: SegmentScan) -> int:
+    """Return what the block that begins there says to be durable; 0 when there is no block."""
+    try:
+        for _, batch in scan.batches():
+            return batch.rows[0].durable_end or 0
+    except CorruptLogError:
+        pass
+    return 0
+
+
+def _write_again(file: File, start: int, end: int) -> None:
+    for position in range(start, end, _COPY_SIZE):
+        file.pwrite(file.pread(min(_COPY_SIZE, end - position), position), position)

@@ -22,7 +22,17 @@ def corrupt(
     return CorruptLogError(
         f"{path} byte {position}: {what}{intact}; look with `metalog dump {path.parent}"
         + ("`" if intact_below is None else f" --to {max(intact_below - 1, 0)}`")
-        + ", restore the file from a backup"
+        + f", restore the file from a backup, or rebuild with `metalog repair {path.parent} COPY`"
+    )
+
+
+def short_copy(path: Path, size: int, marked: str) -> CorruptLogError:
+    """Make the error for a file that ends before the commit mark."""
+    return corrupt(
+        path,
+        size,
+        f"the file ends here, {marked}. Is this a short copy? "
+        "A copy of a live log is made with `metalog backup`",
     )
 
 

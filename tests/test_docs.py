@@ -13,7 +13,7 @@ from metadata_log.block import BlockEncoder
 from metadata_log.commit_mark import CommitMark
 from metadata_log.limits import BATCH_SIZE_BYTES_MAX
 from metadata_log.manifest import Kind, Manifest
-from metadata_log.offset_index import IndexBuilder
+from metadata_log.offset_index import IndexEntry
 from metadata_log.segment import SegmentHeader, decode_header
 from records.avro import codec
 from records.envelope import Envelope, Origin
@@ -85,14 +85,13 @@ def test_example_of_the_commit_mark_is_what_is_written() -> None:
         position=12_800,
         confirmed_end=4097,
         last_crc32c=google_crc32c.value(block()),
+        max_timestamp=1_767_225_600_000,
     )
     assert mark.encode().hex() == example("mark")
 
 
 def test_example_of_an_index_entry_is_what_is_written() -> None:
-    index = IndexBuilder()
-    index.maybe_add(4096, 12_648, 1_767_225_599_000)
-    assert index.encode().hex() == example("index")
+    assert IndexEntry(4096, 12_648, 1_767_225_599_000).encode().hex() == example("index")
 
 
 def console_blocks() -> Iterator[tuple[str, str]]:

@@ -8,7 +8,8 @@ from api.cli.output import progress
 from controller.demo.clock import SimulatedClock
 from controller.demo.options import DemoOptions
 from controller.demo.simulation import demo_controller, run_demo
-from metadata_log.log import MetadataLog, create_log
+from metadata_log.creation import create_log
+from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
 from records.text import uuid_text
 from replay.image.metadata import MetadataImage

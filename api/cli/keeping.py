@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @app.command()
 def init(log: Log, json: Json = False) -> None:
     """Make an empty log with a new cluster id."""
-    from metadata_log.log import create_log
+    from metadata_log.creation import create_log
     from records.text import uuid_text
 
     cluster_id = uuid_text(secrets.token_bytes(16))

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from metadata_log.batch import NewBatch
-from metadata_log.log import MetadataLog, create_log
+from metadata_log.creation import create_log
+from metadata_log.log import MetadataLog
 from records.configs import ConfigRecord
 from records.security import DelegationTokenRecord, UserScramCredentialRecord
 from tests.api.conftest import Metalog

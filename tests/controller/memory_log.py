@@ -2,8 +2,8 @@
 
 import asyncio
 
+from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
-from metadata_log.log import AppendResult
 from records.errors import RequestError
 
 

@@ -15,7 +15,8 @@ from controller.decisions.namespaces import CreateNamespace, create_namespace
 from controller.decisions.topics import CreateTopics, NewTopic, create_topics
 from controller.result import ControllerResult
 from metadata_log.batch import Batch
-from metadata_log.log import MetadataLog, create_log
+from metadata_log.creation import create_log
+from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
 from records.base import Record
 from records.configs import ConfigRecord, FeatureLevelRecord

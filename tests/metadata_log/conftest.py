@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from metadata_log.batch import NewBatch
-from metadata_log.log import MetadataLog, create_log
+from metadata_log.creation import create_log
+from metadata_log.log import MetadataLog
 from records.base import Uuid
+from records.envelope import Origin
 from records.topics import TopicRecord
 
 
@@ -23,13 +25,18 @@ class StepClock:
         return self.time_ms
 
 
-def topics(first: int, count: int) -> NewBatch:
-    """A batch of topics with numbered names and ids."""
+def topics(
+    first: int, count: int, *, request_id: str | None = None, request_hash: bytes | None = b""
+) -> NewBatch:
+    """A batch of topics with numbered names and ids; the request's hash is its id, unless given."""
+    if request_hash == b"":
+        request_hash = request_id.encode() if request_id else None
     return NewBatch(
+        origin=Origin(request_id=request_id, request_hash=request_hash) if request_id else None,
         records=tuple(
             TopicRecord(name=f"topic-{n}", topic_id=Uuid(n.to_bytes(16, "big")))
             for n in range(first, first + count)
-        )
+        ),
     )
 
 

@@ -10,10 +10,11 @@ import pytest
 
 from metadata_log import log_writer
 from metadata_log.batch import NewBatch
+from metadata_log.creation import create_log
 from metadata_log.fs import File, OsFs
 from metadata_log.limits import BATCH_RECORDS_MAX
 from metadata_log.lock import writer_process
-from metadata_log.log import MetadataLog, create_log
+from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
 from records.control import LeaderChangeMessage, NoteRecord
 from records.envelope import Envelope, Origin
@@ -78,11 +79,8 @@ async def test_every_segment_is_a_plain_avro_file(written: Path) -> None:
     assert [row["offset"] for row in found] == list(range(31))
 
 
-async def test_segments_roll_and_read_as_one(
-    directory: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(log_writer, "SEGMENT_SIZE_BYTES_MAX", 14_000)
-    log = await MetadataLog.open(directory)
+async def test_segments_roll_and_read_as_one(directory: Path) -> None:
+    log = await MetadataLog.open(directory, segment_size_bytes_max=14_000)
     for n in range(200):
         await log.append(topics(n, 1))
     await log.close()
@@ -122,14 +120,14 @@ async def test_concurrent_appends_share_syncs_and_keep_the_order_of_the_calls(
 ) -> None:
     log = await MetadataLog.open(directory)
     syncs = 0
-    sync = log_writer.LogWriter.commit
+    sync = log_writer.LogWriter.sync
 
     def counted(writer: log_writer.LogWriter) -> None:
         nonlocal syncs
         syncs += 1
         sync(writer)
 
-    monkeypatch.setattr(log_writer.LogWriter, "commit", counted)
+    monkeypatch.setattr(log_writer.LogWriter, "sync", counted)
     results = await asyncio.gather(*(log.append(topics(n, 1)) for n in range(500)))
     assert [r.base_offset for r in results] == list(range(1, 501))
     assert syncs < 10

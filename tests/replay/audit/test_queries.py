@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from metadata_log.batch import NewBatch
-from metadata_log.log import MetadataLog, create_log
+from metadata_log.creation import create_log
+from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
 from records.control import NoteRecord
 from records.topics import RemoveTopicRecord, TopicRecord

@@ -8,7 +8,8 @@ import pytest
 from sqlalchemy import Engine, update
 
 from metadata_log.batch import NewBatch
-from metadata_log.log import MetadataLog, create_log
+from metadata_log.creation import create_log
+from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
 from records.control import NoOpRunRecord
 from records.errors import RequestError, UnknownHistoryError

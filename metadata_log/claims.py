@@ -1,0 +1,63 @@
+"""Claims of leader epochs: a file `epoch-N` for each writer that took the log over.
+
+A writer claims before it reads the tail, and looks for a higher claim after each sync and before
+its answers. So whatever was acknowledged was on stable storage before the successor read the tail,
+even where the lock did not hold.
+"""
+
+from pathlib import Path
+
+from metadata_log.fs import Fs
+from metadata_log.names import claim_name, claimed_epoch
+from records.errors import FencedError, UnavailableError
+
+
+class Claim:
+    """The claim that one writer holds.
+
+    Attributes:
+        leader_epoch: The epoch claimed, higher than that of every writer before.
+    """
+
+    def __init__(self, fs: Fs, directory: Path, leader_epoch: int) -> None:
+        self._fs = fs
+        self._own = directory / claim_name(leader_epoch)
+        self._next = directory / claim_name(leader_epoch + 1)
+        self.leader_epoch = leader_epoch
+
+    def check(self) -> None:
+        """Look for a higher claim.
+
+        The next one is one higher than this, and those after it remove this one first.
+
+        Raises:
+            FencedError: another writer took over.
+        """
+        if self._fs.exists(self._next) or not self._fs.exists(self._own):
+            raise FencedError(
+                f"another writer took {self._own.parent} over from epoch {self.leader_epoch}; "
+                "what was not answered may have been committed or not"
+            )
+
+
+def claim_epoch(fs: Fs, directory: Path, known_epoch: int) -> Claim:
+    """Claim the next epoch by creating its file, on stable storage before anything is read.
+
+    Args:
+        known_epoch: The highest epoch that the log itself names.
+
+    Raises:
+        UnavailableError: another writer claimed at the same time.
+    """
+    names = fs.list(directory)
+    claims = sorted(epoch for name in names if (epoch := claimed_epoch(name)) is not None)
+    epoch = max([known_epoch, *claims]) + 1
+    try:
+        fs.open(directory / claim_name(epoch), create=True).close()
+    except FileExistsError as error:
+        raise UnavailableError(f"epoch {epoch} was claimed by another writer; try again") from error
+    fs.sync_directory(directory)
+    # The newest of the others stays until the next one comes: its writer looks for ours first.
+    for old in claims[:-1]:
+        fs.unlink(directory / claim_name(old))
+    return Claim(fs, directory, epoch)

@@ -1,0 +1,141 @@
+"""What a writer does with what it finds past the commit mark: a decision table, as data.
+
+The limit is the end offset that is proven to have been acknowledged: the mark's, and beyond it what
+a later block or segment proves. Below the limit nothing may be missing; from it on whole blocks are
+kept, because they may have been acknowledged, and the first bytes that are none end the log.
+
+docs/reliability.md shows the table; tests/metadata_log/test_recovery_rules.py goes through every
+combination.
+"""
+
+from enum import Enum
+
+import msgspec
+
+
+class Marked(Enum):
+    """The segment that the mark points into."""
+
+    NO_MARK = "no slot holds a whole mark"
+    MISSING = "the file is missing"
+    SHORT = "the file ends before the marked byte"
+    LONG_ENOUGH = "the file holds the marked byte"
+
+
+class Next(Enum):
+    """The segment after the one that is looked at."""
+
+    NONE = "there is none"
+    UNREADABLE = "its header is damaged"
+    LATER = "it was written after other bytes than are whole here"
+    FOLLOWS = "it was written after bytes that are whole here"
+
+
+class Rest(Enum):
+    """What stands behind the last whole block of the segment that is looked at."""
+
+    NOTHING = "the file ends"
+    TORN = "bytes that are no whole block that follows"
+    TORN_BELOW_LIMIT = "such bytes, and a later block says that what stood there was acknowledged"
+
+
+class Action(Enum):
+    """What is done."""
+
+    REFUSE = "refuse: it is not known what was acknowledged"
+    SHORT_COPY = "refuse: a short copy"
+    DAMAGE = "refuse: acknowledged records are damaged or missing"
+    KEEP = "keep: the log ends here"
+    CUT = "cut the rest: the log ends here"
+    GO_ON = "go on with the next segment"
+    CUT_AND_GO_ON = "cut the rest, go on with the next segment"
+
+
+class Rule(msgspec.Struct, frozen=True):
+    """One row; an empty set stands for any."""
+
+    marked: frozenset[Marked]
+    next: frozenset[Next]
+    rest: frozenset[Rest]
+    action: Action
+    why: str
+
+
+def _rule(
+    action: Action,
+    why: str,
+    *,
+    marked: Marked = Marked.LONG_ENOUGH,
+    next_is: tuple[Next, ...] = (),
+    rest: tuple[Rest, ...] = (),
+) -> Rule:
+    return Rule(frozenset({marked}), frozenset(next_is), frozenset(rest), action, why)
+
+
+RULES = (
+    _rule(
+        Action.REFUSE,
+        "without a mark a torn tail and damage look the same",
+        marked=Marked.NO_MARK,
+    ),
+    _rule(
+        Action.DAMAGE,
+        "its name was on stable storage before anything in it was acknowledged",
+        marked=Marked.MISSING,
+    ),
+    _rule(
+        Action.SHORT_COPY,
+        "a mark is never ahead of the data, except in a copy that was made of a live log",
+        marked=Marked.SHORT,
+    ),
+    _rule(
+        Action.DAMAGE,
+        "a segment gets its name only when its header is on stable storage",
+        next_is=(Next.UNREADABLE,),
+    ),
+    _rule(
+        Action.DAMAGE,
+        "a segment begins only when all before it is on stable storage",
+        next_is=(Next.LATER,),
+    ),
+    _rule(
+        Action.GO_ON, "the usual end of a segment", next_is=(Next.FOLLOWS,), rest=(Rest.NOTHING,)
+    ),
+    _rule(
+        Action.CUT_AND_GO_ON,
+        "a writer that had lost the log wrote on where its successor had ended the segment",
+        next_is=(Next.FOLLOWS,),
+        rest=(Rest.TORN, Rest.TORN_BELOW_LIMIT),
+    ),
+    _rule(Action.KEEP, "the writer ended in peace", next_is=(Next.NONE,), rest=(Rest.NOTHING,)),
+    _rule(
+        Action.CUT,
+        "a crash while these bytes were on their way: they were never acknowledged",
+        next_is=(Next.NONE,),
+        rest=(Rest.TORN,),
+    ),
+    _rule(
+        Action.DAMAGE,
+        "durable_end: a block is encoded after all below it was on stable storage",
+        next_is=(Next.NONE,),
+        rest=(Rest.TORN_BELOW_LIMIT,),
+    ),
+)
+"""In any order: no two rules fit the same combination, and each combination has one."""
+
+
+def rule_for(marked: Marked, next_segment: Next, rest: Rest) -> Rule:
+    """Return the one rule for a combination."""
+    (rule,) = [
+        rule
+        for rule in RULES
+        if marked in rule.marked
+        and (not rule.next or next_segment in rule.next)
+        and (not rule.rest or rest in rule.rest)
+    ]
+    return rule
+
+
+def decide(marked: Marked, next_segment: Next, rest: Rest) -> Action:
+    """Return what is done in a combination."""
+    return rule_for(marked, next_segment, rest).action

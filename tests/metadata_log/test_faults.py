@@ -1,0 +1,182 @@
+"""A disk that is full or fails, and a writer that lost the log without knowing it."""
+
+import asyncio
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from metadata_log.fs import File, Lock, OsFs
+from metadata_log.log import MetadataLog
+from metadata_log.log_reader import LogReader
+from records.errors import FencedError, UnavailableError
+from records.topics import TopicRecord
+from tests.metadata_log.conftest import StepClock, topics
+
+
+class FailingFile:
+    """A file whose writes and syncs fail as its file system is told."""
+
+    def __init__(self, file: File, fs: "FailingFs", name: str) -> None:
+        self._file = file
+        self._fs = fs
+        self._name = name
+
+    def pread(self, size: int, position: int) -> bytes:
+        return self._file.pread(size, position)
+
+    def pwrite(self, data: bytes, position: int) -> None:
+        if self._fs.room is not None and self._name.startswith("0"):
+            self._file.pwrite(data[: self._fs.room], position)
+            if len(data) > self._fs.room:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self._file.pwrite(data, position)
+
+    def truncate(self, size: int) -> None:
+        self._file.truncate(size)
+
+    def sync(self) -> None:
+        if self._fs.failing_syncs and self._name.endswith(".avro"):
+            self._fs.failing_syncs -= 1
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        self._file.sync()
+
+    def size(self) -> int:
+        return self._file.size()
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class NoLock:
+    def release(self) -> None: ...
+
+
+class FailingFs(OsFs):
+    """The system's files; `room`: bytes that a write to a segment may still take."""
+
+    room: int | None = None
+    failing_syncs = 0
+    locks = True
+
+    def open(self, path: Path, *, write: bool = False, create: bool = False) -> File:
+        name = path.name.removesuffix(".part")
+        return FailingFile(super().open(path, write=write, create=create), self, name)
+
+    def lock(self, path: Path, owner: str) -> Lock:
+        return super().lock(path, owner) if self.locks else NoLock()
+
+
+@pytest.fixture
+def fs() -> FailingFs:
+    return FailingFs()
+
+
+def names(directory: Path) -> list[str]:
+    """The topics in the log, in order."""
+    with LogReader.open(directory) as reader:
+        rows = [row for batch in reader.batches() for row in batch.rows]
+    return [row.payload.name for row in rows if isinstance(row.payload, TopicRecord)]
+
+
+async def test_full_disk_refuses_and_goes_on_when_there_is_room(
+    directory: Path, fs: FailingFs
+) -> None:
+    log = await MetadataLog.open(directory, fs=fs)
+    await log.append(topics(0, 1))
+    size = max(path.stat().st_size for path in directory.glob("*.avro"))
+    fs.room = 20
+    appends = [log.append(topics(n, 1)) for n in (1, 2, 3)]
+    answers = await asyncio.gather(*appends, return_exceptions=True)
+    assert [type(answer) for answer in answers] == [UnavailableError] * 3
+    assert "no room on the disk (No space left on device); nothing was written" in str(answers[0])
+    assert max(path.stat().st_size for path in directory.glob("*.avro")) == size
+    fs.room = None
+    result = await log.append(topics(4, 1))
+    assert result.base_offset == 2
+    await log.close()
+    assert names(directory) == ["topic-0", "topic-4"]
+
+
+async def test_full_disk_at_a_new_segment_refuses_and_goes_on(
+    directory: Path, fs: FailingFs
+) -> None:
+    log = await MetadataLog.open(directory, fs=fs, segment_size_bytes_max=1)
+    await log.append(topics(0, 1))
+    fs.room = 100
+    for _ in range(2):
+        with pytest.raises(UnavailableError, match="no room"):
+            await log.append(topics(1, 1))
+    fs.room = None
+    await log.append(topics(2, 1))
+    await log.close()
+    assert names(directory) == ["topic-0", "topic-2"]
+    assert not list(directory.glob("*.part"))
+
+
+async def test_request_that_found_no_room_may_come_again(directory: Path, fs: FailingFs) -> None:
+    log = await MetadataLog.open(directory, fs=fs)
+    request = topics(0, 1, request_id="r1")
+    fs.room = 0
+    with pytest.raises(UnavailableError):
+        await log.append(request)
+    fs.room = None
+    assert (await log.append(request)).base_offset == 1
+    assert (await log.append(request)).base_offset == 1
+    await log.close()
+    assert names(directory) == ["topic-0"]
+
+
+async def test_failed_sync_is_never_retried_and_believed(directory: Path, fs: FailingFs) -> None:
+    log = await MetadataLog.open(directory, fs=fs)
+    fs.failing_syncs = 1
+    for n in range(3):
+        with pytest.raises(FencedError, match="Input/output error; open it again"):
+            await log.append(topics(n, 1))
+    await log.close()
+    with LogReader.open(directory) as reader:
+        assert reader.end_offset == 1
+
+
+async def test_writer_that_lost_the_log_is_fenced_before_it_answers(
+    directory: Path, fs: FailingFs
+) -> None:
+    fs.locks = False
+    old = await MetadataLog.open(directory, fs=fs, clock=StepClock())
+    await old.append(topics(0, 1))
+    new = await MetadataLog.open(directory, fs=fs, clock=StepClock())
+    assert new.leader_epoch == old.leader_epoch + 1
+    with pytest.raises(FencedError, match=f"took .* over from epoch {old.leader_epoch}"):
+        await old.append(topics(1, 1))
+    await new.append(topics(2, 1))
+    await old.close()
+    await new.close()
+    assert names(directory) == ["topic-0", "topic-2"]
+    third = await MetadataLog.open(directory, clock=StepClock())
+    await third.close()
+    assert names(directory) == ["topic-0", "topic-2"]
+
+
+async def test_writer_is_fenced_also_by_the_one_after_the_next(
+    directory: Path, fs: FailingFs
+) -> None:
+    fs.locks = False
+    old = await MetadataLog.open(directory, fs=fs)
+    for _ in range(3):
+        await (await MetadataLog.open(directory, fs=fs)).close()
+    with pytest.raises(FencedError):
+        await old.append(topics(0, 1))
+    await old.close()
+
+
+async def test_fenced_writer_begins_no_segment(directory: Path, fs: FailingFs) -> None:
+    fs.locks = False
+    old = await MetadataLog.open(directory, fs=fs, segment_size_bytes_max=1)
+    new = await MetadataLog.open(directory, fs=fs)
+    segments = list(directory.glob("0*"))
+    with pytest.raises(FencedError):
+        await old.append(topics(0, 1))
+    assert list(directory.glob("0*")) == segments
+    await old.close()
+    await new.close()

@@ -1,0 +1,155 @@
+"""Every combination of the decision table, met on a real directory."""
+
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from metadata_log.commit_mark import CommitMark, read_mark
+from metadata_log.creation import create_log
+from metadata_log.fs import OsFs
+from metadata_log.log import MetadataLog
+from metadata_log.log_reader import LogReader
+from metadata_log.names import COMMIT_MARK, segment_name
+from metadata_log.recovery import recover
+from metadata_log.recovery_rules import Action, Marked, Next, Rest, decide, rule_for
+from records.errors import CorruptLogError
+from tests.metadata_log.conftest import StepClock, topics
+
+COMBINATIONS = list(itertools.product(Marked, Next, Rest))
+# Combinations that can be made; a segment that is not there has no rest, for one.
+REAL = [
+    (marked, next_is, rest)
+    for marked, next_is, rest in COMBINATIONS
+    if marked is Marked.LONG_ENOUGH or rest is Rest.NOTHING
+]
+
+
+def test_each_combination_has_exactly_one_rule() -> None:
+    assert [rule_for(*combination).action for combination in COMBINATIONS]
+
+
+class Case:
+    """A log of two epochs, the mark set back into the first, and then spoilt as asked for."""
+
+    def __init__(self, directory: Path, mark: CommitMark) -> None:
+        self.directory = directory
+        self.mark = mark
+        self.marked = directory / segment_name(0)
+        self.next = directory / segment_name(17)
+
+    def set_mark(self, mark: CommitMark) -> None:
+        path = self.directory / COMMIT_MARK
+        path.write_bytes(mark.encode().ljust(512, b"\0") * 2)
+
+    def spoil(self, marked: Marked, next_is: Next, rest: Rest) -> None:
+        if next_is is Next.NONE:
+            self.next.unlink()
+        elif next_is is Next.UNREADABLE:
+            flip(self.next, 40)
+        elif next_is is Next.LATER:
+            cut(self.marked, self.mark.position)
+        if rest is not Rest.NOTHING:
+            self._spoil_rest(next_is, rest)
+        if marked is Marked.NO_MARK:
+            (self.directory / COMMIT_MARK).write_bytes(bytes(1024))
+        elif marked is Marked.MISSING:
+            self.marked.unlink()
+        elif marked is Marked.SHORT:
+            cut(self.marked, self.mark.position - 40)
+
+    def _spoil_rest(self, next_is: Next, rest: Rest) -> None:
+        data = self.marked.read_bytes()
+        if rest is Rest.TORN:
+            self.marked.write_bytes(data + b"\x02\x90\x03torn")
+        elif next_is is Next.NONE:
+            flip(self.marked, self.mark.position + 30)
+        else:
+            # Behind where the next segment says that this one ends: a block of a lost writer's.
+            last_block = data[self.mark.position :]
+            self.marked.write_bytes(data + b"torn" + last_block[-16:] + last_block)
+
+
+def flip(path: Path, byte: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[byte] ^= 4
+    path.write_bytes(data)
+
+
+def cut(path: Path, length: int) -> None:
+    path.write_bytes(path.read_bytes()[:length])
+
+
+@pytest.fixture
+async def case(tmp_path: Path) -> Case:
+    directory = tmp_path / "log"
+    create_log(directory, "test-cluster")
+    log = await MetadataLog.open(directory, clock=StepClock())
+    await log.append(topics(0, 4))
+    mark = read_mark(OsFs(), directory)
+    for n in range(1, 4):
+        await log.append(topics(4 * n, 4))
+    await log.close()
+    log = await MetadataLog.open(directory, clock=StepClock())
+    await log.close()
+    made = Case(directory, mark)
+    made.set_mark(mark)
+    return made
+
+
+def tree(directory: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in directory.iterdir() if path.name != ".lock"}
+
+
+REFUSALS = {
+    Action.REFUSE: "neither slot holds a whole commit mark",
+    Action.SHORT_COPY: "short copy",
+    Action.DAMAGE: r"\.avro byte \d+: ",
+}
+ENDS: dict[Action, Callable[[Rest], int]] = {
+    Action.KEEP: lambda _: 17,
+    Action.CUT: lambda _: 17,
+    Action.GO_ON: lambda _: 18,
+    Action.CUT_AND_GO_ON: lambda _: 18,
+}
+
+
+@pytest.mark.parametrize(("marked", "next_is", "rest"), REAL)
+def test_recovery_does_what_the_table_says(
+    case: Case, marked: Marked, next_is: Next, rest: Rest
+) -> None:
+    case.spoil(marked, next_is, rest)
+    action = decide(marked, next_is, rest)
+    before = tree(case.directory)
+    fs = OsFs()
+    if action in REFUSALS:
+        with pytest.raises(CorruptLogError, match=REFUSALS[action]):
+            recover(fs, case.directory, read_mark(fs, case.directory))
+        assert tree(case.directory) == before
+        return
+    tail = recover(fs, case.directory, read_mark(fs, case.directory))
+    assert tail.end_offset == ENDS[action](rest)
+    after = tree(case.directory)
+    assert (after != before) == (action in (Action.CUT, Action.CUT_AND_GO_ON))
+    assert recover(fs, case.directory, read_mark(fs, case.directory)) == tail
+    assert tree(case.directory) == after
+
+
+async def test_what_a_rule_keeps_is_served_again(case: Case) -> None:
+    with LogReader.open(case.directory) as reader:
+        assert reader.end_offset == 5
+    log = await MetadataLog.open(case.directory, clock=StepClock())
+    await log.close()
+    with LogReader.open(case.directory) as reader:
+        assert [b.base_offset for b in reader.batches()] == [0, 1, 5, 9, 13, 17, 18]
+
+
+async def test_mark_without_its_newest_time_costs_a_read_of_the_segment(case: Case) -> None:
+    fs = OsFs()
+    newest = recover(fs, case.directory, case.mark).max_timestamp
+    old_mark = CommitMark(
+        **{name: getattr(case.mark, name) for name in CommitMark.__struct_fields__[:-1]}
+    )
+    assert case.mark.max_timestamp and not old_mark.max_timestamp
+    assert recover(fs, case.directory, old_mark).max_timestamp == newest

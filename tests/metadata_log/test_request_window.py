@@ -1,0 +1,64 @@
+"""A repeated request is committed once."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from metadata_log import request_window
+from metadata_log.log import MetadataLog
+from metadata_log.log_reader import LogReader
+from records.envelope import Origin
+from records.errors import RequestError
+from tests.metadata_log.conftest import topics
+
+
+async def test_repeated_request_gets_the_first_answer(directory: Path) -> None:
+    log = await MetadataLog.open(directory)
+    first, *repeated = await asyncio.gather(
+        *(log.append(topics(0, 3, request_id="r1")) for _ in range(4))
+    )
+    other = await log.append(topics(5, 1, request_id="r2"))
+    assert repeated == [first] * 3
+    assert (first.base_offset, other.base_offset) == (1, 4)
+    await log.close()
+
+
+async def test_window_outlives_the_writer(directory: Path) -> None:
+    log = await MetadataLog.open(directory)
+    first = await log.append(topics(0, 3, request_id="r1"))
+    await log.close()
+    log = await MetadataLog.open(directory)
+    assert await log.find_request(Origin(request_id="r1", request_hash=b"r1")) == first
+    assert await log.append(topics(0, 3, request_id="r1")) == first
+    await log.close()
+    with LogReader.open(directory) as reader:
+        assert reader.end_offset == 5
+
+
+async def test_same_id_for_another_request_is_refused(directory: Path) -> None:
+    log = await MetadataLog.open(directory)
+    await log.append(topics(0, 1, request_id="r1"))
+    with pytest.raises(RequestError, match="'r1' was used for another request, at offset 1"):
+        await log.append(topics(0, 1, request_id="r1", request_hash=b"other"))
+    await log.close()
+
+
+async def test_request_is_forgotten_when_it_falls_out_of_the_window(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(request_window, "REQUEST_WINDOW_OFFSETS", 10)
+    log = await MetadataLog.open(directory)
+    await log.append(topics(0, 1, request_id="old"))
+    for n in range(12):
+        await log.append(topics(n, 1, request_id=f"r{n}"))
+    assert await log.find_request(Origin(request_id="old", request_hash=b"old")) is None
+    assert await log.find_request(Origin(request_id="r5", request_hash=b"r5")) is not None
+    await log.close()
+
+
+async def test_id_without_a_hash_only_says_who_asked(directory: Path) -> None:
+    log = await MetadataLog.open(directory)
+    batch = topics(0, 1, request_id="r1", request_hash=None)
+    assert (await log.append(batch)).base_offset != (await log.append(batch)).base_offset
+    await log.close()
