@@ -1,8 +1,9 @@
 """`commit.mark`: how far the log is committed.
 
-Two slots, written in turn, so that a torn write of one leaves the other. The valid slot with the
-higher sequence counts. A slot is 64 octets, big-endian; the slots stand 512 octets apart, so that
-no disk sector holds both.
+Two slots; the whole one with the higher sequence counts. Until the file is synced only one of them
+is written, again and again, then only the other: so the slot that was synced last is always whole,
+whatever a crash leaves of the other. A slot is 64 octets, big-endian; the slots stand 512 octets
+apart, so that no disk sector holds both.
 """
 
 import struct
@@ -22,6 +23,7 @@ _SLOT = struct.Struct(">4sQiqqqqIq")
 _CRC = struct.Struct(">I")
 SLOT_SIZE = _SLOT.size + _CRC.size
 assert SLOT_SIZE == 64
+_TRIES = 3
 
 
 class CommitMark(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,6 +66,50 @@ class CommitMark(msgspec.Struct, frozen=True, kw_only=True):
         return self.sequence % 2 * SLOT_SPACING
 
 
+class MarkWriter:
+    """Writes the marks of one writer; each says at least as much as the one before."""
+
+    def __init__(self, fs: Fs, directory: Path) -> None:
+        self._file = fs.open(directory / COMMIT_MARK, write=True)
+        self._sequence = 0
+        # Even: the same slot once more. Odd: the other one, because this one was synced.
+        self._step = 1
+
+    def follow(self, found: CommitMark, leader_epoch: int) -> None:
+        """Go on behind the mark of an earlier writer, with sequences that this one never has.
+
+        What was found is made durable first, written once more in case an earlier sync failed: the
+        next mark replaces the only other one.
+        """
+        self._file.pwrite(found.encode(), found.slot_position)
+        self.sync()
+        start = max(found.sequence, leader_epoch << 32)
+        self._sequence = start + (start ^ found.sequence) % 2
+
+    def write(self, mark: CommitMark) -> None:
+        """Write a mark, not synced; its sequence is set here."""
+        self._sequence += self._step
+        self._step = 2
+        numbered = msgspec.structs.replace(mark, sequence=self._sequence)
+        self._file.pwrite(numbered.encode(), numbered.slot_position)
+
+    def sync(self) -> None:
+        """Put the mark on stable storage."""
+        self._file.sync()
+        self._step = 1
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+class Marks(msgspec.Struct, frozen=True):
+    """What was found: the newest whole mark, and the byte of a slot that is not whole, if any."""
+
+    newest: CommitMark
+    damaged_byte: int | None
+
+
 def decode_slot(data: bytes) -> CommitMark | None:
     """Read one slot; None when it is not whole."""
     if len(data) != SLOT_SIZE:
@@ -78,22 +124,39 @@ def decode_slot(data: bytes) -> CommitMark | None:
     return CommitMark(**dict(zip(CommitMark.__struct_fields__, fields, strict=True)))
 
 
+def read_marks(fs: Fs, directory: Path) -> Marks:
+    """Read both slots; once more when one is not whole, because it may just be written.
+
+    Raises:
+        CorruptLogError: the file is missing or neither slot is whole.
+    """
+    path = directory / COMMIT_MARK
+    for _ in range(_TRIES):
+        slots = _read_slots(fs, path)
+        damaged = [at for at, mark in slots.items() if mark is None]
+        if not damaged:
+            break
+    marks = [mark for mark in slots.values() if mark is not None]
+    if not marks:
+        raise CorruptLogError(
+            f"{path} byte 0: neither slot holds a whole commit mark, so it is not known which "
+            f"records were acknowledged; rebuild with `metalog repair {directory} COPY`"
+        )
+    return Marks(max(marks, key=lambda mark: mark.sequence), min(damaged, default=None))
+
+
 def read_mark(fs: Fs, directory: Path) -> CommitMark:
     """Return the newest whole mark.
 
     Raises:
         CorruptLogError: the file is missing or neither slot is whole.
     """
-    path = directory / COMMIT_MARK
+    return read_marks(fs, directory).newest
+
+
+def _read_slots(fs: Fs, path: Path) -> dict[int, CommitMark | None]:
     try:
         data = read_whole(fs, path)
     except FileNotFoundError:
         data = b""
-    slots = [decode_slot(data[at : at + SLOT_SIZE]) for at in (0, SLOT_SPACING)]
-    marks = [mark for mark in slots if mark is not None]
-    if not marks:
-        raise CorruptLogError(
-            f"{path} byte 0: neither slot holds a whole commit mark, so it is not known which "
-            "records were acknowledged; rebuild a copy with `metalog repair LOG COPY`"
-        )
-    return max(marks, key=lambda mark: mark.sequence)
+    return {at: decode_slot(data[at : at + SLOT_SIZE]) for at in (0, SLOT_SPACING)}

@@ -21,10 +21,9 @@ def create_log(directory: Path, cluster_id: str, *, fs: Fs | None = None) -> Non
     if fs.list(directory):
         raise RequestError("LOG_EXISTS", f"{directory} is not empty; name a new directory")
     create_mark(fs, directory)
-    writer = LogWriter(fs, directory, cluster_id, EMPTY_TAIL, sequence=0)
+    writer = LogWriter(fs, directory, cluster_id, EMPTY_TAIL)
     writer.start_segment(leader_epoch=0)
     writer.close()
     # The manifest comes last: without it the directory is no log yet.
     write_manifest(fs, directory, Manifest(cluster_id=cluster_id, kind=Kind.OWN))
-    fs.sync_directory(directory)
     fs.sync_directory(directory.parent)

@@ -195,10 +195,18 @@ def read_whole(fs: Fs, path: Path) -> bytes:
 
 
 def write_whole(fs: Fs, path: Path, data: bytes) -> None:
-    """Create a file with this content, on stable storage; the name needs a directory sync."""
-    file = fs.open(path, create=True)
+    """Make a file with this content appear, whole or not at all, on stable storage.
+
+    An older file of this name is replaced.
+    """
+    part = path.with_name(f"{path.name}.part")
+    if fs.exists(part):
+        fs.unlink(part)
+    file = fs.open(part, create=True)
     try:
         file.pwrite(data, 0)
         file.sync()
     finally:
         file.close()
+    fs.rename(part, path)
+    fs.sync_directory(path.parent)

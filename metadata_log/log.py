@@ -376,11 +376,10 @@ def _recovered(
         directory,
         manifest.cluster_id,
         tail,
-        # A writer that lost the log without knowing it can never write a newer mark.
-        sequence=max(mark.sequence, claim.leader_epoch << 32),
         segment_size_bytes_max=segment_size_bytes_max,
     )
     try:
+        writer.take_over(mark, claim.leader_epoch)
         writer.start_segment(claim.leader_epoch, check=claim.check)
     except BaseException:
         writer.abandon()

@@ -1,7 +1,8 @@
 """Reading a log directory, without a lock and without writing, also while it is being written.
 
-A reader sees the log up to the commit mark it found when it was opened. Everything before the mark
-was on stable storage when the mark was written, so whatever does not read well there is damage.
+A reader sees the log up to the commit mark it found when it was opened, and past it what is proven
+to have been acknowledged. All of that was on stable storage, so whatever does not read well there
+is damage.
 """
 
 from collections.abc import Iterator
@@ -12,20 +13,26 @@ from typing import Self
 
 from metadata_log.batch import Batch
 from metadata_log.checkpoint import Checkpoint, open_checkpoint
-from metadata_log.commit_mark import CommitMark, read_mark
+from metadata_log.commit_mark import CommitMark, Marks, read_marks
 from metadata_log.fs import File, Fs, OsFs
 from metadata_log.manifest import Kind, read_manifest
 from metadata_log.names import (
+    COMMIT_MARK,
+    MANIFEST,
     checkpoint_id,
     checkpoint_name,
     segment_name,
     segment_offsets,
 )
 from metadata_log.offset_index import IndexEntry, read_index
+from metadata_log.proof import look_past
 from metadata_log.segment import SegmentHeader
 from metadata_log.segment_scan import SegmentScan, corrupt, read_header, short_copy
 from records.control import NoOpRunRecord
 from records.errors import CorruptLogError, UnavailableError, UnknownHistoryError
+
+# A mark that moves while the log is opened is followed this often.
+_TRIES = 3
 
 
 class LogReader:
@@ -35,7 +42,7 @@ class LogReader:
         directory: The log directory.
         kind: Own or mirror.
         cluster_id: Id of the cluster whose metadata this is.
-        mark: The commit mark at opening.
+        mark: The commit mark at opening, moved on to what is proven past it (proof.py).
         base: The checkpoint that the log starts from, or None when it starts at offset 0.
         start_offset: First offset that can be read.
         history_start: First offset whose effect is known apart; images exist from the one before.
@@ -49,16 +56,17 @@ class LogReader:
         manifest = read_manifest(fs, directory)
         self.kind: Kind = manifest.kind
         self.cluster_id: str = manifest.cluster_id
-        self.mark: CommitMark = read_mark(fs, directory)
+        marks = read_marks(fs, directory)
+        self._check_mark(marks.newest)
+        self.mark: CommitMark = self._find_end(marks)
+        self.end_offset: int = self.mark.end_offset
         names = fs.list(directory)
         self._segments = [
             base for base in segment_offsets(names) if base <= self.mark.segment_offset
         ]
-        self._check_mark()
         self.base: Checkpoint | None = _find_base(fs, directory, names, self._segments[0])
         self.start_offset: int = self._segments[0]
         self.history_start: int = self.base.end_offset if self.base else self.start_offset
-        self.end_offset: int = self.mark.end_offset
         self.confirmed_end: int = self.mark.confirmed_end
 
     @classmethod
@@ -143,17 +151,43 @@ class LogReader:
                 return batch.rows[-1].offset
         return self.end_offset - 1
 
-    def _check_mark(self) -> None:
-        """Compare the mark with the segment it points into."""
-        mark = self.mark
+    def _check_mark(self, mark: CommitMark) -> None:
+        """Compare a mark with the segment it points into."""
         path = self.directory / segment_name(mark.segment_offset)
-        if not self._segments or self._segments[-1] != mark.segment_offset:
+        if not self._fs.exists(path):
             raise corrupt(path, 0, "the commit mark points into this segment: it is missing")
         file = self._open_segment(path)
         size = file.size()
         file.close()
         if size < mark.position:
             raise short_copy(path, size, f"the commit mark says byte {mark.position}")
+
+    def _find_end(self, marks: Marks) -> CommitMark:
+        """Return the newest mark, moved on to the end that is proven by what lies past it.
+
+        A slot that is not whole may have held a newer mark: then blocks past the proven end may
+        have been acknowledged or not.
+        """
+        for _ in range(_TRIES):
+            try:
+                past = look_past(self._fs, self.directory, marks.newest)
+                if marks.damaged_byte is None or not past.has_more:
+                    return past.proven
+                error = corrupt(
+                    self.directory / COMMIT_MARK,
+                    marks.damaged_byte,
+                    "this slot is not whole, and blocks lie behind what the other one and the "
+                    "blocks prove; a writer that opens the log keeps them",
+                    past.proven.end_offset,
+                )
+            except CorruptLogError as damage:
+                error = damage
+            # A live writer may have been in the middle of a block; then its mark moves on.
+            newer = read_marks(self._fs, self.directory)
+            if newer.newest.sequence == marks.newest.sequence:
+                raise error
+            marks = newer
+        return marks.newest
 
     def _open_segment(self, path: Path) -> File:
         try:
@@ -222,7 +256,7 @@ class LogReader:
                 path,
                 0,
                 f"the header is that of offset {header.base_offset} of cluster "
-                f"{header.cluster_id!r}, expected cluster {self.cluster_id!r}",
+                f"{header.cluster_id!r}, {MANIFEST} says cluster {self.cluster_id!r}",
             )
         if previous is not None:
             _check_follows(path, header, previous)
@@ -254,13 +288,7 @@ class LogReader:
     def _check_last_block(self, scan: SegmentScan | None) -> None:
         if scan is None or scan.last_crc32c in (None, self.mark.last_crc32c):
             return
-        path = self.directory / segment_name(self.mark.segment_offset)
-        raise corrupt(
-            path,
-            scan.position,
-            f"the block that ends here has CRC 0x{scan.last_crc32c:08x}, "
-            f"the commit mark says 0x{self.mark.last_crc32c:08x}",
-        )
+        raise scan.last_block_damage(f"the commit mark says 0x{self.mark.last_crc32c:08x}")
 
 
 def _check_follows(path: Path, header: SegmentHeader, previous: SegmentScan) -> None:
@@ -272,17 +300,16 @@ def _check_follows(path: Path, header: SegmentHeader, previous: SegmentScan) -> 
             "a segment is missing",
             previous.next_offset,
         )
-    if header.previous_length != previous.position or (
-        previous.last_crc32c is not None and header.previous_crc32c != previous.last_crc32c
-    ):
+    if header.previous_length != previous.position:
         raise corrupt(
-            path,
-            0,
-            f"was written after a segment of {header.previous_length} bytes with last CRC "
-            f"0x{header.previous_crc32c:08x}; the one before has {previous.position} bytes and "
-            f"0x{previous.last_crc32c or 0:08x}: it is damaged at its end",
+            previous.path,
+            previous.position,
+            f"the file ends here, {path.name} was written after one of {header.previous_length} "
+            "bytes",
             previous.next_offset,
         )
+    if previous.last_crc32c not in (None, header.previous_crc32c):
+        raise previous.last_block_damage(f"{path.name} says 0x{header.previous_crc32c:08x}")
 
 
 def _find_base(fs: Fs, directory: Path, names: list[str], start: int) -> Checkpoint | None:

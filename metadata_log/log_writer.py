@@ -16,7 +16,7 @@ import google_crc32c
 import msgspec
 
 from metadata_log.block import BlockEncoder
-from metadata_log.commit_mark import MARK_SIZE, CommitMark
+from metadata_log.commit_mark import MARK_SIZE, CommitMark, MarkWriter
 from metadata_log.fs import File, Fs
 from metadata_log.limits import (
     BATCH_SIZE_BYTES_MAX,
@@ -65,14 +65,12 @@ class LogWriter:
         cluster_id: str,
         tail: Tail,
         *,
-        sequence: int,
         batch_size_bytes_max: int = BATCH_SIZE_BYTES_MAX,
         segment_size_bytes_max: int = SEGMENT_SIZE_BYTES_MAX,
     ) -> None:
         self._fs = fs
         self._directory = directory
         self._cluster_id = cluster_id
-        self._sequence = sequence
         self._segment_size_bytes_max = segment_size_bytes_max
         self._encoder = BlockEncoder(batch_size_bytes_max)
         self._file: File | None = None
@@ -81,7 +79,7 @@ class LogWriter:
         self._unwritten: list[bytes] = []
         self._unwritten_bytes = 0
         self._sync_marker = b""
-        self._mark = fs.open(directory / COMMIT_MARK, write=True)
+        self._mark = MarkWriter(fs, directory)
         self.tail = tail
         self.synced = tail
         self.confirmed_end: int | None = None
@@ -97,6 +95,12 @@ class LogWriter:
     def group_size_bytes(self) -> int:
         """What was written since the last sync."""
         return self.tail.position - self.synced.position
+
+    def take_over(self, found: CommitMark, leader_epoch: int) -> None:
+        """Go on behind another writer: move its mark to the tail, on stable storage."""
+        self._mark.follow(found, leader_epoch)
+        self.publish()
+        self.sync_mark()
 
     def start_segment(self, leader_epoch: int, *, check: Callable[[], None] = lambda: None) -> None:
         """Begin a new segment at the end; the one before is complete from now on.
@@ -178,10 +182,9 @@ class LogWriter:
 
     def publish(self) -> None:
         """Move the commit mark to what was synced; other processes see it at once."""
-        self._sequence += 1
         synced = self.synced
         mark = CommitMark(
-            sequence=self._sequence,
+            sequence=0,
             leader_epoch=synced.leader_epoch,
             end_offset=synced.end_offset,
             segment_offset=synced.segment_offset,
@@ -190,7 +193,7 @@ class LogWriter:
             last_crc32c=synced.last_crc32c,
             max_timestamp=synced.max_timestamp or 0,
         )
-        self._mark.pwrite(mark.encode(), mark.slot_position)
+        self._mark.write(mark)
         if self._index is not None:
             self._index.commit()
 
@@ -212,8 +215,11 @@ class LogWriter:
             self._file.sync()
 
     def close(self) -> None:
-        """Commit, sync the mark, and close the files."""
+        """Commit, sync the mark in both slots, and close the files."""
         self._finish_segment()
+        # With both alike, damage to one slot of a log at rest costs nothing.
+        self.publish()
+        self.sync_mark()
         self._mark.close()
 
     def abandon(self) -> None:

@@ -28,7 +28,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def write_manifest(fs: Fs, directory: Path, manifest: Manifest) -> None:
-    """Write the manifest of a new log; the directory still needs a sync."""
+    """Write the manifest of a new log, whole or not at all, on stable storage."""
     text = msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
     write_whole(fs, directory / MANIFEST, text)
 
@@ -56,6 +56,11 @@ def read_manifest(fs: Fs, directory: Path) -> Manifest:
             f"{path} byte 0: {error}; restore it from a backup, or write it by hand: "
             "docs/log_format.md shows one"
         ) from error
+    if manifest.format_version < 1:
+        raise CorruptLogError(
+            f"{path} byte 0: format_version {manifest.format_version} never was; restore the file "
+            "from a backup"
+        )
     if manifest.format_version > FORMAT_VERSION:
         raise RequestError(
             "UNSUPPORTED_VERSION",

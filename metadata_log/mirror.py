@@ -97,7 +97,6 @@ class MirrorBuilder:
         writer.close()
         manifest = Manifest(cluster_id=self._cluster_id, kind=Kind.MIRROR)
         write_manifest(self._fs, self._directory, manifest)
-        self._fs.sync_directory(self._directory)
         self._fs.rename(self._directory, self._target)
         self._fs.sync_directory(self._target.parent)
         self._finished = True
@@ -111,7 +110,6 @@ class MirrorBuilder:
             self._directory,
             self._cluster_id,
             tail,
-            sequence=0,
             batch_size_bytes_max=BLOCK_DECODED_BYTES_MAX,
         )
         writer.start_segment(leader_epoch)

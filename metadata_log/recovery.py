@@ -10,11 +10,11 @@ from pathlib import Path
 
 import msgspec
 
-from metadata_log.block import SYNC_SIZE
 from metadata_log.commit_mark import CommitMark
 from metadata_log.fs import File, Fs
 from metadata_log.log_writer import Tail
 from metadata_log.names import segment_name, segment_offsets
+from metadata_log.proof import proves_more
 from metadata_log.recovery_rules import Action, Marked, Next, Rest, decide
 from metadata_log.segment import SegmentHeader
 from metadata_log.segment_scan import SegmentScan, corrupt, read_header, short_copy
@@ -147,7 +147,9 @@ class _Segment:
     ) -> Rest:
         if tail.position == file.size():
             return Rest.NOTHING
-        if damage is not None and _proves_more(file, self._path, header, tail):
+        if damage is not None and proves_more(
+            file, self._path, header, tail.position, tail.end_offset
+        ):
             return Rest.TORN_BELOW_LIMIT
         return Rest.TORN
 
@@ -224,39 +226,6 @@ def _max_timestamp_before(
     if header.max_timestamp is not None:
         times.append(header.max_timestamp)
     return max(times, default=None)
-
-
-def _proves_more(file: File, path: Path, header: SegmentHeader, tail: Tail) -> bool:
-    """Whether a whole block further on says that more than the tail was on stable storage.
-
-    Blocks behind damage are found by the sync marker that ends the one before.
-    """
-    data = file.pread(file.size() - tail.position, tail.position)
-    at = data.find(header.sync_marker)
-    while at >= 0:
-        scan = SegmentScan(
-            file,
-            path,
-            header,
-            position=tail.position + at + SYNC_SIZE,
-            limit=file.size(),
-            next_offset=None,
-            last_crc32c=None,
-        )
-        if _durable_end_at(scan) > tail.end_offset:
-            return True
-        at = data.find(header.sync_marker, at + 1)
-    return False
-
-
-def _durable_end_at(scan: SegmentScan) -> int:
-    """Return what the block that begins there says to be durable; 0 when there is no block."""
-    try:
-        for _, batch in scan.batches():
-            return batch.rows[0].durable_end or 0
-    except CorruptLogError:
-        pass
-    return 0
 
 
 def _write_again(file: File, start: int, end: int) -> None:

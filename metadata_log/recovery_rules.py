@@ -4,8 +4,8 @@ The limit is the end offset that is proven to have been acknowledged: the mark's
 a later block or segment proves. Below the limit nothing may be missing; from it on whole blocks are
 kept, because they may have been acknowledged, and the first bytes that are none end the log.
 
-docs/reliability.md shows the table; tests/metadata_log/test_recovery_rules.py goes through every
-combination.
+docs/reliability.md shows the table as `as_markdown` writes it, and
+tests/metadata_log/test_recovery_rules.py goes through every combination on real files.
 """
 
 from enum import Enum
@@ -139,3 +139,16 @@ def rule_for(marked: Marked, next_segment: Next, rest: Rest) -> Rule:
 def decide(marked: Marked, next_segment: Next, rest: Rest) -> Action:
     """Return what is done in a combination."""
     return rule_for(marked, next_segment, rest).action
+
+
+def as_markdown() -> str:
+    """Return the table for people."""
+    lines = ["| marked segment | next segment | rest | action | why |", "|---|---|---|---|---|"]
+    for rule in RULES:
+        cells = [_any_of(rule.marked), _any_of(rule.next), _any_of(rule.rest)]
+        lines.append("| " + " | ".join([*cells, f"**{rule.action.value}**", rule.why]) + " |")
+    return "\n".join(lines)
+
+
+def _any_of(values: frozenset[Enum]) -> str:
+    return "; or ".join(sorted(str(value.value) for value in values)) or "any"

@@ -75,12 +75,14 @@ class SegmentScan:
         last_crc32c: int | None,
     ) -> None:
         self._file = file
-        self._path = path
+        self.path = path
         self._header = header
         self._limit = limit
         self.position = position
         self.next_offset = next_offset
         self.last_crc32c = last_crc32c
+        self.last_position = position
+        self.last_base_offset: int | None = None
         self._buffer = b""
         self._buffer_at = position
 
@@ -96,7 +98,9 @@ class SegmentScan:
             try:
                 batch = self._decode(block)
             except CorruptLogError as error:
-                raise corrupt(self._path, self.position, str(error), self.next_offset) from error
+                raise corrupt(self.path, self.position, str(error), self.next_offset) from error
+            self._check_follows(batch)
+            self.last_position, self.last_base_offset = block.position, batch.base_offset
             self.position = block.end_position
             self.next_offset = batch.end_offset
             self.last_crc32c = block.crc32c
@@ -114,10 +118,10 @@ class SegmentScan:
                 size = block_size(self._buffer, start) or _READ_SIZE
                 block = self._parse(max(size, _READ_SIZE), refill=True)
         except CorruptLogError as error:
-            raise corrupt(self._path, self.position, str(error), self.next_offset) from error
+            raise corrupt(self.path, self.position, str(error), self.next_offset) from error
         if block is None:
             raise corrupt(
-                self._path,
+                self.path,
                 self.position,
                 f"the block runs past byte {self._limit}, where it must have ended",
                 self.next_offset,
@@ -155,9 +159,26 @@ class SegmentScan:
         for expected, row in enumerate(batch.rows, first.offset):
             if row.offset != expected or row.batch_offset != first.offset:
                 raise CorruptLogError(f"found offset {row.offset}, expected {expected}")
-        before = self.last_crc32c
-        if before is not None and (first.previous_crc32c or 0) != before:
-            raise CorruptLogError(
-                f"the block before has CRC 0x{before:08x}, this one was written after one with "
-                f"0x{first.previous_crc32c or 0:08x}: the block before is damaged"
+
+    def _check_follows(self, batch: Batch) -> None:
+        """Compare the CRC of the block before with what this batch was written after."""
+        before, after = self.last_crc32c, batch.rows[0].previous_crc32c or 0
+        if before is None or after == before:
+            return
+        if self.last_base_offset is None:
+            raise corrupt(
+                self.path,
+                self.position,
+                f"was written after a block with CRC 0x{after:08x}, the header says 0x{before:08x}",
+                self.next_offset,
             )
+        raise self.last_block_damage(f"the block after it was written after one with 0x{after:08x}")
+
+    def last_block_damage(self, expected: str) -> CorruptLogError:
+        """Make the error for a last block that reads well and has another CRC than it had."""
+        return corrupt(
+            self.path,
+            self.last_position,
+            f"the block has CRC 0x{self.last_crc32c or 0:08x}, {expected}",
+            self.last_base_offset,
+        )

@@ -87,11 +87,29 @@ async def test_opening_checks_the_headers_and_lengths_of_all_segments(directory:
             path.write_bytes(data)
 
 
-async def test_mark_survives_the_loss_of_its_newest_slot(written: Path) -> None:
+async def test_log_at_rest_survives_the_loss_of_either_slot_of_its_mark(written: Path) -> None:
     mark = read_mark(OsFs(), written)
     flip(written / "commit.mark", mark.sequence % 2 * SLOT_SPACING + 20, 0)
     older = read_mark(OsFs(), written)
     assert older.sequence == mark.sequence - 1
+    assert older.end_offset == mark.end_offset
+    assert read_all(written)[-1] == 28
+
+
+async def test_lost_slot_of_a_log_in_use_is_reported_when_it_may_have_said_more(
+    written: Path,
+) -> None:
+    log = await MetadataLog.open(written)
+    await log.append(topics(100, 1))
+    mark = read_mark(OsFs(), written)
+    flip(written / "commit.mark", mark.slot_position + 20, 0)
+    with pytest.raises(
+        CorruptLogError, match=rf"commit\.mark byte {mark.slot_position}: this slot"
+    ):
+        read_all(written)
+    await log.append(topics(101, 1))
+    assert read_all(written)[-1] == 33
+    await log.close()
 
 
 async def test_log_without_a_whole_mark_is_refused(written: Path) -> None:
@@ -121,7 +139,8 @@ async def test_whole_blocks_past_a_mark_that_lags_are_kept(written: Path) -> Non
     await log.append(topics(100, 1))
     await log.close()
     (written / "commit.mark").write_bytes(mark_before)
-    assert read_all(written)[-1] == 28
+    # The last block proves that the one before it was acknowledged, not that it was itself.
+    assert read_all(written)[-1] == 31
     log = await MetadataLog.open(written)
     await log.close()
     assert read_all(written)[-3:] == [31, 32, 33]

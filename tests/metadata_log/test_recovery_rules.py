@@ -13,7 +13,7 @@ from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
 from metadata_log.names import COMMIT_MARK, segment_name
 from metadata_log.recovery import recover
-from metadata_log.recovery_rules import Action, Marked, Next, Rest, decide, rule_for
+from metadata_log.recovery_rules import Action, Marked, Next, Rest, as_markdown, decide, rule_for
 from records.errors import CorruptLogError
 from tests.metadata_log.conftest import StepClock, topics
 
@@ -28,6 +28,11 @@ REAL = [
 
 def test_each_combination_has_exactly_one_rule() -> None:
     assert [rule_for(*combination).action for combination in COMBINATIONS]
+
+
+def test_table_is_in_the_document_for_people() -> None:
+    document = Path(__file__).parents[2] / "docs/reliability.md"
+    assert as_markdown() in document.read_text()
 
 
 class Case:
@@ -138,7 +143,7 @@ def test_recovery_does_what_the_table_says(
 
 async def test_what_a_rule_keeps_is_served_again(case: Case) -> None:
     with LogReader.open(case.directory) as reader:
-        assert reader.end_offset == 5
+        assert reader.end_offset == 17
     log = await MetadataLog.open(case.directory, clock=StepClock())
     await log.close()
     with LogReader.open(case.directory) as reader:

@@ -1,0 +1,154 @@
+"""What lies past the commit mark and proves by itself that it was acknowledged.
+
+A block is encoded after all below its `durable_end` was on stable storage, and a segment begins
+only when all before it is. So the end of what is proven is
+
+    limit = max(mark, durable_end of any whole block beyond it, base of any later segment)
+
+After a crash of the machine the mark on disk may be up to a second old; a reader sees the log up to
+the limit, and a writer that finds anything below it damaged refuses.
+"""
+
+from pathlib import Path
+
+import msgspec
+
+from metadata_log.block import SYNC_SIZE
+from metadata_log.commit_mark import CommitMark
+from metadata_log.fs import File, Fs
+from metadata_log.names import segment_name, segment_offsets
+from metadata_log.segment import SegmentHeader
+from metadata_log.segment_scan import SegmentScan, read_header
+from records.errors import CorruptLogError
+
+
+class PastMark(msgspec.Struct, frozen=True):
+    """The mark moved to the limit, and whether whole blocks lie behind that."""
+
+    proven: CommitMark
+    has_more: bool
+
+
+def look_past(fs: Fs, directory: Path, mark: CommitMark) -> PastMark:
+    """Walk the blocks past a mark, and return how far they are proven.
+
+    Raises:
+        CorruptLogError: a block below the limit is damaged, or, with a live writer, is only just
+            being written; then the mark has moved.
+    """
+    walk = _Walk(mark)
+    bases = [b for b in segment_offsets(fs.list(directory)) if b >= mark.segment_offset]
+    for base in bases:
+        walk.prove(base)
+    for base, following in zip(bases, [*bases[1:], None], strict=True):
+        path = directory / segment_name(base)
+        file = fs.open(path)
+        try:
+            if file.size() == mark.position and len(bases) == 1:
+                break
+            limit = file.size()
+            if following is not None:
+                limit = min(limit, _previous_length(fs, directory / segment_name(following)))
+            walk.go_over(file, path, limit)
+        finally:
+            file.close()
+    return walk.result()
+
+
+class _Walk:
+    """The blocks past a mark, in order; `_ends` are the marks that could stand behind each."""
+
+    def __init__(self, mark: CommitMark) -> None:
+        self._ends = [mark]
+        self._all_is_confirmed = mark.confirmed_end == mark.end_offset
+        self._limit = mark.end_offset
+
+    def prove(self, end_offset: int) -> None:
+        self._limit = max(self._limit, end_offset)
+
+    def go_over(self, file: File, path: Path, limit: int) -> None:
+        header, start = read_header(file, path)
+        last = self._ends[-1]
+        scan = SegmentScan(
+            file,
+            path,
+            header,
+            position=last.position if header.base_offset == last.segment_offset else start,
+            limit=limit,
+            next_offset=last.end_offset,
+            last_crc32c=last.last_crc32c,
+        )
+        try:
+            for block, batch in scan.batches():
+                self.prove(batch.rows[0].durable_end or 0)
+                self._ends.append(
+                    msgspec.structs.replace(
+                        last,
+                        leader_epoch=batch.leader_epoch,
+                        end_offset=batch.end_offset,
+                        segment_offset=header.base_offset,
+                        position=block.end_position,
+                        confirmed_end=(
+                            batch.end_offset if self._all_is_confirmed else last.confirmed_end
+                        ),
+                        last_crc32c=block.crc32c,
+                        max_timestamp=max(batch.timestamp, self._ends[-1].max_timestamp),
+                    )
+                )
+        except CorruptLogError:
+            end = self._ends[-1].end_offset
+            if self._limit > end or proves_more(file, path, header, scan.position, end):
+                raise
+
+    def result(self) -> PastMark:
+        proven = max(
+            (mark for mark in self._ends if mark.end_offset <= self._limit),
+            key=lambda mark: mark.end_offset,
+        )
+        return PastMark(proven, has_more=self._ends[-1].end_offset > proven.end_offset)
+
+
+def _previous_length(fs: Fs, path: Path) -> int:
+    file = fs.open(path)
+    try:
+        return read_header(file, path)[0].previous_length
+    finally:
+        file.close()
+
+
+def proves_more(
+    file: File, path: Path, header: SegmentHeader, position: int, end_offset: int
+) -> bool:
+    """Whether a whole block further on says that more than `end_offset` was on stable storage.
+
+    Blocks behind damage are found by the sync marker that ends the one before.
+
+    Args:
+        position: Where the bytes begin that are no whole block.
+    """
+    data = file.pread(file.size() - position, position)
+    at = data.find(header.sync_marker)
+    while at >= 0:
+        scan = SegmentScan(
+            file,
+            path,
+            header,
+            position=position + at + SYNC_SIZE,
+            limit=file.size(),
+            next_offset=None,
+            last_crc32c=None,
+        )
+        if _durable_end_at(scan) > end_offset:
+            return True
+        at = data.find(header.sync_marker, at + 1)
+    return False
+
+
+def _durable_end_at(scan: SegmentScan) -> int:
+    """Return what the block that begins there says to be durable; 0 when there is no block."""
+    try:
+        for _, batch in scan.batches():
+            return batch.rows[0].durable_end or 0
+    except CorruptLogError:
+        pass
+    return 0
