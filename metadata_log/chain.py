@@ -11,12 +11,12 @@ from pathlib import Path
 from metadata_log.fs import Fs
 from metadata_log.names import segment_name, segment_offsets
 from metadata_log.segment import SegmentHeader
-from metadata_log.segment_scan import corrupt, read_header
+from metadata_log.segment_scan import check_identity, corrupt, read_header
 
 _LOG = logging.getLogger(__name__)
 
 
-def check_chain(fs: Fs, directory: Path) -> None:
+def check_chain(fs: Fs, directory: Path, cluster_id: str) -> None:
     """Check the header of every segment, and that each was written after the one before it.
 
     A file that goes on past the end that the next one names was written to by a writer that had
@@ -26,7 +26,7 @@ def check_chain(fs: Fs, directory: Path) -> None:
         CorruptLogError: names the file, and what was expected of the one before.
     """
     files = [
-        (path, *_look(fs, path))
+        (path, *_look(fs, path, cluster_id))
         for path in (directory / segment_name(b) for b in segment_offsets(fs.list(directory)))
     ]
     for (before, _, length), (path, header, _) in pairwise(files):
@@ -41,7 +41,7 @@ def check_chain(fs: Fs, directory: Path) -> None:
             _cut(fs, before, header.previous_length, length)
 
 
-def _look(fs: Fs, path: Path) -> tuple[SegmentHeader, int]:
+def _look(fs: Fs, path: Path, cluster_id: str) -> tuple[SegmentHeader, int]:
     """Return a segment's header and its length in bytes."""
     file = fs.open(path)
     try:
@@ -49,8 +49,7 @@ def _look(fs: Fs, path: Path) -> tuple[SegmentHeader, int]:
         length = file.size()
     finally:
         file.close()
-    if segment_name(header.base_offset) != path.name:
-        raise corrupt(path, 0, f"the header is that of offset {header.base_offset}")
+    check_identity(path, header, cluster_id)
     return header, length
 
 

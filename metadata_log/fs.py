@@ -4,11 +4,17 @@ Paths are absolute. Nothing here is buffered: a `pwrite` has reached the operati
 returns, and stable storage after the next `sync`.
 """
 
+import errno
 import fcntl
 import os
+import stat
 import sys
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
-from typing import Protocol
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
+
+from metadata_log.network_file_systems import refuse_network_file_system
 
 FILE_MODE = 0o600
 DIRECTORY_MODE = 0o700
@@ -78,12 +84,37 @@ class Fs(Protocol):
         ...
 
 
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+def _naming(
+    method: "Callable[Concatenate[OsFile, _P], _T]",
+) -> "Callable[Concatenate[OsFile, _P], _T]":
+    """Let the errors of a call on an open file carry the file's name."""
+
+    @wraps(method)
+    def named(file: "OsFile", /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        try:
+            return method(file, *args, **kwargs)
+        except OSError as error:
+            error.filename = str(file.path)
+            raise
+
+    return named
+
+
 class OsFile:
     """A file of the operating system."""
 
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
+    def __init__(self, path: Path, flags: int) -> None:
+        self.path = path
+        self._descriptor = os.open(path, flags | os.O_CLOEXEC, FILE_MODE)
+        if stat.S_ISDIR(os.fstat(self._descriptor).st_mode):
+            os.close(self._descriptor)
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
 
+    @_naming
     def pread(self, size: int, position: int) -> bytes:
         parts: list[bytes] = []
         while size > 0:
@@ -95,6 +126,7 @@ class OsFile:
             position += len(part)
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
+    @_naming
     def pwrite(self, data: bytes, position: int) -> None:
         view = memoryview(data)
         while view:
@@ -102,9 +134,11 @@ class OsFile:
             view = view[written:]
             position += written
 
+    @_naming
     def truncate(self, size: int) -> None:
         os.ftruncate(self._descriptor, size)
 
+    @_naming
     def sync(self) -> None:
         _sync(self._descriptor)
 
@@ -123,6 +157,7 @@ class OsLock:
     """
 
     def __init__(self, path: Path, owner: str) -> None:
+        refuse_network_file_system(path)
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -145,7 +180,7 @@ class OsFs:
         flags = os.O_RDWR if write or create else os.O_RDONLY
         if create:
             flags |= os.O_CREAT | os.O_EXCL
-        return OsFile(os.open(path, flags | os.O_CLOEXEC, FILE_MODE))
+        return OsFile(path, flags)
 
     def list(self, directory: Path) -> list[str]:
         return sorted(os.listdir(directory))

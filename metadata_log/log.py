@@ -370,7 +370,7 @@ def _recovered(
     # Read the tail only after claiming: who claimed before us may have written until then.
     mark = read_mark(fs, directory)
     tail = recover(fs, directory, mark)
-    check_chain(fs, directory)
+    check_chain(fs, directory, manifest.cluster_id)
     writer = LogWriter(
         fs,
         directory,

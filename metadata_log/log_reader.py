@@ -18,7 +18,6 @@ from metadata_log.fs import File, Fs, OsFs
 from metadata_log.manifest import Kind, read_manifest
 from metadata_log.names import (
     COMMIT_MARK,
-    MANIFEST,
     checkpoint_id,
     checkpoint_name,
     segment_name,
@@ -27,7 +26,7 @@ from metadata_log.names import (
 from metadata_log.offset_index import IndexEntry, read_index
 from metadata_log.proof import look_past
 from metadata_log.segment import SegmentHeader
-from metadata_log.segment_scan import SegmentScan, corrupt, read_header, short_copy
+from metadata_log.segment_scan import SegmentScan, check_identity, corrupt, read_header, short_copy
 from records.control import NoOpRunRecord
 from records.errors import CorruptLogError, UnavailableError, UnknownHistoryError
 
@@ -157,10 +156,14 @@ class LogReader:
         if not self._fs.exists(path):
             raise corrupt(path, 0, "the commit mark points into this segment: it is missing")
         file = self._open_segment(path)
-        size = file.size()
-        file.close()
-        if size < mark.position:
-            raise short_copy(path, size, f"the commit mark says byte {mark.position}")
+        try:
+            size = file.size()
+            if size < mark.position:
+                raise short_copy(path, size, f"the commit mark says byte {mark.position}")
+            header, _ = read_header(file, path)
+        finally:
+            file.close()
+        check_identity(path, header, self.cluster_id)
 
     def _find_end(self, marks: Marks) -> CommitMark:
         """Return the newest mark, moved on to the end that is proven by what lies past it.
@@ -251,13 +254,7 @@ class LogReader:
         previous: SegmentScan | None,
     ) -> SegmentScan:
         header, position = read_header(file, path)
-        if header.base_offset != base or header.cluster_id != self.cluster_id:
-            raise corrupt(
-                path,
-                0,
-                f"the header is that of offset {header.base_offset} of cluster "
-                f"{header.cluster_id!r}, {MANIFEST} says cluster {self.cluster_id!r}",
-            )
+        check_identity(path, header, self.cluster_id)
         if previous is not None:
             _check_follows(path, header, previous)
         limit = self._end(following)

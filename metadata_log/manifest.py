@@ -51,7 +51,7 @@ def read_manifest(fs: Fs, directory: Path) -> Manifest:
         ) from error
     try:
         manifest = msgspec.json.decode(text, type=Manifest)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise CorruptLogError(
             f"{path} byte 0: {error}; restore it from a backup, or write it by hand: "
             "docs/log_format.md shows one"

@@ -6,6 +6,7 @@ from pathlib import Path
 from metadata_log.batch import Batch
 from metadata_log.block import StoredBlock, block_size, decompress, parse_block
 from metadata_log.fs import File
+from metadata_log.names import MANIFEST, segment_name
 from metadata_log.segment import HEADER_SIZE_BYTES_MAX, SegmentHeader, decode_header, parsed_schema
 from records.avro import codec, reference
 from records.errors import CorruptLogError
@@ -53,6 +54,21 @@ def read_header(file: File, path: Path) -> tuple[SegmentHeader, int]:
                 want = HEADER_SIZE_BYTES_MAX
                 continue
             raise corrupt(path, 0, str(error)) from error
+
+
+def check_identity(path: Path, header: SegmentHeader, cluster_id: str) -> None:
+    """Compare a segment's header with its name and with the log that it lies in.
+
+    Raises:
+        CorruptLogError: it is the header of another segment, or of another cluster's.
+    """
+    if segment_name(header.base_offset) != path.name or header.cluster_id != cluster_id:
+        raise corrupt(
+            path,
+            0,
+            f"the header is that of offset {header.base_offset} of cluster "
+            f"{header.cluster_id!r}; {MANIFEST} says cluster {cluster_id!r}",
+        )
 
 
 class SegmentScan:

@@ -36,7 +36,7 @@ from metadata_log.kraft.names import (
     checkpoint_id,
     segment_base_offset,
 )
-from records.errors import CorruptLogError
+from records.errors import RequestError
 
 
 def open_directory(path: Path) -> "KraftDirectory":
@@ -45,16 +45,17 @@ def open_directory(path: Path) -> "KraftDirectory":
     Nothing is locked and nothing is written: the node may be running.
 
     Raises:
-        CorruptLogError: there is no metadata log; names the folder and what was looked for.
+        RequestError: there is no metadata log; names the folder and what was looked for.
     """
     for partition in (path, path / PARTITION_DIRECTORY):
         names = os.listdir(partition) if partition.is_dir() else []
         if any(segment_base_offset(n) is not None or checkpoint_id(n) is not None for n in names):
             return KraftDirectory(partition, names)
-    raise CorruptLogError(
+    raise RequestError(
+        "LOG_NOT_FOUND",
         f"{path} holds no Kafka metadata log: neither in it nor in {PARTITION_DIRECTORY} below it "
         "is a segment (20 digits and .log) or a checkpoint; name the folder of metadata.log.dir "
-        "or the first of log.dirs"
+        "or the first of log.dirs",
     )
 
 

@@ -147,7 +147,7 @@ def test_damage_is_one_line_with_file_and_byte_and_leaves_nothing(
 def test_folder_that_is_no_metadata_log_is_refused(metalog: Metalog, tmp_path: Path) -> None:
     (tmp_path / "photos").mkdir()
     answer = metalog("import", "kraft", tmp_path / "photos", tmp_path / "log")
-    assert answer.code == 5
+    assert answer.code == 3
     assert "photos" in answer.err
     assert sorted(os.listdir(tmp_path)) == ["photos"]
 

@@ -9,7 +9,7 @@ from metadata_log.kraft.checkpoint import KraftCheckpoint
 from metadata_log.kraft.directory import KraftDirectory, open_directory
 from records.base import Record
 from records.control import NoOpRecord
-from records.errors import CorruptLogError, UnavailableError
+from records.errors import CorruptLogError, RequestError, UnavailableError
 from tests.metadata_log.kraft.logs import (
     LogFiles,
     batch,
@@ -68,7 +68,7 @@ class TestOpening:
     ) -> None:
         (files.partition / name).touch()
         for path in (files.directory, files.partition, files.directory / "absent"):
-            with pytest.raises(CorruptLogError, match="holds no Kafka metadata log") as caught:
+            with pytest.raises(RequestError, match="holds no Kafka metadata log") as caught:
                 open_directory(path)
             assert str(caught.value).startswith(f"{path} ")
             assert "__cluster_metadata-0" in str(caught.value)

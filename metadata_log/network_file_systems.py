@@ -1,0 +1,66 @@
+"""Refusing to write a log on a network file system, where a lock may be granted twice.
+
+The claims of epochs would still fence a second writer, but a file system that several machines
+cache does not promise that one sees at once what another created.
+"""
+
+import os
+from pathlib import Path
+
+from records.errors import RequestError
+
+ALLOW = "METALOG_ALLOW_NETWORK_FILE_SYSTEM"
+"""Environment variable that, set to 1, allows it."""
+
+_NETWORK = frozenset(
+    {
+        "9p",
+        "afpfs",
+        "afs",
+        "beegfs",
+        "ceph",
+        "cifs",
+        "fuse.glusterfs",
+        "fuse.s3fs",
+        "fuse.sshfs",
+        "gfs2",
+        "glusterfs",
+        "gpfs",
+        "lustre",
+        "ncpfs",
+        "nfs",
+        "nfs4",
+        "ocfs2",
+        "smb3",
+        "smbfs",
+        "webdav",
+    }
+)
+
+
+def refuse_network_file_system(path: Path) -> None:
+    """Check where a log that is to be written lies.
+
+    Raises:
+        RequestError: on a network file system, and nobody said that this is wanted.
+    """
+    kind = file_system_type(path)
+    if kind in _NETWORK and os.environ.get(ALLOW) != "1":
+        raise RequestError(
+            "UNSUPPORTED_FILE_SYSTEM",
+            f"{path.parent} lies on a network file system ({kind}), where two writers could both "
+            f"get the lock; use a local disk, or set {ALLOW}=1",
+        )
+
+
+def file_system_type(path: Path) -> str:
+    """Return the type of the file system that holds a path; "" when the system does not tell."""
+    import psutil  # takes longer than opening a small log, and only writers ask
+
+    absolute = path.resolve()
+    mounts = {
+        Path(mount.mountpoint): mount.fstype
+        for mount in psutil.disk_partitions(all=True)
+        if absolute.is_relative_to(mount.mountpoint)
+    }
+    return mounts[max(mounts, key=lambda mount: len(mount.parts))] if mounts else ""

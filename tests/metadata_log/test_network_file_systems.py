@@ -1,0 +1,37 @@
+"""A log is not written on a network file system, unless told."""
+
+from collections import namedtuple
+from pathlib import Path
+
+import psutil
+import pytest
+
+from metadata_log.log import MetadataLog
+from metadata_log.network_file_systems import ALLOW, file_system_type
+from records.errors import RequestError
+
+Mount = namedtuple("Mount", "mountpoint fstype")
+
+
+@pytest.fixture
+def _on_nfs(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mounts = [Mount("/", "ext4"), Mount(str(directory.parent), "nfs4")]
+    monkeypatch.setattr(psutil, "disk_partitions", lambda **_: mounts)
+
+
+def test_this_machine_says_on_what_the_tests_run(tmp_path: Path) -> None:
+    assert file_system_type(tmp_path)
+
+
+@pytest.mark.usefixtures("_on_nfs")
+async def test_network_file_system_is_refused_for_writing(directory: Path) -> None:
+    with pytest.raises(RequestError, match=rf"network file system \(nfs4\).*set {ALLOW}=1"):
+        await MetadataLog.open(directory)
+
+
+@pytest.mark.usefixtures("_on_nfs")
+async def test_network_file_system_is_taken_when_told(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(ALLOW, "1")
+    await (await MetadataLog.open(directory)).close()
