@@ -323,7 +323,8 @@ def _find_base(fs: Fs, directory: Path, names: list[str], start: int) -> Checkpo
         return open_checkpoint(fs, directory / checkpoint_name(*found[0]))
     if start > 0:
         raise CorruptLogError(
-            f"{directory}: the segments start at offset {start} and there is no checkpoint at or "
-            "above it, so the state before it is lost; restore the checkpoint from a backup"
+            f"{directory / segment_name(start)} byte 0: this is the first segment, and neither one "
+            "below it is there nor a checkpoint at or above it, so the state before it is lost; "
+            "restore them from a backup"
         )
     return None

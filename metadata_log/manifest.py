@@ -64,7 +64,7 @@ def read_manifest(fs: Fs, directory: Path) -> Manifest:
     if manifest.format_version > FORMAT_VERSION:
         raise RequestError(
             "UNSUPPORTED_VERSION",
-            f"{directory} has log format {manifest.format_version}, this release reads up to "
+            f"{path} names log format {manifest.format_version}, this release reads up to "
             f"{FORMAT_VERSION}; use a newer release",
         )
     return manifest

@@ -9,11 +9,12 @@ After a crash of the machine the mark on disk may be up to a second old; a reade
 the limit, and a writer that finds anything below it damaged refuses.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
-from metadata_log.block import SYNC_SIZE
+from metadata_log.block import SYNC_SIZE, block_size
 from metadata_log.commit_mark import CommitMark
 from metadata_log.fs import File, Fs
 from metadata_log.names import segment_name, segment_offsets
@@ -121,27 +122,38 @@ def proves_more(
 ) -> bool:
     """Whether a whole block further on says that more than `end_offset` was on stable storage.
 
-    Blocks behind damage are found by the sync marker that ends the one before.
-
     Args:
         position: Where the bytes begin that are no whole block.
     """
     data = file.pread(file.size() - position, position)
-    at = data.find(header.sync_marker)
-    while at >= 0:
+    for start in _block_starts(data, header.sync_marker):
         scan = SegmentScan(
             file,
             path,
             header,
-            position=position + at + SYNC_SIZE,
+            position=position + start,
             limit=file.size(),
             next_offset=None,
             last_crc32c=None,
         )
         if _durable_end_at(scan) > end_offset:
             return True
-        at = data.find(header.sync_marker, at + 1)
     return False
+
+
+def _block_starts(data: bytes, sync_marker: bytes) -> Iterator[int]:
+    """Yield where blocks may begin in bytes that begin with a damaged one.
+
+    Behind it by the length that it names itself, in case its sync marker is what is damaged; and
+    behind each sync marker.
+    """
+    named = block_size(data, 0)
+    if named is not None:
+        yield named
+    at = data.find(sync_marker)
+    while at >= 0:
+        yield at + SYNC_SIZE
+        at = data.find(sync_marker, at + 1)
 
 
 def _durable_end_at(scan: SegmentScan) -> int:

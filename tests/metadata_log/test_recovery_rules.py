@@ -141,6 +141,17 @@ def test_recovery_does_what_the_table_says(
     assert tree(case.directory) == after
 
 
+@pytest.mark.parametrize("place", ["count", "content", "sync marker"])
+def test_damage_below_what_a_later_block_proves_is_never_cut(case: Case, place: str) -> None:
+    case.next.unlink()
+    data = case.marked.read_bytes()
+    start = case.mark.position
+    end = data.index(data[-16:], start) + 16
+    flip(case.marked, {"count": start, "content": start + 20, "sync marker": end - 1}[place])
+    with pytest.raises(CorruptLogError, match=f"byte {case.mark.position}: "):
+        recover(OsFs(), case.directory, case.mark)
+
+
 async def test_what_a_rule_keeps_is_served_again(case: Case) -> None:
     with LogReader.open(case.directory) as reader:
         assert reader.end_offset == 17
