@@ -287,9 +287,15 @@ class MetadataLog:
         if pending.expected_end_offset not in (None, base):
             message = f"the log ends at {base}, expected {pending.expected_end_offset}"
             raise RequestError("INVALID_UPDATE_VERSION", message)
-        decided = self._clock.now_ms() if batch.timestamp is None else batch.timestamp
-        timestamp = max(decided, self._last_timestamp)
-        self._writer.write(self._rows(batch, base, timestamp), base + len(batch.records))
+        try:
+            decided = self._clock.now_ms() if batch.timestamp is None else batch.timestamp
+            timestamp = max(decided, self._last_timestamp)
+            rows = self._rows(batch, base, timestamp)
+        except (LookupError, TypeError, ValueError) as error:
+            raise RequestError(
+                "INVALID_RECORD", f"what was given is no batch: {error!r}"
+            ) from error
+        self._writer.write(rows, base + len(batch.records))
         self._last_timestamp = timestamp
         result = AppendResult(
             base_offset=base,

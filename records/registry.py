@@ -81,6 +81,12 @@ def schema(name: str) -> dict[str, Any]:
 
 @functools.cache
 def newest_version(cls: type[Record]) -> int:
-    """Return the newest layout version of a record type; types that Kafka lacks have version 0."""
+    """Return the newest layout version of a record type; types that Kafka lacks have version 0.
+
+    Raises:
+        TypeError: it is no record type.
+    """
+    if BY_NAME.get(cls.__name__) is not cls:
+        raise TypeError(f"{cls.__name__} is no record type")
     versions: str = schema(cls.__name__).get("kafka", {}).get("versions", "0")
     return int(versions.rpartition("-")[2])

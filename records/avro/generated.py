@@ -36,6 +36,7 @@ class _Generator:
 
     def __init__(self) -> None:
         self.names: dict[str, Any] = {
+            "INTS": varint.INTS,
             "LONGS": varint.LONGS,
             "INT_ARRAYS": varint.INT_ARRAYS,
             "decode_long": varint.decode_long,
@@ -45,6 +46,7 @@ class _Generator:
             "pack_double": struct.Struct("<d").pack,
             "unpack_double": struct.Struct("<d").unpack_from,
             "union_branch_error": _union_branch_error,
+            "wrong_uuid": _wrong_uuid,
         }
         # A schema defines a nested type once and refers to it by name afterwards.
         self.schemas: dict[str, dict[str, Any]] = {}
@@ -95,7 +97,9 @@ class _EncoderSource:
             inner = self.expression(gen, other, value, hint)
             return f"{null!r} if {value} is None else {branch!r} + {inner}"
         match schema:
-            case "int" | "long":
+            case "int":
+                return f"INTS[{value}]"
+            case "long":
                 return f"LONGS[{value}]"
             case "boolean":
                 return f"(b'\\1' if {value} else b'\\0')"
@@ -106,8 +110,8 @@ class _EncoderSource:
             case "string":
                 return f"LONGS[len(s := {value}.encode())] + s"
             case str() if schema == UUID_NAME:
-                return value
-            case {"type": "array", "items": "int" | "long"}:
+                return f"({value} if len({value}) == 16 else wrong_uuid({value}))"
+            case {"type": "array", "items": "int"}:
                 return f"INT_ARRAYS[{value}]"
             case {"type": "array", "items": items}:
                 item = self.expression(gen, items, "i", typing.get_args(hint)[0])
@@ -193,6 +197,10 @@ def _nullable(schema: list[Any], hint: Any) -> tuple[bytes, bytes, Any, Any]:
     assert typing.get_origin(hint) in (UnionType, typing.Union), hint
     (inner,) = [arg for arg in typing.get_args(hint) if arg is not type(None)]
     return varint.LONGS[null], varint.LONGS[1 - null], schema[1 - null], inner
+
+
+def _wrong_uuid(value: Any) -> Any:
+    raise ValueError(f"{value!r} is no UUID: it has {len(value)} octets, not 16")
 
 
 def _union_branch_error(found: int, position: int) -> None:

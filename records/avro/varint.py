@@ -72,12 +72,21 @@ class _Longs(dict[int, bytes]):
         return encode_long(value)
 
 
+class _Ints(dict[int, bytes]):
+    """As `_Longs`, for fields of 32 bits: a reader of another language would refuse more."""
+
+    def __missing__(self, value: int) -> bytes:
+        if not -(1 << 31) <= value < 1 << 31:
+            raise OverflowError(f"{value} does not fit in 32 bits")
+        return encode_long(value)
+
+
 class _IntArrays(dict[tuple[int, ...], bytes]):
     """Encoded arrays of integers. Replica lists repeat endlessly, so they are kept."""
 
     def __missing__(self, items: tuple[int, ...]) -> bytes:
         if items:
-            encoded = LONGS[len(items)] + b"".join([LONGS[item] for item in items]) + b"\0"
+            encoded = LONGS[len(items)] + b"".join([INTS[item] for item in items]) + b"\0"
         else:
             encoded = b"\0"
         if len(self) >= _CACHE_SIZE_MAX:
@@ -98,6 +107,7 @@ class _SmallIntTuples(dict[bytes, tuple[int, ...]]):
 
 
 LONGS = _Longs({value: encode_long(value) for value in range(-8_192, 8_192)})
+INTS = _Ints(LONGS)
 INT_ARRAYS = _IntArrays()
 _SMALL_INT_TUPLES = _SmallIntTuples()
 

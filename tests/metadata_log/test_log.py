@@ -16,9 +16,11 @@ from metadata_log.limits import BATCH_RECORDS_MAX
 from metadata_log.lock import writer_process
 from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
+from records.base import Record, Uuid
 from records.control import LeaderChangeMessage, NoteRecord
 from records.envelope import Envelope, Origin
 from records.errors import FencedError, RequestError, UnavailableError
+from records.partitions import PartitionChangeRecord
 from records.topics import TopicRecord
 from tests.metadata_log.conftest import StepClock, topics
 
@@ -221,3 +223,30 @@ async def test_nothing_is_acknowledged_after_a_failed_sync(directory: Path) -> N
 def test_log_is_readable_by_its_owner_only(directory: Path) -> None:
     assert stat.S_IMODE(directory.stat().st_mode) == 0o700
     assert {stat.S_IMODE(p.stat().st_mode) for p in directory.iterdir()} == {0o600}
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        TopicRecord(name=7, topic_id=Uuid(bytes(16))),  # type: ignore[arg-type]
+        TopicRecord(name="t", topic_id=Uuid(bytes(3))),
+        PartitionChangeRecord(topic_id=Uuid(bytes(16)), partition_id=1 << 70),
+        PartitionChangeRecord(topic_id=Uuid(bytes(16)), partition_id=1, isr="12"),  # type: ignore[arg-type]
+        PartitionChangeRecord(topic_id=Uuid(bytes(16)), partition_id=1, isr=(None,)),  # type: ignore[arg-type]
+        "no record",
+    ],
+    ids=str,
+)
+async def test_record_that_cannot_be_encoded_is_refused_and_others_go_on(
+    directory: Path, record: Record
+) -> None:
+    log = await MetadataLog.open(directory)
+    answers = await asyncio.gather(
+        log.append(topics(0, 1)),
+        log.append(NewBatch(records=(record,))),
+        log.append(topics(1, 1)),
+        return_exceptions=True,
+    )
+    assert isinstance(answers[1], RequestError) and answers[1].code == "INVALID_RECORD"
+    await log.close()
+    assert [row.offset for row in rows(directory)] == [0, 1, 2]
