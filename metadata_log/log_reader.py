@@ -75,6 +75,7 @@ class LogReader:
         Raises:
             RequestError: the directory is no log, or of a newer format.
             CorruptLogError: its manifest, mark, base checkpoint or last segment is damaged.
+            UnavailableError: a crash tore the mark; the next writer makes it whole.
         """
         return cls(fs or OsFs(), Path(directory).absolute())
 
@@ -170,18 +171,22 @@ class LogReader:
 
         A slot that is not whole may have held a newer mark: then blocks past the proven end may
         have been acknowledged or not.
+
+        Raises:
+            UnavailableError: only a writer can say where the log ends.
+            CorruptLogError: something is damaged below what is proven.
         """
         for _ in range(_TRIES):
             try:
                 past = look_past(self._fs, self.directory, marks.newest)
                 if marks.damaged_byte is None or not past.has_more:
                     return past.proven
-                error = corrupt(
-                    self.directory / COMMIT_MARK,
-                    marks.damaged_byte,
-                    "this slot is not whole, and blocks lie behind what the other one and the "
-                    "blocks prove; a writer that opens the log keeps them",
-                    past.proven.end_offset,
+                # A crash leaves this as well as damage; either way nothing is lost.
+                error: CorruptLogError | UnavailableError = UnavailableError(
+                    f"{self.directory / COMMIT_MARK} byte {marks.damaged_byte}: this slot is not "
+                    "whole, and blocks lie behind what the other slot and the blocks prove "
+                    f"(offset {past.proven.end_offset}): the writer was cut off. The next writer "
+                    "that opens the log keeps them; try again then"
                 )
             except CorruptLogError as damage:
                 error = damage
