@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from api.cli.arguments import Json
+from api.cli.arguments import Json, ShowSecrets
 from api.cli.main import app
 from api.cli.output import print_json, print_line, print_table, value_text
 
@@ -24,6 +24,7 @@ def audit(
     since: Annotated[str, typer.Option(metavar="POINT", help="First, inclusive.")] = "",
     until: Annotated[str, typer.Option(metavar="POINT", help="Last, inclusive.")] = "end",
     limit: Annotated[int, typer.Option(min=1, help="Print at most this many rows.")] = _ROWS_MAX,
+    show_secrets: ShowSecrets = False,
     json: Json = False,
 ) -> None:
     """Ask Spark about a log: `list`, a query by NAME, or `sql LOG "SELECT ..."`."""
@@ -37,7 +38,9 @@ def audit(
     if (name == "sql") != (query is not None):
         raise typer.BadParameter("`audit sql` takes a query, the others take none")
     with open_reader(log) as reader:
-        columns, rows, about = _ask(reader, name, query, since, until, limit)
+        columns, rows, about = _ask(
+            reader, name, query, since, until, limit, show_secrets=show_secrets
+        )
     if json:
         print_json({**about, "columns": columns, "rows": rows})
         return
@@ -58,7 +61,14 @@ def _print_queries(*, as_json: bool) -> None:
 
 
 def _ask(
-    reader: "LogReader", name: str, query: str | None, since: str, until: str, limit: int
+    reader: "LogReader",
+    name: str,
+    query: str | None,
+    since: str,
+    until: str,
+    limit: int,
+    *,
+    show_secrets: bool,
 ) -> tuple[list[str], list[list[Any]], dict[str, Any]]:
     from api.cli.reading import bounds, offset_of
     from api.cli.spark import spark_and_files
@@ -73,7 +83,9 @@ def _ask(
     offsets = Range(first, offset_of(reader, until))
     with spark_and_files(reader) as (spark, files):
         if query is not None:
-            frame = _sql_or_refusal(lambda: run_sql(spark, files, query, offsets))
+            frame = _sql_or_refusal(
+                lambda: run_sql(spark, files, query, offsets, show_secrets=show_secrets)
+            )
         else:
             frame = QUERIES[name].run(spark, files, offsets)
         found = frame.limit(limit + 1).collect()

@@ -29,9 +29,24 @@ class Query:
     run: Callable[[SparkSession, LogFiles, Range], DataFrame]
 
 
-def run_sql(spark: SparkSession, files: LogFiles, text: str, offsets: Range) -> DataFrame:
+def run_sql(
+    spark: SparkSession,
+    files: LogFiles,
+    text: str,
+    offsets: Range,
+    *,
+    show_secrets: bool = False,
+) -> DataFrame:
     """Run a query over the views `log` (of the range) and the parts of the state (at its end)."""
-    register_views(spark, files, text, offsets.first, offsets.last + 1, offsets.last)
+    register_views(
+        spark,
+        files,
+        text,
+        offsets.first,
+        offsets.last + 1,
+        offsets.last,
+        show_secrets=show_secrets,
+    )
     return spark.sql(text)
 
 

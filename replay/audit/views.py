@@ -11,6 +11,7 @@ from replay.audit.avro_types import UNION_MEMBER_PREFIX
 from replay.audit.digest import id_text
 from replay.audit.history import History
 from replay.audit.log_frame import LogFiles, open_log
+from replay.audit.redaction import redact_part, redact_payload
 from replay.audit.state import PARTS
 
 LOG_VIEW = "log"
@@ -48,18 +49,30 @@ def log_view(spark: SparkSession, files: LogFiles, start: int, end: int) -> Data
 
 
 def register_views(
-    spark: SparkSession, files: LogFiles, text: str, start: int, end: int, at: int
+    spark: SparkSession,
+    files: LogFiles,
+    text: str,
+    start: int,
+    end: int,
+    at: int,
+    *,
+    show_secrets: bool,
 ) -> None:
     """Register the views that a query names: `log`, and the parts of the state as of `at`.
 
     The state costs two more scans, so that only a query that asks for it pays for them.
     """
-    log_view(spark, files, start, end).createOrReplaceTempView(LOG_VIEW)
+    log = log_view(spark, files, start, end)
+    if not show_secrets:
+        log = log.withColumn("payload", redact_payload(F.col("payload")))
+    log.createOrReplaceTempView(LOG_VIEW)
     wanted = [name for name in PARTS if re.search(rf"\b{name}\b", text, re.IGNORECASE)]
     if wanted:
         history = History(spark, files, at)
         for name in wanted:
-            _readable(PARTS[name](history)).createOrReplaceTempView(name)
+            part = PARTS[name](history)
+            shown = part if show_secrets else redact_part(name, part)
+            _readable(shown).createOrReplaceTempView(name)
 
 
 def _type() -> Column:

@@ -10,7 +10,9 @@ from metadata_log.batch import NewBatch
 from metadata_log.creation import create_log
 from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
+from records.configs import ConfigRecord
 from records.control import NoteRecord
+from records.security import UserScramCredentialRecord
 from records.topics import RemoveTopicRecord, TopicRecord
 from replay.audit.committed_files import committed_files
 from replay.audit.log_frame import LogFiles
@@ -107,3 +109,47 @@ async def test_log_that_is_being_written_is_read_up_to_its_mark(
         frozen = committed_files(reader).frozen(copy)
         counted = run_sql(spark, frozen, "SELECT count(*) AS n FROM log", Range(0, 5)).collect()
         assert counted[0]["n"] == reader.end_offset == 6
+
+
+@pytest.fixture
+async def secrets(tmp_path: Path) -> LogFiles:
+    """A log with one secret of each kind, and a config that is none."""
+    create_log(tmp_path / "log", "test-cluster")
+    log = await MetadataLog.open(tmp_path / "log")
+    scram = UserScramCredentialRecord(
+        name="ada",
+        mechanism=1,
+        salt=b"pepper",
+        stored_key=b"key-1",
+        server_key=b"key-2",
+        iterations=4_096,
+    )
+    configs = [
+        ConfigRecord(resource_type=4, resource_name="1", name=name, value=value)
+        for name, value in (("ssl.key.password", "hush"), ("num.partitions", "3"))
+    ]
+    await log.append(NewBatch(records=(scram, *configs)))
+    await log.close()
+    with LogReader.open(tmp_path / "log") as reader:
+        return committed_files(reader)
+
+
+SECRET_QUERIES = (
+    "SELECT payload.member_UserScramCredentialRecord.salt FROM log WHERE offset = 1",
+    "SELECT server_key FROM scram",
+    "SELECT payload.member_ConfigRecord.value FROM log WHERE offset = 2",
+    "SELECT value FROM configs WHERE name = 'ssl.key.password'",
+)
+
+
+def test_sql_shows_secrets_only_when_asked(spark: "SparkSession", secrets: LogFiles) -> None:
+    offsets = Range(0, 3)
+    shown = [run_sql(spark, secrets, q, offsets).collect()[0][0] for q in SECRET_QUERIES]
+    assert shown == ["(redacted)"] * 4
+    asked = [
+        run_sql(spark, secrets, q, offsets, show_secrets=True).collect()[0][0]
+        for q in SECRET_QUERIES
+    ]
+    assert asked == [b"pepper", b"key-2", "hush", "hush"]
+    public = "SELECT value FROM configs WHERE name = 'num.partitions'"
+    assert run_sql(spark, secrets, public, offsets).collect()[0][0] == "3"
