@@ -78,7 +78,9 @@ def open_checkpoint(fs: Fs, path: Path) -> Checkpoint:
         first = first or rows[0]
         last = rows[-1]
         end, last_crc32c = block.end_position, block.crc32c
-    if first is None or not isinstance(first.payload, SnapshotHeaderRecord):
+    if first is None:
+        raise corrupt(path, _size(fs, path), "the checkpoint ends after its header")
+    if not isinstance(first.payload, SnapshotHeaderRecord):
         raise corrupt(path, 0, "the checkpoint does not begin with a SnapshotHeaderRecord")
     if last is None or not isinstance(last.payload, SnapshotFooterRecord):
         raise corrupt(path, end, "the checkpoint is incomplete: it has no SnapshotFooterRecord")
@@ -91,6 +93,14 @@ def open_checkpoint(fs: Fs, path: Path) -> Checkpoint:
         size=end,
         last_crc32c=last_crc32c,
     )
+
+
+def _size(fs: Fs, path: Path) -> int:
+    file = fs.open(path)
+    try:
+        return file.size()
+    finally:
+        file.close()
 
 
 def _blocks(fs: Fs, path: Path) -> Iterator[tuple[StoredBlock, tuple[Envelope, ...]]]:

@@ -19,7 +19,7 @@ import msgspec
 
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
-from metadata_log.chain import check_chain
+from metadata_log.chain import check_chain, cut_surplus
 from metadata_log.claims import Claim, claim_epoch
 from metadata_log.clock import Clock, SystemClock
 from metadata_log.commit_mark import read_mark
@@ -375,8 +375,10 @@ def _recovered(
     """Return a writer at the end of the log, with a segment of its own."""
     # Read the tail only after claiming: who claimed before us may have written until then.
     mark = read_mark(fs, directory)
-    tail = recover(fs, directory, mark)
+    # All headers before anything is cut: what is cut must not be evidence of damage elsewhere.
     check_chain(fs, directory, manifest.cluster_id)
+    tail = recover(fs, directory, mark)
+    cut_surplus(fs, directory, manifest.cluster_id)
     writer = LogWriter(
         fs,
         directory,

@@ -294,20 +294,13 @@ class LogReader:
 
 
 def _check_follows(path: Path, header: SegmentHeader, previous: SegmentScan) -> None:
-    if header.base_offset != previous.next_offset:
-        raise corrupt(
-            path,
-            0,
-            f"starts at offset {header.base_offset}, expected {previous.next_offset}: "
-            "a segment is missing",
-            previous.next_offset,
-        )
-    if header.previous_length != previous.position:
+    if (header.base_offset, header.previous_length) != (previous.next_offset, previous.position):
         raise corrupt(
             previous.path,
             previous.position,
-            f"the file ends here, {path.name} was written after one of {header.previous_length} "
-            "bytes",
+            f"ends here at offset {previous.next_offset}, {path.name} was written after one of "
+            f"{header.previous_length} bytes: it was shortened, or a segment between them is "
+            "missing",
             previous.next_offset,
         )
     if previous.last_crc32c not in (None, header.previous_crc32c):

@@ -144,9 +144,10 @@ def proves_more(
 def _block_starts(data: bytes, sync_marker: bytes) -> Iterator[int]:
     """Yield where blocks may begin in bytes that begin with a damaged one.
 
-    Behind it by the length that it names itself, in case its sync marker is what is damaged; and
-    behind each sync marker.
+    There, in case it is whole and only does not follow; behind it by the length that it names
+    itself, in case its sync marker is what is damaged; and behind each sync marker.
     """
+    yield 0
     named = block_size(data, 0)
     if named is not None:
         yield named
