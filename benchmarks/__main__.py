@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks import cli_start, importing, replaying, snapshot_load, spark_scan
+from benchmarks import cli_start, following, importing, replaying, snapshot_load, spark_scan
 from benchmarks.harness import Result
 
 Bench = Callable[[Path], list[Result]]
@@ -19,6 +19,7 @@ BENCHES: dict[str, Bench] = {
     "replay": replaying.run,
     "import": importing.run,
     "snapshot": snapshot_load.run,
+    "follow": following.run,
     "cli": cli_start.run,
     "spark": spark_scan.run,
 }

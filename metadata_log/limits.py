@@ -40,6 +40,19 @@ REQUEST_WINDOW_OFFSETS = 100_000
 # How long the commit mark may lag on stable storage after an append.
 MARK_SYNC_INTERVAL_MS = 1_000
 
+# How many records a follower takes in at once: enough that handing them over costs little, few
+# enough that a thousand followers catching up fit in memory.
+FOLLOW_READ_RECORDS = 1_000
+
+# Where the system does not wake a follower, it looks this often: sooner than a person notices, and
+# for about 1 % of a core.
+FOLLOW_POLL_INTERVAL_MS = 50
+
+# Where it does, a follower looks this often all the same: nothing wakes it when another machine
+# writes to a shared file system, or when the whole directory is exchanged.
+FOLLOW_RECHECK_INTERVAL_MS = 1_000
+
 assert BATCH_SIZE_BYTES_MAX < BLOCK_DECODED_BYTES_MAX < BLOCK_STORED_BYTES_MAX
 assert GROUP_SIZE_BYTES_MAX < SEGMENT_SIZE_BYTES_MAX
 assert INDEX_INTERVAL_BYTES < SEGMENT_SIZE_BYTES_MAX
+assert FOLLOW_POLL_INTERVAL_MS < FOLLOW_RECHECK_INTERVAL_MS

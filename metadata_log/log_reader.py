@@ -124,7 +124,7 @@ class LogReader:
                 f"offset {first} is not kept: history starts at {self.start_offset}"
             )
         if first < end:
-            yield from self._read(self._index_entry(first), first, end)
+            yield from self._read(self.block_at(first), first, end)
 
     def last_offset_at(self, timestamp: int) -> int:
         """Return the offset before the first record whose time is later than `timestamp` (ms).
@@ -205,10 +205,16 @@ class LogReader:
                 f"{path} vanished while it was being read: the log's start moved up; try again"
             ) from error
 
-    def _index_entry(self, offset: int) -> IndexEntry:
-        base = max(b for b in self._segments if b <= offset)
-        found = read_index(self._fs, self.directory, base).at_offset(offset)
-        return found if found and base <= found.offset else IndexEntry(base, 0, None)
+    def segment_of(self, offset: int) -> int:
+        """Return the base offset of the segment that holds an offset or would."""
+        return max(base for base in self._segments if base <= offset)
+
+    def block_at(self, offset: int) -> IndexEntry:
+        """Return a block at or before the one that holds an offset; position 0 is the first one
+        of its segment.
+        """
+        base = self.segment_of(offset)
+        return self._fitting(read_index(self._fs, self.directory, base).at_offset(offset), base)
 
     def _time_entry(self, timestamp: int) -> IndexEntry:
         """Return a place before which no record is later than a time."""
@@ -218,8 +224,19 @@ class LogReader:
             if latest is not None and latest > timestamp:
                 break
             segment = base
-        found = read_index(self._fs, self.directory, segment).at_time(timestamp)
-        return found if found and segment <= found.offset else IndexEntry(segment, 0, None)
+        index = read_index(self._fs, self.directory, segment)
+        return self._fitting(index.at_time(timestamp), segment)
+
+    def _fitting(self, entry: IndexEntry | None, base: int) -> IndexEntry:
+        """Return an index entry of a segment, or the segment's start when it does not fit."""
+        start = IndexEntry(base, 0, None)
+        if entry is None or entry.offset < base:
+            return start
+        file = self._open_segment(self.directory / segment_name(base))
+        try:
+            return entry if entry.position < file.size() else start
+        finally:
+            file.close()
 
     def _read(self, entry: IndexEntry, first: int, end: int) -> Iterator[Batch]:
         """Yield batches from a block at or before `first`, over segment borders."""
@@ -233,7 +250,8 @@ class LogReader:
             try:
                 scan = self._scan(file, path, base, following, previous)
                 if previous is None and entry.position:
-                    self._seek(scan, entry, file.size())
+                    scan.skip_to(entry.position)
+                    scan.next_offset = entry.offset
                 for _, batch in scan.batches():
                     if batch.base_offset >= end:
                         return
@@ -243,12 +261,6 @@ class LogReader:
                 file.close()
             previous = scan
         self._check_last_block(previous)
-
-    def _seek(self, scan: SegmentScan, entry: IndexEntry, size: int) -> None:
-        """Go to an index entry, unless it does not fit this segment."""
-        if entry.position < size:
-            scan.skip_to(entry.position)
-            scan.next_offset = entry.offset
 
     def _scan(
         self,
@@ -261,7 +273,7 @@ class LogReader:
         header, position = read_header(file, path)
         check_identity(path, header, self.cluster_id)
         if previous is not None:
-            _check_follows(path, header, previous)
+            check_follows(path, header, previous)
         limit = self._end(following)
         if file.size() < limit:
             if following is None:
@@ -293,7 +305,12 @@ class LogReader:
         raise scan.last_block_damage(f"the commit mark says 0x{self.mark.last_crc32c:08x}")
 
 
-def _check_follows(path: Path, header: SegmentHeader, previous: SegmentScan) -> None:
+def check_follows(path: Path, header: SegmentHeader, previous: SegmentScan) -> None:
+    """Check that a segment was written after the one that was read before it.
+
+    Raises:
+        CorruptLogError: a segment is missing, or the one before is not as it was.
+    """
     if (header.base_offset, header.previous_length) != (previous.next_offset, previous.position):
         raise corrupt(
             previous.path,

@@ -1,0 +1,238 @@
+"""A place in a log that moves on with it: what was committed since it last looked.
+
+A cursor reads only what is new: the commit mark, the header of the segment it stands in, and the
+bytes up to the mark. It keeps no file open, so it can be dropped at any time, even while another
+thread reads with it.
+
+Two things may happen to a file under its name. An empty segment is replaced by a new writer, so
+nothing is remembered of a segment before a committed block of it was read. And a directory that is
+restored goes back, which the mark tells.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from metadata_log.batch import Batch
+from metadata_log.commit_mark import CommitMark, read_mark
+from metadata_log.fs import File, Fs, OsFs
+from metadata_log.limits import FOLLOW_READ_RECORDS
+from metadata_log.log_reader import LogReader, check_follows
+from metadata_log.names import COMMIT_MARK, segment_name, segment_offsets
+from metadata_log.segment_scan import SegmentScan, corrupt, read_header
+from records.errors import RequestError, UnavailableError, UnknownHistoryError
+
+# The two slots of a mark are not read in one instant. Between them a writer can have replaced
+# both, so that the older mark seems to be the newest; it is not so again.
+_MARK_READS = 3
+
+
+class _Place(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the next block stands.
+
+    `position` is None before a segment's first block. `last_crc32c` is that of the block before,
+    None when it was not read. `previous` is the scan that ended the segment before this one, None
+    when that was not read.
+    """
+
+    segment_offset: int
+    position: int | None = None
+    next_offset: int
+    last_crc32c: int | None = None
+    previous: SegmentScan | None = None
+
+
+class LogCursor:
+    """Reads a log forward, as far as its mark says, and later on from there. No lock is taken."""
+
+    def __init__(
+        self, directory: Path, from_offset: int | None = None, *, fs: Fs | None = None
+    ) -> None:
+        """Stand before the batch that holds an offset; None is the first one kept.
+
+        Raises:
+            RequestError: the directory is no log; OFFSET_OUT_OF_RANGE, the offset lies past the
+                log's end.
+            UnknownHistoryError: the offset lies before the kept history.
+            CorruptLogError: the log is damaged where opening it looks.
+        """
+        self._fs = fs or OsFs()
+        self._directory = directory.absolute()
+        self._mark = read_mark(self._fs, self._directory)
+        with LogReader.open(directory, fs=self._fs) as reader:
+            first = reader.start_offset if from_offset is None else from_offset
+            if first < reader.start_offset:
+                raise _not_kept(first, reader.start_offset)
+            if first > reader.end_offset:
+                raise RequestError(
+                    "OFFSET_OUT_OF_RANGE",
+                    f"offset {first} is past the end: the log ends at {reader.end_offset} "
+                    "(exclusive)",
+                )
+            self._cluster_id = reader.cluster_id
+            self._first = first
+            self._end = reader.mark
+            self._place = _place_of(reader, first)
+
+    def read(self, records_max: int = FOLLOW_READ_RECORDS) -> list[Batch]:
+        """Return the next committed batches, none when all were read.
+
+        Stops at the batch that reaches `records_max`.
+
+        Raises:
+            RequestError: OFFSET_OUT_OF_RANGE, the log has gone back: it was restored, or the
+                unconfirmed end of a mirror was replaced.
+            UnknownHistoryError: the log's start has moved up past the place.
+            UnavailableError: the log has vanished.
+            CorruptLogError: damage; names file, byte and offset.
+        """
+        found: list[Batch] = []
+        records = 0
+        for batch in self._new_batches():
+            found.append(batch)
+            records += len(batch.rows)
+            if records >= records_max:
+                break
+        return found
+
+    def _new_batches(self) -> Iterator[Batch]:
+        self._mark = self._newest_mark()
+        # After a crash of the machine more can be proven than the mark says.
+        end = self._end = max(self._end, self._mark, key=lambda mark: mark.end_offset)
+        while self._place.next_offset < end.end_offset:
+            for batch in self._rest_of_segment(end):
+                # Reading may have begun at a block before the one asked for.
+                if batch.end_offset > self._first:
+                    yield batch
+
+    def _newest_mark(self) -> CommitMark:
+        last = self._mark
+        for _ in range(_MARK_READS):
+            if not self._fs.exists(self._directory / COMMIT_MARK):
+                raise UnavailableError(f"{self._directory} vanished while it was followed")
+            mark = read_mark(self._fs, self._directory)
+            if mark.sequence >= last.sequence and mark.end_offset >= last.end_offset:
+                return mark
+        raise RequestError(
+            "OFFSET_OUT_OF_RANGE",
+            f"{self._directory} went back from offset {last.end_offset} to {mark.end_offset} while "
+            "it was followed: it was restored, or the unconfirmed end of a mirror was replaced; "
+            "what was read may no longer hold, so start anew",
+        )
+
+    def _rest_of_segment(self, end: CommitMark) -> Iterator[Batch]:
+        """Yield what is committed in the segment of the place, and move the place along."""
+        segment = self._place.segment_offset
+        path = self._directory / segment_name(segment)
+        file = self._open(path)
+        try:
+            is_last = segment == end.segment_offset
+            limit = end.position if is_last else self._length(segment, end)
+            scan = self._scan(file, path, limit)
+            for _, batch in scan.batches():
+                self._place = _Place(
+                    segment_offset=segment,
+                    position=scan.position,
+                    next_offset=batch.end_offset,
+                    last_crc32c=scan.last_crc32c,
+                )
+                yield batch
+        finally:
+            file.close()
+        if is_last:
+            _check_end(scan, end)
+        else:
+            self._go_to_next_segment(scan)
+
+    def _length(self, segment: int, end: CommitMark) -> int:
+        """Return how long a segment before the last one is: the one after it says so.
+
+        A writer that lost the log without knowing it may have written on behind that.
+        """
+        bases = segment_offsets(self._fs.list(self._directory))
+        following = min((base for base in bases if base > segment), default=end.segment_offset)
+        path = self._directory / segment_name(following)
+        file = self._open(path)
+        try:
+            return read_header(file, path)[0].previous_length
+        finally:
+            file.close()
+
+    def _scan(self, file: File, path: Path, limit: int) -> SegmentScan:
+        place = self._place
+        header, start = read_header(file, path)
+        if (header.base_offset, header.cluster_id) != (place.segment_offset, self._cluster_id):
+            raise corrupt(
+                path,
+                0,
+                f"the header is that of offset {header.base_offset} of cluster "
+                f"{header.cluster_id!r}, expected cluster {self._cluster_id!r}",
+            )
+        if place.previous is not None:
+            check_follows(path, header, place.previous)
+        first = place.position is None
+        return SegmentScan(
+            file,
+            path,
+            header,
+            position=start if place.position is None else place.position,
+            limit=limit,
+            next_offset=place.next_offset,
+            last_crc32c=header.previous_crc32c if first else place.last_crc32c,
+        )
+
+    def _go_to_next_segment(self, scan: SegmentScan) -> None:
+        assert scan.next_offset is not None
+        if scan.next_offset == self._place.segment_offset:
+            raise corrupt(
+                scan.path, scan.position, "the segment holds nothing, and is not the last one"
+            )
+        self._place = _Place(
+            segment_offset=scan.next_offset,
+            next_offset=scan.next_offset,
+            previous=scan,
+        )
+
+    def _open(self, path: Path) -> File:
+        try:
+            return self._fs.open(path)
+        except FileNotFoundError as error:
+            kept = segment_offsets(self._fs.list(self._directory))
+            if kept and kept[0] > self._place.segment_offset:
+                raise _not_kept(self._place.next_offset, kept[0]) from error
+            raise corrupt(path, 0, "the segment is missing", self._place.next_offset) from error
+
+
+def _place_of(reader: LogReader, offset: int) -> _Place:
+    mark = reader.mark
+    if mark.segment_offset < offset == mark.end_offset:
+        # At the end nothing need be read: the mark says what the next block must follow.
+        return _Place(
+            segment_offset=mark.segment_offset,
+            position=mark.position,
+            next_offset=offset,
+            last_crc32c=mark.last_crc32c,
+        )
+    block = reader.block_at(offset)
+    return _Place(
+        segment_offset=reader.segment_of(offset),
+        position=block.position or None,
+        next_offset=block.offset,
+    )
+
+
+def _check_end(scan: SegmentScan, end: CommitMark) -> None:
+    if scan.next_offset != end.end_offset:
+        raise corrupt(
+            scan.path,
+            scan.position,
+            f"offset {scan.next_offset} would follow here, the commit mark says {end.end_offset}",
+            scan.next_offset,
+        )
+    if scan.last_crc32c != end.last_crc32c:
+        raise scan.last_block_damage(f"the commit mark says 0x{end.last_crc32c:08x}")
+
+
+def _not_kept(offset: int, start: int) -> UnknownHistoryError:
+    return UnknownHistoryError(f"offset {offset} is not kept: history starts at {start}")

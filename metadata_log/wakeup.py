@@ -1,0 +1,83 @@
+"""Being told that a file was written, where the operating system tells.
+
+Linux does (inotify). Elsewhere, and when the system has no inotify instance left to give, the
+waiting is a sleep.
+"""
+
+import asyncio
+import contextlib
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from metadata_log.limits import FOLLOW_POLL_INTERVAL_MS, FOLLOW_RECHECK_INTERVAL_MS
+
+_LOG = logging.getLogger(__name__)
+
+
+class Wakeup(Protocol):
+    """Waits until a file may have changed; never for ever."""
+
+    async def wait(self) -> None:
+        """Return when the file may have changed since the watch began or `wait` last returned.
+
+        It may return for nothing, so the caller looks.
+        """
+        ...
+
+
+class Polling:
+    """Sleeps."""
+
+    async def wait(self) -> None:
+        await asyncio.sleep(FOLLOW_POLL_INTERVAL_MS / 1_000)
+
+
+@contextmanager
+def watch(path: Path) -> Iterator[Wakeup]:
+    """Watch a file that is written in place."""
+    with contextlib.ExitStack() as stack:
+        wakeup: Wakeup = Polling()
+        if sys.platform == "linux":
+            try:
+                wakeup = stack.enter_context(_inotify(path))
+            except OSError as error:
+                _LOG.warning(
+                    "%s: the system tells of no changes (%s), so it is read every %d ms; "
+                    "perhaps fs.inotify.max_user_instances is too low",
+                    path,
+                    error,
+                    FOLLOW_POLL_INTERVAL_MS,
+                )
+        yield wakeup
+
+
+if sys.platform == "linux":
+    from asyncinotify import Inotify, Mask
+
+    class _Inotify:
+        def __init__(self, inotify: Inotify, path: Path) -> None:
+            self._inotify = inotify
+            self._path = path
+            self._watch()
+
+        async def wait(self) -> None:
+            try:
+                async with asyncio.timeout(FOLLOW_RECHECK_INTERVAL_MS / 1_000):
+                    await self._inotify.get()
+            except TimeoutError:
+                # The watch is of the file, not of its name: renew it in case there is another
+                # file now. For the same one the kernel changes nothing.
+                with contextlib.suppress(FileNotFoundError):
+                    self._watch()
+
+        def _watch(self) -> None:
+            self._inotify.add_watch(self._path, Mask.MODIFY)
+
+    @contextmanager
+    def _inotify(path: Path) -> Iterator[Wakeup]:
+        with Inotify() as inotify:
+            yield _Inotify(inotify, path)
