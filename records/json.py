@@ -3,7 +3,7 @@
 import functools
 import typing
 from types import UnionType
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -13,6 +13,8 @@ from records.text import bytes_text, parse_bytes, parse_uuid, uuid_text
 
 # Fields that exist only because an Avro record must have one.
 _HIDDEN = frozenset({"placeholder"})
+
+R = TypeVar("R", bound=Record)
 
 
 def to_json(record: Record) -> dict[str, Any]:
@@ -36,7 +38,28 @@ def from_json(type_name: str, fields: dict[str, Any]) -> Record:
     cls = registry.BY_NAME.get(type_name)
     if cls is None:
         raise ValueError(f"{type_name!r} is no record type")
-    return _record(fields, cls)
+    return struct_from_json(fields, cls)
+
+
+def struct_from_json(fields: Any, cls: type[R]) -> R:
+    """Build any structure of a row, such as an Origin, from what `fields_json` gives.
+
+    Raises:
+        ValueError: an unknown field, a missing one, or a value of the wrong type.
+    """
+    if not isinstance(fields, dict):
+        raise ValueError(f"{cls.__name__} must be a JSON object, not {fields!r}")
+    hints = _hints(cls)
+    unknown = sorted(set(fields) - set(hints))
+    if unknown:
+        raise ValueError(f"{cls.__name__} has no field {unknown[0]!r}")
+    values = {
+        name: _parsed(item, hints[name], f"{cls.__name__}.{name}") for name, item in fields.items()
+    }
+    try:
+        return cls(**values)
+    except TypeError as error:
+        raise ValueError(f"{cls.__name__}: {error}") from error
 
 
 @functools.cache
@@ -66,22 +89,6 @@ def _value(value: Any, hint: Any) -> Any:
     return value
 
 
-def _record(fields: Any, cls: type[Record]) -> Record:
-    if not isinstance(fields, dict):
-        raise ValueError(f"{cls.__name__} must be a JSON object, not {fields!r}")
-    hints = _hints(cls)
-    unknown = sorted(set(fields) - set(hints))
-    if unknown:
-        raise ValueError(f"{cls.__name__} has no field {unknown[0]!r}")
-    values = {
-        name: _parsed(item, hints[name], f"{cls.__name__}.{name}") for name, item in fields.items()
-    }
-    try:
-        return cls(**values)
-    except TypeError as error:
-        raise ValueError(f"{cls.__name__}: {error}") from error
-
-
 def _parsed(value: Any, hint: Any, where: str) -> Any:
     if value is None and hint is not _inner(hint):
         return None
@@ -95,7 +102,7 @@ def _parsed(value: Any, hint: Any, where: str) -> Any:
             item = typing.get_args(hint)[0]
             return tuple(_parsed(element, item, where) for element in value)
         if isinstance(hint, type) and issubclass(hint, Record):
-            return _record(value, hint)
+            return struct_from_json(value, hint)
         return msgspec.convert(value, hint)
     except (TypeError, ValueError) as error:  # msgspec.ValidationError is a ValueError
         raise ValueError(f"{where}: {error}") from error
