@@ -14,7 +14,7 @@ from records.avro.schema import envelope_schema
 from records.avro.varint import LONGS
 from records.base import Record
 from records.envelope import Envelope
-from records.errors import CorruptLogError
+from records.errors import CorruptLogError, RequestError
 
 # A block's body is the items of an array without its count and its end, so one call of fastavro
 # does a whole block.
@@ -35,6 +35,7 @@ def decode_rows(data: bytes, count: int, writer_schema: dict[str, Any]) -> list[
 
     Raises:
         CorruptLogError: the bytes are not exactly `count` rows of that schema.
+        RequestError: UNSUPPORTED_VERSION, a newer release wrote records unknown to this one.
     """
     source = io.BytesIO(LONGS[count] + data + b"\0")
     try:
@@ -46,11 +47,22 @@ def decode_rows(data: bytes, count: int, writer_schema: dict[str, Any]) -> list[
             return_record_name_override=True,
         )
     except Exception as error:  # fastavro lets whatever its C code met through
+        newer = _newer_types(writer_schema)
+        if newer:
+            raise RequestError(
+                "UNSUPPORTED_VERSION",
+                f"a newer release wrote this, and knows {', '.join(newer)}; use a newer release",
+            ) from error
         raise CorruptLogError(f"rows of a batch cannot be read: {error!r}") from error
     end = len(LONGS[count]) + len(data) + 1
     if source.tell() != end or len(rows) != count:
         raise CorruptLogError(f"{count} rows end at byte {source.tell()} of {end}")
     return [_from_fastavro(row) for row in rows]
+
+
+def _newer_types(writer_schema: dict[str, Any]) -> list[str]:
+    (payload,) = [f["type"] for f in writer_schema["fields"] if f["name"] == "payload"]
+    return [branch["name"] for branch in payload if branch["name"] not in registry.BY_NAME]
 
 
 def _to_fastavro(row: Envelope) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import functools
 import json
+from collections.abc import Callable
 from typing import Any
 
 from records import registry
@@ -17,13 +18,7 @@ _NOT_STORED = ("doc", "kafka")
 @functools.cache
 def envelope_schema() -> dict[str, Any]:
     """Return the schema that new segments are written with, ready for any Avro library."""
-    return _compose(strip=True)
-
-
-@functools.cache
-def documented_schema() -> dict[str, Any]:
-    """Return the same schema with `doc` and `kafka` on every field, for readers of the code."""
-    return _compose(strip=False)
+    return stored_schema(documented_schema())
 
 
 @functools.cache
@@ -32,7 +27,9 @@ def envelope_schema_json() -> str:
     return json.dumps(envelope_schema(), separators=(",", ":"))
 
 
-def _compose(*, strip: bool) -> dict[str, Any]:
+@functools.cache
+def documented_schema() -> dict[str, Any]:
+    """Return the same schema with `doc` and `kafka` on every field, for readers of the code."""
     defined: set[str] = set()
     envelope = registry.schema("Envelope")
     fields = []
@@ -40,22 +37,38 @@ def _compose(*, strip: bool) -> dict[str, Any]:
         if field["name"] == "payload":
             payload = [registry.schema(cls.__name__) for cls in registry.RECORD_TYPES]
             field = {**field, "type": payload}
-        fields.append(_inline(field, defined, strip))
-    composed: dict[str, Any] = _inline({**envelope, "fields": fields}, defined, strip)
-    return composed
+        fields.append(_defining_uuid(field, defined))
+    return {**envelope, "fields": fields}
 
 
-def _inline(node: Any, defined: set[str], strip: bool) -> Any:
+def stored_schema(documented: dict[str, Any]) -> dict[str, Any]:
+    """Return a documented schema, of any release, as its segments carry it."""
+    stored: dict[str, Any] = _stripped(documented)
+    return stored
+
+
+def _defining_uuid(node: Any, defined: set[str]) -> Any:
     """Copy a schema; the first mention of the id type becomes its definition."""
     if node == UUID_NAME and UUID_NAME not in defined:
         defined.add(UUID_NAME)
         return UUID_FIXED
+    return _copied(node, lambda inner: _defining_uuid(inner, defined))
+
+
+def _stripped(node: Any) -> Any:
+    """Copy a schema without what is not stored."""
+    if isinstance(node, dict):
+        node = {key: value for key, value in node.items() if key not in _NOT_STORED}
+    return _copied(node, _stripped)
+
+
+def _copied(node: Any, change: Callable[[Any], Any]) -> Any:
+    """Copy one level of a schema, with a change of the schemas in it."""
     if isinstance(node, list):
-        return [_inline(item, defined, strip) for item in node]
+        return [change(item) for item in node]
     if isinstance(node, dict):
         return {
-            key: _inline(value, defined, strip) if key in ("type", "items", "fields") else value
+            key: change(value) if key in ("type", "items", "fields") else value
             for key, value in node.items()
-            if not (strip and key in _NOT_STORED)
         }
     return node
