@@ -45,7 +45,7 @@ def decode_long(data: bytes, position: int) -> tuple[int, int]:
 
     Raises:
         IndexError: `data` ends inside it.
-        CorruptLogError: it is longer than 10 bytes.
+        CorruptLogError: it is longer than 10 bytes or 64 bits.
     """
     rest = data[position]
     position += 1
@@ -58,6 +58,8 @@ def decode_long(data: bytes, position: int) -> tuple[int, int]:
         position += 1
         if byte < 0x80:
             rest |= byte << shift
+            if shift == 63 and byte > 1:
+                raise CorruptLogError(f"integer of more than 64 bits ends at byte {position}")
             return (rest >> 1) ^ -(rest & 1), position
         rest |= (byte & 0x7F) << shift
         shift += 7
