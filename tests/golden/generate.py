@@ -11,16 +11,19 @@ import json
 import random
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from metadata_log import log_writer
+from metadata_log import mirror
 from metadata_log.batch import Batch, NewBatch
 from metadata_log.checkpoint import CheckpointRecord
-from metadata_log.log import MetadataLog, create_log
+from metadata_log.creation import create_log
+from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
+from metadata_log.log_writer import LogWriter
 from metadata_log.mirror import MirrorBuilder
 from records.avro.schema import documented_schema, envelope_schema_json
 from records.control import (
@@ -44,7 +47,6 @@ _SEGMENT_SIZE_BYTES = 20_000
 _TRANSACTIONAL = (BeginTransactionRecord, EndTransactionRecord, AbortTransactionRecord)
 _ORIGIN = Origin(
     principal="User:zoë",
-    request_id="request-1",
     request_hash=bytes(range(32)),
     command="golden",
     reason="",
@@ -57,9 +59,10 @@ def main(release: str) -> None:
     """Write logs, expectations and schema of a release."""
     directory = release_directory(release)
     directory.mkdir(parents=True)  # fails when it is there
+    asyncio.run(_write_own(directory / "own"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(log_writer, "SEGMENT_SIZE_BYTES_MAX", _SEGMENT_SIZE_BYTES)
-        asyncio.run(_write_own(directory / "own"))
+        small = partial(LogWriter, segment_size_bytes_max=_SEGMENT_SIZE_BYTES)
+        patch.setattr(mirror, "LogWriter", small)
         _write_mirror(directory / "mirror")
     for log in ("own", "mirror"):
         _write_expected(directory / log)
@@ -72,7 +75,9 @@ async def _write_own(directory: Path) -> None:
     create_log(directory, "golden-own-log")
     clock = StepClock()
     for part in (history[:30], history[30:60], history[60:]):
-        log = await MetadataLog.open(directory, clock=clock, node_id=3)
+        log = await MetadataLog.open(
+            directory, clock=clock, node_id=3, segment_size_bytes_max=_SEGMENT_SIZE_BYTES
+        )
         for batch in part:
             await log.append(_new(batch))
         if log.leader_epoch == 1:
@@ -91,11 +96,13 @@ def _new(batch: Batch) -> NewBatch:
 
 async def _append_edges(log: MetadataLog) -> None:
     """Records that no controller would write, in a transaction that never happened."""
-    await log.append(NewBatch(records=(BeginTransactionRecord(name="edges"),), origin=_ORIGIN))
-    for cls in RECORD_TYPES:
-        # A run of NoOps would take more offsets than one: only mirrors hold them.
-        if cls not in (*_TRANSACTIONAL, NoOpRunRecord):
-            await log.append(NewBatch(records=tuple(edge_records(cls)), origin=_ORIGIN))
+    # A run of NoOps would take more offsets than one: only mirrors hold them.
+    types = [cls for cls in RECORD_TYPES if cls not in (*_TRANSACTIONAL, NoOpRunRecord)]
+    await log.append(NewBatch(records=(BeginTransactionRecord(name="edges"),)))
+    for cls in types:
+        # The same request id twice would be the same request.
+        origin = msgspec.structs.replace(_ORIGIN, request_id=f"edges of {cls.__name__}")
+        await log.append(NewBatch(records=tuple(edge_records(cls)), origin=origin))
     await log.append(NewBatch(records=(AbortTransactionRecord(reason="edges"),)))
 
 

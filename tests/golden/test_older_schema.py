@@ -10,7 +10,8 @@ import pytest
 
 from metadata_log import segment
 from metadata_log.batch import NewBatch
-from metadata_log.log import MetadataLog, create_log
+from metadata_log.creation import create_log
+from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
 from records.avro import codec, reference
 from records.avro.schema import envelope_schema, envelope_schema_json
