@@ -1,5 +1,6 @@
 """The same rows through fastavro: the reference for our codec, and the reader of old schemas."""
 
+import functools
 import io
 import typing
 from collections.abc import Sequence
@@ -8,6 +9,7 @@ from typing import Any
 
 import fastavro
 import msgspec
+from fastavro.validation import ValidationError, validate
 
 from records import registry
 from records.avro.schema import envelope_schema
@@ -58,6 +60,29 @@ def decode_rows(data: bytes, count: int, writer_schema: dict[str, Any]) -> list[
     if source.tell() != end or len(rows) != count:
         raise CorruptLogError(f"{count} rows end at byte {source.tell()} of {end}")
     return [_from_fastavro(row) for row in rows]
+
+
+def check_record(record: Record) -> None:
+    """Check that the schema can hold every value of a record, as numbers of 32 and 64 bits.
+
+    Raises:
+        ValueError: names a field that it cannot hold.
+    """
+    row = Envelope(
+        offset=0, leader_epoch=0, timestamp=0, batch_offset=0, record_version=0, payload=record
+    )
+    try:
+        validate(_to_fastavro(row), _parsed_schema(), raise_errors=True)
+    except ValidationError as error:
+        # The last one: of a nullable field the first says only that the value is not null.
+        last = error.errors[-1]
+        where = last.field.removeprefix("Envelope.payload.")
+        raise ValueError(f"{where} is {last.datum!r}, its type is {last.schema}") from error
+
+
+@functools.cache
+def _parsed_schema() -> Any:
+    return fastavro.parse_schema(envelope_schema())
 
 
 def _newer_types(writer_schema: dict[str, Any]) -> list[str]:

@@ -1,0 +1,184 @@
+"""Records in and out as lines: append, tail."""
+
+import sys
+from contextlib import aclosing
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Annotated
+
+import typer
+
+from api.cli.arguments import Json, Log, ShowSecrets
+from api.cli.main import DONE, app
+from api.cli.output import count_text, note, print_json, print_json_line, print_line, progress
+
+if TYPE_CHECKING:
+    from api.cli.appending import Appended
+
+_AS_DUMPED = "dump"
+
+
+@app.command()
+def append(
+    file: Annotated[
+        typer.FileBinaryRead,
+        typer.Argument(
+            metavar="FILE", help="JSON lines; `-` is standard input.", show_default=False
+        ),
+    ],
+    log: Annotated[
+        Path, typer.Option("--log", metavar="LOG", help="Log directory.", show_default=False)
+    ],
+    batch: Annotated[
+        str,
+        typer.Option(
+            metavar="N|dump",
+            help="Records a batch; `dump`: what was one batch in the log that was dumped.",
+        ),
+    ] = "1000",
+    principal: Annotated[str | None, typer.Option(help="Who does it.")] = None,
+    reason: Annotated[str | None, typer.Option(help="Why.")] = None,
+    skip: Annotated[
+        list[str] | None, typer.Option("--skip", help="Leave out this record type; repeatable.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Append records given as JSON lines, as `dump --json` prints them.
+
+    Each batch is written as a whole or not at all, and only if it can be replayed onto the state
+    before it. Offsets, epoch and time are the log's own.
+    """
+    import asyncio
+
+    from api.cli.appending import append_batches
+    from api.cli.record_lines import line_batches
+    from api.cli.rows import check_types
+    from records.envelope import Origin
+
+    check_types(skip or [])
+    size = None if batch == _AS_DUMPED else _batch_size(batch)
+    origin = Origin(principal=principal, reason=reason, command="append", client="metalog")
+    with progress("appending", 0, _size(file)) as advance:
+        batches = line_batches(file, size=size, skip=frozenset(skip or []), progress=advance)
+        appended = asyncio.run(append_batches(log, batches, origin))
+    _print_appended(log, appended, as_json=json)
+
+
+def _batch_size(text: str) -> int:
+    from metadata_log.limits import BATCH_RECORDS_MAX
+
+    if not text.isdigit() or not 0 < int(text) <= BATCH_RECORDS_MAX:
+        raise typer.BadParameter(
+            f"{text!r} is neither `dump` nor a number from 1 to {BATCH_RECORDS_MAX}",
+            param_hint="--batch",
+        )
+    return int(text)
+
+
+def _size(file: IO[bytes]) -> int:
+    """Return how many bytes there are to read, 0 when that is not known."""
+    name = getattr(file, "name", None)  # not every stream has one, and some have a number
+    if not isinstance(name, str) or not Path(name).is_file():
+        return 0
+    return Path(name).stat().st_size
+
+
+def _print_appended(log: Path, appended: "Appended", *, as_json: bool) -> None:
+    from api.cli.reading import bounds, open_reader
+
+    with open_reader(log) as reader:
+        about = {"as_of": reader.end_offset - 1, **bounds(reader)}
+    if as_json:
+        from msgspec import to_builtins
+
+        print_json({**to_builtins(appended), **about})
+    elif not appended.records:
+        print_line("nothing to append")
+    else:
+        print_line(
+            f"appended {count_text(appended.records, 'record')} in "
+            f"{count_text(appended.batches, 'batch')}, offsets {appended.first_offset} to "
+            f"{appended.last_offset}"
+        )
+    if appended.pending_transaction is not None:
+        note(
+            f"the transaction that began at {appended.pending_transaction} has no end: nothing of "
+            "it is visible, and the next writer aborts it"
+        )
+
+
+@app.command()
+def tail(
+    log: Log,
+    from_: Annotated[
+        str,
+        typer.Option(
+            "--from", metavar="POINT", help="First, inclusive; what is new when left out."
+        ),
+    ] = "",
+    types: Annotated[
+        list[str] | None, typer.Option("--type", help="Only this record type; repeatable.")
+    ] = None,
+    count: Annotated[int | None, typer.Option(min=1, help="Stop after that many records.")] = None,
+    json: Json = False,
+    show_secrets: ShowSecrets = False,
+) -> int:
+    """Print records as they commit, one a line, until it is stopped (Ctrl-C)."""
+    import asyncio
+
+    from api.cli.rows import check_types
+
+    check_types(types or [])
+    try:
+        asyncio.run(
+            _tail(
+                log,
+                _first_offset(log, from_),
+                frozenset(types or []),
+                count,
+                as_json=json,
+                show_secrets=show_secrets,
+            )
+        )
+    except KeyboardInterrupt:
+        note("")  # the terminal shows ^C in the middle of a line
+    return DONE
+
+
+def _first_offset(log: Path, point: str) -> int:
+    from api.cli.reading import offset_of, open_reader
+
+    with open_reader(log) as reader:
+        if not point:
+            return reader.end_offset
+        if point.isdigit():
+            return int(point)  # may be the log's end: the first one to come
+        return max(offset_of(reader, point), reader.start_offset)
+
+
+async def _tail(
+    log: Path,
+    first: int,
+    types: frozenset[str],
+    count: int | None,
+    *,
+    as_json: bool,
+    show_secrets: bool,
+) -> None:
+    from api.cli.rows import row_json, row_text
+    from metadata_log.follow import follow
+
+    printed = 0
+    async with aclosing(follow(log, first)) as batches:
+        async for batch in batches:
+            for row in batch.rows:
+                if row.offset < first or (types and type(row.payload).__name__ not in types):
+                    continue
+                if as_json:
+                    print_json_line(row_json(row, show_secrets=show_secrets))
+                else:
+                    print_line(row_text(row, show_secrets=show_secrets))
+                printed += 1
+                if printed == count:
+                    return
+            # Whoever reads this waits for it.
+            sys.stdout.flush()
