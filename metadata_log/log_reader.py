@@ -228,13 +228,27 @@ class LogReader:
         return self._fitting(index.at_time(timestamp), segment)
 
     def _fitting(self, entry: IndexEntry | None, base: int) -> IndexEntry:
-        """Return an index entry of a segment, or the segment's start when it does not fit."""
+        """Return an index entry of a segment, or the segment's start when it does not fit.
+
+        An index is not part of the log: one that was copied from elsewhere must cost only time.
+        """
         start = IndexEntry(base, 0, None)
         if entry is None or entry.offset < base:
             return start
-        file = self._open_segment(self.directory / segment_name(base))
+        path = self.directory / segment_name(base)
+        file = self._open_segment(path)
         try:
-            return entry if entry.position < file.size() else start
+            header, _ = read_header(file, path)
+            scan = SegmentScan(
+                file,
+                path,
+                header,
+                position=entry.position,
+                limit=file.size(),
+                next_offset=None,
+                last_crc32c=None,
+            )
+            return entry if scan.peek_offset() == entry.offset else start
         finally:
             file.close()
 

@@ -9,6 +9,7 @@ from metadata_log.fs import File
 from metadata_log.names import MANIFEST, segment_name
 from metadata_log.segment import HEADER_SIZE_BYTES_MAX, SegmentHeader, decode_header, parsed_schema
 from records.avro import codec, reference
+from records.avro.varint import decode_long
 from records.errors import CorruptLogError
 
 _READ_SIZE = 1024 * 1024
@@ -121,6 +122,16 @@ class SegmentScan:
             self.next_offset = batch.end_offset
             self.last_crc32c = block.crc32c
             yield block, batch
+
+    def peek_offset(self) -> int | None:
+        """Return the offset that the block at the position begins with, None when none is there."""
+        if self.position >= self._limit:
+            return None
+        try:
+            offset, _ = decode_long(decompress(self._next_block()), 0)
+        except (CorruptLogError, IndexError):
+            return None
+        return offset
 
     def skip_to(self, position: int) -> None:
         """Go on at another block's start, without checking what lies between."""

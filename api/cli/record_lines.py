@@ -5,7 +5,6 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from api.redaction import REDACTED
 from metadata_log.batch import Batch
 from metadata_log.limits import BATCH_SIZE_BYTES_MAX
 from records import control, registry
@@ -14,6 +13,7 @@ from records.base import Record
 from records.envelope import Envelope
 from records.errors import RequestError
 from records.json import from_json
+from records.secrets import REDACTED
 
 # JSON takes more room than the batch it becomes; a line beyond this cannot be one.
 _LINE_SIZE_BYTES_MAX = 4 * BATCH_SIZE_BYTES_MAX

@@ -10,7 +10,7 @@ from metadata_log.commit_mark import SLOT_SPACING, read_mark
 from metadata_log.fs import OsFs
 from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
-from metadata_log.offset_index import read_index
+from metadata_log.offset_index import IndexEntry, read_index
 from records.errors import CorruptLogError, UnavailableError
 from tests.metadata_log.conftest import topics
 
@@ -152,6 +152,13 @@ async def test_index_that_is_damaged_or_gone_costs_only_time(written: Path) -> N
     with LogReader.open(written) as reader:
         assert [b.base_offset for b in reader.batches(17, 18)] == [16]
     index.unlink()
+    with LogReader.open(written) as reader:
+        assert [b.base_offset for b in reader.batches(17, 18)] == [16]
+
+
+@pytest.mark.parametrize("entry", [IndexEntry(16, 12_700, 0), IndexEntry(16, 1 << 40, 0)])
+async def test_index_of_another_log_costs_only_time(written: Path, entry: IndexEntry) -> None:
+    (written / "00000000000000000000.index").write_bytes(entry.encode())
     with LogReader.open(written) as reader:
         assert [b.base_offset for b in reader.batches(17, 18)] == [16]
 
