@@ -64,6 +64,7 @@ class MetadataLog:
     """The one writer of an own log.
 
     Attributes:
+        cluster_id: Id of the cluster whose metadata this is.
         leader_epoch: The epoch this writer claimed.
         end_offset: First offset not yet written; exclusive, committed or not.
     """
@@ -72,12 +73,14 @@ class MetadataLog:
         self,
         fs: Fs,
         directory: Path,
+        cluster_id: str,
         writer: LogWriter,
         claim: Claim,
         lock: Lock,
         clock: Clock,
         run_blocking: RunBlocking,
     ) -> None:
+        self.cluster_id = cluster_id
         self._fs = fs
         self._directory = directory
         self._writer = writer
@@ -127,7 +130,16 @@ class MetadataLog:
         try:
             claim = claim_epoch(fs, directory, read_mark(fs, directory).leader_epoch)
             writer = _recovered(fs, directory, manifest, claim, segment_size_bytes_max)
-            log = cls(fs, directory, writer, claim, lock, clock or SystemClock(), run_blocking)
+            log = cls(
+                fs,
+                directory,
+                manifest.cluster_id,
+                writer,
+                claim,
+                lock,
+                clock or SystemClock(),
+                run_blocking,
+            )
         except BaseException:
             lock.release()
             raise
@@ -171,7 +183,7 @@ class MetadataLog:
                 f"a batch of {len(batch.records)} records; 1 to {BATCH_RECORDS_MAX} are allowed",
             )
         if self._failure is not None:
-            raise self._failure
+            raise FencedError(str(self._failure)) from self._failure
         if self._closing or len(self._pending) >= PENDING_BATCHES_MAX:
             raise UnavailableError("the log is closing or overloaded; try again")
         answer: asyncio.Future[AppendResult] = asyncio.get_running_loop().create_future()
