@@ -1,0 +1,220 @@
+"""The socket's client: `append` as in process, over a connection that many callers share."""
+
+import asyncio
+from typing import Self
+
+from api.socket import limits
+from api.socket.appends import Append, decode_appended, encode_append
+from api.socket.frames import FrameError, FrameReader, Kind
+from api.socket.handshake import (
+    VERSION,
+    Hello,
+    Welcome,
+    decode_welcome,
+    encode_hello,
+    schema_fingerprint,
+)
+from api.socket.refusals import CONNECTION, decode_refused
+from metadata_log.batch import NewBatch
+from metadata_log.log import AppendResult
+from records.errors import MetadataLogError, UnavailableError
+
+
+class SocketClient:
+    """A connection to a `SocketServer`.
+
+    Attributes:
+        cluster_id: Id of the cluster whose log this is.
+    """
+
+    def __init__(self, link: "_Link", cluster_id: str) -> None:
+        self._link = link
+        self._turn = asyncio.Lock()
+        self._last_correlation_id = CONNECTION
+        self.cluster_id = cluster_id
+
+    @classmethod
+    async def connect(cls, host: str, port: int, *, cluster_id: str | None = None) -> Self:
+        """Connect to a server.
+
+        Args:
+            cluster_id: The cluster expected; None is any.
+
+        Raises:
+            UnavailableError: nobody listens there, or answers in time.
+            RequestError: another cluster, or a release whose records have another schema.
+        """
+        address = f"{host}:{port}"
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(limits.HANDSHAKE_TIMEOUT_S):
+                _, link = await loop.create_connection(lambda: _Link(address), host, port)
+                link.send(encode_hello(Hello(schema=schema_fingerprint(), cluster_id=cluster_id)))
+                welcome = await link.welcome
+        except OSError as error:  # TimeoutError is one
+            why = error.strerror or "no answer in time"
+            raise UnavailableError(f"cannot connect to {address}: {why}") from error
+        return cls(link, welcome.cluster_id)
+
+    async def append(
+        self, batch: NewBatch, *, expected_end_offset: int | None = None
+    ) -> AppendResult:
+        """Commit a batch: all of it or nothing, in the order of the calls.
+
+        A caller that is cancelled does not know whether its batch was committed.
+
+        Raises:
+            RequestError: refused; nothing was written.
+            UnavailableError: try again; when the connection was lost the outcome is unknown.
+            FencedError: the server's log is no longer the writer; the outcome is unknown.
+        """
+        link = self._link
+        # Who finds the connection full waits, and those who come later stand behind.
+        async with self._turn:
+            await link.writable.wait()
+            self._last_correlation_id = correlation_id = self._last_correlation_id + 1
+            request = Append(
+                correlation_id=correlation_id,
+                batch=batch,
+                expected_end_offset=expected_end_offset,
+            )
+            answer = link.request(correlation_id, encode_append(request))
+        try:
+            return await answer
+        finally:
+            link.forget(correlation_id)
+
+    async def close(self) -> None:
+        """Wait for the answers to what was sent, and disconnect."""
+        self._link.finish()
+        await asyncio.wait([self._link.lost], timeout=limits.CLOSE_TIMEOUT_S)
+        self._link.abort()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+
+class _Link(asyncio.Protocol):
+    """The connection itself: sends frames, and hands answers to who waits for them."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        self._loop = asyncio.get_running_loop()
+        self._reader = FrameReader(limits.FRAME_SIZE_BYTES_MAX)
+        self._transport: asyncio.Transport | None = None
+        self._answers: dict[int, asyncio.Future[AppendResult]] = {}
+        self._unsent: list[bytes] = []
+        self._unsent_bytes = 0
+        # Why nothing more can be sent, once that is so.
+        self._end: MetadataLogError | None = None
+        self.welcome: asyncio.Future[Welcome] = self._loop.create_future()
+        self.lost: asyncio.Future[None] = self._loop.create_future()
+        self.writable = asyncio.Event()
+        self.writable.set()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._reader.feed(data)
+        try:
+            while (content := self._reader.next_frame()) is not None:
+                self._handle(content)
+        except FrameError as error:
+            self._fail(UnavailableError(f"{self._address} is no server of this kind: {error}"))
+            self.abort()
+
+    def pause_writing(self) -> None:
+        self.writable.clear()
+
+    def resume_writing(self) -> None:
+        self.writable.set()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._fail(
+            UnavailableError(
+                f"the connection to {self._address} was lost; what was not answered may have been "
+                "committed"
+            )
+        )
+        self.lost.set_result(None)
+
+    def request(self, correlation_id: int, content: bytes) -> asyncio.Future[AppendResult]:
+        """Send a request and return where its answer will be."""
+        if self._end is not None:
+            raise self._end
+        answer: asyncio.Future[AppendResult] = self._loop.create_future()
+        self._answers[correlation_id] = answer
+        self.send(content)
+        return answer
+
+    def forget(self, correlation_id: int) -> None:
+        """Drop a request whose caller waits no more."""
+        self._answers.pop(correlation_id, None)
+
+    def send(self, content: bytes) -> None:
+        """Send a frame, together with those of other callers of the moment."""
+        self._unsent.append(content)
+        self._unsent_bytes += len(content)
+        if self._unsent_bytes >= limits.UNSENT_BYTES_MAX:
+            self._flush()
+        elif len(self._unsent) == 1:
+            self._loop.call_soon(self._flush)
+
+    def finish(self) -> None:
+        """Send nothing more; the server answers what it has and disconnects."""
+        if self._end is None:
+            self._end = UnavailableError(f"the connection to {self._address} is closed")
+            self._flush()
+            assert self._transport is not None
+            self._transport.write_eof()
+
+    def abort(self) -> None:
+        """Disconnect at once."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _flush(self) -> None:
+        assert self._transport is not None
+        if self._unsent and not self._transport.is_closing():
+            self._transport.write(b"".join(self._unsent))
+        self._unsent.clear()
+        self._unsent_bytes = 0
+
+    def _handle(self, content: bytes) -> None:
+        if content[0] == Kind.REFUSED:
+            refused = decode_refused(content)
+            if refused.correlation_id == CONNECTION:
+                self._fail(refused.error)
+            elif answer := self._waiting(refused.correlation_id):
+                answer.set_exception(refused.error)
+        elif not self.welcome.done():
+            self._welcome(decode_welcome(content))
+        else:
+            appended = decode_appended(content)
+            if answer := self._waiting(appended.correlation_id):
+                answer.set_result(appended.result)
+
+    def _waiting(self, correlation_id: int) -> asyncio.Future[AppendResult] | None:
+        answer = self._answers.get(correlation_id)
+        return None if answer is None or answer.done() else answer
+
+    def _welcome(self, welcome: Welcome) -> None:
+        if welcome.version != VERSION:
+            raise FrameError(f"it speaks version {welcome.version}, expected {VERSION}")
+        self.welcome.set_result(welcome)
+
+    def _fail(self, error: MetadataLogError) -> None:
+        """Tell everyone who waits."""
+        if self._end is None:
+            self._end = error
+        self.writable.set()
+        if not self.welcome.done():
+            self.welcome.set_exception(self._end)
+        for answer in self._answers.values():
+            if not answer.done():
+                answer.set_exception(error)

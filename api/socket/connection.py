@@ -1,0 +1,244 @@
+"""One client's connection, on the server's side.
+
+Reading stops while too much is in flight (room.py) or while the client does not fetch its answers,
+so a connection holds a bounded number of bytes whatever its client does.
+"""
+
+import asyncio
+import logging
+from typing import Protocol
+
+from api.socket import limits
+from api.socket.appends import Append, Appended, correlation_id_of, decode_append, encode_appended
+from api.socket.frames import FrameError, FrameReader
+from api.socket.handshake import VERSION, Welcome, decode_hello, encode_welcome, schema_fingerprint
+from api.socket.refusals import CONNECTION, Refused, encode_refused
+from api.socket.room import Room
+from metadata_log.batch import NewBatch
+from metadata_log.log import AppendResult
+from records.errors import MetadataLogError, RequestError, UnavailableError
+
+_logger = logging.getLogger(__name__)
+
+
+class Appendable(Protocol):
+    """What commits batches: a log, or the controller's loop in front of one."""
+
+    async def append(
+        self, batch: NewBatch, *, expected_end_offset: int | None = None
+    ) -> AppendResult: ...
+
+
+class Connection(asyncio.Protocol):
+    """Takes requests in order, and answers each as soon as the log does.
+
+    Attributes:
+        done: Done when the connection is lost and nothing that came over it is in flight.
+    """
+
+    def __init__(
+        self,
+        log: Appendable,
+        cluster_id: str,
+        server_room: Room,
+        objection: MetadataLogError | None = None,
+    ) -> None:
+        """Make the protocol of one connection; `objection` is why it is refused at once."""
+        self._log = log
+        self._objection = objection
+        self._cluster_id = cluster_id
+        self._room = Room(limits.CONNECTION_REQUESTS_MAX, limits.CONNECTION_BYTES_MAX)
+        self._rooms = (self._room, server_room)
+        self._loop = asyncio.get_running_loop()
+        # Until the hello has come, nobody may make us hold a large frame.
+        self._reader = FrameReader(limits.HELLO_SIZE_BYTES_MAX)
+        self._transport: asyncio.Transport | None = None
+        # Ends who says nothing after connecting, or does not disconnect when told goodbye.
+        self._timer: asyncio.TimerHandle | None = None
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._task_count = 0
+        self._answers: list[bytes] = []
+        self._is_welcome = False
+        # The client sends nothing more, or shall not; what is in flight is answered all the same.
+        self._is_ending = False
+        self._is_half_closed = False
+        self._is_write_paused = False
+        self._is_lost = False
+        self.done: asyncio.Future[None] = self._loop.create_future()
+
+    # From asyncio
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        transport.set_write_buffer_limits(high=limits.UNSENT_BYTES_MAX)
+        self._set_timer(limits.HANDSHAKE_TIMEOUT_S)
+        if self._objection is not None:
+            self.refuse(self._objection)
+
+    def data_received(self, data: bytes) -> None:
+        if not self._is_ending:
+            self._reader.feed(data)
+            self._read()
+
+    def eof_received(self) -> bool:
+        self._is_ending = self._is_half_closed = True
+        self._maybe_end()
+        return True  # answers still go out
+
+    def pause_writing(self) -> None:
+        self._is_write_paused = True
+
+    def resume_writing(self) -> None:
+        self._is_write_paused = False
+        self._read()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._is_lost = self._is_ending = True
+        self._stop_timer()
+        self._maybe_done()
+
+    # For the server
+
+    def refuse(self, error: MetadataLogError) -> None:
+        """Say why nothing more is taken, and end."""
+        self._send(encode_refused(Refused(correlation_id=CONNECTION, error=error)))
+        self.finish()
+
+    def finish(self) -> None:
+        """Take nothing more, answer what is in flight, disconnect."""
+        self._is_ending = True
+        self._maybe_end()
+
+    def abort(self) -> None:
+        """Disconnect at once; what is in flight may still be committed."""
+        assert self._transport is not None
+        self._transport.abort()
+
+    # Requests
+
+    def _read(self) -> None:
+        """Handle the frames that have come, as far as there is room for them."""
+        assert self._transport is not None
+        while not self._is_ending:
+            if self._must_wait():
+                self._transport.pause_reading()
+                return
+            try:
+                content = self._reader.next_frame()
+                if content is None:
+                    self._transport.resume_reading()
+                    return
+                self._handle(content)
+            except FrameError as error:
+                self.refuse(RequestError("INVALID_REQUEST", str(error)))
+
+    def _must_wait(self) -> bool:
+        if self._is_write_paused:
+            return True
+        for room in self._rooms:
+            if room.is_full:
+                room.when_free(self._read)
+                return True
+        return False
+
+    def _handle(self, content: bytes) -> None:
+        if not self._is_welcome:
+            self._welcome(content)
+            return
+        correlation_id = correlation_id_of(content)
+        try:
+            request = decode_append(content)
+        except RequestError as error:
+            self._send(encode_refused(Refused(correlation_id=correlation_id, error=error)))
+            return
+        for room in self._rooms:
+            room.take(len(content))
+        self._task_count = number = self._task_count + 1
+        self._tasks[number] = self._loop.create_task(self._append(request, len(content), number))
+
+    async def _append(self, request: Append, size_bytes: int, number: int) -> None:
+        try:
+            answer = await self._answer(request)
+        finally:
+            del self._tasks[number]
+            for room in self._rooms:
+                room.give_back(size_bytes)
+        self._send(answer)
+        self._maybe_end()
+        self._maybe_done()
+
+    async def _answer(self, request: Append) -> bytes:
+        correlation_id = request.correlation_id
+        try:
+            result = await self._log.append(
+                request.batch, expected_end_offset=request.expected_end_offset
+            )
+        except MetadataLogError as error:
+            return encode_refused(Refused(correlation_id=correlation_id, error=error))
+        except Exception:
+            _logger.exception("request %d failed", correlation_id)
+            unknown = UnavailableError("the server failed; the outcome is unknown, see its log")
+            return encode_refused(Refused(correlation_id=correlation_id, error=unknown))
+        return encode_appended(Appended(correlation_id=correlation_id, result=result))
+
+    def _welcome(self, content: bytes) -> None:
+        hello = decode_hello(content)
+        if hello.schema != schema_fingerprint():
+            message = (
+                f"the client's records have schema {hello.schema}, the server's "
+                f"{schema_fingerprint()}; use the same release on both sides"
+            )
+            self.refuse(RequestError("UNSUPPORTED_VERSION", message))
+        elif hello.cluster_id not in (None, self._cluster_id):
+            message = f"this is cluster {self._cluster_id}, expected {hello.cluster_id}"
+            self.refuse(RequestError("INCONSISTENT_CLUSTER_ID", message))
+        else:
+            self._stop_timer()
+            self._is_welcome = True
+            self._reader.size_bytes_max = limits.FRAME_SIZE_BYTES_MAX
+            version = min(VERSION, hello.version)
+            self._send(encode_welcome(Welcome(version=version, cluster_id=self._cluster_id)))
+
+    # Answers
+
+    def _send(self, answer: bytes) -> None:
+        # A group commits many requests at once: their answers share one write.
+        self._answers.append(answer)
+        if len(self._answers) == 1:
+            self._loop.call_soon(self._flush)
+
+    def _flush(self) -> None:
+        assert self._transport is not None
+        if self._answers and not self._is_lost:
+            self._transport.write(b"".join(self._answers))
+        self._answers.clear()
+
+    def _maybe_end(self) -> None:
+        """Say goodbye once everything is answered.
+
+        A socket that is closed with bytes unread resets the connection, and the last answers may
+        be lost; so the client closes first, within a time.
+        """
+        if not self._is_ending or self._tasks or self._is_lost:
+            return
+        assert self._transport is not None
+        self._flush()
+        if self._is_half_closed:
+            self._transport.close()
+        else:
+            self._transport.write_eof()
+            self._set_timer(limits.GOODBYE_TIMEOUT_S)
+
+    def _maybe_done(self) -> None:
+        if self._is_lost and not self._tasks and not self.done.done():
+            self.done.set_result(None)
+
+    def _set_timer(self, seconds: float) -> None:
+        self._stop_timer()
+        self._timer = self._loop.call_later(seconds, self.abort)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

@@ -1,0 +1,94 @@
+"""The stream cut into frames; no sockets here.
+
+    frame    = length (4 octets, of what follows) | kind (1 octet) | body
+    HELLO    = "MLGS" | version | MessagePack {schema, cluster_id}      client, first
+    WELCOME  = version | MessagePack {cluster_id}                       server, first
+    APPEND   = flags | correlation id | expected end offset | time | count | rows in Avro
+    APPENDED = correlation id | base offset | end offset | leader epoch | time
+    REFUSED  = correlation id | MessagePack {family, code, message}
+
+Integers are big-endian. handshake.py, appends.py and refusals.py hold the bodies.
+"""
+
+import struct
+from enum import IntEnum
+from typing import Any
+
+import msgspec
+
+LENGTH = struct.Struct(">I")
+
+
+class Kind(IntEnum):
+    """The first octet of a frame."""
+
+    HELLO = 1
+    WELCOME = 2
+    APPEND = 3
+    APPENDED = 4
+    REFUSED = 5
+
+
+class FrameError(Exception):
+    """The peer does not speak this protocol, or not correctly; the message says how."""
+
+
+class FrameReader:
+    """Cuts a stream of bytes into frames of at most `size_bytes_max`."""
+
+    def __init__(self, size_bytes_max: int) -> None:
+        self.size_bytes_max = size_bytes_max
+        self._buffer = b""
+        self._at = 0
+        # Chunks of a frame that is still coming in, joined once: a large frame comes in hundreds.
+        self._chunks: list[bytes] = []
+        # Bytes until the frame is whole; 0 when its length is not known yet.
+        self._missing = 0
+
+    def feed(self, data: bytes) -> None:
+        """Take bytes as they come from the network."""
+        if self._missing > len(data):
+            self._chunks.append(data)
+            self._missing -= len(data)
+            return
+        self._buffer = b"".join((self._buffer[self._at :], *self._chunks, data))
+        self._at = self._missing = 0
+        self._chunks.clear()
+
+    def next_frame(self) -> bytes | None:
+        """Return the next frame without its length; None until more bytes come.
+
+        Raises:
+            FrameError: the length is zero or too large.
+        """
+        at, buffer = self._at, self._buffer
+        if self._missing or len(buffer) - at < LENGTH.size:
+            return None
+        (size,) = LENGTH.unpack_from(buffer, at)
+        if not 0 < size <= self.size_bytes_max:
+            raise FrameError(f"a frame of {size} bytes; 1 to {self.size_bytes_max} are allowed")
+        start = at + LENGTH.size
+        end = start + size
+        if end > len(buffer):
+            self._missing = end - len(buffer)
+            return None
+        self._at = end
+        return buffer[start:end]
+
+
+def frame(head: bytes, body: dict[str, Any]) -> bytes:
+    """Return a frame that is not sent often: its body is MessagePack."""
+    content = head + msgspec.msgpack.encode(body)
+    return LENGTH.pack(len(content)) + content
+
+
+def unpack_body(data: bytes) -> dict[str, str | None]:
+    """Read the MessagePack body of a frame.
+
+    Raises:
+        FrameError: it is no map of texts.
+    """
+    try:
+        return msgspec.msgpack.decode(data, type=dict[str, str | None])
+    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+        raise FrameError(f"a body that cannot be read: {error}") from error

@@ -1,0 +1,40 @@
+"""Every maximum of the socket, with its reason."""
+
+from metadata_log.limits import BATCH_SIZE_BYTES_MAX, MIB, PENDING_BATCHES_MAX
+
+# A batch that the log takes always fits: rows in a frame have smaller offsets and no times, and
+# what stands around them is far smaller than this.
+FRAME_SIZE_BYTES_MAX = BATCH_SIZE_BYTES_MAX + 64 * 1024
+
+# A hello or a refusal is a few hundred bytes; before the hello nobody may make us hold more.
+HELLO_SIZE_BYTES_MAX = 4 * 1024
+
+# A connection whose requests are that many is not read from until some are answered. It is enough
+# for several groups of one sync; more would only wait in the log instead of in the network.
+CONNECTION_REQUESTS_MAX = 1_024
+
+# The same for their bytes: two of the largest batches, one being written and one coming in.
+CONNECTION_BYTES_MAX = 2 * FRAME_SIZE_BYTES_MAX
+
+# All connections together leave the log room for callers in its own process.
+SERVER_REQUESTS_MAX = PENDING_BATCHES_MAX // 2
+SERVER_BYTES_MAX = 64 * MIB
+
+# Each may hold one unfinished frame, so this bounds the memory that silent peers can take.
+CONNECTIONS_MAX = 256
+
+# What the other side does not fetch; beyond it a server reads no further requests from that client,
+# and a client lets its callers wait.
+UNSENT_BYTES_MAX = 256 * 1024
+
+# A peer that says nothing after connecting does not keep its place.
+HANDSHAKE_TIMEOUT_S = 10.0
+
+# A client that was told why it is refused, or that the server ends, has this long to disconnect.
+GOODBYE_TIMEOUT_S = 2.0
+
+# How long closing waits for requests in flight and for clients that are slow to fetch answers.
+CLOSE_TIMEOUT_S = 10.0
+
+assert HELLO_SIZE_BYTES_MAX < FRAME_SIZE_BYTES_MAX < CONNECTION_BYTES_MAX <= SERVER_BYTES_MAX
+assert CONNECTION_REQUESTS_MAX < SERVER_REQUESTS_MAX < PENDING_BATCHES_MAX

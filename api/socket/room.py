@@ -1,0 +1,45 @@
+"""How much may be in flight, and who waits until it is less."""
+
+from collections.abc import Callable
+
+
+class Room:
+    """Counts requests and their bytes; one for each connection, one for the whole server.
+
+    It is full at its limits and stays so until half is free again: a reader that is stopped and
+    started at each request would cost more than it saves.
+    """
+
+    def __init__(self, requests_max: int, bytes_max: int) -> None:
+        self._requests_max = requests_max
+        self._bytes_max = bytes_max
+        # A dict for its order: who came first is called first, and only once.
+        self._waiting: dict[Callable[[], None], None] = {}
+        self.requests = 0
+        self.size_bytes = 0
+        self.is_full = False
+
+    def take(self, size_bytes: int) -> None:
+        """Count one more request."""
+        self.requests += 1
+        self.size_bytes += size_bytes
+        if self.requests >= self._requests_max or self.size_bytes >= self._bytes_max:
+            self.is_full = True
+
+    def give_back(self, size_bytes: int) -> None:
+        """Count one less, and call who waits when half is free."""
+        self.requests -= 1
+        self.size_bytes -= size_bytes
+        if (
+            self.is_full
+            and 2 * self.requests <= self._requests_max
+            and 2 * self.size_bytes <= self._bytes_max
+        ):
+            self.is_full = False
+            waiting, self._waiting = self._waiting, {}
+            for call in waiting:
+                call()
+
+    def when_free(self, call: Callable[[], None]) -> None:
+        """Call once, as soon as half is free."""
+        self._waiting[call] = None
