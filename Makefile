@@ -25,7 +25,7 @@ bench: .venv/installed ## Measure speed as ratios; ARGS=--json for one JSON docu
 	$(BIN)/python -m benchmarks $(ARGS)
 
 lock: .venv/installed ## Pin the newest allowed versions anew
-	$(BIN)/uv pip compile pyproject.toml --extra spark --group dev --universal \
+	$(BIN)/uv pip compile pyproject.toml --extra spark --group dev --group bench --universal \
 	  --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
 	  --upgrade --quiet --no-header --output-file requirements/lock.txt
 

@@ -1,7 +1,7 @@
 """The socket's client: `append` as in process, over a connection that many callers share."""
 
 import asyncio
-from typing import Self
+from typing import Self, cast
 
 from api.socket import limits
 from api.socket.appends import Append, decode_appended, encode_append
@@ -116,8 +116,8 @@ class _Link(asyncio.Protocol):
         self.writable.set()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        # A cast: not every event loop derives its transports from asyncio's.
+        self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
         self._reader.feed(data)

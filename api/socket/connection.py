@@ -6,7 +6,7 @@ so a connection holds a bounded number of bytes whatever its client does.
 
 import asyncio
 import logging
-from typing import Protocol
+from typing import Protocol, cast
 
 from api.socket import limits
 from api.socket.appends import Append, Appended, correlation_id_of, decode_append, encode_appended
@@ -69,9 +69,9 @@ class Connection(asyncio.Protocol):
     # From asyncio
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-        transport.set_write_buffer_limits(high=limits.UNSENT_BYTES_MAX)
+        # A cast: not every event loop derives its transports from asyncio's.
+        self._transport = cast("asyncio.Transport", transport)
+        self._transport.set_write_buffer_limits(high=limits.UNSENT_BYTES_MAX)
         self._set_timer(limits.HANDSHAKE_TIMEOUT_S)
         if self._objection is not None:
             self.refuse(self._objection)
