@@ -1,0 +1,81 @@
+"""Appends in process, against `eventsourcing` on SQLite and against raw SQLite.
+
+All sides store the same bytes on the same file system, encode within the time, and acknowledge
+after their sync.
+"""
+
+from pathlib import Path
+
+import msgspec
+
+from benchmarks import sync_latency
+from benchmarks.harness import Contender, Result, median_rate, median_ratio, rates_in_turn
+from benchmarks.own_log import OwnLog
+from benchmarks.peers.event_store import EventStore
+from benchmarks.peers.sqlite import RawSqlite
+
+_ROUNDS = 7
+
+
+class Bout(msgspec.Struct, frozen=True):
+    """A shape of appends, and how many records each side does in a round, which take a while.
+
+    `store_target` and `sqlite_target` are at least what ours must reach of theirs.
+    """
+
+    callers: int
+    batch_records: int
+    counts: dict[str, int]
+    store_target: float | None
+    sqlite_target: float | None
+
+
+_BOUTS = (
+    Bout(64, 1, {"ours": 6_400, "eventsourcing": 600}, 5, None),
+    Bout(1, 1, {"ours": 500, "eventsourcing": 400, "sqlite": 500}, None, 0.6),
+    Bout(1, 100, {"ours": 20_000, "eventsourcing": 20_000, "sqlite": 20_000}, 1.5, 0.5),
+)
+
+
+def run(scratch: Path) -> list[Result]:
+    """Measure each shape, all sides in turn."""
+    results = sync_latency.run(scratch)
+    with (
+        OwnLog(scratch / "log") as log,
+        EventStore(scratch / "events.db") as store,
+        RawSqlite(scratch / "raw.db") as raw,
+    ):
+        for bout in _BOUTS:
+            results += _measure(bout, log, store, raw)
+    return results
+
+
+def _measure(bout: Bout, log: OwnLog, store: EventStore, raw: RawSqlite) -> list[Result]:
+    callers, size = bout.callers, bout.batch_records
+
+    def ours() -> None:
+        log.append(bout.counts["ours"], callers=callers, batch_records=size)
+
+    def eventsourcing() -> None:
+        store.append(bout.counts["eventsourcing"], callers=callers, batch_records=size)
+
+    def sqlite() -> None:
+        raw.append(bout.counts["sqlite"], batch_records=size)
+
+    sides = {"ours": ours, "eventsourcing": eventsourcing, "sqlite": sqlite}
+    rates = rates_in_turn(
+        {name: Contender(count, sides[name]) for name, count in bout.counts.items()}, _ROUNDS
+    )
+    targets = {"eventsourcing": bout.store_target, "sqlite": bout.sqlite_target}
+    what = f"{callers} caller{'s' * (callers > 1)}, batches of {size}"
+    return [
+        Result(
+            name=f"append, {what} / {name}",
+            ours=median_rate(rates["ours"]),
+            peer=median_rate(rates[name]),
+            ratio=median_ratio(rates["ours"], rates[name]),
+            target=targets[name],
+        )
+        for name in rates
+        if name != "ours"
+    ]

@@ -1,0 +1,87 @@
+"""Opening a log that was closed cleanly, as its writer: how long a restart waits, by its size."""
+
+import asyncio
+import os
+import shutil
+import statistics
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from benchmarks.harness import Result, milliseconds
+from benchmarks.large_log import MB, make_large_log, opened
+from metadata_log.log_reader import LogReader
+from replay.loader import load_image
+
+_SIZES_MB = (16, 64, 256)
+_ROUNDS = 9
+
+
+def run(scratch: Path) -> list[Result]:
+    """Measure all sizes in turn, and a full replay of the largest."""
+    logs = {size: scratch / f"log-{size}" for size in _SIZES_MB}
+    for size, log in logs.items():
+        asyncio.run(make_large_log(log, size * MB))
+    seconds: dict[int, list[float]] = {size: [] for size in logs}
+    for _ in range(_ROUNDS):
+        for size, log in logs.items():
+            with _twin(log) as twin:
+                seconds[size].append(asyncio.run(_open_seconds(twin)))
+    largest = _SIZES_MB[-1]
+    replay = _replay_seconds(logs[largest])
+    return [*_flatness(seconds), _share_of_replay(largest, seconds[largest], replay)]
+
+
+@contextmanager
+def _twin(log: Path) -> Iterator[Path]:
+    """Yield the same log as it was closed: an opened one has a new, small segment at its end."""
+    twin = log.with_name("twin")
+    twin.mkdir()
+    for path in log.iterdir():
+        # Segments are not changed by opening; to copy them would leave unsynced bytes behind.
+        place = os.link if path.suffix == ".avro" else shutil.copy
+        place(path, twin / path.name)
+    try:
+        yield twin
+    finally:
+        shutil.rmtree(twin)
+
+
+async def _open_seconds(log: Path) -> float:
+    start = time.perf_counter()
+    async with opened(log):
+        return time.perf_counter() - start
+
+
+def _replay_seconds(log: Path) -> float:
+    start = time.perf_counter()
+    with LogReader.open(log) as reader:
+        load_image(reader)
+    return time.perf_counter() - start
+
+
+def _flatness(seconds: dict[int, list[float]]) -> list[Result]:
+    smallest = _SIZES_MB[0]
+    return [
+        Result(
+            name=f"open a log of {size} MB / of {smallest} MB",
+            ours=milliseconds(seconds[size]),
+            peer=milliseconds(seconds[smallest]),
+            ratio=statistics.median(seconds[size]) / statistics.median(seconds[smallest]),
+            target=1.5,
+            at_most=True,
+        )
+        for size in _SIZES_MB[1:]
+    ]
+
+
+def _share_of_replay(size: int, seconds: list[float], replay: float) -> Result:
+    return Result(
+        name=f"open a log of {size} MB / replay it",
+        ours=milliseconds(seconds),
+        peer=milliseconds([replay]),
+        ratio=statistics.median(seconds) / replay,
+        target=0.05,
+        at_most=True,
+    )

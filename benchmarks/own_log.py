@@ -1,0 +1,53 @@
+"""Our log, as the benches use it."""
+
+import asyncio
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol, Self
+
+from benchmarks.changes import batches, partition_changes
+from metadata_log.batch import NewBatch
+from metadata_log.log import AppendResult, MetadataLog, create_log
+
+CLUSTER_ID = "benchmark"
+
+
+class Appendable(Protocol):
+    """A log, or a socket's client."""
+
+    async def append(self, batch: NewBatch) -> AppendResult: ...
+
+
+async def append_all(log: Appendable, source: Iterator[NewBatch], callers: int) -> None:
+    """Append every batch, by so many callers, each of which waits for its answer."""
+
+    async def caller() -> None:
+        for batch in source:
+            await log.append(batch)
+
+    await asyncio.gather(*[caller() for _ in range(callers)])
+
+
+class OwnLog:
+    """A new log in a directory, open as long as the `with` block runs."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._runner = asyncio.Runner()
+        self._changes = partition_changes()
+
+    def __enter__(self) -> Self:
+        create_log(self._directory, CLUSTER_ID)
+        self._log = self._runner.run(MetadataLog.open(self._directory))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._runner.run(self._log.close())
+        self._runner.close()
+
+    def append(self, count: int, *, callers: int, batch_records: int) -> None:
+        """Append `count` records in batches, by so many callers."""
+        source = batches(self._changes, batch_records)
+        chosen = itertools.islice(source, count // batch_records)
+        self._runner.run(append_all(self._log, chosen, callers))

@@ -1,0 +1,122 @@
+"""Appends over a socket by 64 callers, against etcd and ZooKeeper through their Python clients.
+
+Every server is a process of its own on loopback, with its files on the same file system; every
+side has one connection that all callers share, stores the same bytes, and encodes within the time.
+"""
+
+import asyncio
+import contextlib
+import itertools
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from api.socket.client import SocketClient
+from benchmarks import sync_latency
+from benchmarks.changes import batches, partition_changes
+from benchmarks.harness import Contender, Result, median_rate, median_ratio, rates_in_turn
+from benchmarks.own_log import CLUSTER_ID, append_all
+from benchmarks.peers.etcd import Etcd
+from benchmarks.peers.server_process import LOOPBACK, PeerMissing, free_port, listens, running
+from benchmarks.peers.zookeeper import ZooKeeper
+
+_CALLERS = 64
+_ROUNDS = 7
+_OURS = 10_000
+
+
+class Peer(Protocol):
+    """A server that was started for us."""
+
+    def append(self, count: int, *, callers: int) -> None: ...
+
+    def syncs(self) -> int: ...
+
+
+class Opponent(msgspec.Struct, frozen=True):
+    """How to start a peer, how many records it does in a round, and what ours must reach."""
+
+    started: Callable[[Path], AbstractContextManager[Peer]]
+    count: int
+    target: float
+
+
+_PEERS = {
+    "etcd": Opponent(Etcd.started, 4_000, 2),
+    "ZooKeeper": Opponent(ZooKeeper.started, 2_000, 5),
+}
+
+
+def run(scratch: Path) -> list[Result]:
+    """Measure all sides in turn; peers that are not installed are named."""
+    results = sync_latency.run(scratch)
+    with contextlib.ExitStack() as stack:
+        ours = stack.enter_context(OverSocket.started(scratch))
+        sides = {"ours": Contender(_OURS, lambda: ours.append(_OURS, callers=_CALLERS))}
+        peers: dict[str, Peer] = {}
+        for name, opponent in _PEERS.items():
+            try:
+                peers[name] = stack.enter_context(opponent.started(scratch))
+            except PeerMissing as missing:
+                print(missing, file=sys.stderr)
+                continue
+            sides[name] = _contender(peers[name], opponent.count)
+        before = {name: peer.syncs() for name, peer in peers.items()}
+        rates = rates_in_turn(sides, _ROUNDS)
+        for name, peer in peers.items():
+            assert peer.syncs() > before[name], f"{name} acknowledges without a sync"
+    return results + [_result(name, rates) for name in _PEERS]
+
+
+def _contender(peer: Peer, count: int) -> Contender:
+    return Contender(count, lambda: peer.append(count, callers=_CALLERS))
+
+
+def _result(name: str, rates: dict[str, list[float]]) -> Result:
+    found = rates.get(name)
+    return Result(
+        name=f"append over a socket, {_CALLERS} callers / {name}",
+        ours=median_rate(rates["ours"]),
+        peer="not installed" if found is None else median_rate(found),
+        ratio=None if found is None else median_ratio(rates["ours"], found),
+        target=_PEERS[name].target,
+    )
+
+
+class OverSocket:
+    """Our server, and one client, which all callers share."""
+
+    def __init__(self, port: int) -> None:
+        self._runner = asyncio.Runner()
+        self._batches = batches(partition_changes(), 1)
+        self._client = self._runner.run(SocketClient.connect(LOOPBACK, port, cluster_id=CLUSTER_ID))
+
+    @classmethod
+    @contextlib.contextmanager
+    def started(cls, scratch: Path) -> Iterator["OverSocket"]:
+        """Run a server with an empty log."""
+        port = free_port()
+        command = [
+            *(sys.executable, "-m", "benchmarks.socket_server"),
+            *(str(scratch / "log"), str(port)),
+        ]
+        with running(command, scratch / "server.log", lambda: listens(port)):
+            ours = cls(port)
+            try:
+                yield ours
+            finally:
+                ours.close()
+
+    def append(self, count: int, *, callers: int) -> None:
+        """Append `count` records, by so many callers."""
+        chosen = itertools.islice(self._batches, count)
+        self._runner.run(append_all(self._client, chosen, callers))
+
+    def close(self) -> None:
+        """Disconnect."""
+        self._runner.run(self._client.close())
+        self._runner.close()
