@@ -10,7 +10,8 @@ from pathlib import Path
 
 from api.socket.server import serve_socket
 from benchmarks.own_log import CLUSTER_ID
-from metadata_log.log import MetadataLog, create_log
+from metadata_log.creation import create_log
+from metadata_log.log import MetadataLog
 
 
 async def serve(directory: Path, port: int) -> None:

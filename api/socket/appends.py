@@ -10,8 +10,8 @@ import msgspec
 
 from api.socket.frames import LENGTH, FrameError, Kind
 from api.socket.limits import FRAME_SIZE_BYTES_MAX
+from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
-from metadata_log.log import AppendResult
 from records.avro import codec
 from records.base import Record
 from records.envelope import Envelope

@@ -15,8 +15,8 @@ from api.socket.handshake import (
     schema_fingerprint,
 )
 from api.socket.refusals import CONNECTION, decode_refused
+from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
-from metadata_log.log import AppendResult
 from records.errors import MetadataLogError, UnavailableError
 
 

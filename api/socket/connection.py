@@ -14,8 +14,8 @@ from api.socket.frames import FrameError, FrameReader
 from api.socket.handshake import VERSION, Welcome, decode_hello, encode_welcome, schema_fingerprint
 from api.socket.refusals import CONNECTION, Refused, encode_refused
 from api.socket.room import Room
+from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
-from metadata_log.log import AppendResult
 from records.errors import MetadataLogError, RequestError, UnavailableError
 
 _logger = logging.getLogger(__name__)
