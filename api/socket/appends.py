@@ -46,7 +46,7 @@ def encode_append(request: Append) -> bytes:
     """Return the frame of one request.
 
     Raises:
-        RequestError: the batch is larger than the log would take.
+        RequestError: the batch is larger than the log would take, or cannot be encoded.
     """
     batch, expected = request.batch, request.expected_end_offset
     rows = _encode_rows(batch)
@@ -72,12 +72,15 @@ def encode_append(request: Append) -> bytes:
 
 def _encode_rows(batch: NewBatch) -> bytes:
     versions = batch.record_versions or [newest_version(type(r)) for r in batch.records]
-    return codec.encode_rows(
-        [
-            _row(index, record, version, batch)
-            for index, (record, version) in enumerate(zip(batch.records, versions, strict=True))
-        ]
-    )
+    pairs = zip(batch.records, versions, strict=True)
+    try:
+        return codec.encode_rows(
+            [_row(index, record, version, batch) for index, (record, version) in enumerate(pairs)]
+        )
+    except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
+        raise RequestError(
+            "INVALID_RECORD", f"a record cannot be encoded: {error}; check its fields' types"
+        ) from error
 
 
 def _row(index: int, record: Record, version: int, batch: NewBatch) -> Envelope:

@@ -49,8 +49,7 @@ class SocketClient:
         try:
             async with asyncio.timeout(limits.HANDSHAKE_TIMEOUT_S):
                 _, link = await loop.create_connection(lambda: _Link(address), host, port)
-                link.send(encode_hello(Hello(schema=schema_fingerprint(), cluster_id=cluster_id)))
-                welcome = await link.welcome
+                welcome = await link.greet(cluster_id)
         except OSError as error:  # TimeoutError is one
             why = error.strerror or "no answer in time"
             raise UnavailableError(f"cannot connect to {address}: {why}") from error
@@ -110,7 +109,7 @@ class _Link(asyncio.Protocol):
         self._unsent_bytes = 0
         # Why nothing more can be sent, once that is so.
         self._end: MetadataLogError | None = None
-        self.welcome: asyncio.Future[Welcome] = self._loop.create_future()
+        self._welcome: asyncio.Future[Welcome] = self._loop.create_future()
         self.lost: asyncio.Future[None] = self._loop.create_future()
         self.writable = asyncio.Event()
         self.writable.set()
@@ -142,6 +141,15 @@ class _Link(asyncio.Protocol):
             )
         )
         self.lost.set_result(None)
+
+    async def greet(self, cluster_id: str | None) -> Welcome:
+        """Say hello and return the answer; without a good one, disconnect."""
+        self.send(encode_hello(Hello(schema=schema_fingerprint(), cluster_id=cluster_id)))
+        try:
+            return await self._welcome
+        except BaseException:
+            self.abort()
+            raise
 
     def request(self, correlation_id: int, content: bytes) -> asyncio.Future[AppendResult]:
         """Send a request and return where its answer will be."""
@@ -192,8 +200,8 @@ class _Link(asyncio.Protocol):
                 self._fail(refused.error)
             elif answer := self._waiting(refused.correlation_id):
                 answer.set_exception(refused.error)
-        elif not self.welcome.done():
-            self._welcome(decode_welcome(content))
+        elif not self._welcome.done():
+            self._take_welcome(decode_welcome(content))
         else:
             appended = decode_appended(content)
             if answer := self._waiting(appended.correlation_id):
@@ -203,18 +211,18 @@ class _Link(asyncio.Protocol):
         answer = self._answers.get(correlation_id)
         return None if answer is None or answer.done() else answer
 
-    def _welcome(self, welcome: Welcome) -> None:
+    def _take_welcome(self, welcome: Welcome) -> None:
         if welcome.version != VERSION:
             raise FrameError(f"it speaks version {welcome.version}, expected {VERSION}")
-        self.welcome.set_result(welcome)
+        self._welcome.set_result(welcome)
 
     def _fail(self, error: MetadataLogError) -> None:
         """Tell everyone who waits."""
         if self._end is None:
             self._end = error
         self.writable.set()
-        if not self.welcome.done():
-            self.welcome.set_exception(self._end)
+        if not self._welcome.done():
+            self._welcome.set_exception(self._end)
         for answer in self._answers.values():
             if not answer.done():
                 answer.set_exception(error)

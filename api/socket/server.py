@@ -16,7 +16,11 @@ LOOPBACK = "127.0.0.1"
 
 
 class SocketServer:
-    """Listens, and knows its connections. Made by `serve_socket`."""
+    """Listens, and knows its connections. Made by `serve_socket`.
+
+    Attributes:
+        port: The port it listens on.
+    """
 
     def __init__(self, log: Appendable, cluster_id: str) -> None:
         self._log = log
@@ -36,13 +40,7 @@ class SocketServer:
             self._listener = await loop.create_server(self._connect, host, port)
         except OSError as error:
             raise UnavailableError(f"cannot listen on {host}:{port}: {error.strerror}") from error
-
-    @property
-    def port(self) -> int:
-        """The port it listens on."""
-        assert self._listener is not None, "listen comes first"
-        port: int = self._listener.sockets[0].getsockname()[1]
-        return port
+        self.port: int = self._listener.sockets[0].getsockname()[1]
 
     async def close(self) -> None:
         """Take nothing more, answer what is in flight, disconnect; the log stays open."""

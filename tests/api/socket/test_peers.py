@@ -1,0 +1,318 @@
+"""Peers that are broken, slow, half gone, or no clients at all."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from api.socket import limits
+from api.socket.appends import Append, decode_appended, encode_append
+from api.socket.client import SocketClient
+from api.socket.frames import Kind
+from api.socket.handshake import (
+    Hello,
+    Welcome,
+    decode_welcome,
+    encode_hello,
+    encode_welcome,
+    schema_fingerprint,
+)
+from api.socket.refusals import CONNECTION, decode_refused
+from api.socket.server import LOOPBACK, SocketServer, serve_socket
+from metadata_log.append_result import AppendResult
+from metadata_log.batch import NewBatch
+from metadata_log.log import MetadataLog
+from records.errors import RequestError, UnavailableError
+from tests.api.socket.conftest import CLUSTER_ID, OpenRaw, SlowLog, rows, size_prefixed
+from tests.metadata_log.conftest import topics
+
+
+def request(number: int) -> bytes:
+    return encode_append(
+        Append(correlation_id=number, batch=topics(number, 1), expected_end_offset=None)
+    )
+
+
+def damaged(number: int) -> bytes:
+    """A request whose rows are not those of its count."""
+    content = request(number)[4:]
+    return size_prefixed(content + b"\0")
+
+
+async def test_half_closed_connection_gets_all_its_answers(
+    server: SocketServer, raw: OpenRaw, directory: Path
+) -> None:
+    peer = await raw(server)
+    await peer.send(b"".join(request(n) for n in range(1, 101)))
+    peer.finish_sending()
+    welcome, *answers = await peer.rest()
+    assert decode_welcome(welcome).cluster_id == CLUSTER_ID
+    assert [decode_appended(answer).correlation_id for answer in answers] == list(range(1, 101))
+    assert len(rows(directory)) == 100
+
+
+async def test_unfinished_frame_of_a_half_closed_connection_writes_nothing(
+    server: SocketServer, raw: OpenRaw, directory: Path
+) -> None:
+    peer = await raw(server)
+    await peer.send(request(1) + request(2)[:-1])
+    peer.finish_sending()
+    _, answer = await peer.rest()
+    assert decode_appended(answer).correlation_id == 1
+    assert len(rows(directory)) == 1
+
+
+async def test_what_was_sent_before_the_connection_broke_is_committed_whole_or_not(
+    server: SocketServer, raw: OpenRaw, directory: Path
+) -> None:
+    peer = await raw(server)
+    await peer.send(b"".join(request(n) for n in range(1, 51)))
+    await peer.frame()
+    peer.socket.close()
+    await server.close()
+    assert [row.offset for row in rows(directory)] == list(range(1, len(rows(directory)) + 1))
+
+
+@pytest.mark.parametrize(
+    ("sent", "why"),
+    [
+        (b"GET / HTTP/1.1\r\n\r\n", "a frame of 1195725856 bytes"),
+        (bytes(4), "a frame of 0 bytes"),
+        (size_prefixed(b"\x01MLGX\x01\x80"), "no hello"),
+        (size_prefixed(b"\x01MLGS"), "no hello"),
+        (size_prefixed(b"\x01MLGS\x01\xc1"), "cannot be read"),
+        (size_prefixed(b"\x01MLGS\x01\x80"), "names no schema"),
+        (request(1), "no hello"),
+    ],
+)
+async def test_who_begins_otherwise_is_told_and_disconnected(
+    server: SocketServer, raw: OpenRaw, sent: bytes, why: str, directory: Path
+) -> None:
+    peer = await raw(server, hello=sent)
+    (refusal,) = await peer.rest()
+    refused = decode_refused(refusal)
+    assert refused.correlation_id == CONNECTION
+    assert why in str(refused.error)
+    assert rows(directory) == []
+
+
+@pytest.mark.parametrize(
+    ("sent", "why"),
+    [
+        (size_prefixed(b"\x09what"), "kind 9"),
+        (size_prefixed(b"\x03short"), "kind 3 and 6 bytes"),
+        ((1 << 31).to_bytes(4, "big"), "2147483648 bytes"),
+    ],
+)
+async def test_frame_that_is_no_request_ends_the_connection_after_what_came_before(
+    server: SocketServer, raw: OpenRaw, sent: bytes, why: str, directory: Path
+) -> None:
+    peer = await raw(server)
+    await peer.send(request(1) + sent + request(2))
+    _, *answers = await peer.rest()
+    by_kind = {answer[0]: answer for answer in answers}
+    assert decode_appended(by_kind[Kind.APPENDED]).correlation_id == 1
+    assert why in str(decode_refused(by_kind[Kind.REFUSED]).error)
+    assert len(rows(directory)) == 1
+
+
+async def test_damaged_rows_are_refused_and_the_connection_goes_on(
+    server: SocketServer, raw: OpenRaw, directory: Path
+) -> None:
+    peer = await raw(server)
+    await peer.send(damaged(1) + request(2))
+    peer.finish_sending()
+    _, *answers = await peer.rest()
+    refused = decode_refused(answers[0])
+    assert refused.correlation_id == 1
+    assert isinstance(refused.error, RequestError)
+    assert refused.error.code == "INVALID_REQUEST"
+    assert decode_appended(answers[1]).correlation_id == 2
+    assert len(rows(directory)) == 1
+
+
+async def test_other_schema_is_refused(server: SocketServer, raw: OpenRaw) -> None:
+    peer = await raw(server, hello=encode_hello(Hello(schema="0123456789abcdef")))
+    (refusal,) = await peer.rest()
+    error = decode_refused(refusal).error
+    assert isinstance(error, RequestError)
+    assert error.code == "UNSUPPORTED_VERSION"
+    assert "0123456789abcdef" in str(error)
+
+
+async def test_newer_client_is_answered_in_the_version_that_both_speak(
+    server: SocketServer, raw: OpenRaw
+) -> None:
+    hello = encode_hello(Hello(version=9, schema=schema_fingerprint()))
+    peer = await raw(server, hello=hello)
+    welcome = await peer.frame()
+    assert welcome is not None
+    assert decode_welcome(welcome) == Welcome(version=1, cluster_id=CLUSTER_ID)
+
+
+async def test_silent_peer_is_disconnected(
+    log: MetadataLog, raw: OpenRaw, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "HANDSHAKE_TIMEOUT_S", 0.1)
+    server = await serve_socket(log, cluster_id=CLUSTER_ID)
+    peer = await raw(server, hello=b"")
+    assert await peer.frame() is None
+    await server.close()
+
+
+async def test_refused_peer_that_does_not_leave_is_disconnected(
+    server: SocketServer, raw: OpenRaw, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "GOODBYE_TIMEOUT_S", 0.1)
+    peer = await raw(server, hello=bytes(4))
+    await peer.rest()
+    await asyncio.sleep(0.3)
+    with contextlib.suppress(ConnectionResetError, BrokenPipeError):
+        await peer.send(b"still here")
+    await asyncio.sleep(0.05)
+    with pytest.raises((ConnectionResetError, BrokenPipeError)):
+        await peer.send(b"and here")
+
+
+async def test_reading_stops_while_too_much_is_in_flight(
+    log: MetadataLog, raw: OpenRaw, directory: Path
+) -> None:
+    slow = SlowLog(log)
+    server = await serve_socket(slow, cluster_id=CLUSTER_ID)
+    peer = await raw(server)
+    count = 3 * limits.CONNECTION_REQUESTS_MAX
+    sending = asyncio.create_task(peer.send(b"".join(request(n) for n in range(1, count + 1))))
+    await asyncio.sleep(0.5)
+    assert slow.waiting == limits.CONNECTION_REQUESTS_MAX
+    slow.may_commit.set()
+    await sending
+    peer.finish_sending()
+    _, *answers = await peer.rest()
+    assert [decode_appended(answer).correlation_id for answer in answers] == list(
+        range(1, count + 1)
+    )
+    assert slow.waiting_max == limits.CONNECTION_REQUESTS_MAX
+    assert len(rows(directory)) == count
+    await server.close()
+
+
+async def test_all_connections_together_leave_the_log_room(
+    log: MetadataLog, monkeypatch: pytest.MonkeyPatch, directory: Path
+) -> None:
+    monkeypatch.setattr(limits, "SERVER_REQUESTS_MAX", 10)
+    slow = SlowLog(log)
+    server = await serve_socket(slow, cluster_id=CLUSTER_ID)
+    clients = [await SocketClient.connect(LOOPBACK, server.port) for _ in range(5)]
+    calls = [client.append(topics(n, 1)) for n in range(20) for client in clients]
+    waiting = asyncio.gather(*calls)
+    await asyncio.sleep(0.2)
+    assert slow.waiting <= 10 + len(clients)
+    slow.may_commit.set()
+    assert len(await waiting) == 100
+    assert len(rows(directory)) == 100
+    for client in clients:
+        await client.close()
+    await server.close()
+
+
+class RefusingLog:
+    """A log that takes nothing, says so at length, and counts how often."""
+
+    count = 0
+
+    async def append(
+        self, batch: NewBatch, *, expected_end_offset: int | None = None
+    ) -> AppendResult:
+        self.count += 1
+        raise RequestError("POLICY_VIOLATION", "not this one either " * 100)
+
+
+async def test_client_that_fetches_no_answers_is_not_read_from(raw: OpenRaw) -> None:
+    log = RefusingLog()
+    server = await serve_socket(log, cluster_id=CLUSTER_ID)
+    peer = await raw(server, receive_buffer_bytes=65_536)
+    count = 20_000
+    sending = asyncio.create_task(
+        peer.send(b"".join(request(number) for number in range(1, count + 1)))
+    )
+    before = -1
+    while before < log.count:
+        before = log.count
+        await asyncio.sleep(0.3)
+    # What the system's buffers take is answered, and what was read when they were full.
+    assert 0 < log.count < count / 2
+    welcome = await peer.frame()
+    assert welcome is not None
+    for number in range(1, count + 1):
+        answer = await peer.frame()
+        assert answer is not None
+        assert decode_refused(answer).correlation_id == number
+    await sending
+    await server.close()
+
+
+Answer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+@contextlib.asynccontextmanager
+async def other_server(answer: Answer) -> AsyncIterator[int]:
+    """A server of one connection that is not ours; yields its port."""
+    ended = asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await answer(reader, writer)
+        writer.close()
+        with contextlib.suppress(ConnectionError):
+            await writer.wait_closed()
+        ended.set()
+
+    async with await asyncio.start_server(serve, LOOPBACK, 0) as listener:
+        yield listener.sockets[0].getsockname()[1]
+        await ended.wait()
+
+
+async def test_server_that_is_none_is_told_apart() -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"220 mail.example ESMTP\r\n")
+
+    async with other_server(answer) as port:
+        with pytest.raises(UnavailableError, match="is no server of this kind"):
+            await SocketClient.connect(LOOPBACK, port)
+
+
+async def test_server_of_a_version_that_the_client_lacks_is_refused() -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(encode_welcome(Welcome(version=2, cluster_id="c")))
+        with contextlib.suppress(ConnectionError):
+            await reader.read()
+
+    async with other_server(answer) as port:
+        with pytest.raises(UnavailableError, match="speaks version 2, expected 1"):
+            await SocketClient.connect(LOOPBACK, port)
+
+
+async def test_server_that_says_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "HANDSHAKE_TIMEOUT_S", 0.1)
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(ConnectionError):
+            await reader.read()
+
+    async with other_server(answer) as port:
+        with pytest.raises(UnavailableError, match="no answer in time"):
+            await SocketClient.connect(LOOPBACK, port)
+
+
+async def test_server_that_vanishes_leaves_the_outcome_unknown() -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(encode_welcome(Welcome(cluster_id="c")))
+        await reader.readuntil(b"topic-1")
+        writer.transport.abort()
+
+    async with other_server(answer) as port:
+        client = await SocketClient.connect(LOOPBACK, port)
+        with pytest.raises(UnavailableError, match="may have been committed"):
+            await client.append(topics(1, 1))
+        await client.close()
