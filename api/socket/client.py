@@ -168,7 +168,10 @@ class _Link(asyncio.Protocol):
         """Send a frame, together with those of other callers of the moment."""
         self._unsent.append(content)
         self._unsent_bytes += len(content)
-        if self._unsent_bytes >= limits.UNSENT_BYTES_MAX:
+        if (
+            self._unsent_bytes >= limits.UNSENT_BYTES_MAX
+            or len(self._unsent) >= limits.UNSENT_REQUESTS_MAX
+        ):
             self._flush()
         elif len(self._unsent) == 1:
             self._loop.call_soon(self._flush)

@@ -27,6 +27,10 @@ CONNECTIONS_MAX = 256
 # and a client lets its callers wait.
 UNSENT_BYTES_MAX = 256 * 1024
 
+# A client sends when it has encoded this many, so that the server decodes them meanwhile. Measured
+# with 64 callers: a tenth to a fifth faster than all of them at once; fewer make more syscalls.
+UNSENT_REQUESTS_MAX = 32
+
 # A peer that says nothing after connecting does not keep its place.
 HANDSHAKE_TIMEOUT_S = 10.0
 
