@@ -21,7 +21,6 @@ from benchmarks import (
     snapshot_load,
     socket_append,
     spark_scan,
-    sync_latency,
 )
 from benchmarks.harness import Result
 
@@ -29,7 +28,6 @@ Bench = Callable[[Path], list[Result]]
 
 # Each gets a scratch directory of its own.
 BENCHES: dict[str, Bench] = {
-    "sync": sync_latency.run,
     "append": in_process.run,
     "socket": socket_append.run,
     "size": log_size.run,

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks import sync_latency
 from benchmarks.harness import Contender, Result, median_rate, median_ratio, rates_in_turn
 from benchmarks.own_log import OwnLog
 from benchmarks.peers.event_store import EventStore
 from benchmarks.peers.sqlite import RawSqlite
+from benchmarks.sync_latency import SYNC, SyncedFile, sync_result
 
 _ROUNDS = 7
 
@@ -39,18 +39,18 @@ _BOUTS = (
 
 def run(scratch: Path) -> list[Result]:
     """Measure each shape, all sides in turn."""
-    results = sync_latency.run(scratch)
     with (
+        SyncedFile(scratch) as synced,
         OwnLog(scratch / "log") as log,
         EventStore(scratch / "events.db") as store,
         RawSqlite(scratch / "raw.db") as raw,
     ):
-        for bout in _BOUTS:
-            results += _measure(bout, log, store, raw)
-    return results
+        return [result for bout in _BOUTS for result in _measure(bout, log, store, raw, synced)]
 
 
-def _measure(bout: Bout, log: OwnLog, store: EventStore, raw: RawSqlite) -> list[Result]:
+def _measure(
+    bout: Bout, log: OwnLog, store: EventStore, raw: RawSqlite, synced: SyncedFile
+) -> list[Result]:
     callers, size = bout.callers, bout.batch_records
 
     def ours() -> None:
@@ -63,19 +63,21 @@ def _measure(bout: Bout, log: OwnLog, store: EventStore, raw: RawSqlite) -> list
         raw.append(bout.counts["sqlite"], batch_records=size)
 
     sides = {"ours": ours, "eventsourcing": eventsourcing, "sqlite": sqlite}
-    rates = rates_in_turn(
-        {name: Contender(count, sides[name]) for name, count in bout.counts.items()}, _ROUNDS
-    )
+    chosen = {name: Contender(count, sides[name]) for name, count in bout.counts.items()}
+    rates = rates_in_turn({**chosen, SYNC: synced.contender}, _ROUNDS)
     targets = {"eventsourcing": bout.store_target, "sqlite": bout.sqlite_target}
     what = f"{callers} caller{'s' * (callers > 1)}, batches of {size}"
+    peers = [name for name in chosen if name != "ours"]
     return [
-        Result(
-            name=f"append, {what} / {name}",
-            ours=median_rate(rates["ours"]),
-            peer=median_rate(rates[name]),
-            ratio=median_ratio(rates["ours"], rates[name]),
-            target=targets[name],
-        )
-        for name in rates
-        if name != "ours"
+        *[
+            Result(
+                name=f"append, {what} / {name}",
+                ours=median_rate(rates["ours"]),
+                peer=median_rate(rates[name]),
+                ratio=median_ratio(rates["ours"], rates[name]),
+                target=targets[name],
+            )
+            for name in peers
+        ],
+        sync_result(what, rates),
     ]

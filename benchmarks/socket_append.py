@@ -16,13 +16,13 @@ from typing import Protocol
 import msgspec
 
 from api.socket.client import SocketClient
-from benchmarks import sync_latency
 from benchmarks.changes import batches, partition_changes
 from benchmarks.harness import Contender, Result, median_rate, median_ratio, rates_in_turn
 from benchmarks.own_log import CLUSTER_ID, append_all
 from benchmarks.peers.etcd import Etcd
 from benchmarks.peers.server_process import LOOPBACK, PeerMissing, free_port, listens, running
 from benchmarks.peers.zookeeper import ZooKeeper
+from benchmarks.sync_latency import SYNC, SyncedFile, sync_result
 
 _CALLERS = 64
 _ROUNDS = 7
@@ -53,10 +53,12 @@ _PEERS = {
 
 def run(scratch: Path) -> list[Result]:
     """Measure all sides in turn; peers that are not installed are named."""
-    results = sync_latency.run(scratch)
     with contextlib.ExitStack() as stack:
         ours = stack.enter_context(OverSocket.started(scratch))
-        sides = {"ours": Contender(_OURS, lambda: ours.append(_OURS, callers=_CALLERS))}
+        sides = {
+            SYNC: stack.enter_context(SyncedFile(scratch)).contender,
+            "ours": Contender(_OURS, lambda: ours.append(_OURS, callers=_CALLERS)),
+        }
         peers: dict[str, Peer] = {}
         for name, opponent in _PEERS.items():
             try:
@@ -69,7 +71,8 @@ def run(scratch: Path) -> list[Result]:
         rates = rates_in_turn(sides, _ROUNDS)
         for name, peer in peers.items():
             assert peer.syncs() > before[name], f"{name} acknowledges without a sync"
-    return results + [_result(name, rates) for name in _PEERS]
+    beside = f"a socket, {_CALLERS} callers"
+    return [*[_result(name, rates) for name in _PEERS], sync_result(beside, rates)]
 
 
 def _contender(peer: Peer, count: int) -> Contender:

@@ -1,40 +1,44 @@
-"""What one sync of the disk costs: no log that acknowledges after it is faster for one caller."""
+"""What one sync of the disk costs: nobody who acknowledges after it serves one caller faster."""
 
-import os
 import statistics
-import time
 from pathlib import Path
+from typing import Self
 
-from benchmarks.harness import Result
+from benchmarks.harness import Contender, Result
 from metadata_log.fs import OsFs
 
-_SYNCS = 300
+SYNC = "sync"
 # About what one record takes on disk.
 _APPEND_SIZE_BYTES = 100
+_COUNT = 50
 
 
-def run(scratch: Path) -> list[Result]:
-    """Measure small appends to a growing file; shown, not judged."""
-    return [
-        Result(
-            name="sync of a small append, median",
-            ours=f"{1_000_000 * sync_seconds(scratch):,.0f} us",
-        )
-    ]
+class SyncedFile:
+    """A file that grows by small appends, each of them synced; timed in turn with the others."""
+
+    def __init__(self, scratch: Path) -> None:
+        self._file = OsFs().open(scratch / "synced", create=True)
+        self._size_bytes = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    @property
+    def contender(self) -> Contender:
+        """A side of its own, for `rates_in_turn`."""
+        return Contender(_COUNT, self._append)
+
+    def _append(self) -> None:
+        for _ in range(_COUNT):
+            self._file.pwrite(bytes(_APPEND_SIZE_BYTES), self._size_bytes)
+            self._file.sync()
+            self._size_bytes += _APPEND_SIZE_BYTES
 
 
-def sync_seconds(scratch: Path) -> float:
-    """Return how long one sync takes, median, in seconds."""
-    path = scratch / "synced"
-    file = OsFs().open(path, create=True)
-    times = []
-    try:
-        for n in range(_SYNCS):
-            file.pwrite(bytes(_APPEND_SIZE_BYTES), n * _APPEND_SIZE_BYTES)
-            start = time.perf_counter()
-            file.sync()
-            times.append(time.perf_counter() - start)
-    finally:
-        file.close()
-        os.unlink(path)
-    return statistics.median(times)
+def sync_result(beside: str, rates: dict[str, list[float]]) -> Result:
+    """Return how long a small append and its sync took in the same rounds; shown, not judged."""
+    latency_us = 1_000_000 / statistics.median(rates[SYNC])
+    return Result(name=f"sync of a small append, beside {beside}", ours=f"{latency_us:,.0f} us")

@@ -1,4 +1,4 @@
-"""etcd, one member, through aetcd: of its kept Python clients the fastest (docs/decisions/0007).
+"""etcd, one member, through aetcd: of its kept Python clients the fastest (docs/decisions).
 
 A put is answered after the sync of its write-ahead log, which many puts share.
 """
