@@ -30,6 +30,8 @@ class SocketClient:
     def __init__(self, link: "_Link", cluster_id: str) -> None:
         self._link = link
         self._turn = asyncio.Lock()
+        # Callers that wait for their turn; while there are any, nobody passes them.
+        self._queued = 0
         self._last_correlation_id = CONNECTION
         self.cluster_id = cluster_id
 
@@ -68,20 +70,26 @@ class SocketClient:
             FencedError: the server's log is no longer the writer; the outcome is unknown.
         """
         link = self._link
-        # Who finds the connection full waits, and those who come later stand behind.
-        async with self._turn:
-            await link.writable.wait()
-            self._last_correlation_id = correlation_id = self._last_correlation_id + 1
-            request = Append(
-                correlation_id=correlation_id,
-                batch=batch,
-                expected_end_offset=expected_end_offset,
-            )
-            answer = link.request(correlation_id, encode_append(request))
+        if self._queued or not link.writable.is_set():
+            await self._wait_for_turn()
+        self._last_correlation_id = correlation_id = self._last_correlation_id + 1
+        request = Append(
+            correlation_id=correlation_id, batch=batch, expected_end_offset=expected_end_offset
+        )
+        answer = link.request(correlation_id, encode_append(request))
         try:
             return await answer
         finally:
             link.forget(correlation_id)
+
+    async def _wait_for_turn(self) -> None:
+        """Wait while the connection is full, behind those who came before."""
+        self._queued += 1
+        try:
+            async with self._turn:
+                await self._link.writable.wait()
+        finally:
+            self._queued -= 1
 
     async def close(self) -> None:
         """Wait for the answers to what was sent, and disconnect."""

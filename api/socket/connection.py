@@ -158,29 +158,26 @@ class Connection(asyncio.Protocol):
         self._tasks[number] = self._loop.create_task(self._append(request, len(content), number))
 
     async def _append(self, request: Append, size_bytes: int, number: int) -> None:
-        try:
-            answer = await self._answer(request)
-        finally:
-            del self._tasks[number]
-            for room in self._rooms:
-                room.give_back(size_bytes)
-        self._send(answer)
-        self._maybe_end()
-        self._maybe_done()
-
-    async def _answer(self, request: Append) -> bytes:
         correlation_id = request.correlation_id
         try:
             result = await self._log.append(
                 request.batch, expected_end_offset=request.expected_end_offset
             )
+            answer = encode_appended(Appended(correlation_id=correlation_id, result=result))
         except MetadataLogError as error:
-            return encode_refused(Refused(correlation_id=correlation_id, error=error))
+            answer = encode_refused(Refused(correlation_id=correlation_id, error=error))
         except Exception:
             _logger.exception("request %d failed", correlation_id)
             unknown = UnavailableError("the server failed; the outcome is unknown, see its log")
-            return encode_refused(Refused(correlation_id=correlation_id, error=unknown))
-        return encode_appended(Appended(correlation_id=correlation_id, result=result))
+            answer = encode_refused(Refused(correlation_id=correlation_id, error=unknown))
+        finally:
+            del self._tasks[number]
+            for room in self._rooms:
+                room.give_back(size_bytes)
+        self._send(answer)
+        if self._is_ending:
+            self._maybe_end()
+            self._maybe_done()
 
     def _welcome(self, content: bytes) -> None:
         hello = decode_hello(content)
@@ -220,7 +217,7 @@ class Connection(asyncio.Protocol):
         A socket that is closed with bytes unread resets the connection, and the last answers may
         be lost; so the client closes first, within a time.
         """
-        if not self._is_ending or self._tasks or self._is_lost:
+        if self._tasks or self._is_lost:
             return
         assert self._transport is not None
         self._flush()
