@@ -15,7 +15,7 @@ from metadata_log.log_reader import LogReader
 from replay.loader import load_image
 
 _SIZES_MB = (16, 64, 256)
-_ROUNDS = 9
+_ROUNDS = 21
 
 
 def run(scratch: Path) -> list[Result]:
