@@ -162,7 +162,8 @@ class _Link(asyncio.Protocol):
     def request(self, correlation_id: int, content: bytes) -> asyncio.Future[AppendResult]:
         """Send a request and return where its answer will be."""
         if self._end is not None:
-            raise self._end
+            # Without this the one error would keep the frames of every call that it ended.
+            raise self._end.with_traceback(None)
         answer: asyncio.Future[AppendResult] = self._loop.create_future()
         self._answers[correlation_id] = answer
         self.send(content)
