@@ -41,7 +41,7 @@ from records.errors import (
     UnavailableError,
 )
 from tests.metadata_log.conftest import topics
-from tests.records.strategies import ANY_RECORD, records
+from tests.records.strategies import ANY_RECORD, parts
 
 _LENGTH_SIZE = 4
 _SIZE_MAX = 1_000
@@ -50,7 +50,7 @@ _REQUEST = encode_append(Append(correlation_id=7, batch=topics(0, 3), expected_e
 
 @given(
     content=st.lists(ANY_RECORD, min_size=1, max_size=5),
-    origin=st.none() | records(Origin),
+    origin=st.none() | parts("origin", Origin),
     timestamp=st.none() | st.integers(0, 2**62),
     expected=st.none() | st.integers(0, 2**62),
 )
