@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := records metadata_log replay controller api migrations tests benchmarks
 
-.PHONY: help demo test lint types check bench lock clean
+.PHONY: help demo test lint types check bench torture lock clean
 help: ## Show what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
@@ -23,6 +23,9 @@ types: .venv/installed ## Check types
 
 bench: .venv/installed ## Measure speed as ratios; ARGS=--json for one JSON document
 	$(BIN)/python -m benchmarks $(ARGS)
+
+torture: .venv/installed ## Break the log in every way we know; ARGS="crashes --minutes 10"
+	$(BIN)/python -m tests.torture --require-targets $(ARGS)
 
 lock: .venv/installed ## Pin the newest allowed versions anew
 	$(BIN)/uv pip compile pyproject.toml --extra spark --group dev --group bench --universal \

@@ -1,0 +1,48 @@
+"""What a run of campaigns found, as a table or as one JSON document."""
+
+import json
+from typing import Any
+
+from tests.torture.campaign import Campaign
+from tests.torture.tally import Tally
+
+Results = list[tuple[Campaign, Tally]]
+
+
+def table(results: Results) -> str:
+    """Return one line a campaign, and below it each failure with the command that shows it."""
+    lines = [
+        f"{'test':<52} {'target':>10} {'done':>10} {'distinct':>10} {'seeds':>6} {'failures':>8}"
+    ]
+    for campaign, tally in results:
+        lines.append(
+            f"{campaign.TEST:<52} {campaign.TARGET:>10,} {tally.done:>10,} {tally.distinct:>10,} "
+            f"{len(tally.seeds):>6,} {tally.failure_count:>8,}"
+            + ("" if tally.is_complete(campaign) else "  target not met yet")
+        )
+    for campaign, tally in results:
+        for failure in tally.failures:
+            lines += [f"\n{campaign.NAME}: {failure.message}", f"  {failure.command}"]
+    return "\n".join(lines)
+
+
+def document(results: Results) -> str:
+    """Return the same as JSON."""
+    return json.dumps([_entry(campaign, tally) for campaign, tally in results], indent=2)
+
+
+def _entry(campaign: Campaign, tally: Tally) -> dict[str, Any]:
+    return {
+        "campaign": campaign.NAME,
+        "test": campaign.TEST,
+        "target": campaign.TARGET,
+        "done": tally.done,
+        "distinct": tally.distinct,
+        "seeds": len(tally.seeds),
+        "cpu_seconds": round(tally.seconds, 1),
+        "target_met": tally.is_complete(campaign),
+        "failure_count": tally.failure_count,
+        "failures": [
+            {"message": failure.message, "command": failure.command} for failure in tally.failures
+        ],
+    }

@@ -1,0 +1,73 @@
+"""Running pieces of campaigns on several processes, with progress, until the targets are met."""
+
+import multiprocessing
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from pathlib import Path
+
+from tests.torture import tally as tallies
+from tests.torture.campaign import Campaign, Outcome
+from tests.torture.registry import find
+from tests.torture.tally import Tally
+
+Progress = Callable[[Tally], None]
+
+
+def run_campaign(
+    campaign: Campaign,
+    directory: Path,
+    pool: ProcessPoolExecutor,
+    *,
+    jobs: int,
+    deadline: float | None,
+    progress: Progress,
+) -> Tally:
+    """Run pieces until the target is met, none is left, or the time is up.
+
+    Args:
+        directory: Where it is kept how far the campaign has come.
+        deadline: In seconds of `time.monotonic`; pieces under way are waited for.
+    """
+    tally = tallies.load(directory, campaign)
+    seeds = tally.seeds_left(campaign)
+    running: dict[Future[tuple[Outcome, float]], int] = {}
+    while True:
+        if not tally.is_complete(campaign) and not _is_late(deadline):
+            _hand_out(campaign, seeds, pool, running, jobs)
+        progress(tally)
+        if not running:
+            return tally
+        for future in wait(running, return_when=FIRST_COMPLETED).done:
+            outcome, seconds = future.result()
+            tally.add(running.pop(future), outcome, seconds)
+        tallies.save(directory, campaign, tally)
+
+
+def make_pool(jobs: int) -> ProcessPoolExecutor:
+    """Return fresh processes: a fork would inherit the threads of the progress display."""
+    return ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"))
+
+
+def _hand_out(
+    campaign: Campaign,
+    seeds: Iterator[int],
+    pool: ProcessPoolExecutor,
+    running: dict[Future[tuple[Outcome, float]], int],
+    jobs: int,
+) -> None:
+    while len(running) < jobs:
+        seed = next(seeds, None)
+        if seed is None:
+            return
+        running[pool.submit(_run_piece, campaign.NAME, seed)] = seed
+
+
+def _run_piece(name: str, seed: int) -> tuple[Outcome, float]:
+    started = time.process_time()
+    outcome = find(name).run(seed)
+    return outcome, time.process_time() - started
+
+
+def _is_late(deadline: float | None) -> bool:
+    return deadline is not None and time.monotonic() >= deadline

@@ -1,0 +1,90 @@
+"""How far each campaign has come, kept in a file so that a run can be stopped and gone on with."""
+
+import functools
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from tests.torture.campaign import Campaign, Failure, Outcome
+
+_ROOT = Path(__file__).parents[2]
+# What a result depends on: the code under test, and the code that tests it.
+_SOURCES = ("records", "metadata_log", "tests/simulated_disk", "tests/torture")
+# More failures than this say nothing new, and would only fill the file.
+_FAILURES_KEPT = 100
+
+
+class Tally(msgspec.Struct, kw_only=True):
+    """What the pieces run so far gave.
+
+    `source` is the digest of the code that they tested: results of other code do not count.
+    `failure_count` counts all failures, `failures` holds the first of them.
+    """
+
+    source: str
+    seeds: set[int] = msgspec.field(default_factory=set)
+    done: int = 0
+    distinct: int = 0
+    failure_count: int = 0
+    failures: list[Failure] = msgspec.field(default_factory=list)
+    seconds: float = 0.0
+
+    def add(self, seed: int, outcome: Outcome, seconds: float) -> None:
+        """Count a piece."""
+        self.seeds.add(seed)
+        self.done += outcome.done
+        self.distinct += outcome.distinct
+        self.failure_count += len(outcome.failures)
+        self.failures += outcome.failures[: max(0, _FAILURES_KEPT - len(self.failures))]
+        self.seconds += seconds
+
+    def is_complete(self, campaign: Campaign) -> bool:
+        """Tell whether the campaign's target is met."""
+        if campaign.SEEDS_MAX is not None and len(self.seeds) >= campaign.SEEDS_MAX:
+            return self.done >= campaign.TARGET
+        return self.done >= campaign.TARGET and len(self.seeds) >= campaign.SEEDS_MIN
+
+    def seeds_left(self, campaign: Campaign) -> Iterator[int]:
+        """Yield the pieces not yet run, without an end when the campaign has none."""
+        seed = 0
+        while campaign.SEEDS_MAX is None or seed < campaign.SEEDS_MAX:
+            if seed not in self.seeds:
+                yield seed
+            seed += 1
+
+
+def load(directory: Path, campaign: Campaign) -> Tally:
+    """Return what is known of a campaign, nothing when the code has changed since."""
+    source = source_digest()
+    path = _path(directory, campaign)
+    if path.exists():
+        tally = msgspec.json.decode(path.read_bytes(), type=Tally)
+        if tally.source == source:
+            return tally
+    return Tally(source=source)
+
+
+def save(directory: Path, campaign: Campaign, tally: Tally) -> None:
+    """Keep what is known of a campaign."""
+    directory.mkdir(parents=True, exist_ok=True)
+    part = _path(directory, campaign).with_suffix(".part")
+    part.write_bytes(msgspec.json.encode(tally))
+    part.rename(_path(directory, campaign))
+
+
+@functools.cache
+def source_digest() -> str:
+    """Return a digest of the code that results depend on."""
+    digest = hashlib.sha256()
+    for source in _SOURCES:
+        for path in sorted((_ROOT / source).rglob("*")):
+            if path.suffix in (".py", ".avsc"):
+                digest.update(f"{path.relative_to(_ROOT)}\n".encode())
+                digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _path(directory: Path, campaign: Campaign) -> Path:
+    return directory / f"{campaign.NAME}.json"
