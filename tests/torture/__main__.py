@@ -24,7 +24,7 @@ from rich.progress import (
 from tests.torture.campaign import Campaign, Failure, Place
 from tests.torture.registry import CAMPAIGNS, find
 from tests.torture.report import Results, document, table
-from tests.torture.runner import make_pool, run_campaign
+from tests.torture.runner import make_pool, quiet, run_campaign
 from tests.torture.tally import Tally
 
 
@@ -107,11 +107,14 @@ def _reproduce(campaigns: list[Campaign], arguments: argparse.Namespace) -> int:
         state_id=arguments.state_id,
         keep=arguments.keep,
     )
+    if place.state_id is None:
+        quiet()
     outcome = campaigns[0].reproduce(place)
     print(f"{outcome.done} cases, {outcome.distinct} distinct, {len(outcome.failures)} failures")
     for failure in outcome.failures[:10]:
         _show(failure)
     if outcome.failures and not arguments.no_shrink:
+        quiet()
         print("\nsmallest found:")
         _show(campaigns[0].shrink(outcome.failures[0]))
     return int(bool(outcome.failures))

@@ -1,8 +1,9 @@
 """The campaigns, in the order in which they run."""
 
 from tests.torture.campaign import Campaign
+from tests.torture.campaigns import crashes
 
-CAMPAIGNS: tuple[Campaign, ...] = ()
+CAMPAIGNS: tuple[Campaign, ...] = (crashes,)
 
 
 def find(name: str, campaigns: tuple[Campaign, ...] = CAMPAIGNS) -> Campaign:

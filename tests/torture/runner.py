@@ -1,5 +1,6 @@
 """Running pieces of campaigns on several processes, with progress, until the targets are met."""
 
+import logging
 import multiprocessing
 import time
 from collections.abc import Callable, Iterator
@@ -46,7 +47,13 @@ def run_campaign(
 
 def make_pool(jobs: int) -> ProcessPoolExecutor:
     """Return fresh processes: a fork would inherit the threads of the progress display."""
-    return ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"))
+    context = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(jobs, mp_context=context, initializer=quiet)
+
+
+def quiet() -> None:
+    """Do not log each of a million cuts."""
+    logging.disable(logging.WARNING)
 
 
 def _hand_out(

@@ -1,0 +1,257 @@
+"""Running a workload on a simulated disk, with a history of who was told what.
+
+A driver goes on through process crashes, power losses and take-overs, and checks the log after
+each start. What may happen at an I/O boundary is armed before the operation that reaches it.
+"""
+
+import threading
+from collections.abc import Callable
+from random import Random
+
+from metadata_log.limits import BATCH_RECORDS_MAX, BATCH_SIZE_BYTES_MAX
+from metadata_log.log import create_log
+from metadata_log.log_reader import LogReader
+from tests.simulated_disk.crash import PowerLosses
+from tests.simulated_disk.disk import DiskState, PowerLoss, SimulatedDisk
+from tests.simulated_disk.expectations import Violation, check_log, check_view
+from tests.simulated_disk.history import Answer, History, Known
+from tests.simulated_disk.loop import Stuck
+from tests.simulated_disk.session import CLUSTER_ID, LOG, Session, StepClock, read_log
+from tests.simulated_disk.workload import Kind, Operation
+
+Observer = Callable[["Driver"], None]
+
+# An I/O boundary that is armed lies at most so far ahead; most operations have fewer.
+_BOUNDARIES_AHEAD = 12
+
+
+class Driver:
+    """A disk, the log on it, its writer, and everything that its callers know.
+
+    Attributes:
+        point: Number of the I/O boundary, counted over all disks of the workload.
+        is_created: Whether `create_log` has returned.
+    """
+
+    def __init__(self, *, observe: Observer | None = None) -> None:
+        self.history = History()
+        self.point = 0
+        self.is_created = False
+        self._observe = observe
+        self._clock = StepClock()
+        self._armed: dict[int, list[Callable[[], None]]] = {}
+        self._old_reader: LogReader | None = None
+        self._state_after_crash: DiskState | None = None
+        self.disk = self._make_disk(None)
+        self.session: Session | None = None
+
+    def start(self) -> None:
+        """Make the log, and become its writer."""
+        create_log(LOG, CLUSTER_ID, fs=self.disk)
+        self.is_created = True
+        self._open()
+
+    def run(self, operation: Operation) -> None:
+        """Do one operation.
+
+        Raises:
+            Violation: the log broke a promise.
+        """
+        random = operation.random()
+        try:
+            _DO[operation.kind](self, random)
+        except (PowerLoss, Stuck):
+            if not self.disk.is_gone:
+                raise
+        if self.disk.is_gone:
+            self._restart()
+        elif self.session is None or self.session.failed:
+            self._reopen()
+
+    def finish(self) -> None:
+        """Stop cleanly, and look at the log a last time."""
+        self._armed.clear()
+        if self.session is not None:
+            self.session.close()
+            self.session = None
+        self.check()
+        self._reached_boundary()
+
+    def known(self) -> Known:
+        """Return what is known now."""
+        return self.history.known_at(self.history.events)
+
+    def check(self) -> None:
+        """Read the whole log, as it is seen now."""
+        self.history.saw(check_log(read_log(self.disk), self.known()))
+
+    # Operations.
+
+    def _append(self, random: Random) -> None:
+        self._writer().append(_texts(random))
+
+    def _gather(self, random: Random) -> None:
+        self._writer().append(*(_texts(random) for _ in range(random.randint(2, 5))))
+
+    def _expected(self, random: Random) -> None:
+        writer = self._writer()
+        (submission,) = writer.append(_texts(random), expected=writer.log.end_offset)
+        if submission.answer is Answer.REFUSED:
+            raise Violation(f"{submission.number} expected the right end offset and was refused")
+
+    def _mistaken(self, random: Random) -> None:
+        writer = self._writer()
+        wrong = writer.log.end_offset + random.choice((-1, 1))
+        (submission,) = writer.append(_texts(random), expected=wrong)
+        if submission.answer is Answer.ACKNOWLEDGED:
+            raise Violation(f"{submission.number} expected a wrong end offset and was acknowledged")
+
+    def _cancel(self, random: Random) -> None:
+        batches = [_texts(random) for _ in range(random.randint(1, 4))]
+        index = random.randrange(len(batches))
+        self._writer().append_and_cancel(batches, index, random.randint(1, 4))
+
+    def _oversize(self, random: Random) -> None:
+        huge = ["x" * BATCH_SIZE_BYTES_MAX] if random.random() < 0.5 else [""] * _TOO_MANY
+        _, refused, _ = self._writer().append(_texts(random), huge, _texts(random))
+        if refused.answer is Answer.ACKNOWLEDGED:
+            raise Violation(f"{refused.number} is too large and was acknowledged")
+
+    def _fill(self, random: Random) -> None:
+        self._writer().append(*([random.randbytes(300).hex()] for _ in range(3)))
+
+    def _read(self, random: Random) -> None:
+        self._arm(random, self._look)
+
+    def _read_later(self, random: Random) -> None:
+        if self._old_reader is not None:
+            check_view(list(self._old_reader.batches()), self.known())
+        self._old_reader = LogReader.open(LOG, fs=self.disk)
+
+    def _wait(self, random: Random) -> None:
+        self._writer().wait(random.choice((0.5, 2.0)))
+
+    def _stop_and_start(self, random: Random) -> None:
+        self._reopen()
+
+    def _kill(self, random: Random) -> None:
+        self._arm(random, lambda: self._crash(self.disk.visible()))
+        self._gather(random)
+
+    def _power_loss(self, random: Random) -> None:
+        number = random.choice((0, 1, random.randrange(100)))
+        seed = str(random.random())
+        self._arm(random, lambda: self._crash(PowerLosses(self.disk, seed).state(number)))
+        self._gather(random)
+
+    def _takeover(self, random: Random) -> None:
+        """Let another writer start while this one works; then this one goes on, and must stop."""
+        stale = self._writer()
+        self._arm(random, lambda: _in_another_thread(self._open_by_force))
+        self._gather(random)
+        if self.session is stale:
+            self._armed.clear()
+            self._open_by_force()
+        stale.append(_texts(random))
+        if not stale.failed:
+            raise Violation("a writer whose epoch has ended was not fenced")
+        stale.close()
+        self._append(random)
+        self.check()
+
+    # What they are made of.
+
+    def _writer(self) -> Session:
+        if self.session is None:
+            self._open()
+        assert self.session is not None
+        return self.session
+
+    def _open(self) -> None:
+        session = Session(self.disk, self.history, self._clock)
+        self.session = session
+        self.check()
+
+    def _open_by_force(self) -> None:
+        self.disk.break_locks()
+        self._open()
+
+    def _reopen(self) -> None:
+        if self.session is not None:
+            self.session.close()
+            self.session = None
+        self._open()
+
+    def _look(self) -> None:
+        self.history.saw(check_view(read_log(self.disk), self.known()))
+
+    def _arm(self, random: Random, action: Callable[[], None]) -> None:
+        self._armed.setdefault(self.point + random.randrange(_BOUNDARIES_AHEAD), []).append(action)
+
+    def _crash(self, state: DiskState) -> None:
+        self._state_after_crash = state
+        self.disk.is_gone = True
+        raise PowerLoss
+
+    def _restart(self) -> None:
+        """Start again on what the crash left."""
+        if self.session is not None:
+            self.session.die()
+        self.session = self._old_reader = None
+        self._armed.clear()
+        self.disk = self._make_disk(self._state_after_crash)
+        self._open()
+        self.history.survived(check_log(read_log(self.disk), self.known()))
+
+    def _make_disk(self, state: DiskState | None) -> SimulatedDisk:
+        disk = SimulatedDisk(state)
+        disk.boundary = self._reached_boundary
+        return disk
+
+    def _reached_boundary(self) -> None:
+        if self._observe is not None:
+            self._observe(self)
+        self.point += 1
+        for action in self._armed.pop(self.point - 1, []):
+            action()
+
+
+_TOO_MANY = BATCH_RECORDS_MAX + 1
+
+_DO: dict[Kind, Callable[[Driver, Random], None]] = {
+    Kind.APPEND: Driver._append,
+    Kind.GATHER: Driver._gather,
+    Kind.EXPECTED: Driver._expected,
+    Kind.MISTAKEN: Driver._mistaken,
+    Kind.CANCEL: Driver._cancel,
+    Kind.OVERSIZE: Driver._oversize,
+    Kind.FILL: Driver._fill,
+    Kind.READ: Driver._read,
+    Kind.READ_LATER: Driver._read_later,
+    Kind.WAIT: Driver._wait,
+    Kind.REOPEN: Driver._stop_and_start,
+    Kind.KILL: Driver._kill,
+    Kind.POWER_LOSS: Driver._power_loss,
+    Kind.TAKEOVER: Driver._takeover,
+}
+
+
+def _texts(random: Random) -> list[str]:
+    return [f"{random.random()}"[:6] for _ in range(random.choice((1, 1, 1, 2, 5)))]
+
+
+def _in_another_thread(action: Callable[[], None]) -> None:
+    """Run to the end in a thread, because this one is inside an event loop."""
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            action()
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    if failed:
+        raise failed[0]

@@ -1,0 +1,114 @@
+"""Runs a workload, and judges the states that a crash at each I/O boundary may leave."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+from tests.simulated_disk.crash import PowerLosses
+from tests.simulated_disk.disk import DiskState, state_key
+from tests.simulated_disk.driver import Driver
+from tests.simulated_disk.expectations import Violation
+from tests.simulated_disk.history import Known
+from tests.simulated_disk.verdict import judge
+from tests.simulated_disk.workload import Operation
+
+# Reading before the start, and recovering twice, are judged on each n-th state number.
+EXTRA_EVERY = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A crash state: the boundary and number it was found at, and what was known then."""
+
+    point: int
+    number: int
+    state: DiskState
+    known: Known
+    is_created: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A broken promise; the point is None when it broke without a crash."""
+
+    message: str
+    point: int | None = None
+    number: int | None = None
+
+
+Chooser = Callable[[int, PowerLosses], Sequence[int]]
+"""Chooses the numbers of the crash states to judge at a boundary."""
+
+
+@dataclass
+class Explorer:
+    """Collects the cases while an operation runs, and judges them when it is done.
+
+    Attributes:
+        choose: Which states to judge at a boundary.
+        explored: How many states there were.
+        distinct: How many of them were not equal to an earlier one with the same duties.
+    """
+
+    seed: int
+    choose: Chooser
+    explored: int = 0
+    distinct: int = 0
+    found: list[Found] = field(default_factory=list)
+    _cases: list[Case] = field(default_factory=list)
+    _keys: set[tuple[int, int]] = field(default_factory=set)
+
+    def run(self, operations: Sequence[Operation]) -> None:
+        """Run a workload to its end, or to the first promise that breaks without a crash."""
+        driver = Driver(observe=self._observe)
+        try:
+            driver.start()
+            self._judge_all()
+            for operation in operations:
+                driver.run(operation)
+                self._judge_all()
+            driver.finish()
+        except Exception as error:
+            self.found.append(Found(f"{type(error).__name__}: {error}"))
+        self._judge_all()
+
+    def _observe(self, driver: Driver) -> None:
+        losses = PowerLosses(driver.disk, f"{self.seed}/{driver.point}")
+        known = driver.known()
+        for number in self.choose(driver.point, losses):
+            state = losses.state(number)
+            self.explored += 1
+            key = (state_key(state), driver.history.duties)
+            if key not in self._keys:
+                self._keys.add(key)
+                self._cases.append(Case(driver.point, number, state, known, driver.is_created))
+
+    def _judge_all(self) -> None:
+        for case in self._cases:
+            self.distinct += 1
+            try:
+                judge(
+                    case.state,
+                    case.known,
+                    is_created=case.is_created,
+                    extra=case.number % EXTRA_EVERY == 0,
+                )
+            except Violation as violation:
+                self.found.append(Found(str(violation), case.point, case.number))
+        self._cases.clear()
+
+
+def sampled(seed: int, size: int) -> Chooser:
+    """Choose so many states at each boundary, the same for the same seed."""
+    return lambda point, losses: losses.sample(Random(f"{seed}/{point}"), size)
+
+
+def only(point: int, number: int | None, chooser: Chooser) -> Chooser:
+    """Choose one state at one boundary, or those another chooser takes there."""
+
+    def choose(at: int, losses: PowerLosses) -> Sequence[int]:
+        if at != point:
+            return ()
+        return chooser(at, losses) if number is None else (number,)
+
+    return choose

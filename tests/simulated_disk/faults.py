@@ -1,0 +1,63 @@
+"""What goes wrong on a simulated disk while the system lives."""
+
+import errno
+import os
+from dataclasses import dataclass
+from typing import NamedTuple
+
+READS = frozenset({"open", "pread", "size", "list", "exists"})
+"""Operations that change nothing: a crash before one is the same as a crash after it."""
+
+
+class Call(NamedTuple):
+    """One operation asked of the disk: its name, the path, and for reads and writes the range."""
+
+    operation: str
+    path: str
+    position: int = 0
+    size: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """The calls from the `first` on fail, `count` of them.
+
+    Attributes:
+        first: Number of the call, from 0, among all calls of the operations named.
+        count: How many fail; None for all from then on.
+        error: The errno.
+        operations: Names of operations; empty for all of them.
+        written: Of a failing write, how many bytes are written before it fails.
+    """
+
+    first: int
+    count: int | None = 1
+    error: int = errno.EIO
+    operations: frozenset[str] = frozenset()
+    written: int = 0
+
+
+class Faults:
+    """Counts the calls, and tells which fail."""
+
+    def __init__(self, *faults: Fault) -> None:
+        self._faults = [(fault, [0]) for fault in faults]
+        self.happened = 0
+
+    def next(self, call: Call) -> Fault | None:
+        """Count a call; return the fault that hits it."""
+        hit: Fault | None = None
+        for fault, seen in self._faults:
+            if fault.operations and call.operation not in fault.operations:
+                continue
+            index = seen[0] - fault.first
+            seen[0] += 1
+            if index >= 0 and (fault.count is None or index < fault.count):
+                hit = fault
+        self.happened += hit is not None
+        return hit
+
+
+def failure(error: int, path: str) -> OSError:
+    """Return the error that the system would raise."""
+    return OSError(error, os.strerror(error), path)

@@ -1,0 +1,167 @@
+"""What a workload knows: who submitted what, in which order, and what it was told.
+
+Everything carries the number of the event at which it became known, so that a crash in the middle
+of a workload can be judged by what was known then.
+"""
+
+import enum
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from metadata_log.log import AppendResult
+from records.control import NoteRecord
+
+NEVER = 1 << 62
+"""The number of an event that has not come."""
+
+
+class Answer(enum.Enum):
+    """What the submitter of a batch was told."""
+
+    NONE = "none"  # the crash came first, or the caller was cancelled
+    ACKNOWLEDGED = "acknowledged"
+    REFUSED = "refused"  # nothing was written
+    UNKNOWN = "unknown"  # it may have been committed
+    CANCELLED = "cancelled"  # the caller went away
+
+
+@dataclass(slots=True)
+class Submission:
+    """A batch that was submitted, and what became of it.
+
+    `writer` is the opening whose writer got it. `found_missing_at` is when a log that was opened
+    after a crash did not hold it: it must never come back.
+    """
+
+    number: int
+    writer: int
+    records: tuple[NoteRecord, ...]
+    submitted_at: int
+    answer: Answer = Answer.NONE
+    answered_at: int = NEVER
+    result: AppendResult | None = None
+    found_missing_at: int = NEVER
+
+
+@dataclass(slots=True)
+class Opening:
+    """One start as a writer; `epoch` is None until it was told."""
+
+    number: int
+    started_at: int
+    opened_at: int = NEVER
+    epoch: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A batch of the log as someone saw it: a submission's number, None for a leader change."""
+
+    base_offset: int
+    leader_epoch: int
+    submission: int | None
+
+
+@dataclass(slots=True)
+class History:
+    """All submissions, openings, and what any reader ever saw.
+
+    `seen` is the longest log that was ever seen; `seen_at[i]` is when its entry i was first.
+    """
+
+    events: int = 0
+    # How often what must hold after a crash has changed.
+    duties: int = 0
+    submissions: list[Submission] = field(default_factory=list)
+    openings: list[Opening] = field(default_factory=list)
+    seen: list[Entry] = field(default_factory=list)
+    seen_at: list[int] = field(default_factory=list)
+
+    def start_opening(self) -> Opening:
+        """Note that a writer starts."""
+        opening = Opening(len(self.openings), self._next())
+        self.openings.append(opening)
+        return opening
+
+    def finish_opening(self, opening: Opening, epoch: int) -> None:
+        """Note that a writer was told its epoch."""
+        opening.epoch, opening.opened_at = epoch, self._next()
+        self.duties += 1
+
+    def submit(self, writer: int, texts: Sequence[str]) -> Submission:
+        """Note that a batch is handed to a writer; its records carry its number."""
+        number = len(self.submissions)
+        records = tuple(
+            [
+                NoteRecord(at_offset=number, author=str(index), text=text)
+                for index, text in enumerate(texts)
+            ]
+        )
+        submission = Submission(number, writer, records, self._next())
+        self.submissions.append(submission)
+        return submission
+
+    def answered(
+        self, submission: Submission, answer: Answer, result: AppendResult | None = None
+    ) -> None:
+        """Note what its submitter was told."""
+        submission.answer, submission.result = answer, result
+        submission.answered_at = self._next()
+        self.duties += 1
+
+    def saw(self, entries: list[Entry]) -> None:
+        """Note what a reader saw; it agrees with what was seen before."""
+        new = entries[len(self.seen) :]
+        if new:
+            self.seen += new
+            self.seen_at += [self._next()] * len(new)
+            self.duties += 1
+
+    def survived(self, entries: list[Entry]) -> None:
+        """Note what a log held after a crash and a start: what it does not hold is gone."""
+        self.saw(entries)
+        held = {entry.submission for entry in entries}
+        now = self._next()
+        for submission in self.submissions:
+            if submission.number not in held and submission.found_missing_at is NEVER:
+                submission.found_missing_at = now
+        self.duties += 1
+
+    def known_at(self, moment: int) -> "Known":
+        """Return what was known after so many events."""
+        return Known(self, moment)
+
+    def _next(self) -> int:
+        self.events += 1
+        return self.events
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A history up to a moment."""
+
+    history: History
+    moment: int
+
+    def acknowledged(self) -> Iterator[Submission]:
+        """Yield the submissions that must be in the log."""
+        for submission in self.history.submissions:
+            if submission.answer is Answer.ACKNOWLEDGED and submission.answered_at <= self.moment:
+                yield submission
+
+    def submission(self, number: int) -> Submission | None:
+        """Return a submission, None when it had not been submitted."""
+        if number >= len(self.history.submissions):
+            return None
+        submission = self.history.submissions[number]
+        return submission if submission.submitted_at <= self.moment else None
+
+    def seen(self) -> list[Entry]:
+        """Return the longest log that anyone had seen."""
+        count = sum(1 for at in self.history.seen_at if at <= self.moment)
+        return self.history.seen[:count]
+
+    def epoch_floor(self) -> int:
+        """Return the highest epoch that any writer was told."""
+        told = [o.epoch for o in self.history.openings if o.opened_at <= self.moment]
+        return max((epoch for epoch in told if epoch is not None), default=0)

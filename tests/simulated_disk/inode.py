@@ -1,0 +1,174 @@
+"""One file of the simulated disk: what the system shows, and what a power loss may leave of it.
+
+Every write and truncate since the last sync is uncertain: the system may have carried any of them
+to the disk already, in any order, wholly or in part.
+
+A failed sync follows Linux: the pages count as clean from then on. They can still be read while the
+system lives, a later sync reports success without writing them, and whether they reached the disk
+is unknown. Only writing to a page again makes it dirty, as a whole.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+SECTOR_SIZE = 512
+PAGE_SIZE = 4096
+
+
+class Fate(Enum):
+    """What the system will do with a change."""
+
+    PENDING = "pending"  # the next sync makes it durable
+    FORGOTTEN = "forgotten"  # a sync failed: no later sync writes it
+    DURABLE = "durable"  # synced, but a forgotten change before it is still uncertain
+
+
+class Part(Enum):
+    """How much of a write reached the disk."""
+
+    WHOLE = "whole"
+    FIRST = "first"  # its first `size` bytes
+    REST = "rest"  # all but its first `size` bytes
+    ZEROS = "zeros"  # the file's new length only, as with delayed allocation
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What is left of a change."""
+
+    part: Part
+    size: int = 0
+
+
+WHOLE = Kept(Part.WHOLE)
+ZEROS = Kept(Part.ZEROS)
+
+
+@dataclass(slots=True)
+class Change:
+    """A write at a position, or a truncate to it (`data` is None).
+
+    `serial` orders the changes of the whole disk.
+    """
+
+    serial: int
+    position: int
+    data: bytes | None
+    fate: Fate = Fate.PENDING
+
+
+class Inode:
+    """A file without its name, or a directory without what is in it.
+
+    Attributes:
+        changes: What is uncertain, oldest first, and what was synced after a forgotten change.
+    """
+
+    __slots__ = ("_base", "_content", "_frozen", "changes", "is_directory")
+
+    def __init__(self, content: bytes = b"", *, is_directory: bool = False) -> None:
+        self.is_directory = is_directory
+        self._base = content
+        self._content: bytes | bytearray = content
+        self._frozen: bytes | None = content
+        self.changes: list[Change] = []
+
+    @property
+    def size(self) -> int:
+        """What the system says is the length."""
+        return len(self._content)
+
+    @property
+    def content(self) -> bytes:
+        """What the system shows."""
+        if self._frozen is None:
+            self._frozen = bytes(self._content)
+        return self._frozen
+
+    def read(self, size: int, position: int) -> bytes:
+        """Return what the system shows of a range."""
+        return bytes(self._content[position : position + size])
+
+    def write(self, data: bytes, position: int, serial: int) -> None:
+        """Change what the system shows; the disk may follow at any time, or never."""
+        buffer = self._writable()
+        put(buffer, data, position)
+        if any(change.fate is Fate.FORGOTTEN for change in self.changes):
+            data, position = _whole_pages(buffer, position, len(data))
+        self.changes.append(Change(serial, position, data))
+
+    def truncate(self, size: int, serial: int) -> None:
+        """Cut or extend what the system shows."""
+        cut(self._writable(), size)
+        self.changes.append(Change(serial, size, None))
+
+    def sync(self) -> None:
+        """Make durable what is pending."""
+        for change in self.changes:
+            if change.fate is Fate.PENDING:
+                change.fate = Fate.DURABLE
+        if all(change.fate is Fate.DURABLE for change in self.changes):
+            self._base = self.content
+            self.changes.clear()
+
+    def fail_sync(self) -> None:
+        """Forget what is pending: it counts as written from now on."""
+        for change in self.changes:
+            if change.fate is Fate.PENDING:
+                change.fate = Fate.FORGOTTEN
+
+    def after_power_loss(self, kept: Mapping[int, Kept]) -> bytes:
+        """Return what is on the disk when these of the uncertain changes reached it."""
+        if not self.changes:
+            return self._base
+        if all(kept.get(c.serial) is WHOLE or c.fate is Fate.DURABLE for c in self.changes):
+            return self.content
+        buffer = bytearray(self._base)
+        touched = False
+        for change in self.changes:
+            what = WHOLE if change.fate is Fate.DURABLE else kept.get(change.serial)
+            if what is not None:
+                _apply(buffer, change, what)
+                touched = True
+        return bytes(buffer) if touched else self._base
+
+    def _writable(self) -> bytearray:
+        self._frozen = None
+        if isinstance(self._content, bytes):
+            self._content = bytearray(self._content)
+        return self._content
+
+
+def put(buffer: bytearray, data: bytes, position: int) -> None:
+    """Write into a file's content; a gap before it reads as zeros."""
+    if position > len(buffer):
+        buffer.extend(bytes(position - len(buffer)))
+    buffer[position : position + len(data)] = data
+
+
+def cut(buffer: bytearray, size: int) -> None:
+    """Give a file's content another length."""
+    del buffer[size:]
+    buffer.extend(bytes(size - len(buffer)))
+
+
+def _whole_pages(content: bytearray, position: int, size: int) -> tuple[bytes, int]:
+    """Return all of the pages that a write touches: dirty pages are written whole."""
+    start = position - position % PAGE_SIZE
+    end = min(-(-(position + size) // PAGE_SIZE) * PAGE_SIZE, len(content))
+    return bytes(content[start:end]), start
+
+
+def _apply(buffer: bytearray, change: Change, kept: Kept) -> None:
+    data, position = change.data, change.position
+    if data is None:
+        cut(buffer, position)
+    elif kept.part is Part.WHOLE:
+        put(buffer, data, position)
+    elif kept.part is Part.FIRST:
+        put(buffer, data[: kept.size], position)
+    elif kept.part is Part.REST:
+        put(buffer, data[kept.size :], position + kept.size)
+    elif position + len(data) > len(buffer):
+        cut(buffer, position + len(data))

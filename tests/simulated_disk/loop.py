@@ -1,0 +1,163 @@
+"""An event loop without a clock, a selector or threads: the same run every time.
+
+Time stands still until `advance`, or until nothing else is left to do. What would go to a thread
+runs at once.
+"""
+
+import asyncio
+import heapq
+from asyncio import AbstractEventLoop, Future, Handle, Task, TimerHandle
+from collections import deque
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Executor
+from contextvars import Context
+from typing import Any, TypeVar, TypeVarTuple, cast
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+
+
+class Stuck(Exception):
+    """Nothing is left that could run, and what was waited for has not come."""
+
+
+class SimulatedLoop:
+    """Runs callbacks in the order in which they were asked for.
+
+    It has those methods of an `AbstractEventLoop` that tasks, futures, timers and executors need.
+
+    Attributes:
+        errors: Exceptions that nobody waited for.
+    """
+
+    def __init__(self) -> None:
+        self._ready: deque[Handle] = deque()
+        self._timers: list[TimerHandle] = []
+        self._now = 0.0
+        self.errors: list[BaseException] = []
+
+    @property
+    def _self(self) -> AbstractEventLoop:
+        return cast(AbstractEventLoop, self)
+
+    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run until a coroutine is done.
+
+        Raises:
+            Stuck: it waits for what never comes.
+        """
+        task = Task(coroutine, loop=self._self)
+        self._run_while(lambda: not task.done())
+        if not task.done():
+            raise Stuck
+        return task.result()
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass, and run what it brings."""
+        until = self._now + seconds
+        self._run_while(lambda: bool(self._ready or self._due(until)), until)
+        self._now = until
+
+    def forget(self) -> None:
+        """Drop everything that waits: the process is gone."""
+        self._ready.clear()
+        self._timers.clear()
+
+    def _run_while(self, wanted: Callable[[], bool], until: float | None = None) -> None:
+        asyncio._set_running_loop(self._self)
+        try:
+            while wanted():
+                if not self._ready and not self._fire_timer(until):
+                    return
+                handle = self._ready.popleft()
+                if not handle.cancelled():
+                    handle._run()
+        finally:
+            asyncio._set_running_loop(None)
+
+    def _due(self, until: float) -> bool:
+        return bool(self._timers) and self._timers[0].when() <= until
+
+    def _fire_timer(self, until: float | None) -> bool:
+        if not self._timers or (until is not None and not self._due(until)):
+            return False
+        timer = heapq.heappop(self._timers)
+        self._now = max(self._now, timer.when())
+        self._ready.append(timer)
+        return True
+
+    # What asyncio asks of a loop.
+
+    def time(self) -> float:
+        return self._now
+
+    def get_debug(self) -> bool:
+        return False
+
+    def is_running(self) -> bool:
+        return True
+
+    def is_closed(self) -> bool:
+        return False
+
+    def create_future(self) -> Future[Any]:
+        return Future(loop=self._self)
+
+    def create_task(self, coro: Any, **options: Any) -> Task[Any]:
+        return Task(coro, loop=self._self, **options)
+
+    def call_soon(
+        self,
+        callback: Callable[[*Ts], object],
+        *args: *Ts,
+        context: Context | None = None,
+    ) -> Handle:
+        handle = Handle(callback, args, self._self, context)
+        self._ready.append(handle)
+        return handle
+
+    def call_soon_threadsafe(
+        self,
+        callback: Callable[[*Ts], object],
+        *args: *Ts,
+        context: Context | None = None,
+    ) -> Handle:
+        return self.call_soon(callback, *args, context=context)
+
+    def call_later(
+        self,
+        delay: float,
+        callback: Callable[[*Ts], object],
+        *args: *Ts,
+        context: Context | None = None,
+    ) -> TimerHandle:
+        return self.call_at(self._now + delay, callback, *args, context=context)
+
+    def call_at(
+        self,
+        when: float,
+        callback: Callable[[*Ts], object],
+        *args: *Ts,
+        context: Context | None = None,
+    ) -> TimerHandle:
+        timer = TimerHandle(when, callback, args, self._self, context)
+        heapq.heappush(self._timers, timer)
+        return timer
+
+    def _timer_handle_cancelled(self, handle: TimerHandle) -> None:
+        """A cancelled timer is passed over when its time comes."""
+
+    def run_in_executor(
+        self, executor: Executor | None, func: Callable[[*Ts], T], *args: *Ts
+    ) -> Future[T]:
+        future: Future[T] = self.create_future()
+        try:
+            future.set_result(func(*args))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        if isinstance(error, BaseException):
+            self.errors.append(error)

@@ -1,0 +1,112 @@
+"""One process that writes the log: its event loop, its writer, and what its callers are told."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from metadata_log.batch import Batch, NewBatch
+from metadata_log.log import MetadataLog
+from metadata_log.log_reader import LogReader
+from records.errors import FencedError, RequestError, UnavailableError
+from tests.simulated_disk.disk import ROOT, SimulatedDisk
+from tests.simulated_disk.history import Answer, History, Opening, Submission
+from tests.simulated_disk.loop import SimulatedLoop
+
+LOG = Path(ROOT) / "log"
+CLUSTER_ID = "simulated"
+
+
+class StepClock:
+    """A clock that moves on by a second at each look."""
+
+    def __init__(self) -> None:
+        self.time_ms = 1_700_000_000_000
+
+    def now_ms(self) -> int:
+        self.time_ms += 1_000
+        return self.time_ms
+
+
+async def at_once(call: Callable[[], None]) -> None:
+    """Wait for a simulated disk: it answers at once."""
+    call()
+
+
+def read_log(disk: SimulatedDisk) -> list[Batch]:
+    """Return every batch that a reader sees now."""
+    with LogReader.open(LOG, fs=disk) as reader:
+        return list(reader.batches())
+
+
+class Session:
+    """A writer from its start on.
+
+    Attributes:
+        failed: Whether the writer said that it must not go on.
+    """
+
+    def __init__(self, disk: SimulatedDisk, history: History, clock: StepClock) -> None:
+        self._history = history
+        self._loop = SimulatedLoop()
+        self._opening: Opening = history.start_opening()
+        self.failed = False
+        self.log: MetadataLog = self._loop.run(open_log(disk, clock))
+        history.finish_opening(self._opening, self.log.leader_epoch)
+
+    def append(self, *batches: Sequence[str], expected: int | None = None) -> list[Submission]:
+        """Append batches (the text of each record), each from its own caller, all at once."""
+        return self._loop.run(self._gather(batches, expected))
+
+    def append_and_cancel(
+        self, batches: Sequence[Sequence[str]], index: int, steps: int
+    ) -> list[Submission]:
+        """Append batches at once; one caller goes away after a few steps of the loop."""
+        return self._loop.run(self._gather_and_cancel(batches, index, steps))
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass."""
+        self._loop.advance(seconds)
+
+    def close(self) -> None:
+        """Stop cleanly."""
+        self._loop.run(self.log.close())
+
+    def die(self) -> None:
+        """Stop without a last word."""
+        self._loop.forget()
+
+    async def _gather(
+        self, batches: Sequence[Sequence[str]], expected: int | None
+    ) -> list[Submission]:
+        return await asyncio.gather(*(self._append(texts, expected) for texts in batches))
+
+    async def _gather_and_cancel(
+        self, batches: Sequence[Sequence[str]], index: int, steps: int
+    ) -> list[Submission]:
+        tasks = [asyncio.create_task(self._append(texts, None)) for texts in batches]
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        tasks[index].cancel()
+        return await asyncio.gather(*tasks)
+
+    async def _append(self, texts: Sequence[str], expected: int | None) -> Submission:
+        submission = self._history.submit(self._opening.number, texts)
+        try:
+            result = await self.log.append(
+                NewBatch(records=submission.records), expected_end_offset=expected
+            )
+        except asyncio.CancelledError:
+            self._history.answered(submission, Answer.CANCELLED)
+        except FencedError:
+            self.failed = True
+            self._history.answered(submission, Answer.UNKNOWN)
+        except (RequestError, UnavailableError):
+            self._history.answered(submission, Answer.REFUSED)
+        else:
+            self._history.answered(submission, Answer.ACKNOWLEDGED, result)
+        return submission
+
+
+async def open_log(disk: SimulatedDisk, clock: StepClock) -> MetadataLog:
+    """Open the log as its writer."""
+    return await MetadataLog.open(LOG, fs=disk, clock=clock, run_blocking=at_once)

@@ -1,0 +1,64 @@
+"""What is done to a log: operations, made from a seed.
+
+Each operation carries its own seed, so that leaving others out does not change it.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from random import Random
+
+
+class Kind(StrEnum):
+    """What an operation does."""
+
+    APPEND = "append"  # one caller, one batch
+    GATHER = "gather"  # several callers at once
+    EXPECTED = "expected"  # with the right expected end offset
+    MISTAKEN = "mistaken"  # with a wrong one
+    CANCEL = "cancel"  # one of several callers goes away
+    OVERSIZE = "oversize"  # refused for its size, between two that are not
+    FILL = "fill"  # as many bytes as a segment has
+    READ = "read"  # a reader opens, at an I/O boundary of the next operation
+    READ_LATER = "read-later"  # a reader that was opened earlier reads now
+    WAIT = "wait"  # time passes; the mark is synced
+    REOPEN = "reopen"  # a clean stop and start
+    KILL = "kill"  # the process dies at an I/O boundary, and another starts
+    POWER_LOSS = "power-loss"  # the machine dies at an I/O boundary, and starts again
+    TAKEOVER = "takeover"  # another writer, at an I/O boundary; the first does not notice
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One step of a workload; `seed` decides its sizes and moments."""
+
+    kind: Kind
+    seed: str
+
+    def random(self) -> Random:
+        """Return the operation's own randomness, from its beginning."""
+        return Random(self.seed)
+
+
+_WEIGHTS = {
+    Kind.APPEND: 6,
+    Kind.GATHER: 4,
+    Kind.EXPECTED: 1,
+    Kind.MISTAKEN: 1,
+    Kind.CANCEL: 2,
+    Kind.OVERSIZE: 0.1,
+    Kind.FILL: 2,
+    Kind.READ: 3,
+    Kind.READ_LATER: 1,
+    Kind.WAIT: 2,
+    Kind.REOPEN: 1,
+    Kind.KILL: 1,
+    Kind.POWER_LOSS: 1,
+    Kind.TAKEOVER: 1,
+}
+
+
+def make_workload(seed: int, count: int) -> list[Operation]:
+    """Return so many operations."""
+    random = Random(f"workload/{seed}")
+    kinds = random.choices(list(_WEIGHTS), list(_WEIGHTS.values()), k=count)
+    return [Operation(kind, f"{seed}/{index}") for index, kind in enumerate(kinds)]

@@ -1,0 +1,51 @@
+"""Power losses and process crashes at every I/O boundary of random workloads."""
+
+from tests.simulated_disk.explorer import Explorer, only, sampled
+from tests.simulated_disk.workload import make_workload
+from tests.torture.campaign import Failure, Outcome, Place
+from tests.torture.shrinking import kept_operations, shrink_workload, some_of_each_kind
+
+NAME = "crashes"
+TEST = "crash states at every I/O boundary"
+TARGET = 1_000_000
+SEEDS_MIN = 400
+SEEDS_MAX: int | None = None
+
+_OPERATIONS = 12
+_STATES_PER_POINT = 12
+
+
+def run(seed: int) -> Outcome:
+    """Judge some states at each boundary of a workload."""
+    return _explore(Place(seed=seed))
+
+
+def reproduce(place: Place) -> Outcome:
+    """Judge the states of one boundary, or one of them."""
+    return _explore(place)
+
+
+def shrink(failure: Failure) -> Failure:
+    """Leave operations out, then look for a simpler state at the boundary that still fails."""
+    return shrink_workload(failure, _OPERATIONS, _explore)
+
+
+def _explore(place: Place) -> Outcome:
+    chooser = sampled(place.seed, _STATES_PER_POINT)
+    if place.point is not None:
+        chooser = only(place.point, place.state_id, chooser)
+    explorer = Explorer(place.seed, chooser)
+    explorer.run(kept_operations(make_workload(place.seed, _OPERATIONS), place))
+    failures = [
+        Failure(
+            campaign=NAME,
+            place=Place(seed=place.seed, point=found.point, state_id=found.number, keep=place.keep),
+            message=found.message,
+        )
+        for found in explorer.found
+    ]
+    return Outcome(
+        done=explorer.explored,
+        distinct=explorer.distinct,
+        failures=some_of_each_kind(failures),
+    )
