@@ -118,6 +118,11 @@ class SimulatedDisk:
 
     # What happens to it.
 
+    @property
+    def is_locked(self) -> bool:
+        """Whether anyone holds a lock."""
+        return bool(self._locks)
+
     def break_locks(self) -> None:
         """Free every lock, as a network file system does that lost its client; holders go on."""
         self._locks.clear()
@@ -171,7 +176,10 @@ class SimulatedDisk:
         if self.capacity is None:
             return size, 0
         room = self.capacity - self._used() + inode.size - position
-        return (size, 0) if room >= size else (max(room, 0), errno.ENOSPC)
+        if room >= size:
+            return size, 0
+        self.faults.happened += 1
+        return max(room, 0), errno.ENOSPC
 
     def _begin(self, operation: str, path: str, position: int, size: int) -> Call:
         if self.is_gone:
@@ -186,6 +194,7 @@ class SimulatedDisk:
 
     def _check_room(self, path: str) -> None:
         if self.capacity is not None and self._used() >= self.capacity:
+            self.faults.happened += 1
             raise failure(errno.ENOSPC, path)
 
     def _used(self) -> int:

@@ -11,9 +11,11 @@ from random import Random
 from metadata_log.limits import BATCH_RECORDS_MAX, BATCH_SIZE_BYTES_MAX
 from metadata_log.log import create_log
 from metadata_log.log_reader import LogReader
+from records.errors import UnavailableError
 from tests.simulated_disk.crash import PowerLosses
 from tests.simulated_disk.disk import DiskState, PowerLoss, SimulatedDisk
 from tests.simulated_disk.expectations import Violation, check_log, check_view
+from tests.simulated_disk.faults import Call, Faults
 from tests.simulated_disk.history import Answer, History, Known
 from tests.simulated_disk.loop import Stuck
 from tests.simulated_disk.session import CLUSTER_ID, LOG, Session, StepClock, read_log
@@ -29,12 +31,24 @@ class Driver:
     """A disk, the log on it, its writer, and everything that its callers know.
 
     Attributes:
+        trace: Every call of all disks of the workload.
         point: Number of the I/O boundary, counted over all disks of the workload.
         is_created: Whether `create_log` has returned.
     """
 
-    def __init__(self, *, observe: Observer | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        observe: Observer | None = None,
+        faults: Faults | None = None,
+        capacity: int | None = None,
+    ) -> None:
+        self._faults = faults or Faults()
+        self._capacity = capacity
+        self.trace: list[Call] = []
         self.history = History()
+        # Errors of the disk explain refusals that would be wrong otherwise.
+        self._was_broken = False
         self.point = 0
         self.is_created = False
         self._observe = observe
@@ -52,21 +66,44 @@ class Driver:
         self._open()
 
     def run(self, operation: Operation) -> None:
-        """Do one operation.
+        """Do one operation; start again when it ended in a crash, or in a failed writer.
 
         Raises:
             Violation: the log broke a promise.
         """
-        random = operation.random()
+        failed = self.disk.faults.happened
         try:
-            _DO[operation.kind](self, random)
-        except (PowerLoss, Stuck):
-            if not self.disk.is_gone:
+            self._survive(lambda: _DO[operation.kind](self, operation.random()))
+        except (OSError, UnavailableError):
+            if self.disk.faults.happened == failed:
                 raise
-        if self.disk.is_gone:
-            self._restart()
-        elif self.session is None or self.session.failed:
+            self.give_up()
+
+    def give_up(self) -> None:
+        """End the process that met a broken disk; the system and its cache live on."""
+        if self.session is not None:
+            self.session.die()
+        self.session = self._old_reader = None
+        self.disk.break_locks()
+
+    def break_disk(self, faults: Faults, capacity: int | None) -> None:
+        """Let the disk fail from now on as told; the count of its calls begins anew."""
+        self._was_broken = self._is_excused()
+        self._faults = self.disk.faults = faults
+        self._capacity = self.disk.capacity = capacity
+
+    def mend(self) -> None:
+        """Let the disk work from now on; the log must take appends then."""
+        self.break_disk(Faults(), None)
+        self._armed.clear()
+        if self._writer().failed:
             self._reopen()
+        (submission,) = self._writer().append(["mended"])
+        if self._writer().failed:
+            self._reopen()
+            (submission,) = self._writer().append(["mended, and opened again"])
+        if submission.answer is not Answer.ACKNOWLEDGED:
+            raise Violation(f"the disk works again, an append was {submission.answer.value}")
 
     def finish(self) -> None:
         """Stop cleanly, and look at the log a last time."""
@@ -85,6 +122,21 @@ class Driver:
         """Read the whole log, as it is seen now."""
         self.history.saw(check_log(read_log(self.disk), self.known()))
 
+    def _survive(self, action: Callable[[], None]) -> None:
+        """Do something; start again when it ended in a crash, or left a failed writer."""
+        try:
+            action()
+        except (PowerLoss, Stuck):
+            if not self.disk.is_gone:
+                raise
+        if self.disk.is_gone:
+            self._restart()
+        elif self.session is None or self.session.failed:
+            self._survive(self._reopen)
+
+    def _is_excused(self) -> bool:
+        return self._was_broken or self.disk.faults.happened > 0
+
     # Operations.
 
     def _append(self, random: Random) -> None:
@@ -96,7 +148,7 @@ class Driver:
     def _expected(self, random: Random) -> None:
         writer = self._writer()
         (submission,) = writer.append(_texts(random), expected=writer.log.end_offset)
-        if submission.answer is Answer.REFUSED:
+        if submission.answer is Answer.REFUSED and not self._is_excused():
             raise Violation(f"{submission.number} expected the right end offset and was refused")
 
     def _mistaken(self, random: Random) -> None:
@@ -152,8 +204,8 @@ class Driver:
         if self.session is stale:
             self._armed.clear()
             self._open_by_force()
-        stale.append(_texts(random))
-        if not stale.failed:
+        (late,) = stale.append(_texts(random))
+        if late.answer is Answer.ACKNOWLEDGED or not (stale.failed or self._is_excused()):
             raise Violation("a writer whose epoch has ended was not fenced")
         stale.close()
         self._append(random)
@@ -168,7 +220,12 @@ class Driver:
         return self.session
 
     def _open(self) -> None:
-        session = Session(self.disk, self.history, self._clock)
+        try:
+            session = Session(self.disk, self.history, self._clock)
+        except (OSError, UnavailableError) as error:
+            if self.disk.is_locked:
+                raise Violation(f"a start that failed keeps the lock: {error}") from error
+            raise
         self.session = session
         self.check()
 
@@ -204,8 +261,11 @@ class Driver:
         self.history.survived(check_log(read_log(self.disk), self.known()))
 
     def _make_disk(self, state: DiskState | None) -> SimulatedDisk:
+        """Return a disk with this content, as broken and as large as the one before."""
         disk = SimulatedDisk(state)
         disk.boundary = self._reached_boundary
+        disk.trace = self.trace
+        disk.faults, disk.capacity = self._faults, self._capacity
         return disk
 
     def _reached_boundary(self) -> None:

@@ -40,31 +40,50 @@ Chooser = Callable[[int, PowerLosses], Sequence[int]]
 """Chooses the numbers of the crash states to judge at a boundary."""
 
 
+def judge_case(case: Case) -> None:
+    """Judge a crash state, thoroughly every now and then.
+
+    Raises:
+        Violation: a promise is broken.
+    """
+    extra = case.number % EXTRA_EVERY == 0
+    judge(case.state, case.known, is_created=case.is_created, extra=extra)
+
+
 @dataclass
 class Explorer:
     """Collects the cases while an operation runs, and judges them when it is done.
 
     Attributes:
         choose: Which states to judge at a boundary.
+        judging: What is done with each.
         explored: How many states there were.
         distinct: How many of them were not equal to an earlier one with the same duties.
     """
 
     seed: int
     choose: Chooser
+    judging: Callable[[Case], None] = judge_case
     explored: int = 0
     distinct: int = 0
     found: list[Found] = field(default_factory=list)
+    _is_judging: bool = True
     _cases: list[Case] = field(default_factory=list)
     _keys: set[tuple[int, int]] = field(default_factory=set)
 
-    def run(self, operations: Sequence[Operation]) -> None:
-        """Run a workload to its end, or to the first promise that breaks without a crash."""
+    def run(self, operations: Sequence[Operation], *, judged_from: int = 0) -> None:
+        """Run a workload to its end, or to the first promise that breaks without a crash.
+
+        Args:
+            judged_from: Crashes are judged from this operation on; from the start, if it is 0.
+        """
         driver = Driver(observe=self._observe)
         try:
+            self._is_judging = judged_from == 0
             driver.start()
             self._judge_all()
-            for operation in operations:
+            for index, operation in enumerate(operations):
+                self._is_judging = index >= judged_from
                 driver.run(operation)
                 self._judge_all()
             driver.finish()
@@ -73,6 +92,8 @@ class Explorer:
         self._judge_all()
 
     def _observe(self, driver: Driver) -> None:
+        if not self._is_judging:
+            return
         losses = PowerLosses(driver.disk, f"{self.seed}/{driver.point}")
         known = driver.known()
         for number in self.choose(driver.point, losses):
@@ -87,12 +108,7 @@ class Explorer:
         for case in self._cases:
             self.distinct += 1
             try:
-                judge(
-                    case.state,
-                    case.known,
-                    is_created=case.is_created,
-                    extra=case.number % EXTRA_EVERY == 0,
-                )
+                self.judging(case)
             except Violation as violation:
                 self.found.append(Found(str(violation), case.point, case.number))
         self._cases.clear()

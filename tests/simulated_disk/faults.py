@@ -38,7 +38,11 @@ class Fault:
 
 
 class Faults:
-    """Counts the calls, and tells which fail."""
+    """Counts the calls, and tells which fail.
+
+    Attributes:
+        happened: How many calls failed, those for a full disk included.
+    """
 
     def __init__(self, *faults: Fault) -> None:
         self._faults = [(fault, [0]) for fault in faults]

@@ -9,6 +9,7 @@ from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
 from records.errors import FencedError, RequestError, UnavailableError
 from tests.simulated_disk.disk import ROOT, SimulatedDisk
+from tests.simulated_disk.expectations import Violation
 from tests.simulated_disk.history import Answer, History, Opening, Submission
 from tests.simulated_disk.loop import SimulatedLoop
 
@@ -70,6 +71,9 @@ class Session:
     def close(self) -> None:
         """Stop cleanly."""
         self._loop.run(self.log.close())
+        for error in self._loop.errors:
+            if not isinstance(error, OSError):
+                raise error
 
     def die(self) -> None:
         """Stop without a last word."""
@@ -102,6 +106,8 @@ class Session:
             self._history.answered(submission, Answer.UNKNOWN)
         except (RequestError, UnavailableError):
             self._history.answered(submission, Answer.REFUSED)
+        except OSError as error:
+            raise Violation(f"a caller got a bare {error!r}") from error
         else:
             self._history.answered(submission, Answer.ACKNOWLEDGED, result)
         return submission

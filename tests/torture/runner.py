@@ -12,6 +12,9 @@ from tests.torture.campaign import Campaign, Outcome
 from tests.torture.registry import find
 from tests.torture.tally import Tally
 
+# What is lost at most when a run is killed; pieces may take no more than milliseconds.
+_SAVE_EVERY_SECONDS = 2.0
+
 Progress = Callable[[Tally], None]
 
 
@@ -33,16 +36,20 @@ def run_campaign(
     tally = tallies.load(directory, campaign)
     seeds = tally.seeds_left(campaign)
     running: dict[Future[tuple[Outcome, float]], int] = {}
+    saved = time.monotonic()
     while True:
         if not tally.is_complete(campaign) and not _is_late(deadline):
             _hand_out(campaign, seeds, pool, running, jobs)
         progress(tally)
         if not running:
+            tallies.save(directory, campaign, tally)
             return tally
         for future in wait(running, return_when=FIRST_COMPLETED).done:
             outcome, seconds = future.result()
             tally.add(running.pop(future), outcome, seconds)
-        tallies.save(directory, campaign, tally)
+        if time.monotonic() - saved > _SAVE_EVERY_SECONDS:
+            tallies.save(directory, campaign, tally)
+            saved = time.monotonic()
 
 
 def make_pool(jobs: int) -> ProcessPoolExecutor:
@@ -63,7 +70,8 @@ def _hand_out(
     running: dict[Future[tuple[Outcome, float]], int],
     jobs: int,
 ) -> None:
-    while len(running) < jobs:
+    # One more than there are processes, so that none waits for this one.
+    while len(running) <= jobs:
         seed = next(seeds, None)
         if seed is None:
             return

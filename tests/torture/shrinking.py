@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
+from tests.simulated_disk.explorer import Found
 from tests.torture.campaign import Failure, Outcome, Place
 
 T = TypeVar("T")
@@ -36,6 +37,20 @@ def some_of_each_kind(failures: Sequence[Failure]) -> tuple[Failure, ...]:
         if seen[kind_of(failure)] <= _OF_A_KIND:
             kept.append(failure)
     return tuple(kept)
+
+
+def failures_of(campaign: str, place: Place, found: Sequence[Found]) -> tuple[Failure, ...]:
+    """Return what an explorer found at a place, or anywhere in its piece, as failures."""
+    return some_of_each_kind(
+        [
+            Failure(
+                campaign=campaign,
+                place=Place(seed=place.seed, point=one.point, state_id=one.number, keep=place.keep),
+                message=one.message,
+            )
+            for one in found
+        ]
+    )
 
 
 def shrink_workload(

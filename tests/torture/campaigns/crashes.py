@@ -3,7 +3,7 @@
 from tests.simulated_disk.explorer import Explorer, only, sampled
 from tests.simulated_disk.workload import make_workload
 from tests.torture.campaign import Failure, Outcome, Place
-from tests.torture.shrinking import kept_operations, shrink_workload, some_of_each_kind
+from tests.torture.shrinking import failures_of, kept_operations, shrink_workload
 
 NAME = "crashes"
 TEST = "crash states at every I/O boundary"
@@ -36,16 +36,8 @@ def _explore(place: Place) -> Outcome:
         chooser = only(place.point, place.state_id, chooser)
     explorer = Explorer(place.seed, chooser)
     explorer.run(kept_operations(make_workload(place.seed, _OPERATIONS), place))
-    failures = [
-        Failure(
-            campaign=NAME,
-            place=Place(seed=place.seed, point=found.point, state_id=found.number, keep=place.keep),
-            message=found.message,
-        )
-        for found in explorer.found
-    ]
     return Outcome(
         done=explorer.explored,
         distinct=explorer.distinct,
-        failures=some_of_each_kind(failures),
+        failures=failures_of(NAME, place, explorer.found),
     )

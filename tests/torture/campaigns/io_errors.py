@@ -1,0 +1,154 @@
+"""Errors of the disk while the system lives: any call, short writes, failed syncs, a full disk.
+
+The log must go on correctly or refuse, and never acknowledge falsely; and it must take appends
+when the disk works again. A case is one workload with one fault. The crash states after the fault,
+and at the end, are judged too.
+"""
+
+import errno
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from records.errors import UnavailableError
+from tests.simulated_disk.crash import KEPT_ALL, LOST_ALL, PowerLosses
+from tests.simulated_disk.disk import DiskState
+from tests.simulated_disk.driver import Driver
+from tests.simulated_disk.faults import Call, Fault, Faults
+from tests.simulated_disk.history import Known
+from tests.simulated_disk.verdict import judge
+from tests.simulated_disk.workload import Operation, make_workload
+from tests.torture.campaign import Failure, Outcome, Place
+from tests.torture.shrinking import kept_operations, shrink_workload, some_of_each_kind
+
+NAME = "io_errors"
+TEST = "n-th call errors, short writes, full disk"
+TARGET = 30_000
+SEEDS_MIN = 20
+SEEDS_MAX: int | None = None
+
+_OPERATIONS = 6
+_CAPACITIES = 20
+# Boundaries after a fault at which crashes are judged, and states at the end.
+_BOUNDARIES = 3
+_STATES_AT_END = 4
+
+_GROWING = frozenset({"pwrite", "create", "rename", "make_directory"})
+_WRITES = frozenset({"pwrite"})
+
+
+def run(seed: int) -> Outcome:
+    """Run one workload with each fault in turn."""
+    return _explore(Place(seed=seed))
+
+
+def reproduce(place: Place) -> Outcome:
+    """Run the workload with one fault, the point."""
+    return _explore(place)
+
+
+def shrink(failure: Failure) -> Failure:
+    """Leave operations out of the workload."""
+    return shrink_workload(failure, _OPERATIONS, _explore)
+
+
+@dataclass(frozen=True, slots=True)
+class _Breakage:
+    """A fault, or a disk of so many bytes."""
+
+    fault: Fault | None = None
+    capacity: int | None = None
+
+
+def _explore(place: Place) -> Outcome:
+    operations = kept_operations(make_workload(place.seed, _OPERATIONS), place)
+    whole = _FaultyRun(operations, _Breakage())
+    if whole.problem is not None:
+        at = Place(seed=place.seed, keep=place.keep)
+        return Outcome(done=0, distinct=0, failures=(_failure(at, whole.problem, "no fault"),))
+    failures: list[Failure] = []
+    done = distinct = 0
+    for point, breakage in enumerate(_breakages(whole.calls, Random(f"faults/{place.seed}"))):
+        if place.point not in (None, point):
+            continue
+        run = _FaultyRun(operations, breakage)
+        done += 1
+        distinct += run.has_failed_call()
+        if run.problem is not None:
+            at = Place(seed=place.seed, point=point, keep=place.keep)
+            failures.append(_failure(at, run.problem, str(breakage)))
+    return Outcome(done=done, distinct=distinct, failures=some_of_each_kind(failures))
+
+
+def _failure(at: Place, problem: str, breakage: str) -> Failure:
+    return Failure(campaign=NAME, place=at, message=f"{problem} [{breakage}]")
+
+
+def _breakages(calls: Sequence[Call], random: Random) -> Iterator[_Breakage]:
+    """Yield the faults to try on a workload that makes these calls when there is none."""
+    for at in range(len(calls)):
+        yield _Breakage(Fault(at, random.choice((1, 1, 3))))
+    sizes = [call.size for call in calls if call.operation == "pwrite"]
+    for at, size in enumerate(sizes):
+        written = random.choice((1, size - 1, size, random.randrange(size + 1)))
+        for error in (errno.EIO, errno.ENOSPC):
+            yield _Breakage(Fault(at, 1, error, _WRITES, max(written, 0)))
+    for at in range(0, sum(call.operation in _GROWING for call in calls), 3):
+        yield _Breakage(Fault(at, random.randint(1, 8), errno.ENOSPC, _GROWING))
+    for _ in range(_CAPACITIES):
+        yield _Breakage(capacity=random.randrange(1, sum(sizes)))
+
+
+class _FaultyRun:
+    """A workload on a disk that breaks.
+
+    Attributes:
+        problem: What must not have happened, None when all is well.
+        calls: Every call of the disk.
+    """
+
+    def __init__(self, operations: Sequence[Operation], breakage: _Breakage) -> None:
+        self.problem: str | None = None
+        self._faults = Faults(*([breakage.fault] if breakage.fault else []))
+        self._cases: list[tuple[DiskState, Known, bool]] = []
+        self._boundaries = _BOUNDARIES
+        driver = Driver(observe=self._observe, faults=self._faults, capacity=breakage.capacity)
+        self.calls = driver.trace
+        try:
+            self._run(driver, operations)
+            for state, known, is_created in self._cases:
+                judge(state, known, is_created=is_created)
+        except Exception as error:
+            self.problem = f"{type(error).__name__}: {error}"
+
+    def has_failed_call(self) -> bool:
+        """Tell whether the fault was met at all."""
+        return self._faults.happened > 0
+
+    def _run(self, driver: Driver, operations: Sequence[Operation]) -> None:
+        try:
+            driver.start()
+        except (OSError, UnavailableError):
+            if not self.has_failed_call():
+                raise
+            driver.give_up()
+        if not driver.is_created:
+            self._take(driver, LOST_ALL, KEPT_ALL)
+            return
+        for operation in operations:
+            driver.run(operation)
+        driver.mend()
+        driver.check()
+        self._take(driver, *range(_STATES_AT_END))
+        driver.finish()
+
+    def _observe(self, driver: Driver) -> None:
+        if self.has_failed_call() and self._boundaries:
+            self._boundaries -= 1
+            self._take(driver, LOST_ALL, KEPT_ALL)
+
+    def _take(self, driver: Driver, *numbers: int) -> None:
+        losses = PowerLosses(driver.disk, str(driver.point))
+        for number in numbers:
+            if number < max(losses.count, 1):
+                self._cases.append((losses.state(number), driver.known(), driver.is_created))
