@@ -8,8 +8,8 @@ import threading
 from collections.abc import Callable
 from random import Random
 
+from metadata_log.creation import create_log
 from metadata_log.limits import BATCH_RECORDS_MAX, BATCH_SIZE_BYTES_MAX
-from metadata_log.log import create_log
 from metadata_log.log_reader import LogReader
 from records.errors import UnavailableError
 from tests.simulated_disk.crash import PowerLosses

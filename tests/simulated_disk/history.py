@@ -8,7 +8,7 @@ import enum
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from metadata_log.log import AppendResult
+from metadata_log.append_result import AppendResult
 from records.control import NoteRecord
 
 NEVER = 1 << 62

@@ -15,6 +15,8 @@ from tests.simulated_disk.loop import SimulatedLoop
 
 LOG = Path(ROOT) / "log"
 CLUSTER_ID = "simulated"
+# The header takes most of it: a few appends fill a segment.
+SEGMENT_SIZE_BYTES_MAX = 13_500
 
 
 class StepClock:
@@ -115,4 +117,10 @@ class Session:
 
 async def open_log(disk: SimulatedDisk, clock: StepClock) -> MetadataLog:
     """Open the log as its writer."""
-    return await MetadataLog.open(LOG, fs=disk, clock=clock, run_blocking=at_once)
+    return await MetadataLog.open(
+        LOG,
+        fs=disk,
+        clock=clock,
+        run_blocking=at_once,
+        segment_size_bytes_max=SEGMENT_SIZE_BYTES_MAX,
+    )
