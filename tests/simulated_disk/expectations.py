@@ -80,7 +80,7 @@ def _check_submitted(
         raise Violation(f"submission {number} is in the log, and was never made: a phantom")
     if tuple([row.payload for row in batch.rows]) != submission.records:
         raise Violation(f"submission {number} is not in the log as a whole")
-    if submission.answer is Answer.REFUSED:
+    if submission.answer is Answer.REFUSED and submission.answered_at <= known.moment:
         raise Violation(f"submission {number} is in the log, and was refused")
     if submission.found_missing_at <= known.moment:
         raise Violation(f"submission {number} is in the log, and was gone after a crash before")

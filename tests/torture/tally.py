@@ -8,19 +8,18 @@ from pathlib import Path
 import msgspec
 
 from tests.torture.campaign import Campaign, Failure, Outcome
+from tests.torture.shrinking import some_of_each_kind
 
 _ROOT = Path(__file__).parents[2]
 # What a result depends on: the code under test, and the code that tests it.
 _SOURCES = ("records", "metadata_log", "tests/simulated_disk", "tests/torture")
-# More failures than this say nothing new, and would only fill the file.
-_FAILURES_KEPT = 100
 
 
 class Tally(msgspec.Struct, kw_only=True):
     """What the pieces run so far gave.
 
     `source` is the digest of the code that they tested: results of other code do not count.
-    `failure_count` counts all failures, `failures` holds the first of them.
+    `failure_count` counts all failures, `failures` holds the first of each kind.
     """
 
     source: str
@@ -37,7 +36,7 @@ class Tally(msgspec.Struct, kw_only=True):
         self.done += outcome.done
         self.distinct += outcome.distinct
         self.failure_count += len(outcome.failures)
-        self.failures += outcome.failures[: max(0, _FAILURES_KEPT - len(self.failures))]
+        self.failures = list(some_of_each_kind([*self.failures, *outcome.failures]))
         self.seconds += seconds
 
     def is_complete(self, campaign: Campaign) -> bool:
