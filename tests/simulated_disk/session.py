@@ -5,8 +5,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from metadata_log.batch import Batch, NewBatch
+from metadata_log.commit_mark import SLOT_SIZE, SLOT_SPACING, decode_slot
+from metadata_log.fs import read_whole
 from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
+from metadata_log.names import COMMIT_MARK
 from records.errors import FencedError, RequestError, UnavailableError
 from tests.simulated_disk.disk import ROOT, SimulatedDisk
 from tests.simulated_disk.expectations import Violation
@@ -39,6 +42,27 @@ def read_log(disk: SimulatedDisk) -> list[Batch]:
     """Return every batch that a reader sees now."""
     with LogReader.open(LOG, fs=disk) as reader:
         return list(reader.batches())
+
+
+def view_log(disk: SimulatedDisk) -> list[Batch]:
+    """Return what a reader sees that comes while no writer may have started since a crash.
+
+    Where the crash tore the newest mark, a reader may have to wait for the next writer; then it
+    sees nothing.
+    """
+    try:
+        return read_log(disk)
+    except UnavailableError:
+        if is_mark_whole(disk):
+            raise
+        return []
+
+
+def is_mark_whole(disk: SimulatedDisk) -> bool:
+    """Tell whether no slot of the commit mark is torn."""
+    data = read_whole(disk, LOG / COMMIT_MARK)
+    slots = [data[at : at + SLOT_SIZE] for at in (0, SLOT_SPACING)]
+    return all(decode_slot(slot) is not None for slot in slots)
 
 
 class Session:
