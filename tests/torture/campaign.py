@@ -63,7 +63,7 @@ class Campaign(Protocol):
     Attributes:
         NAME: How the command line calls it.
         TEST: What is tested, for the table.
-        TARGET: How many cases there must be.
+        TARGET: How many distinct cases there must be.
         SEEDS_MIN: How many pieces are run at least, whatever the target.
         SEEDS_MAX: How many pieces there are; None when there is no end of them.
     """

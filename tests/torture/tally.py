@@ -40,10 +40,9 @@ class Tally(msgspec.Struct, kw_only=True):
         self.seconds += seconds
 
     def is_complete(self, campaign: Campaign) -> bool:
-        """Tell whether the campaign's target is met."""
-        if campaign.SEEDS_MAX is not None and len(self.seeds) >= campaign.SEEDS_MAX:
-            return self.done >= campaign.TARGET
-        return self.done >= campaign.TARGET and len(self.seeds) >= campaign.SEEDS_MIN
+        """Tell whether the campaign's target is met, by cases that differ from each other."""
+        is_enough = self.done >= campaign.TARGET and self.distinct >= campaign.TARGET
+        return is_enough and len(self.seeds) >= campaign.SEEDS_MIN
 
     def seeds_left(self, campaign: Campaign) -> Iterator[int]:
         """Yield the pieces not yet run, without an end when the campaign has none."""

@@ -42,6 +42,14 @@ def test_target_is_met_only_by_enough_cases() -> None:
     assert _after(_Toy(), 4).is_complete(_Toy())
 
 
+def test_equal_cases_do_not_count_towards_the_target() -> None:
+    campaign = _Toy()
+    campaign.TARGET = 40
+    assert _after(campaign, 4).done == 40
+    assert not _after(campaign, 4).is_complete(campaign)
+    assert _after(campaign, 5).is_complete(campaign)
+
+
 def test_target_is_met_only_by_enough_seeds() -> None:
     campaign = _Toy()
     campaign.SEEDS_MIN = 7
