@@ -58,6 +58,8 @@ def _start_and_read(state: DiskState, known: Known) -> None:
     if probe.answer is not Answer.ACKNOWLEDGED:
         raise Violation(f"after the crash an append was answered {probe.answer.value}")
     batches = read_log(disk)
+    if len(batches) < 2:
+        raise Violation(f"an epoch was begun and a batch appended, a reader sees {len(batches)}")
     check_log(batches[:-2], known)
     leader, last = batches[-2:]
     epoch = session.log.leader_epoch

@@ -53,7 +53,7 @@ _WEIGHTS = {
     Kind.REOPEN: 1,
     Kind.KILL: 1,
     Kind.POWER_LOSS: 1,
-    Kind.TAKEOVER: 1,
+    Kind.TAKEOVER: 2,
 }
 
 

@@ -127,6 +127,7 @@ def _explore(number: int, phases: tuple[Phase, ...]) -> Outcome:
         stateful_step_count=_STEPS,
         deadline=None,
         database=None,
+        report_multiple_bugs=False,
         phases=phases,
         suppress_health_check=list(HealthCheck),
     )
