@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from metadata_log.fs import File, write_whole
+from metadata_log.fs import File
 from tests.simulated_disk.crash import KEPT_ALL, LOST_ALL, PowerLosses, uncertain_changes
 from tests.simulated_disk.disk import ROOT, PowerLoss, SimulatedDisk
 from tests.simulated_disk.faults import Fault, Faults
@@ -20,10 +20,17 @@ def disk() -> SimulatedDisk:
     return SimulatedDisk()
 
 
+def create(disk: SimulatedDisk, path: Path, content: bytes) -> None:
+    """Make a file whose content is durable, and its name not yet."""
+    file = disk.open(path, create=True)
+    file.pwrite(content, 0)
+    file.sync()
+
+
 @pytest.fixture
 def file(disk: SimulatedDisk) -> File:
     """A file whose name and content, eight letters, are durable."""
-    write_whole(disk, PATH, b"abcdefgh")
+    create(disk, PATH, b"abcdefgh")
     disk.sync_directory(DIRECTORY)
     return disk.open(PATH, write=True)
 
@@ -107,7 +114,7 @@ def test_unsynced_truncate_may_be_undone(disk: SimulatedDisk, file: File) -> Non
 
 
 def test_name_is_lost_until_its_directory_is_synced(disk: SimulatedDisk) -> None:
-    write_whole(disk, PATH, b"synced")
+    create(disk, PATH, b"synced")
     assert reachable(disk) == {None, b"synced"}
     disk.sync_directory(DIRECTORY)
     assert reachable(disk) == {b"synced"}
@@ -116,7 +123,7 @@ def test_name_is_lost_until_its_directory_is_synced(disk: SimulatedDisk) -> None
 def test_rename_is_whole_or_not_at_all_and_replaces_its_target(
     disk: SimulatedDisk, file: File
 ) -> None:
-    write_whole(disk, DIRECTORY / "new", b"other")
+    create(disk, DIRECTORY / "new", b"other")
     disk.sync_directory(DIRECTORY)
     disk.rename(DIRECTORY / "new", PATH)
     before, after = disk.after_power_loss({}), disk.after_power_loss({last_serial(disk): WHOLE})
@@ -125,7 +132,7 @@ def test_rename_is_whole_or_not_at_all_and_replaces_its_target(
 
 
 def test_rename_cannot_be_durable_without_the_name_it_renames(disk: SimulatedDisk) -> None:
-    write_whole(disk, DIRECTORY / "part", b"x")
+    create(disk, DIRECTORY / "part", b"x")
     disk.rename(DIRECTORY / "part", PATH)
     assert disk.after_power_loss({last_serial(disk): WHOLE}) == {ROOT: None}
 
@@ -149,7 +156,7 @@ def test_new_directory_is_lost_with_all_in_it_until_its_parent_is_synced(
 ) -> None:
     inner = DIRECTORY / "inner"
     disk.make_directory(inner)
-    write_whole(disk, inner / "file", b"x")
+    create(disk, inner / "file", b"x")
     disk.sync_directory(inner)
     assert disk.after_power_loss({}) == {ROOT: None}
     disk.sync_directory(DIRECTORY)

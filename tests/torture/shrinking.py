@@ -58,14 +58,20 @@ def shrink_workload(
 ) -> Failure:
     """Leave operations out while a failure of the same kind is found; then try simpler states."""
     smallest = failure
-    keep = list(failure.place.keep or range(operation_count))
-    for index in reversed(keep):
-        shorter = tuple(i for i in keep if i != index)
-        found = _same_kind(failure, explore(Place(seed=failure.place.seed, keep=shorter)))
-        if found is not None:
-            keep.remove(index)
-            smallest = found
+    left_out = True
+    while left_out:
+        left_out = False
+        keep = smallest.place.keep
+        for index in reversed(range(operation_count) if keep is None else keep):
+            found = _same_kind(failure, explore(_without(smallest.place, index, operation_count)))
+            if found is not None:
+                smallest, left_out = found, True
     return _simplest_state(smallest, explore)
+
+
+def _without(place: Place, index: int, operation_count: int) -> Place:
+    keep = range(operation_count) if place.keep is None else place.keep
+    return Place(seed=place.seed, keep=tuple(kept for kept in keep if kept != index))
 
 
 def _simplest_state(failure: Failure, explore: Callable[[Place], Outcome]) -> Failure:
