@@ -14,7 +14,7 @@ from metadata_log.log_reader import LogReader
 from records.errors import UnavailableError
 from tests.simulated_disk.crash import PowerLosses
 from tests.simulated_disk.disk import DiskState, PowerLoss, SimulatedDisk
-from tests.simulated_disk.expectations import Violation, check_log, check_view
+from tests.simulated_disk.expectations import Violation, check_log, check_view, entry_of
 from tests.simulated_disk.faults import Call, Faults
 from tests.simulated_disk.history import Answer, History, Known
 from tests.simulated_disk.loop import Stuck
@@ -163,6 +163,16 @@ class Driver:
         index = random.randrange(len(batches))
         self._writer().append_and_cancel(batches, index, random.randint(1, 4))
 
+    def _repeat(self, random: Random) -> None:
+        """Repeat an earlier request, whose caller may not know what became of it."""
+        requests = [one for one in self.history.submissions if one.origin is not None]
+        if not requests:
+            return
+        writer = self._writer()
+        request = random.choice(requests)
+        held = {entry_of(batch).submission for batch in read_log(self.disk)}
+        writer.append_again(request, is_in_log=request.number in held)
+
     def _oversize(self, random: Random) -> None:
         huge = ["x" * BATCH_SIZE_BYTES_MAX] if random.random() < 0.5 else [""] * _TOO_MANY
         _, refused, _ = self._writer().append(_texts(random), huge, _texts(random))
@@ -284,6 +294,7 @@ _DO: dict[Kind, Callable[[Driver, Random], None]] = {
     Kind.EXPECTED: Driver._expected,
     Kind.MISTAKEN: Driver._mistaken,
     Kind.CANCEL: Driver._cancel,
+    Kind.REPEAT: Driver._repeat,
     Kind.OVERSIZE: Driver._oversize,
     Kind.FILL: Driver._fill,
     Kind.READ: Driver._read,

@@ -50,7 +50,7 @@ def check_entries(batches: Sequence[Batch], known: Known) -> list[Entry]:
     """Check that everything in a log has a right to be there, and stands in its order."""
     entries: list[Entry] = []
     end = epoch = time = 0
-    last_of_writer: dict[int, int] = {}
+    next_of_writer: dict[int, int] = {}
     for batch in batches:
         entry = entry_of(batch)
         if entry.base_offset != end or entry.leader_epoch < epoch or batch.timestamp < time:
@@ -60,7 +60,7 @@ def check_entries(batches: Sequence[Batch], known: Known) -> list[Entry]:
         if entry.submission is None:
             _check_leader_change(batch, entry)
         else:
-            _check_submitted(batch, entry.submission, known, last_of_writer)
+            _check_submitted(batch, entry.submission, known, next_of_writer)
         end, epoch, time = batch.end_offset, batch.leader_epoch, batch.timestamp
         entries.append(entry)
     return entries
@@ -72,7 +72,7 @@ def _check_leader_change(batch: Batch, entry: Entry) -> None:
 
 
 def _check_submitted(
-    batch: Batch, number: int, known: Known, last_of_writer: dict[int, int]
+    batch: Batch, number: int, known: Known, next_of_writer: dict[int, int]
 ) -> None:
     """Check one batch against the submission it says it is."""
     submission = known.submission(number)
@@ -84,16 +84,23 @@ def _check_submitted(
         raise Violation(f"submission {number} is in the log, and was refused")
     if submission.found_missing_at <= known.moment:
         raise Violation(f"submission {number} is in the log, and was gone after a crash before")
-    before = last_of_writer.get(submission.writer, -1)
-    if number <= before:
-        raise Violation(f"submission {number} stands after {before} of the same writer")
-    last_of_writer[submission.writer] = number
-    for skipped in known.history.submissions[before + 1 : number]:
-        if skipped.writer == submission.writer and _must_come_first(skipped):
-            raise Violation(f"submission {skipped.number} is left out before {number}")
+    _check_order(submission, known, next_of_writer)
     epoch = known.history.openings[submission.writer].epoch
     if epoch not in (None, batch.leader_epoch):
         raise Violation(f"submission {number} has epoch {batch.leader_epoch}, not {epoch}")
+
+
+def _check_order(submission: Submission, known: Known, next_of_writer: dict[int, int]) -> None:
+    """Check that a writer's batch follows those that it was given before."""
+    given = known.history.given[submission.writer]
+    index = next_of_writer.get(submission.writer, 0)
+    while index < len(given) and given[index] is not submission:
+        if _must_come_first(given[index]):
+            raise Violation(f"{given[index].number} is left out before {submission.number}")
+        index += 1
+    if index == len(given):
+        raise Violation(f"submission {submission.number} is there twice, or after a later one")
+    next_of_writer[submission.writer] = index + 1
 
 
 def _must_come_first(skipped: Submission) -> bool:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from metadata_log.append_result import AppendResult
 from records.control import NoteRecord
+from records.envelope import Origin
 
 NEVER = 1 << 62
 """The number of an event that has not come."""
@@ -29,7 +30,8 @@ class Answer(enum.Enum):
 class Submission:
     """A batch that was submitted, and what became of it.
 
-    `writer` is the opening whose writer got it. `found_missing_at` is when a log that was opened
+    `writer` is the opening whose writer got it. `origin` is that of a request that may be
+    repeated, None for others. `found_missing_at` is when a log that was opened
     after a crash did not hold it: it must never come back.
     """
 
@@ -37,6 +39,7 @@ class Submission:
     writer: int
     records: tuple[NoteRecord, ...]
     submitted_at: int
+    origin: Origin | None = None
     answer: Answer = Answer.NONE
     answered_at: int = NEVER
     result: AppendResult | None = None
@@ -66,7 +69,8 @@ class Entry:
 class History:
     """All submissions, openings, and what any reader ever saw.
 
-    `seen` is the longest log that was ever seen; `seen_at[i]` is when its entry i was first.
+    `given[n]` is what the writer of opening n was given, in order. `seen` is the longest log that
+    was ever seen; `seen_at[i]` is when its entry i was first.
     """
 
     events: int = 0
@@ -74,6 +78,7 @@ class History:
     duties: int = 0
     submissions: list[Submission] = field(default_factory=list)
     openings: list[Opening] = field(default_factory=list)
+    given: list[list[Submission]] = field(default_factory=list)
     seen: list[Entry] = field(default_factory=list)
     seen_at: list[int] = field(default_factory=list)
 
@@ -81,6 +86,7 @@ class History:
         """Note that a writer starts."""
         opening = Opening(len(self.openings), self._next())
         self.openings.append(opening)
+        self.given.append([])
         return opening
 
     def finish_opening(self, opening: Opening, epoch: int) -> None:
@@ -97,9 +103,23 @@ class History:
                 for index, text in enumerate(texts)
             ]
         )
-        submission = Submission(number, writer, records, self._next())
+        # Half of the batches are requests that may be repeated; this one's body is its number.
+        origin = (
+            Origin(request_id=f"request {number}", request_hash=b"body") if number % 2 else None
+        )
+        submission = Submission(number, writer, records, self._next(), origin)
         self.submissions.append(submission)
+        self.given[writer].append(submission)
         return submission
+
+    def submit_again(self, submission: Submission, writer: int) -> None:
+        """Note that a batch which is not in the log is handed to a writer once more."""
+        self.given[submission.writer].remove(submission)
+        self.given[writer].append(submission)
+        submission.writer = writer
+        submission.answer, submission.answered_at = Answer.NONE, NEVER
+        submission.found_missing_at = NEVER
+        self.duties += 1
 
     def answered(
         self, submission: Submission, answer: Answer, result: AppendResult | None = None

@@ -2,8 +2,12 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
+import msgspec
+
+from metadata_log.append_result import AppendResult
 from metadata_log.batch import Batch, NewBatch
 from metadata_log.commit_mark import SLOT_SIZE, SLOT_SPACING, decode_slot
 from metadata_log.fs import read_whole
@@ -90,6 +94,37 @@ class Session:
         """Append batches at once; one caller goes away after a few steps of the loop."""
         return self._loop.run(self._gather_and_cancel(batches, index, steps))
 
+    def append_again(self, submission: Submission, *, is_in_log: bool) -> None:
+        """Repeat a request: it is committed once, wherever the first answer got lost."""
+        first = submission.result if submission.answer is Answer.ACKNOWLEDGED else None
+        if is_in_log:
+            result = self._loop.run(self._ask_again(submission))
+            if result is not None and first not in (None, result):
+                raise Violation(f"{submission.number} was answered {first}, and then {result}")
+        else:
+            self._history.submit_again(submission, self._opening.number)
+            self._loop.run(self._hand_over(submission))
+
+    async def _ask_again(self, submission: Submission) -> AppendResult | None:
+        """Repeat a request that is in the log; None when the writer cannot answer."""
+        assert submission.origin is not None
+        other = msgspec.structs.replace(submission.origin, request_hash=b"another body")
+        batch = NewBatch(records=submission.records, origin=submission.origin)
+        try:
+            result = await self.log.append(batch)
+            with suppress(RequestError):
+                await self.log.append(msgspec.structs.replace(batch, origin=other))
+                raise Violation(f"another request with the id of {submission.number} was taken")
+        except FencedError:
+            self.failed = True
+        except UnavailableError:
+            pass
+        else:
+            if submission.answer is not Answer.ACKNOWLEDGED:
+                self._history.answered(submission, Answer.ACKNOWLEDGED, result)
+            return result
+        return None
+
     def wait(self, seconds: float) -> None:
         """Let time pass."""
         self._loop.advance(seconds)
@@ -121,10 +156,14 @@ class Session:
 
     async def _append(self, texts: Sequence[str], expected: int | None) -> Submission:
         submission = self._history.submit(self._opening.number, texts)
+        await self._hand_over(submission, expected)
+        return submission
+
+    async def _hand_over(self, submission: Submission, expected: int | None = None) -> None:
+        """Have a submission committed, and note what its caller was told."""
+        batch = NewBatch(records=submission.records, origin=submission.origin)
         try:
-            result = await self.log.append(
-                NewBatch(records=submission.records), expected_end_offset=expected
-            )
+            result = await self.log.append(batch, expected_end_offset=expected)
         except asyncio.CancelledError:
             self._history.answered(submission, Answer.CANCELLED)
         except FencedError:
@@ -136,7 +175,6 @@ class Session:
             raise Violation(f"a caller got a bare {error!r}") from error
         else:
             self._history.answered(submission, Answer.ACKNOWLEDGED, result)
-        return submission
 
 
 async def open_log(disk: SimulatedDisk, clock: StepClock) -> MetadataLog:

@@ -16,6 +16,7 @@ class Kind(StrEnum):
     EXPECTED = "expected"  # with the right expected end offset
     MISTAKEN = "mistaken"  # with a wrong one
     CANCEL = "cancel"  # one of several callers goes away
+    REPEAT = "repeat"  # a request comes again, whatever became of it
     OVERSIZE = "oversize"  # refused for its size, between two that are not
     FILL = "fill"  # as many bytes as a segment has
     READ = "read"  # a reader opens, at an I/O boundary of the next operation
@@ -45,6 +46,7 @@ _WEIGHTS = {
     Kind.EXPECTED: 1,
     Kind.MISTAKEN: 1,
     Kind.CANCEL: 2,
+    Kind.REPEAT: 2,
     Kind.OVERSIZE: 0.1,
     Kind.FILL: 2,
     Kind.READ: 3,
