@@ -24,7 +24,7 @@ from metadata_log.names import (
     segment_offsets,
 )
 from metadata_log.offset_index import IndexEntry, read_index
-from metadata_log.proof import look_past
+from metadata_log.proof import look_past, placed
 from metadata_log.segment import SegmentHeader
 from metadata_log.segment_scan import SegmentScan, check_identity, corrupt, read_header, short_copy
 from records.control import NoOpRunRecord
@@ -55,7 +55,7 @@ class LogReader:
         manifest = read_manifest(fs, directory)
         self.kind: Kind = manifest.kind
         self.cluster_id: str = manifest.cluster_id
-        marks = read_marks(fs, directory)
+        marks = self._marks()
         self._check_mark(marks.newest)
         self.mark: CommitMark = self._find_end(marks)
         self.end_offset: int = self.mark.end_offset
@@ -151,6 +151,11 @@ class LogReader:
                 return batch.rows[-1].offset
         return self.end_offset - 1
 
+    def _marks(self) -> Marks:
+        found = read_marks(self._fs, self.directory)
+        newest = placed(self._fs, self.directory, found.newest)
+        return Marks(newest, found.damaged_byte)
+
     def _check_mark(self, mark: CommitMark) -> None:
         """Compare a mark with the segment it points into."""
         path = self.directory / segment_name(mark.segment_offset)
@@ -191,7 +196,7 @@ class LogReader:
             except CorruptLogError as damage:
                 error = damage
             # A live writer may have been in the middle of a block; then its mark moves on.
-            newer = read_marks(self._fs, self.directory)
+            newer = self._marks()
             if newer.newest.sequence == marks.newest.sequence:
                 raise error
             marks = newer

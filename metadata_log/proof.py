@@ -30,6 +30,26 @@ class PastMark(msgspec.Struct, frozen=True):
     has_more: bool
 
 
+def placed(fs: Fs, directory: Path, mark: CommitMark) -> CommitMark:
+    """Return a mark with its place in today's file.
+
+    A mark into a segment that is still empty names the length of the header that it had; a writer
+    that came later may have put another one in its place, with an epoch of more digits.
+
+    Raises:
+        CorruptLogError: that header is damaged.
+    """
+    path = directory / segment_name(mark.segment_offset)
+    if mark.end_offset > mark.segment_offset or not fs.exists(path):
+        return mark
+    file = fs.open(path)
+    try:
+        _, start = read_header(file, path)
+    finally:
+        file.close()
+    return msgspec.structs.replace(mark, position=start)
+
+
 def look_past(fs: Fs, directory: Path, mark: CommitMark) -> PastMark:
     """Walk the blocks past a mark, and return how far they are proven.
 

@@ -14,7 +14,7 @@ from metadata_log.commit_mark import CommitMark
 from metadata_log.fs import File, Fs
 from metadata_log.log_writer import Tail
 from metadata_log.names import segment_name, segment_offsets
-from metadata_log.proof import proves_more
+from metadata_log.proof import placed, proves_more
 from metadata_log.recovery_rules import Action, Marked, Next, Rest, decide
 from metadata_log.segment import SegmentHeader
 from metadata_log.segment_scan import SegmentScan, corrupt, read_header, short_copy
@@ -31,6 +31,7 @@ def recover(fs: Fs, directory: Path, mark: CommitMark) -> Tail:
         CorruptLogError: acknowledged records are damaged or missing; names file, byte and offset.
     """
     path = directory / segment_name(mark.segment_offset)
+    mark = placed(fs, directory, mark)
     _check_marked(fs, path, mark)
     bases = [b for b in segment_offsets(fs.list(directory)) if b >= mark.segment_offset]
     tail = _marked_tail(fs, path, mark)
