@@ -1,0 +1,284 @@
+"""The logs that are damaged: small ones with one of everything, and a large one to sample.
+
+Each is written by the real writer, on the real disk, and then held in memory with what a reader
+must find in it.
+"""
+
+import asyncio
+import functools
+import random
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from unittest.mock import patch
+
+import msgspec
+
+from metadata_log import checkpoint, offset_index
+from metadata_log.batch import Batch, NewBatch
+from metadata_log.block import block_size
+from metadata_log.checkpoint import CheckpointRecord
+from metadata_log.commit_mark import SLOT_SPACING, decode_slot
+from metadata_log.creation import create_log
+from metadata_log.log import MetadataLog
+from metadata_log.log_reader import LogReader
+from metadata_log.mirror import MirrorBuilder
+from metadata_log.names import COMMIT_MARK
+from metadata_log.segment import decode_header
+from records.avro.varint import decode_long
+from records.base import Record, Uuid
+from records.configs import ConfigRecord, FeatureLevelRecord
+from records.control import (
+    AbortTransactionRecord,
+    BeginTransactionRecord,
+    EndTransactionRecord,
+    NoOpRunRecord,
+)
+from records.envelope import Envelope, Origin
+from records.partitions import PartitionChangeRecord
+from records.topics import RemoveTopicRecord, TopicRecord
+from tests.metadata_log.conftest import StepClock
+
+_CLUSTER = "AAECAwQFBgcICQoLDA0ODw"
+_ORIGIN = Origin(principal="User:ada", command="topics create", reason="spring")
+
+
+class Span(msgspec.Struct, frozen=True):
+    """A header, a block, or the end: bytes from `start` to `end`, and the first offset there."""
+
+    start: int
+    end: int
+    base_offset: int
+
+
+class Specimen(msgspec.Struct, frozen=True, kw_only=True):
+    """A log, and what it holds.
+
+    Attributes:
+        files: Content by name.
+        batches: What a reader must find.
+        base: The rows of the base checkpoint, None when there is none.
+        spans: Header, blocks and end of each segment and checkpoint.
+        older_marks: What `commit.mark` held before, each with the end offset it named; ascending.
+        is_own: Whether a writer can open it.
+    """
+
+    files: dict[str, bytes]
+    batches: tuple[Batch, ...]
+    base: tuple[Envelope, ...] | None
+    spans: dict[str, tuple[Span, ...]]
+    older_marks: tuple[tuple[bytes, int], ...]
+    is_own: bool
+
+    @property
+    def end_offset(self) -> int:
+        """Exclusive."""
+        return self.batches[-1].end_offset
+
+
+@functools.cache
+def open_log() -> Specimen:
+    """Return an own log that is being written: two epochs, a roll, a tail up to the mark."""
+    return _own(close=False)
+
+
+@functools.cache
+def closed_log() -> Specimen:
+    """Return the same, closed cleanly."""
+    return _own(close=True)
+
+
+@functools.cache
+def other_log() -> Specimen:
+    """Return a log of the same cluster and offsets whose records are others."""
+    return _own(close=False, salt=1)
+
+
+@functools.cache
+def mirror() -> Specimen:
+    """Return a mirror with a base checkpoint of some blocks, and times that go back."""
+    with tempfile.TemporaryDirectory() as folder, patch.object(checkpoint, "_ROWS_PER_BLOCK", 5):
+        directory = Path(folder) / "log"
+        with MirrorBuilder(directory, _CLUSTER) as builder:
+            builder.write_base(
+                [CheckpointRecord(_level(n), 0) for n in range(1, 19)],
+                end_offset=7,
+                leader_epoch=2,
+                timestamp=450,
+            )
+            run = NoOpRunRecord(count=5, batch_count=5, last_timestamp=480)
+            for rows, end in (
+                (_rows(7, 3, 500, [_level(1), _level(2)]), 9),
+                (_rows(9, 3, 460, [run]), 14),
+                (_rows(14, 5, 470, [_level(3)]), 15),
+                (_rows(15, 5, 510, [_level(4), _level(5), _level(6)]), 18),
+            ):
+                builder.append(rows, end)
+            builder.finish(confirmed_end=14)
+        return _held(directory, ())
+
+
+@functools.cache
+def large_log() -> Specimen:
+    """Return an own log of about 20 MB in three segments, most of it incompressible."""
+    return asyncio.run(_large())
+
+
+def _own(*, close: bool, salt: int = 0) -> Specimen:
+    return asyncio.run(_write_own(close, salt))
+
+
+async def _write_own(close: bool, salt: int) -> Specimen:
+    with tempfile.TemporaryDirectory() as folder, _index_entry_every(150):
+        directory = Path(folder) / "log"
+        create_log(directory, _CLUSTER)
+        clock, marks = StepClock(), _Marks(directory)
+        first, second = _first_epoch(salt), _second_epoch(salt)
+        log = await MetadataLog.open(directory, clock=clock, segment_size_bytes_max=12_905)
+        for batch in first:
+            marks.note()
+            await log.append(batch)
+        await log.close()
+        log = await MetadataLog.open(directory, clock=clock, segment_size_bytes_max=12_905)
+        for batch in second:
+            marks.note()
+            await log.append(batch)
+        if close:
+            marks.note()
+            await log.close()
+            return _held(directory, marks.older())
+        held = _held(directory, marks.older())
+        await log.close()
+        return held
+
+
+async def _large() -> Specimen:
+    rng = random.Random(20_261_121)
+    with tempfile.TemporaryDirectory() as folder:
+        directory = Path(folder) / "log"
+        create_log(directory, _CLUSTER)
+        log = await MetadataLog.open(directory, clock=StepClock(), segment_size_bytes_max=7_000_000)
+        for _ in range(9):
+            batches = [_large_batch(rng) for _ in range(220)]
+            await asyncio.gather(*(log.append(batch) for batch in batches))
+        await log.close()
+        return _held(directory, ())
+
+
+def _large_batch(rng: random.Random) -> NewBatch:
+    records = [
+        TopicRecord(name=rng.randbytes(600).hex(), topic_id=Uuid(rng.randbytes(16)))
+        for _ in range(rng.randrange(1, 30))
+    ]
+    return NewBatch(records=tuple(records), origin=_ORIGIN)
+
+
+class _Marks:
+    """Notes what the commit mark's file held."""
+
+    def __init__(self, directory: Path) -> None:
+        self._path = directory / COMMIT_MARK
+        self._seen: dict[bytes, int] = {}
+
+    def note(self) -> None:
+        data = self._path.read_bytes()
+        self._seen.setdefault(data, _marked_end(data))
+
+    def older(self) -> tuple[tuple[bytes, int], ...]:
+        newest = self._path.read_bytes()
+        return tuple((data, end) for data, end in self._seen.items() if data != newest)
+
+
+def _marked_end(data: bytes) -> int:
+    slots = [decode_slot(data[at : at + 64]) for at in (0, SLOT_SPACING)]
+    return max((slot.sequence, slot.end_offset) for slot in slots if slot)[1]
+
+
+def _first_epoch(salt: int) -> Iterator[NewBatch]:
+    yield NewBatch(records=(_topic(1 + salt), _topic(2)), origin=_ORIGIN)
+    yield NewBatch(records=(BeginTransactionRecord(name="grow"),))
+    yield NewBatch(records=(_change(1 + salt, 2), _change(1, 3), _config("retention.ms", salt)))
+    yield NewBatch(records=(EndTransactionRecord(),), origin=_ORIGIN)
+    yield NewBatch(records=tuple(_topic(n + salt) for n in range(10, 16)))
+    yield NewBatch(records=(_config("cleanup.policy", salt),))
+
+
+def _second_epoch(salt: int) -> Iterator[NewBatch]:
+    yield NewBatch(records=(BeginTransactionRecord(name=None), _topic(30 + salt)))
+    yield NewBatch(records=(AbortTransactionRecord(reason="no"),))
+    yield NewBatch(records=(RemoveTopicRecord(topic_id=_topic(2 + salt).topic_id),), origin=_ORIGIN)
+    yield NewBatch(records=(_topic(31), _change(31 + salt, 4)))
+
+
+def _topic(n: int) -> TopicRecord:
+    return TopicRecord(name=f"topic-{n}", topic_id=Uuid(n.to_bytes(16, "big")))
+
+
+def _change(n: int, leader: int) -> PartitionChangeRecord:
+    return PartitionChangeRecord(
+        partition_id=0, topic_id=_topic(n).topic_id, leader=leader, isr=(leader, 7)
+    )
+
+
+def _config(name: str, value: int) -> ConfigRecord:
+    return ConfigRecord(resource_type=2, resource_name="topic-1", name=name, value=f"v{value}")
+
+
+def _level(n: int) -> FeatureLevelRecord:
+    return FeatureLevelRecord(name="metadata.version", feature_level=n)
+
+
+def _rows(base: int, epoch: int, timestamp: int, payloads: Sequence[Record]) -> list[Envelope]:
+    return [
+        Envelope(
+            offset=base + index,
+            leader_epoch=epoch,
+            timestamp=timestamp,
+            batch_offset=base,
+            record_version=0,
+            payload=payload,
+        )
+        for index, payload in enumerate(payloads)
+    ]
+
+
+def _index_entry_every(size_bytes: int) -> AbstractContextManager[object]:
+    """Let a small log have several index entries, while it is written."""
+    return patch.object(offset_index, "INDEX_INTERVAL_BYTES", size_bytes)
+
+
+def _held(directory: Path, older_marks: tuple[tuple[bytes, int], ...]) -> Specimen:
+    files = {path.name: path.read_bytes() for path in sorted(directory.iterdir())}
+    with LogReader.open(directory) as reader:
+        batches = tuple(reader.batches())
+        base = reader.base
+        base_rows = None if base is None else tuple(row for rows in base.rows() for row in rows)
+        is_own = reader.kind == "own"
+    return Specimen(
+        files={name: data for name, data in files.items() if name != ".lock"},
+        batches=batches,
+        base=base_rows,
+        spans={
+            name: _spans(name, files[name], batches) for name in files if name.endswith(".avro")
+        },
+        older_marks=older_marks,
+        is_own=is_own,
+    )
+
+
+def _spans(name: str, data: bytes, batches: tuple[Batch, ...]) -> tuple[Span, ...]:
+    header, end = decode_header(data)
+    is_checkpoint = name.endswith(".checkpoint.avro")
+    # The rows of a checkpoint count from 0.
+    offset = 0 if is_checkpoint else header.base_offset
+    ends = {batch.base_offset: batch.end_offset for batch in batches}
+    spans = [Span(0, end, offset)]
+    while end < len(data):
+        count, _ = decode_long(data, end)
+        size = block_size(data, end)
+        assert size is not None
+        spans.append(Span(end, end + size, offset))
+        end += size
+        offset = offset + count if is_checkpoint else ends[offset]
+    return (*spans, Span(end, end, offset))
