@@ -49,12 +49,14 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """What running a piece gave.
 
     `done` counts the cases, `distinct` those of them that were not equal to an earlier case of
-    the same piece: equal ones are counted, not checked again.
+    the same piece: equal ones are counted, not checked again. `notes` are what was measured on
+    the way, a line each.
     """
 
     done: int
     distinct: int
     failures: tuple[Failure, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 class Campaign(Protocol):

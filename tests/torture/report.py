@@ -21,6 +21,8 @@ def table(results: Results) -> str:
             + ("" if tally.is_complete(campaign) else "  target not met yet")
         )
     for campaign, tally in results:
+        lines += [f"{campaign.NAME}: {note}" for note in tally.notes]
+    for campaign, tally in results:
         for failure in tally.failures:
             lines += [f"\n{campaign.NAME}: {failure.message}", f"  {failure.command}"]
     return "\n".join(lines)
@@ -40,6 +42,7 @@ def _entry(campaign: Campaign, tally: Tally) -> dict[str, Any]:
         "distinct": tally.distinct,
         "seeds": len(tally.seeds),
         "cpu_seconds": round(tally.seconds, 1),
+        "notes": tally.notes,
         "target_met": tally.is_complete(campaign),
         "failure_count": tally.failure_count,
         "failures": [

@@ -28,6 +28,7 @@ class Tally(msgspec.Struct, kw_only=True):
     distinct: int = 0
     failure_count: int = 0
     failures: list[Failure] = msgspec.field(default_factory=list)
+    notes: list[str] = msgspec.field(default_factory=list)
     seconds: float = 0.0
 
     def add(self, seed: int, outcome: Outcome, seconds: float) -> None:
@@ -37,6 +38,7 @@ class Tally(msgspec.Struct, kw_only=True):
         self.distinct += outcome.distinct
         self.failure_count += len(outcome.failures)
         self.failures = list(some_of_each_kind([*self.failures, *outcome.failures]))
+        self.notes += outcome.notes
         self.seconds += seconds
 
     def is_complete(self, campaign: Campaign) -> bool:

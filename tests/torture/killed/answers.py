@@ -1,0 +1,66 @@
+"""What a killed writer had told, and whether the log holds all of it, in order, and no more."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from metadata_log.batch import Batch
+from records.control import LeaderChangeMessage
+from records.topics import TopicRecord
+
+
+class Answers(msgspec.Struct, frozen=True):
+    """The acknowledged appends of one round: for each caller the offsets, in the order of calls."""
+
+    round_number: int
+    offsets: dict[int, list[int]]
+
+    @property
+    def count(self) -> int:
+        """How many appends were acknowledged."""
+        return sum(map(len, self.offsets.values()))
+
+
+def parse(round_number: int, told: bytes) -> Answers:
+    """Read the lines of a writer; the last one may be cut by the kill."""
+    offsets: dict[int, list[int]] = {}
+    for line in told.splitlines(keepends=True):
+        if line == b"opened\n" or not line.endswith(b"\n"):
+            continue
+        caller, count, offset = map(int, line.split())
+        of_caller = offsets.setdefault(caller, [])
+        assert len(of_caller) == count, f"caller {caller} skipped from {len(of_caller)} to {count}"
+        of_caller.append(offset)
+    return Answers(round_number, offsets)
+
+
+def broken_promises(answers: Answers, batches: Iterable[Batch]) -> list[str]:
+    """Compare what was told with what the log holds of this round.
+
+    Each caller waits for its answer, so at most one append of each may be there untold.
+    """
+    found: dict[int, int] = {}
+    broken: list[str] = []
+    for batch in batches:
+        (row,) = batch.rows
+        if isinstance(row.payload, LeaderChangeMessage):
+            continue
+        name = row.payload.name if isinstance(row.payload, TopicRecord) else repr(row.payload)
+        if not name.startswith(f"{answers.round_number}/"):
+            broken.append(f"phantom: offset {row.offset} holds {name}")
+            continue
+        _, caller, count = map(int, name.split("/"))
+        told = answers.offsets.get(caller, [])
+        if count != found.get(caller, 0):
+            broken.append(f"offset {row.offset} is {name}, expected {found.get(caller, 0)}")
+        if count > len(told):
+            broken.append(f"phantom: {name} was not asked for, the last answer was {len(told) - 1}")
+        elif count < len(told) and told[count] != row.offset:
+            broken.append(f"{name} was told to be at {told[count]}, is at {row.offset}")
+        found[caller] = count + 1
+    broken += [
+        f"lost: caller {caller} was told of {len(told)} appends, {found.get(caller, 0)} are there"
+        for caller, told in answers.offsets.items()
+        if found.get(caller, 0) < len(told)
+    ]
+    return broken
