@@ -1,9 +1,27 @@
 """The campaigns, in the order in which they run."""
 
 from tests.torture.campaign import Campaign
-from tests.torture.campaigns import crashes, exhaustive, io_errors, model, recovery
+from tests.torture.campaigns import (
+    corruption,
+    crashes,
+    exhaustive,
+    io_errors,
+    kills,
+    model,
+    planted_bugs,
+    recovery,
+)
 
-CAMPAIGNS: tuple[Campaign, ...] = (crashes, recovery, exhaustive, io_errors, model)
+CAMPAIGNS: tuple[Campaign, ...] = (
+    crashes,
+    recovery,
+    exhaustive,
+    io_errors,
+    corruption,
+    model,
+    planted_bugs,
+    kills,
+)
 
 
 def find(name: str, campaigns: tuple[Campaign, ...] = CAMPAIGNS) -> Campaign:

@@ -1,0 +1,92 @@
+"""Planting a bug: a copy of the sources with one change, and a slice of a campaign on the copy."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from tests.torture.planted_bugs.bug import Bug
+
+_ROOT = Path(__file__).parents[3]
+_COPIED = ("records", "metadata_log")
+_SECONDS_MAX = 600
+
+
+class Found(msgspec.Struct, frozen=True):
+    """What a slice found: the sources it ran on, and the messages of its failures."""
+
+    sources: str
+    messages: list[str]
+
+
+def planted(bug: Bug, source: str) -> str:
+    """Return a source with the bug in it.
+
+    Raises:
+        ValueError: the text to replace does not stand there exactly once.
+    """
+    if source.count(bug.old) != 1:
+        raise ValueError(f"{bug.name}: {bug.file} holds the old text {source.count(bug.old)} times")
+    return source.replace(bug.old, bug.new)
+
+
+def problem(bug: Bug) -> str | None:
+    """Plant a bug and run what must notice it; return why it was not caught, None when it was."""
+    with _copy() as folder:
+        path = folder / bug.file
+        path.write_text(planted(bug, path.read_text()))
+        compile(path.read_text(), str(path), "exec")
+        found = _run_slice(folder, bug)
+    if isinstance(found, str):
+        return found
+    assert Path(found.sources).is_relative_to(folder), found.sources
+    if any(message for message in found.messages):
+        return None
+    return f"{bug.name} was not caught by {bug.campaign}, seeds {bug.seeds}: {bug.what}"
+
+
+def found_without(bug: Bug) -> Found | str:
+    """Run the same on an unchanged copy: nothing of what is looked for may be found."""
+    with _copy() as folder:
+        return _run_slice(folder, bug)
+
+
+@contextmanager
+def _copy() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="metalog-planted-") as name:
+        folder = Path(name)
+        ignore = shutil.ignore_patterns("__pycache__")
+        for package in _COPIED:
+            shutil.copytree(_ROOT / package, folder / package, ignore=ignore)
+        # The tests are the project's own: only what they test is changed.
+        (folder / "tests").symlink_to(_ROOT / "tests")
+        yield folder
+
+
+def _run_slice(folder: Path, bug: Bug) -> Found | str:
+    """Run a slice in a process of its own, on the sources of a folder.
+
+    Returns:
+        What it found, or how it ended when it did not end well.
+    """
+    seeds = ",".join(map(str, bug.seeds))
+    words = ["tests.torture.planted_bugs.slice", bug.campaign, seeds, bug.expects]
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    ended = subprocess.run(
+        [sys.executable, "-B", "-m", *words],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=_SECONDS_MAX,
+        check=False,
+    )
+    if ended.returncode:
+        return f"{bug.name}: the slice broke down: {ended.stderr.strip()[-600:]}"
+    return msgspec.json.decode(ended.stdout, type=Found)

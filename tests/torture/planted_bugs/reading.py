@@ -1,0 +1,147 @@
+"""Bugs in reading: checks that are left out, and places that are told wrongly."""
+
+from tests.torture.planted_bugs.bug import Bug
+
+_SCAN = "metadata_log/segment_scan.py"
+_READER = "metadata_log/log_reader.py"
+
+_UNREADABLE = """                batch = self._decode(block)
+            except CorruptLogError as error:
+                raise corrupt(self.path, self.position, str(error), self.next_offset) from error
+"""
+
+BUGS = (
+    Bug(
+        name="reader reads past the mark",
+        what="A reader goes on to the end of the file, into what is only just being written.",
+        file=_READER,
+        old="        limit = self._end(following)\n",
+        new="        limit = file.size() if following is None else self._end(following)\n",
+        campaign="corruption",
+        seeds=(0, 1),
+        expects="appended",
+    ),
+    Bug(
+        name="torn mark accepted",
+        what="The CRC of a mark is not looked at.",
+        file="metadata_log/commit_mark.py",
+        old="    if google_crc32c.value(body) != crc:\n",
+        new="    if google_crc32c.value(body) == -crc:\n",
+        campaign="corruption",
+        seeds=(0, 1, 2),
+        expects="commit.mark",
+    ),
+    Bug(
+        name="header CRC not checked",
+        what="A damaged header is believed.",
+        file="metadata_log/segment.py",
+        old="        if found != expected:\n",
+        new="        if found == b'':\n",
+        campaign="corruption",
+        seeds=(0, 1),
+        expects="flipped",
+    ),
+    Bug(
+        name="chain of CRCs not checked",
+        what="Damage that zstandard does not notice goes unnoticed.",
+        file=_SCAN,
+        old="        if before is None or after == before:\n",
+        new="        if before is None or after >= 0:\n",
+        campaign="corruption",
+        seeds=tuple(range(12)),
+        expects="flipped|another log|mark",
+    ),
+    Bug(
+        name="offsets not compared",
+        what="A block that does not follow the one before it is read where it stands.",
+        file=_SCAN,
+        old="        if self.next_offset is not None and first.offset != self.next_offset:\n",
+        new="        if self.next_offset is not None and first.offset < 0:\n",
+        campaign="corruption",
+        seeds=tuple(range(6)),
+        expects="block|removed|moved|exchanged",
+    ),
+    Bug(
+        name="damage taken for the end",
+        what="A reader stops at a damaged block as if the log ended there.",
+        file=_SCAN,
+        old=_UNREADABLE,
+        new="""                batch = self._decode(block)
+            except CorruptLogError:
+                return
+""",
+        campaign="corruption",
+        seeds=(0,),
+        expects="the reader|flipped",
+    ),
+    Bug(
+        name="last block not compared with the mark",
+        what="Nothing vouches for the last block but its own checksum.",
+        file=_READER,
+        old="        if scan is None or scan.last_crc32c in (None, self.mark.last_crc32c):\n",
+        new="        if scan is None or scan.last_crc32c != scan.position:\n",
+        campaign="corruption",
+        seeds=tuple(range(12)),
+        expects="flipped|another log",
+    ),
+    Bug(
+        name="index entry wrong",
+        what="An index entry names the offset behind its block's first one.",
+        file="metadata_log/log_writer.py",
+        old="        self._index.maybe_add(first.offset, tail.position, tail.max_timestamp)\n",
+        new="        self._index.maybe_add(first.offset + 1, tail.position, tail.max_timestamp)\n",
+        campaign="corruption",
+        seeds=(0,),
+        expects="found offset|reading from",
+    ),
+    Bug(
+        name="index believed without its CRC",
+        what="A damaged index entry sends a reader to the wrong place.",
+        file="metadata_log/offset_index.py",
+        old="        if google_crc32c.value(body) != crc:\n",
+        new="        if google_crc32c.value(body) == -crc:\n",
+        campaign="corruption",
+        seeds=(0, 1, 2, 3),
+        expects="index",
+    ),
+    Bug(
+        name="checkpoint without its footer",
+        what="A checkpoint that was cut at a block's end is taken for whole.",
+        file="metadata_log/checkpoint.py",
+        old="    if last is None or not isinstance(last.payload, SnapshotFooterRecord):\n",
+        new="    if last is None:\n",
+        campaign="corruption",
+        seeds=(34, 39, 44),
+        expects="checkpoint.*(cut|removed)",
+    ),
+    Bug(
+        name="damage told at the wrong place",
+        what="An error names the start of the file instead of the damaged block.",
+        file=_SCAN,
+        old=_UNREADABLE,
+        new=_UNREADABLE.replace("self.position", "0"),
+        campaign="corruption",
+        seeds=(0,),
+        expects="is named",
+    ),
+    Bug(
+        name="too much held to be intact",
+        what="An error counts the damaged batch among those that are intact.",
+        file=_SCAN,
+        old=_UNREADABLE,
+        new=_UNREADABLE.replace("self.next_offset", "(self.next_offset or 0) + block.count"),
+        campaign="corruption",
+        seeds=(0,),
+        expects="to be intact",
+    ),
+    Bug(
+        name="manifest's text not checked",
+        what="A manifest that is no UTF-8 ends the program instead of naming the file.",
+        file="metadata_log/manifest.py",
+        old="    except (msgspec.DecodeError, UnicodeDecodeError) as error:\n",
+        new="    except msgspec.DecodeError as error:\n",
+        campaign="corruption",
+        seeds=(7, 15, 23),
+        expects="UnicodeDecodeError",
+    ),
+)
