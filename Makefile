@@ -28,7 +28,8 @@ torture: .venv/installed ## Break the log in every way we know; ARGS="crashes --
 	$(BIN)/python -m tests.torture --require-targets $(ARGS)
 
 lock: .venv/installed ## Pin the newest allowed versions anew
-	$(BIN)/uv pip compile pyproject.toml --extra spark --group dev --group bench --universal \
+	$(BIN)/uv pip compile pyproject.toml --extra archive --extra spark --group dev --group bench \
+	  --universal \
 	  --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
 	  --upgrade --quiet --no-header --output-file requirements/lock.txt
 

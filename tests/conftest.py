@@ -1,10 +1,13 @@
 """What tests of several rooms share."""
 
+import uuid
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from api.cli.main import run
+from tests.s3 import environment, make_bucket, s3_server
 
 
 @pytest.fixture(scope="session")
@@ -13,3 +16,20 @@ def demo_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("demo") / "log"
     assert run(["demo", str(directory), "--topics", "20", "--changes", "400", "--json"]) == 0
     return directory
+
+
+@pytest.fixture(scope="session")
+def s3_url() -> Iterator[str]:
+    """An S3 server, started once."""
+    with s3_server() as url:
+        yield url
+
+
+@pytest.fixture
+def s3_place(s3_url: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """An empty place in a bucket of its own."""
+    for name, value in environment(s3_url).items():
+        monkeypatch.setenv(name, value)
+    bucket = f"bucket-{uuid.uuid4().hex}"
+    make_bucket(s3_url, bucket)
+    return f"s3://{bucket}/logs/first"

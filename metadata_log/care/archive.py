@@ -1,0 +1,205 @@
+"""The archive: a copy that holds the sealed segments, with a list of what was checked there.
+
+An archive is a backup that ends where the last sealed segment ends, so all readers open it. Beside
+it, `archive.json` lists each file with the size and CRC that were read back; `retain` drops only
+what stands there unchanged.
+"""
+
+import contextlib
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from metadata_log.care.backup import CopyResult, back_up
+from metadata_log.care.committed import CommittedSegment, committed_segments
+from metadata_log.care.copying import CheckedRead, Progress, file_size, no_progress
+from metadata_log.care.store import DirectoryStore, Store, open_store
+from metadata_log.commit_mark import CommitMark
+from metadata_log.fs import Fs, read_whole
+from metadata_log.log_reader import LogReader
+from metadata_log.names import MANIFEST
+from records.errors import CorruptLogError, RequestError
+
+_T = TypeVar("_T")
+
+ARCHIVE_LIST = "archive.json"
+"""In an archive: what it holds."""
+
+ARCHIVES_NOTE = "archives.json"
+"""In a log: where its archives are."""
+
+
+class ArchivedFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file of an archive as it was read back: its size in bytes and its CRC-32C."""
+
+    name: str
+    size: int
+    crc32c: int
+
+
+class ArchiveList(msgspec.Struct, frozen=True, kw_only=True):
+    """The content of `archive.json`; `end_offset` is exclusive."""
+
+    format_version: int = 1
+    cluster_id: str
+    end_offset: int
+    files: tuple[ArchivedFile, ...]
+
+
+def archive(
+    fs: Fs, reader: LogReader, store: Store, place: str, *, progress: Progress = no_progress
+) -> CopyResult | None:
+    """Copy the sealed segments of a log, and the base they need, to an archive.
+
+    Running it again copies what was sealed since; a run that was cut short is carried on.
+
+    Args:
+        place: How the store is called, for the note in the log that `retain` reads.
+
+    Returns:
+        None when no segment is sealed yet.
+
+    Raises:
+        As `back_up`.
+    """
+    segments = committed_segments(fs, reader)
+    sealed = segments[:-1]
+    if not sealed:
+        return None
+    if MANIFEST in store.names():
+        known = read_archive_list(store)
+        if known is not None and known.end_offset == segments[-1].base_offset:
+            _note_archive(fs, reader.directory, place)
+            return CopyResult(
+                start_offset=reader.start_offset,
+                end_offset=known.end_offset,
+                previous_end_offset=known.end_offset,
+                files=(),
+                size_bytes=0,
+            )
+    mark = _mark_after(sealed[-1], segments[-1], reader.mark)
+    result = back_up(fs, reader, store, until=mark, progress=progress)
+    _list_files(store, reader, sealed, mark)
+    _note_archive(fs, reader.directory, place)
+    return result
+
+
+def read_archive_list(store: Store) -> ArchiveList | None:
+    """Read what an archive says it holds; None when it says nothing yet.
+
+    Raises:
+        CorruptLogError: the list is damaged.
+    """
+    path = store.directory / ARCHIVE_LIST
+    try:
+        data = read_whole(store.fs, path)
+    except FileNotFoundError:
+        return None
+    return _decoded(data, ArchiveList, path)
+
+
+def archive_places(fs: Fs, directory: Path) -> list[str]:
+    """Return where the archives of a log are.
+
+    Raises:
+        CorruptLogError: the note is damaged.
+    """
+    path = directory / ARCHIVES_NOTE
+    try:
+        data = read_whole(fs, path)
+    except FileNotFoundError:
+        return []
+    return _decoded(data, list[str], path)
+
+
+def check_archived(fs: Fs, directory: Path, segments: list[CommittedSegment]) -> None:
+    """Check that each segment is in one of the log's archives, and still there unchanged in size.
+
+    Raises:
+        RequestError: one is not; names it, and what to run.
+    """
+    listed: dict[tuple[str, int, int], str] = {}
+    for place in archive_places(fs, directory):
+        listed |= _whole_files(open_store(place, fs), place)
+    for segment in segments:
+        crc32c = CheckedRead(fs, segment.path, segment.size).checksum()
+        if (segment.path.name, segment.size, crc32c) not in listed:
+            raise RequestError(
+                "NOT_ARCHIVED",
+                f"{segment.path} is in no archive of this log; run `metalog archive "
+                f"{directory} DEST` first, or say --without-archive",
+            )
+
+
+def _whole_files(store: Store, place: str) -> dict[tuple[str, int, int], str]:
+    """Return the files that an archive lists and that are there with the size it says."""
+    found = read_archive_list(store)
+    whole = {}
+    for file in found.files if found else ():
+        with contextlib.suppress(FileNotFoundError):
+            if file_size(store.fs, store.directory / file.name) == file.size:
+                whole[file.name, file.size, file.crc32c] = place
+    return whole
+
+
+def _mark_after(
+    last: CommittedSegment, following: CommittedSegment, mark: CommitMark
+) -> CommitMark:
+    """Return the commit mark that the log had, or could have had, when a segment was sealed."""
+    epoch = last.header.leader_epoch
+    with last.scan() as scan:
+        for _, batch in scan.batches():
+            epoch = batch.leader_epoch
+    return CommitMark(
+        sequence=mark.sequence,
+        leader_epoch=epoch,
+        end_offset=following.base_offset,
+        segment_offset=last.base_offset,
+        position=last.size,
+        confirmed_end=min(mark.confirmed_end, following.base_offset),
+        last_crc32c=following.header.previous_crc32c,
+    )
+
+
+def _list_files(
+    store: Store, reader: LogReader, sealed: list[CommittedSegment], mark: CommitMark
+) -> None:
+    """Write what the archive holds: what it held before, and what was put and read back now."""
+    before = read_archive_list(store)
+    files = {file.name: file for file in before.files} if before else {}
+    base = [] if reader.base is None else [reader.base.path.name]
+    there = set(store.names())
+    for name in [*base, *(segment.path.name for segment in sealed)]:
+        if name not in files and name in there:
+            path = store.directory / name
+            size = file_size(store.fs, path)
+            crc32c = CheckedRead(store.fs, path, size).checksum()
+            files[name] = ArchivedFile(name=name, size=size, crc32c=crc32c)
+    content = ArchiveList(
+        cluster_id=reader.cluster_id,
+        end_offset=mark.end_offset,
+        files=tuple(files[name] for name in sorted(files)),
+    )
+    store.put(ARCHIVE_LIST, [_encoded(content)])
+
+
+def _note_archive(fs: Fs, directory: Path, place: str) -> None:
+    """Remember in the log where this archive is."""
+    place = place if "://" in place else str(Path(place).absolute())
+    known = archive_places(fs, directory)
+    if place not in known:
+        DirectoryStore(fs, directory).put(ARCHIVES_NOTE, [_encoded([*known, place])])
+
+
+def _encoded(content: object) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n"
+
+
+def _decoded(data: bytes, kind: type[_T], path: Path) -> _T:
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise CorruptLogError(
+            f"{path} byte 0: {error}; remove the file and run `metalog archive` again"
+        ) from error

@@ -1,0 +1,117 @@
+"""The blocks of one segment, also beyond damage.
+
+After a place that does not read well, the next sync marker says where a block may begin again. What
+lies between is reported; what follows is checked as before, less its link to what was skipped.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from metadata_log.batch import Batch
+from metadata_log.block import SYNC_SIZE, StoredBlock
+from metadata_log.fs import File
+from metadata_log.segment import SegmentHeader
+from metadata_log.segment_scan import SegmentScan
+from records.errors import CorruptLogError
+
+_SEARCH_SIZE = 1024 * 1024
+
+
+class BadBytes(msgspec.Struct, frozen=True):
+    """Bytes that hold no block that follows; `end_position` is None when none follows at all."""
+
+    position: int
+    end_position: int | None
+    next_offset: int | None
+    why: str
+
+
+class BlockWalk:
+    """Walks from the first block to a limit.
+
+    Attributes:
+        scan: Where the walk stands.
+        is_whole: Whether everything so far was read and followed what stood before it.
+    """
+
+    def __init__(
+        self,
+        file: File,
+        path: Path,
+        header: SegmentHeader,
+        *,
+        position: int,
+        limit: int,
+        next_offset: int | None,
+        last_crc32c: int | None,
+    ) -> None:
+        self._file = file
+        self._sync_marker = header.sync_marker
+        self._limit = limit
+        self.is_whole = True
+        self._last: tuple[StoredBlock, int] | None = None
+        self.scan = SegmentScan(
+            file,
+            path,
+            header,
+            position=position,
+            limit=limit,
+            next_offset=next_offset,
+            last_crc32c=last_crc32c,
+        )
+
+    def __iter__(self) -> Iterator[tuple[StoredBlock, Batch] | BadBytes]:
+        """Yield each block with its batch, and each run of bad bytes, in order.
+
+        A block that reads well but does not follow the one before convicts that one: its bad bytes
+        are then yielded after it was, before the block that told.
+        """
+        while self.scan.position < self._limit:
+            try:
+                for block, batch in self.scan.batches():
+                    self._last = block, batch.base_offset
+                    yield block, batch
+            except CorruptLogError as error:
+                self.is_whole = False
+                yield self._before_broken_link(error) or self._skip(error)
+
+    def _before_broken_link(self, error: CorruptLogError) -> BadBytes | None:
+        """Return the block before, when only the link to it is broken; else None.
+
+        The walk goes on at the block that told, without that link.
+        """
+        position, next_offset = self.scan.position, self.scan.next_offset
+        if self._last is None or self.scan.last_crc32c is None:
+            return None
+        self.scan.last_crc32c = None
+        try:
+            next(self.scan.batches())
+        except CorruptLogError:
+            return None
+        finally:
+            self.scan.skip_to(position)
+            self.scan.next_offset = next_offset
+        block, offset = self._last
+        return BadBytes(block.position, block.end_position, offset, str(error.__cause__ or error))
+
+    def _skip(self, error: CorruptLogError) -> BadBytes:
+        start, next_offset = self.scan.position, self.scan.next_offset
+        marker = self._find_marker(start)
+        if marker is None or marker + SYNC_SIZE >= self._limit:
+            self.scan.skip_to(self._limit)
+            return BadBytes(start, None, next_offset, str(error.__cause__ or error))
+        end = marker + SYNC_SIZE
+        self.scan.skip_to(end)
+        return BadBytes(start, end, next_offset, str(error.__cause__ or error))
+
+    def _find_marker(self, position: int) -> int | None:
+        at = position
+        while at < self._limit:
+            data = self._file.pread(min(_SEARCH_SIZE + SYNC_SIZE, self._limit - at), at)
+            found = data.find(self._sync_marker)
+            if found >= 0:
+                return at + found
+            at += _SEARCH_SIZE
+        return None

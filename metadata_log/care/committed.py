@@ -1,0 +1,70 @@
+"""The files of a log as far as they are committed: what a copy of it must hold, and no more."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from metadata_log.fs import Fs
+from metadata_log.log_reader import LogReader
+from metadata_log.names import claimed_epoch, segment_offset
+from metadata_log.segment import SegmentHeader
+from metadata_log.segment_scan import SegmentScan, corrupt, read_header
+
+
+class CommittedSegment(msgspec.Struct, frozen=True, kw_only=True):
+    """One segment; only its first `size` bytes are committed."""
+
+    fs: Fs
+    path: Path
+    size: int
+    header: SegmentHeader
+
+    @property
+    def base_offset(self) -> int:
+        """Offset of its first record."""
+        return self.header.base_offset
+
+    @contextmanager
+    def scan(self) -> Iterator[SegmentScan]:
+        """Open the file and stand before its first block."""
+        file = self.fs.open(self.path)
+        try:
+            _, position = read_header(file, self.path)
+            yield SegmentScan(
+                file,
+                self.path,
+                self.header,
+                position=position,
+                limit=self.size,
+                next_offset=self.base_offset,
+                last_crc32c=self.header.previous_crc32c,
+            )
+        finally:
+            file.close()
+
+
+def committed_segments(fs: Fs, reader: LogReader) -> list[CommittedSegment]:
+    """Return the segments of a log up to the mark that a reader found, ascending.
+
+    Raises:
+        CorruptLogError: a header is damaged, or a file is shorter than the next one says.
+        UnavailableError: the log's start moved up meanwhile.
+    """
+    paths = reader.segment_paths
+    headers = [reader.header(path) for path in paths]
+    # The next header says how long a file was when it was finished; the mark speaks of the last.
+    sizes = [header.previous_length for header in headers[1:]] + [reader.mark.position]
+    segments = []
+    for path, header, size in zip(paths, headers, sizes, strict=True):
+        if segment_offset(path.name) != header.base_offset:
+            raise corrupt(path, 0, f"the header is that of offset {header.base_offset}")
+        segments.append(CommittedSegment(fs=fs, path=path, size=size, header=header))
+    return segments
+
+
+def highest_epoch(fs: Fs, reader: LogReader) -> int:
+    """Return the highest leader epoch that a log knows of: in its mark, or claimed by a writer."""
+    claims = (claimed_epoch(name) for name in fs.list(reader.directory))
+    return max([reader.mark.leader_epoch, *(epoch for epoch in claims if epoch is not None)])

@@ -1,0 +1,67 @@
+"""Copying bytes between files, with a checksum of what was read."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import google_crc32c
+
+from metadata_log.fs import Fs
+from metadata_log.segment_scan import corrupt
+
+CHUNK_SIZE_BYTES = 1024 * 1024
+
+Progress = Callable[[int], None]
+"""Is told how many bytes more were done."""
+
+
+def no_progress(size: int) -> None:
+    """Tell nobody."""
+
+
+class CheckedRead:
+    """The first `size` bytes of a file, chunk by chunk; their CRC-32C is known afterwards."""
+
+    def __init__(self, fs: Fs, path: Path, size: int, progress: Progress = no_progress) -> None:
+        self._fs = fs
+        self._path = path
+        self._size = size
+        self._progress = progress
+        self.crc32c = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Yield the chunks.
+
+        Raises:
+            CorruptLogError: the file is shorter.
+        """
+        self.crc32c = 0
+        file = self._fs.open(self._path)
+        try:
+            position = 0
+            while position < self._size:
+                chunk = file.pread(min(CHUNK_SIZE_BYTES, self._size - position), position)
+                if not chunk:
+                    raise corrupt(
+                        self._path, position, f"the file ends here, expected {self._size} bytes"
+                    )
+                self.crc32c = google_crc32c.extend(self.crc32c, chunk)
+                position += len(chunk)
+                self._progress(len(chunk))
+                yield chunk
+        finally:
+            file.close()
+
+    def checksum(self) -> int:
+        """Read all and return the CRC-32C."""
+        for _ in self:
+            pass
+        return self.crc32c
+
+
+def file_size(fs: Fs, path: Path) -> int:
+    """Return a file's length in bytes."""
+    file = fs.open(path)
+    try:
+        return file.size()
+    finally:
+        file.close()

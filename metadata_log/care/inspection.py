@@ -1,0 +1,223 @@
+"""Inspecting a whole log directory: every file, every byte up to the commit mark.
+
+Takes no lock and changes nothing. It goes on after damage where it can: all of it is listed.
+"""
+
+from pathlib import Path
+
+from metadata_log.care.archive import ARCHIVE_LIST, ARCHIVES_NOTE
+from metadata_log.care.backup import BACKUP_NOTE
+from metadata_log.care.copying import Progress, no_progress
+from metadata_log.care.findings import Finding, Inspection
+from metadata_log.care.retention import RETAIN_LOCK
+from metadata_log.care.segment_inspection import REPAIR, SegmentInspector
+from metadata_log.checkpoint import open_checkpoint
+from metadata_log.commit_mark import SLOT_SIZE, SLOT_SPACING, CommitMark, decode_slot
+from metadata_log.fs import Fs, read_whole
+from metadata_log.manifest import Kind, Manifest, read_manifest
+from metadata_log.names import (
+    COMMIT_MARK,
+    LOCK,
+    MANIFEST,
+    checkpoint_id,
+    claimed_epoch,
+    index_name,
+    segment_name,
+    segment_offset,
+    segment_offsets,
+)
+from records.errors import CorruptLogError, UnavailableError
+
+_KNOWN = {MANIFEST, COMMIT_MARK, LOCK, ARCHIVE_LIST, ARCHIVES_NOTE, BACKUP_NOTE, RETAIN_LOCK}
+_LEFTOVER_SUFFIX = ".part"
+
+
+def inspect_log(fs: Fs, directory: Path, *, progress: Progress = no_progress) -> Inspection:
+    """Look at everything in a log directory, up to its commit mark; in a live log, too.
+
+    Args:
+        progress: Told the bytes that were looked at.
+
+    Raises:
+        RequestError: the directory is no log.
+        UnavailableError: the log's start moved up meanwhile.
+    """
+    found = Inspection()
+    manifest = _manifest(fs, directory, found)
+    # The mark is read before the names: what it speaks of was there before it was written.
+    mark = read_slots(fs, directory, found)
+    names = fs.list(directory)
+    try:
+        _segments(fs, directory, names, found, manifest, mark, progress)
+        _checkpoints(fs, directory, names, found)
+    except FileNotFoundError as error:
+        raise UnavailableError(
+            f"{error.filename} vanished while it was being read: the log's start moved up; "
+            "try again"
+        ) from error
+    if manifest is not None and manifest.kind is Kind.OWN and mark is not None:
+        _claims(names, found, mark)
+    _leftovers(names, found)
+    found.end_offset = mark.end_offset if mark else None
+    return found
+
+
+def bytes_to_inspect(fs: Fs, directory: Path) -> int:
+    """Return about how many bytes there are to look at, for a progress bar."""
+    total = 0
+    for base in segment_offsets(fs.list(directory)):
+        file = fs.open(directory / segment_name(base))
+        total += file.size()
+        file.close()
+    return total
+
+
+def read_slots(fs: Fs, directory: Path, found: Inspection) -> CommitMark | None:
+    """Return the newest whole commit mark, and report slots that are damaged."""
+    slots = _slots(fs, directory)
+    if any(mark is None and any(data) for data, mark in slots):
+        # A writer may have been in the middle of this slot.
+        slots = _slots(fs, directory)
+    marks = [mark for _, mark in slots if mark is not None]
+    for index, (data, mark) in enumerate(slots):
+        if mark is None and (any(data) or not marks):
+            remedy = (
+                "open the log with a writer once: it goes on from what the blocks prove"
+                if marks
+                else f"rebuild a copy with `metalog repair {directory} COPY`"
+            )
+            what = "the commit mark in this slot is not whole" if data else "the slot is missing"
+            found.damage.append(
+                Finding(file=COMMIT_MARK, byte=index * SLOT_SPACING, what=what, remedy=remedy)
+            )
+    return max(marks, key=lambda mark: mark.sequence, default=None)
+
+
+def _slots(fs: Fs, directory: Path) -> list[tuple[bytes, CommitMark | None]]:
+    try:
+        content = read_whole(fs, directory / COMMIT_MARK)
+    except FileNotFoundError:
+        content = b""
+    slots = [content[at : at + SLOT_SIZE] for at in (0, SLOT_SPACING)]
+    return [(slot, decode_slot(slot)) for slot in slots]
+
+
+def _manifest(fs: Fs, directory: Path, found: Inspection) -> Manifest | None:
+    try:
+        return read_manifest(fs, directory)
+    except CorruptLogError as error:
+        found.damage.append(
+            Finding(
+                file=MANIFEST,
+                byte=0,
+                what=str(error.__cause__ or error),
+                remedy="restore it from a backup, or write it by hand: docs/log_format.md "
+                "shows one",
+            )
+        )
+        return None
+
+
+def _segments(
+    fs: Fs,
+    directory: Path,
+    names: list[str],
+    found: Inspection,
+    manifest: Manifest | None,
+    mark: CommitMark | None,
+    progress: Progress,
+) -> None:
+    bases = segment_offsets(names)
+    if mark is not None:
+        for base in bases:
+            if base > mark.segment_offset:
+                what = "a segment past the commit mark: being begun, or left by a writer"
+                _note(found, segment_name(base), what, "nothing to do: the next writer decides")
+        bases = [base for base in bases if base <= mark.segment_offset]
+        if mark.segment_offset not in bases:
+            found.damage.append(
+                Finding(
+                    file=segment_name(mark.segment_offset),
+                    byte=0,
+                    from_offset=mark.segment_offset,
+                    what="the commit mark points into this segment: it is missing",
+                    remedy=REPAIR.replace("LOG", str(directory)),
+                )
+            )
+    inspector = SegmentInspector(
+        fs,
+        directory,
+        found,
+        cluster_id=manifest.cluster_id if manifest else None,
+        kind=manifest.kind if manifest else None,
+        mark=mark,
+        progress=progress,
+    )
+    for base, following in zip(bases, [*bases[1:], None], strict=True):
+        inspector.inspect(base, following)
+
+
+def _checkpoints(fs: Fs, directory: Path, names: list[str], found: Inspection) -> None:
+    bases = segment_offsets(names)
+    start = bases[0] if bases else 0
+    ends = sorted(identity[0] for name in names if (identity := checkpoint_id(name)))
+    ends = [end for end in ends if end >= start]
+    found.history_start = ends[0] if ends and start > 0 else start
+    for name in names:
+        if checkpoint_id(name) is None:
+            continue
+        try:
+            checkpoint = open_checkpoint(fs, directory / name)
+            found.size_bytes += checkpoint.size
+        except CorruptLogError as error:
+            found.damage.append(
+                Finding(
+                    file=name,
+                    byte=0,
+                    what=str(error),
+                    remedy="restore the file from a backup or archive",
+                )
+            )
+    if start > 0 and not ends:
+        found.damage.append(
+            Finding(
+                file=segment_name(start),
+                byte=0,
+                from_offset=start,
+                what=f"the segments start at offset {start} and there is no base checkpoint",
+                remedy="restore the checkpoint from a backup or archive",
+            )
+        )
+
+
+def _claims(names: list[str], found: Inspection, mark: CommitMark) -> None:
+    claims = [epoch for name in names if (epoch := claimed_epoch(name)) is not None]
+    if mark.leader_epoch > max(claims, default=0):
+        what = f"no claim of epoch {mark.leader_epoch}, which the commit mark names"
+        _note(found, f"epoch-{mark.leader_epoch}", what, "nothing to do: the mark counts as well")
+
+
+def _leftovers(names: list[str], found: Inspection) -> None:
+    bases = set(segment_offsets(names))
+    indexes = {index_name(base) for base in bases}
+    for name in names:
+        if name.endswith(_LEFTOVER_SUFFIX):
+            what = "left by a run that was cut short, or being written"
+            _note(found, name, what, "remove it when nothing is running")
+        elif not _belongs(name, indexes):
+            _note(found, name, "not a file of the log", "nothing to do")
+
+
+def _belongs(name: str, indexes: set[str]) -> bool:
+    return (
+        name in _KNOWN
+        or name in indexes
+        or name.startswith("snapshots.db")
+        or segment_offset(name) is not None
+        or checkpoint_id(name) is not None
+        or claimed_epoch(name) is not None
+    )
+
+
+def _note(found: Inspection, name: str, what: str, remedy: str) -> None:
+    found.notes.append(Finding(file=name, byte=0, what=what, remedy=remedy))

@@ -1,0 +1,99 @@
+"""A log directory that is built beside its place and appears there whole, or not at all."""
+
+import contextlib
+import os
+import shutil
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from metadata_log.care.backup import mark_file
+from metadata_log.commit_mark import CommitMark
+from metadata_log.fs import Fs, write_whole
+from metadata_log.lock import lock_directory
+from metadata_log.log_reader import LogReader
+from metadata_log.manifest import Kind, Manifest, write_manifest
+from metadata_log.names import COMMIT_MARK, LOCK, claim_name
+from records.errors import RequestError
+
+
+class NewLog:
+    """Builds one log. Use as a context manager, and call `publish` when all is written.
+
+    Attributes:
+        directory: Where the files are until then: the target's name with `.unfinished`.
+    """
+
+    def __init__(self, target: Path, fs: Fs) -> None:
+        """Start a log that will appear at `target`; what a stopped run left is removed.
+
+        Raises:
+            RequestError: there is something at `target` already.
+            UnavailableError: another process builds it.
+        """
+        self.fs = fs
+        self._target = target.absolute()
+        if os.path.lexists(self._target) and not _is_empty_directory(self._target):
+            raise RequestError("LOG_EXISTS", f"{target} exists already; name a new directory")
+        self.directory = self._target.with_name(f"{self._target.name}.unfinished")
+        with contextlib.suppress(FileExistsError):
+            fs.make_directory(self.directory)
+        self._lock = lock_directory(fs, self.directory)
+        self._published = False
+        for name in fs.list(self.directory):
+            if name != LOCK:
+                fs.unlink(self.directory / name)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._lock.release()
+        if not self._published:
+            shutil.rmtree(self.directory, ignore_errors=True)
+
+    def add(self, name: str, chunks: Iterable[bytes]) -> None:
+        """Write a file, on stable storage."""
+        file = self.fs.open(self.directory / name, create=True)
+        try:
+            position = 0
+            for chunk in chunks:
+                file.pwrite(chunk, position)
+                position += len(chunk)
+            file.sync()
+        finally:
+            file.close()
+
+    def publish(
+        self,
+        manifest: Manifest,
+        mark: CommitMark,
+        claimed_epoch: int,
+        check: Callable[[LogReader], object],
+    ) -> None:
+        """Finish the log, let `check` look at it, and let it appear at its place.
+
+        Args:
+            claimed_epoch: An own log's next writer claims a higher one.
+            check: Raises when the log is not what it must be; then nothing appears.
+        """
+        write_whole(self.fs, self.directory / COMMIT_MARK, mark_file(mark))
+        if manifest.kind is Kind.OWN:
+            write_whole(self.fs, self.directory / claim_name(claimed_epoch), b"")
+        write_manifest(self.fs, self.directory, manifest)
+        self.fs.sync_directory(self.directory)
+        with LogReader.open(self.directory, fs=self.fs) as reader:
+            check(reader)
+        self.fs.rename(self.directory, self._target)
+        self._published = True
+        self.fs.sync_directory(self._target.parent)
+
+
+def _is_empty_directory(path: Path) -> bool:
+    return path.is_dir() and not any(path.iterdir())

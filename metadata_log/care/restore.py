@@ -1,0 +1,205 @@
+"""A log from a backup or an archive, up to any offset; from an archive also with a log's tail.
+
+The restored log keeps its cluster id, offsets, epochs and times. Who had the log before may still
+be writing it: both would go on from the same offset. So a writer of the restored log begins far
+above every epoch that is known, and the same epoch names the same history in both.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import google_crc32c
+import msgspec
+
+from metadata_log.care.backup import check_same_history
+from metadata_log.care.committed import (
+    CommittedSegment,
+    committed_segments,
+    highest_epoch,
+)
+from metadata_log.care.copying import CheckedRead, Progress, file_size, no_progress
+from metadata_log.care.cut import Cut, CutEnd, cut_at, encode_cut_end
+from metadata_log.care.new_log import NewLog
+from metadata_log.commit_mark import CommitMark
+from metadata_log.fs import Fs, OsFs
+from metadata_log.log_reader import LogReader
+from metadata_log.manifest import Kind, Manifest
+from metadata_log.names import index_name, segment_name
+from records.errors import RequestError, UnknownHistoryError
+
+RESTORED_EPOCH_GAP = 1_000
+"""How far above the known epochs a restored log begins: as many starts as the old log has left
+before the two could claim the same one."""
+
+
+class RestoreResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What was restored. `end_offset` is exclusive.
+
+    `cut_batch` is (base offset, end offset) of the batch that the end lies in, None when it lies
+    between two. `writer_epoch` is the lowest epoch that a writer of the log will claim, None for a
+    mirror.
+    """
+
+    history_start: int
+    end_offset: int
+    segments: int
+    size_bytes: int
+    cut_batch: tuple[int, int] | None
+    writer_epoch: int | None
+
+
+class Splice(msgspec.Struct, frozen=True, kw_only=True):
+    """The readers whose files make one log: a copy, and the log whose tail goes on after it."""
+
+    copy_fs: Fs
+    copy: LogReader
+    tail_fs: Fs | None = None
+    tail: LogReader | None = None
+
+    @property
+    def newest(self) -> LogReader:
+        """The reader that knows the end."""
+        return self.tail or self.copy
+
+    def segments(self) -> list[CommittedSegment]:
+        """Return the segments of the whole, ascending; where both have one, that of the tail.
+
+        Raises:
+            RequestError: the two are not of one history, or records between them are in neither.
+        """
+        mine = committed_segments(self.copy_fs, self.copy)
+        if self.tail is None or self.tail_fs is None:
+            return mine
+        following = committed_segments(self.tail_fs, self.tail)
+        if self.tail.cluster_id != self.copy.cluster_id:
+            raise RequestError(
+                "INCONSISTENT_CLUSTER_ID",
+                f"{self.copy.directory} is of cluster {self.copy.cluster_id!r}, "
+                f"{self.tail.directory} of {self.tail.cluster_id!r}",
+            )
+        check_same_history(self.copy_fs, self.copy, following, self.tail, self.tail.mark.end_offset)
+        start = following[0].base_offset
+        return [segment for segment in mine if segment.base_offset < start] + following
+
+    def source_of(self, offset: int) -> LogReader:
+        """Return the reader that can replay the image as of an offset."""
+        tail = self.tail
+        return tail if tail is not None and offset >= self.copy.end_offset else self.copy
+
+    def size_bytes(self) -> int:
+        """Return about how many bytes there are to copy."""
+        return sum(segment.size for segment in self.segments())
+
+    def highest_epoch(self) -> int:
+        """Return the highest epoch that either knows of."""
+        epoch = highest_epoch(self.copy_fs, self.copy)
+        if self.tail is not None and self.tail_fs is not None:
+            epoch = max(epoch, highest_epoch(self.tail_fs, self.tail))
+        return epoch
+
+
+def restore(
+    splice: Splice,
+    target: Path,
+    end_offset: int,
+    *,
+    fs: Fs | None = None,
+    check: Callable[[LogReader], object],
+    progress: Progress = no_progress,
+) -> RestoreResult:
+    """Write a log that ends at `end_offset` (exclusive); it appears at `target` when it is whole.
+
+    Inside a batch the last batch of the new log holds only the rows below the end. Inside a run of
+    NoOps the new log ends before the run.
+
+    Args:
+        check: Raises when the new log is not what it must be; then nothing appears.
+
+    Raises:
+        UnknownHistoryError: the end lies before the kept history.
+        RequestError: the end lies past that of the source, or `target` exists.
+        CorruptLogError: the source is damaged.
+    """
+    source = splice.copy
+    if end_offset < source.history_start:
+        raise UnknownHistoryError(
+            f"offset {end_offset - 1} is unknown: history starts at {source.history_start}"
+        )
+    if end_offset > splice.newest.end_offset:
+        raise RequestError(
+            "OFFSET_OUT_OF_RANGE",
+            f"offset {end_offset - 1} is past the end: the log ends at "
+            f"{splice.newest.end_offset} (exclusive)",
+        )
+    segments = splice.segments()
+    kept = [segment for segment in segments if segment.base_offset < end_offset] or segments[:1]
+    cut = cut_at(kept[-1], end_offset)
+    cut_end = encode_cut_end(cut, source.cluster_id) if cut.rows else None
+    mark = _mark(splice.newest, cut, cut_end)
+    epoch = splice.highest_epoch() + RESTORED_EPOCH_GAP
+    with NewLog(target, fs or OsFs()) as log:
+        size_bytes = _write(log, source, kept, cut, cut_end, progress)
+        log.publish(Manifest(cluster_id=source.cluster_id, kind=source.kind), mark, epoch, check)
+    return RestoreResult(
+        history_start=source.history_start,
+        end_offset=mark.end_offset,
+        segments=len(kept),
+        size_bytes=size_bytes,
+        cut_batch=cut.cut_batch,
+        writer_epoch=epoch + 1 if source.kind is Kind.OWN else None,
+    )
+
+
+def _write(
+    log: NewLog,
+    source: LogReader,
+    kept: list[CommittedSegment],
+    cut: Cut,
+    cut_end: CutEnd | None,
+    progress: Progress,
+) -> int:
+    """Write the base, the segments and their indexes; return how many bytes."""
+    size_bytes = 0
+    if source.base is not None:
+        size_bytes += _copy(log, kept[0].fs, source.base.path, source.base.size, progress)
+    for segment in kept[:-1]:
+        size_bytes += _copy(log, segment.fs, segment.path, segment.size, progress)
+        index = index_name(segment.base_offset)
+        if segment.fs.exists(segment.path.with_name(index)):
+            path = segment.path.with_name(index)
+            size_bytes += _copy(log, segment.fs, path, file_size(segment.fs, path), progress)
+    # A segment of which no batch is kept gives its name to the rows of the one that was cut.
+    if cut_end is None or cut.end_offset > cut.segment.base_offset:
+        size_bytes += _copy(log, cut.segment.fs, cut.segment.path, cut.position, progress)
+    if cut_end is not None:
+        content = [cut_end.header.encode(), cut_end.stored]
+        log.add(segment_name(cut_end.header.base_offset), content)
+        size_bytes += sum(map(len, content))
+    return size_bytes
+
+
+def _copy(log: NewLog, fs: Fs, path: Path, size: int, progress: Progress) -> int:
+    log.add(path.name, CheckedRead(fs, path, size, progress))
+    return size
+
+
+def _mark(newest: LogReader, cut: Cut, cut_end: CutEnd | None) -> CommitMark:
+    """Return the commit mark at the cut."""
+    if cut_end is None:
+        end, base, position = cut.end_offset, cut.segment.base_offset, cut.position
+        epoch, crc32c = cut.leader_epoch, cut.last_crc32c
+    else:
+        header = cut_end.header
+        end, base, epoch = cut_end.end_offset, header.base_offset, header.leader_epoch
+        position = len(header.encode()) + len(cut_end.stored)
+        crc32c = google_crc32c.value(cut_end.stored)
+    confirmed = end if newest.kind is Kind.OWN else min(newest.confirmed_end, end)
+    return CommitMark(
+        sequence=newest.mark.sequence,
+        leader_epoch=epoch,
+        end_offset=end,
+        segment_offset=base,
+        position=position,
+        confirmed_end=confirmed,
+        last_crc32c=crc32c,
+    )

@@ -1,0 +1,383 @@
+"""What is provably intact of a damaged log, segment after segment, up to the first damage."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from metadata_log.batch import Batch
+from metadata_log.block import StoredBlock
+from metadata_log.care.block_walk import BadBytes, BlockWalk
+from metadata_log.care.copying import CheckedRead, Progress
+from metadata_log.care.findings import Inspection
+from metadata_log.care.inspection import read_slots
+from metadata_log.care.lost_header import rebuild_header
+from metadata_log.care.new_log import NewLog
+from metadata_log.checkpoint import Checkpoint, open_checkpoint
+from metadata_log.commit_mark import CommitMark
+from metadata_log.fs import File, Fs
+from metadata_log.manifest import Kind, Manifest, read_manifest
+from metadata_log.names import (
+    MANIFEST,
+    checkpoint_id,
+    checkpoint_name,
+    claimed_epoch,
+    index_name,
+    segment_name,
+    segment_offsets,
+)
+from metadata_log.offset_index import IndexBuilder
+from metadata_log.segment import SegmentHeader
+from metadata_log.segment_scan import read_header
+from records.errors import CorruptLogError, RequestError
+
+
+class Lost(msgspec.Struct, frozen=True, kw_only=True):
+    """Bytes of the source that are not in the copy.
+
+    `from_offset` is the first offset they held or should have held, None when it is not known.
+    `readable` says that they are whole blocks, left out only because they come after damage.
+    """
+
+    file: str
+    byte: int
+    end_byte: int
+    from_offset: int | None
+    why: str
+    readable: bool = False
+
+
+class IntactEnd(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the copy ends so far; of its last segment."""
+
+    segment_offset: int
+    position: int
+    end_offset: int
+    last_crc32c: int
+    max_timestamp: int | None
+    leader_epoch: int
+    schema_json: str = ""
+
+
+class Salvage:
+    """One repair: takes segment after segment, until one is damaged."""
+
+    def __init__(self, fs: Fs, directory: Path, names: list[str], progress: Progress) -> None:
+        self._fs = fs
+        self._directory = directory
+        self._names = names
+        self._progress = progress
+        damaged = Inspection()
+        self._mark = read_slots(fs, directory, damaged)
+        self._end: IntactEnd | None = None
+        self._before_last: IntactEnd | None = None
+        self._stopped = False
+        self.proven_end = self._mark.end_offset if self._mark else 0
+        self.rebuilt = [f"{f.file} byte {f.byte}: {f.what}" for f in damaged.damage]
+        self.lost: list[Lost] = []
+        self.base_end = 0
+
+    @property
+    def mark_is_lost(self) -> bool:
+        """Whether neither slot of the commit mark is whole."""
+        return self._mark is None
+
+    def read_identity(self, first_base: int) -> None:
+        """Learn whose log it is, from the manifest or else from the first header."""
+        try:
+            self.manifest = read_manifest(self._fs, self._directory)
+            return
+        except CorruptLogError as error:
+            why = str(error.__cause__ or error)
+        except RequestError as error:
+            if error.code != "LOG_NOT_FOUND":
+                raise
+            why = "missing"
+        path = self._directory / segment_name(first_base)
+        file = self._fs.open(path)
+        try:
+            header, position = read_header(file, path)
+            has_records = file.size() > position
+        finally:
+            file.close()
+        # A writer of an own log claims its epoch before it writes; a mirror claims none.
+        is_own = self._claims() != [] or not has_records
+        kind = Kind.OWN if is_own else Kind.MIRROR
+        self.manifest = Manifest(cluster_id=header.cluster_id, kind=kind)
+        self.rebuilt.append(f"{MANIFEST} byte 0: {why}; the claims say that the log is {kind}")
+
+    def highest_epoch(self) -> int:
+        """Return the highest epoch that anything names."""
+        marked = self._mark.leader_epoch if self._mark else 0
+        kept = self._end.leader_epoch if self._end else 0
+        return max([marked, kept, *self._claims()])
+
+    def copy_base(self, copy: NewLog, start: int) -> None:
+        """Copy the base checkpoint that the segments need: the oldest that is whole."""
+        candidates = sorted(
+            identity
+            for name in self._names
+            if (identity := checkpoint_id(name)) is not None and identity[0] >= start
+        )
+        if start == 0:
+            candidates = [identity for identity in candidates if identity[0] == 0]
+        base = self._first_whole(candidates)
+        if base is not None:
+            self.base_end = base.end_offset
+            copy.add(base.path.name, CheckedRead(self._fs, base.path, base.size))
+        elif start > 0 or candidates:
+            raise CorruptLogError(
+                f"{self._directory}: the segments start at offset {start} and no whole checkpoint "
+                "holds the state before it; restore the checkpoint from a backup or archive first"
+            )
+
+    def take(self, copy: NewLog, base: int) -> None:
+        """Copy what is intact of the next segment, when all before it was."""
+        path = self._directory / segment_name(base)
+        file = self._fs.open(path)
+        try:
+            if self._stopped:
+                self._look_through(file, path, base)
+            else:
+                self._take(copy, file, path, base)
+            self._progress(file.size())
+        finally:
+            file.close()
+
+    def new_mark(self) -> CommitMark:
+        """Return the commit mark of the copy.
+
+        Raises:
+            CorruptLogError: nothing is intact.
+        """
+        end = self._end
+        if end is None:
+            lost = self.lost[0]
+            raise CorruptLogError(
+                f"{self._directory / lost.file} byte {lost.byte}: {lost.why}; nothing before it is "
+                "intact, restore the log from a backup"
+            )
+        confirmed = end.end_offset
+        if self.manifest.kind is Kind.MIRROR:
+            confirmed = min(self._mark.confirmed_end if self._mark else 0, confirmed)
+        return CommitMark(
+            sequence=self._mark.sequence + 1 if self._mark else 1,
+            leader_epoch=end.leader_epoch,
+            end_offset=end.end_offset,
+            segment_offset=end.segment_offset,
+            position=end.position,
+            confirmed_end=confirmed,
+            last_crc32c=end.last_crc32c,
+        )
+
+    def _take(self, copy: NewLog, file: File, path: Path, base: int) -> None:
+        end = self._end
+        try:
+            header, position, rebuilt = self._header(file, path, base)
+        except CorruptLogError as error:
+            self._stop(path, 0, file.size(), base, str(error.__cause__ or error))
+            return
+        if end is not None and (header.previous_crc32c, base) != (end.last_crc32c, end.end_offset):
+            self._look_through(file, path, base, f"does not follow offset {end.end_offset}")
+            return
+        following = self._header_after(base)
+        limit = self._limit(file, path, following)
+        start = IntactEnd(
+            segment_offset=base,
+            position=position,
+            end_offset=base,
+            last_crc32c=header.previous_crc32c,
+            max_timestamp=header.max_timestamp,
+            leader_epoch=header.leader_epoch,
+            schema_json=header.schema_json,
+        )
+        index = IndexBuilder()
+        self._end = self._walk(file, path, header, limit, start, index)
+        self._distrust_last_block(path, following)
+        content = CheckedRead(self._fs, path, self._end.position)
+        copy.add(path.name, _with_header(header.encode(), content) if rebuilt else content)
+        if index.encode():
+            copy.add(index_name(base), [index.encode()])
+
+    def _walk(
+        self,
+        file: File,
+        path: Path,
+        header: SegmentHeader,
+        limit: int,
+        start: IntactEnd,
+        index: IndexBuilder,
+    ) -> IntactEnd:
+        """Go over the blocks; return the end of those that are intact."""
+        kept = before_last = start
+        for item in BlockWalk(
+            file,
+            path,
+            header,
+            position=start.position,
+            limit=limit,
+            next_offset=start.end_offset,
+            last_crc32c=start.last_crc32c,
+        ):
+            if isinstance(item, BadBytes):
+                if not self._stopped and item.position < kept.position:
+                    kept = before_last
+                self._bad(path, item, limit)
+            elif self._stopped:
+                self._left_out(path, *item)
+            else:
+                index.maybe_add(item[1].base_offset, item[0].position, kept.max_timestamp)
+                before_last, kept = kept, self._kept(kept, *item)
+        self._before_last = before_last
+        return kept
+
+    def _distrust_last_block(self, path: Path, following: SegmentHeader | None) -> None:
+        """Leave out the last block when what stands after it says that it was another."""
+        end, mark = self._end, self._mark
+        assert end is not None
+        if self._stopped or end.end_offset == end.segment_offset:
+            return
+        expected = end.last_crc32c
+        if following is not None and following.base_offset == end.end_offset:
+            expected = following.previous_crc32c
+        elif mark is not None and mark.end_offset == end.end_offset:
+            expected = mark.last_crc32c
+        if expected != end.last_crc32c:
+            before = self._end = self._before_last
+            assert before is not None
+            self._stop(
+                path,
+                before.position,
+                end.position,
+                before.end_offset,
+                f"the block has CRC 0x{end.last_crc32c:08x}, what follows says 0x{expected:08x}",
+            )
+
+    def _limit(self, file: File, path: Path, following: SegmentHeader | None) -> int:
+        """Return where a segment was sealed; what stands after that is left out."""
+        size = file.size()
+        if following is None or not 0 < following.previous_length < size:
+            return size
+        surplus = size - following.previous_length
+        self.rebuilt.append(
+            f"{path.name} byte {following.previous_length}: {surplus} bytes too "
+            "many, past the end that the next header names, are left out"
+        )
+        return following.previous_length
+
+    def _header(self, file: File, path: Path, base: int) -> tuple[SegmentHeader, int, bool]:
+        """Read a segment's header, or make it anew from what stands before it."""
+        try:
+            return *read_header(file, path), False
+        except CorruptLogError:
+            end = self._end
+            if end is None:
+                raise
+            known = SegmentHeader(
+                cluster_id=self.manifest.cluster_id,
+                base_offset=base,
+                leader_epoch=end.leader_epoch,
+                previous_length=end.position,
+                previous_crc32c=end.last_crc32c,
+                max_timestamp=end.max_timestamp,
+                schema_json=end.schema_json,
+            )
+            epochs = range(end.leader_epoch, self.highest_epoch() + 1)
+            found = rebuild_header(file, known, epochs)
+            if found is None:
+                raise
+            self.rebuilt.append(f"{path.name} byte 0: the header, from the segment before it")
+            return *found, True
+
+    def _header_after(self, base: int) -> SegmentHeader | None:
+        """Return the header of the next segment, None when there is none that reads well."""
+        later = [other for other in segment_offsets(self._names) if other > base]
+        if not later:
+            return None
+        path = self._directory / segment_name(later[0])
+        file = self._fs.open(path)
+        try:
+            return read_header(file, path)[0]
+        except CorruptLogError:
+            return None
+        finally:
+            file.close()
+
+    def _kept(self, kept: IntactEnd, block: StoredBlock, batch: Batch) -> IntactEnd:
+        self.proven_end = max(self.proven_end, batch.rows[0].durable_end or 0)
+        return msgspec.structs.replace(
+            kept,
+            position=block.end_position,
+            end_offset=batch.end_offset,
+            last_crc32c=block.crc32c,
+            max_timestamp=max(batch.timestamp, kept.max_timestamp or batch.timestamp),
+            leader_epoch=batch.leader_epoch,
+        )
+
+    def _look_through(self, file: File, path: Path, base: int, why: str | None = None) -> None:
+        """Look at a segment after damage only to say what was in it."""
+        try:
+            header, position = read_header(file, path)
+        except CorruptLogError as error:
+            self._stop(path, 0, file.size(), base, why or str(error.__cause__ or error))
+            return
+        self._stop(path, 0, position, base, why or "comes after damage")
+        start = IntactEnd(
+            segment_offset=base,
+            position=position,
+            end_offset=base,
+            last_crc32c=header.previous_crc32c,
+            max_timestamp=None,
+            leader_epoch=header.leader_epoch,
+        )
+        self._walk(file, path, header, file.size(), start, IndexBuilder())
+
+    def _bad(self, path: Path, bad: BadBytes, limit: int) -> None:
+        end = limit if bad.end_position is None else bad.end_position
+        self._stop(path, bad.position, end, bad.next_offset, bad.why)
+
+    def _left_out(self, path: Path, block: StoredBlock, batch: Batch) -> None:
+        """Leave out a block that reads well but comes after damage."""
+        self.proven_end = max(self.proven_end, batch.rows[0].durable_end or 0)
+        last = self.lost[-1]
+        if last.readable and (last.file, last.end_byte) == (path.name, block.position):
+            self.lost[-1] = msgspec.structs.replace(last, end_byte=block.end_position)
+            return
+        self.lost.append(
+            Lost(
+                file=path.name,
+                byte=block.position,
+                end_byte=block.end_position,
+                from_offset=batch.base_offset,
+                why="reads well, but comes after damage",
+                readable=True,
+            )
+        )
+
+    def _stop(self, path: Path, byte: int, end_byte: int, offset: int | None, why: str) -> None:
+        """Keep nothing from here on."""
+        self._stopped = True
+        self.lost.append(
+            Lost(file=path.name, byte=byte, end_byte=end_byte, from_offset=offset, why=why)
+        )
+
+    def _first_whole(self, candidates: list[tuple[int, int]]) -> Checkpoint | None:
+        for identity in candidates:
+            path = self._directory / checkpoint_name(*identity)
+            try:
+                return open_checkpoint(self._fs, path)
+            except CorruptLogError as error:
+                self.rebuilt.append(f"{path.name}: left out, {error}")
+        return None
+
+    def _claims(self) -> list[int]:
+        return [epoch for name in self._names if (epoch := claimed_epoch(name)) is not None]
+
+
+def _with_header(header: bytes, content: CheckedRead) -> Iterator[bytes]:
+    """Give a file's bytes with another header of the same length."""
+    position = 0
+    for chunk in content:
+        replaced = header[position : position + len(chunk)]
+        yield replaced + chunk[len(replaced) :]
+        position += len(chunk)

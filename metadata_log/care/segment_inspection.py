@@ -1,0 +1,319 @@
+"""Inspecting the segments of a log in order: headers, every block, links, and indexes."""
+
+from pathlib import Path
+
+import msgspec
+
+from metadata_log.batch import Batch
+from metadata_log.block import SYNC_SIZE, StoredBlock
+from metadata_log.care.block_walk import BadBytes, BlockWalk
+from metadata_log.care.copying import Progress, file_size
+from metadata_log.care.findings import Finding, Inspection
+from metadata_log.commit_mark import CommitMark
+from metadata_log.fs import File, Fs
+from metadata_log.manifest import Kind
+from metadata_log.names import index_name, segment_name
+from metadata_log.offset_index import ENTRY_SIZE, OffsetIndex, read_index
+from metadata_log.segment import SegmentHeader
+from metadata_log.segment_scan import read_header
+from records.errors import CorruptLogError
+
+REPAIR = "restore the file from a backup, or keep what is intact with `metalog repair LOG COPY`"
+
+_OFFSET_MAX = (1 << 63) - 1
+
+
+class SegmentEnd(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a segment ended; what is None is not known because of damage."""
+
+    length: int
+    next_offset: int | None = None
+    last_crc32c: int | None = None
+    max_timestamp: int | None = None
+    leader_epoch: int = 0
+
+
+class SegmentInspector:
+    """Looks at one segment after the other and writes down what it finds."""
+
+    def __init__(
+        self,
+        fs: Fs,
+        directory: Path,
+        found: Inspection,
+        *,
+        cluster_id: str | None,
+        kind: Kind | None,
+        mark: CommitMark | None,
+        progress: Progress,
+    ) -> None:
+        self._fs = fs
+        self._directory = directory
+        self._found = found
+        self._cluster_id = cluster_id
+        self._kind = kind
+        self._mark = mark
+        self._progress = progress
+        self._before: SegmentEnd | None = None
+        self.durable_end = 0
+
+    def inspect(self, base: int, following: int | None) -> None:
+        """Look at the segment that starts at `base`; `following` is the next one's start."""
+        path = self._directory / segment_name(base)
+        file = self._fs.open(path)
+        try:
+            self._found.segments += 1
+            try:
+                header, position = read_header(file, path)
+            except CorruptLogError as error:
+                self._damage(path, 0, str(error.__cause__ or error), offset=base)
+                self._before = SegmentEnd(length=file.size(), next_offset=following)
+                return
+            self._check_header(path, header, base)
+            limit = self._limit(file, path, header.sync_marker, base, following)
+            self._found.size_bytes += limit
+            self._before = self._walk(file, path, header, position, limit)
+        finally:
+            file.close()
+        self._progress(limit)
+
+    def _limit(
+        self, file: File, path: Path, marker: bytes, base: int, following: int | None
+    ) -> int:
+        """Return how many bytes are to be read, and report what is missing or too much.
+
+        That a sealed segment is too short is noticed at the header of the next one.
+        """
+        size = file.size()
+        if self._mark is not None and base == self._mark.segment_offset:
+            return self._limit_by_mark(path, size, self._mark.position)
+        if following is None:
+            return size
+        sealed_at = self._length_before(following)
+        # Where a segment is missing, the next header speaks of that one: no block ends there.
+        if not 0 < sealed_at < size or file.pread(SYNC_SIZE, sealed_at - SYNC_SIZE) != marker:
+            return size
+        what = (
+            f"{size - sealed_at} bytes too many: the header of {segment_name(following)} says "
+            "that the file ends here"
+        )
+        self._damage(path, sealed_at, what, offset=following)
+        return sealed_at
+
+    def _limit_by_mark(self, path: Path, size: int, position: int) -> int:
+        if size > position:
+            what = (
+                f"{size - position} bytes past the commit mark: being written, or left by a "
+                "writer that stopped; the next one decides"
+            )
+            self._note(path, position, what)
+        if size < position:
+            what = (
+                f"the file ends here, the commit mark says byte {position}; is this a short copy? "
+                "A copy of a live log is made with `metalog backup`"
+            )
+            self._damage(path, size, what)
+        return min(size, position)
+
+    def _length_before(self, base: int) -> int:
+        """Return the length of the file before a segment as its header says; 0: not known."""
+        path = self._directory / segment_name(base)
+        file = self._fs.open(path)
+        try:
+            return read_header(file, path)[0].previous_length
+        except CorruptLogError:
+            return 0
+        finally:
+            file.close()
+
+    def _check_header(self, path: Path, header: SegmentHeader, base: int) -> None:
+        expected: dict[str, tuple[object, object]] = {"base offset": (header.base_offset, base)}
+        if self._cluster_id is not None:
+            expected["cluster id"] = (header.cluster_id, self._cluster_id)
+        before = self._before
+        if before is not None:
+            if before.next_offset is not None and before.next_offset != base:
+                self._damage(
+                    path,
+                    0,
+                    f"starts at offset {base}, the segment before ends at "
+                    f"{before.next_offset}: "
+                    "a segment, or the end of that one, is missing",
+                    offset=before.next_offset,
+                )
+            elif before.last_crc32c is not None:
+                expected |= {
+                    "length of the file before": (header.previous_length, before.length),
+                    "CRC of the block before": (header.previous_crc32c, before.last_crc32c),
+                    "highest time before": (header.max_timestamp, before.max_timestamp),
+                }
+            if self._kind is Kind.OWN and header.leader_epoch < before.leader_epoch:
+                expected["leader epoch"] = (header.leader_epoch, f">= {before.leader_epoch}")
+        for name, (found, wanted) in expected.items():
+            if found != wanted:
+                self._damage(
+                    path, 0, f"the header's {name} is {found}, expected {wanted}", offset=base
+                )
+
+    def _walk(
+        self, file: File, path: Path, header: SegmentHeader, position: int, limit: int
+    ) -> SegmentEnd:
+        """Look at every block; return where the segment ends."""
+        walk = BlockWalk(
+            file,
+            path,
+            header,
+            position=position,
+            limit=limit,
+            next_offset=header.base_offset,
+            last_crc32c=header.previous_crc32c,
+        )
+        index = _IndexCheck(self._fs, self._directory, header.base_offset)
+        highest, epoch = header.max_timestamp, header.leader_epoch
+        for item in walk:
+            if isinstance(item, BadBytes):
+                self._bad_bytes(path, item)
+                continue
+            block, batch = item
+            self._found.blocks += 1
+            self._found.records += len(batch.rows)
+            index.see(block, batch, highest)
+            self._check_batch(path, block, batch, highest, header.leader_epoch)
+            highest = max(batch.timestamp, highest or batch.timestamp)
+            epoch = batch.leader_epoch
+        scan, mark = walk.scan, self._mark
+        is_marked = mark is not None and mark.segment_offset == header.base_offset
+        if walk.is_whole:
+            if is_marked:
+                self._check_end(path, scan.position, scan.next_offset, scan.last_crc32c)
+            self._check_index(index, header.base_offset, scan.next_offset if is_marked else None)
+        return SegmentEnd(
+            length=limit,
+            next_offset=scan.next_offset,
+            last_crc32c=scan.last_crc32c if walk.is_whole else None,
+            max_timestamp=highest,
+            leader_epoch=epoch,
+        )
+
+    def _check_batch(
+        self, path: Path, block: StoredBlock, batch: Batch, highest: int | None, epoch: int
+    ) -> None:
+        """Check what only holds between batches; what holds inside one was checked in reading."""
+        durable_end = batch.rows[0].durable_end or 0
+        self.durable_end = max(self.durable_end, durable_end)
+        problems = []
+        if durable_end > batch.base_offset:
+            problems.append(f"claims that the log was durable up to {durable_end}")
+        if self._kind is Kind.OWN:
+            if batch.leader_epoch != epoch:
+                problems.append(f"is of epoch {batch.leader_epoch}, its segment of {epoch}")
+            if highest is not None and batch.timestamp < highest:
+                problems.append(f"has time {batch.timestamp}, one before it {highest}")
+        for problem in problems:
+            self._damage(
+                path,
+                block.position,
+                f"the batch at offset {batch.base_offset} {problem}",
+                end=block.end_position,
+                offset=batch.base_offset,
+            )
+
+    def _check_end(
+        self, path: Path, position: int, next_offset: int | None, last_crc32c: int | None
+    ) -> None:
+        mark = self._mark
+        assert mark is not None
+        if next_offset != mark.end_offset:
+            self._damage(
+                path,
+                position,
+                f"the log ends at offset {next_offset}, the commit mark says {mark.end_offset}",
+                offset=next_offset,
+            )
+        elif last_crc32c != mark.last_crc32c:
+            self._damage(
+                path,
+                position,
+                f"the block that ends here has CRC 0x{last_crc32c or 0:08x}"
+                f", the commit mark says 0x{mark.last_crc32c:08x}",
+            )
+
+    def _check_index(self, index: "_IndexCheck", base: int, grows_from: int | None) -> None:
+        problem = index.problem(grows_from)
+        if problem is not None:
+            byte, what = problem
+            self._damage(
+                self._directory / index_name(base),
+                byte,
+                what,
+                remedy="remove the file: the index only saves reading",
+            )
+
+    def _bad_bytes(self, path: Path, bad: BadBytes) -> None:
+        self._damage(path, bad.position, bad.why, end=bad.end_position, offset=bad.next_offset)
+
+    def _damage(
+        self,
+        path: Path,
+        byte: int,
+        what: str,
+        *,
+        remedy: str = REPAIR,
+        end: int | None = None,
+        offset: int | None = None,
+    ) -> None:
+        self._found.damage.append(
+            Finding(
+                file=path.name,
+                byte=byte,
+                end_byte=end,
+                from_offset=offset,
+                what=what,
+                remedy=remedy.replace("LOG", str(self._directory)),
+            )
+        )
+
+    def _note(self, path: Path, byte: int, what: str) -> None:
+        self._found.notes.append(
+            Finding(file=path.name, byte=byte, what=what, remedy="nothing to do")
+        )
+
+
+class _IndexCheck:
+    """Compares the entries of an index with the blocks as they come by."""
+
+    def __init__(self, fs: Fs, directory: Path, base: int) -> None:
+        path = directory / index_name(base)
+        # First the size: the index of the last segment may grow meanwhile.
+        self._count = file_size(fs, path) // ENTRY_SIZE if fs.exists(path) else 0
+        self._index: OffsetIndex = read_index(fs, directory, base)
+        self._seen = 0
+        self._wrong: str | None = None
+
+    def see(self, block: StoredBlock, batch: Batch, highest: int | None) -> None:
+        """Take a block in; `highest` is the highest time before it."""
+        entry = self._index.at_offset(batch.base_offset)
+        if entry is None or entry.offset != batch.base_offset or self._wrong:
+            return
+        if (entry.position, entry.max_timestamp) != (block.position, highest):
+            self._wrong = (
+                f"says that offset {entry.offset} is at byte {entry.position} after time "
+                f"{entry.max_timestamp}; it is at byte {block.position} after {highest}"
+            )
+            return
+        self._seen += 1
+
+    def problem(self, grows_from: int | None) -> tuple[int, str] | None:
+        """Return the byte of the first entry that is wrong, and what is.
+
+        Args:
+            grows_from: Entries from this offset on may be there already, None when none may.
+        """
+        byte = self._seen * ENTRY_SIZE
+        if self._wrong is not None:
+            return byte, self._wrong
+        last = self._index.at_offset(_OFFSET_MAX)
+        is_ahead = grows_from is not None and last is not None and last.offset >= grows_from
+        if self._seen < self._count and not is_ahead:
+            return byte, "this entry is damaged, or names a block that is not there"
+        return None

@@ -1,0 +1,126 @@
+"""Where copies of a log are kept: a directory, or a prefix of a bucket.
+
+Both offer the same little: a file appears whole and on stable storage, or not at all, and what was
+put can be read as a log directory.
+"""
+
+import contextlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Protocol
+
+from metadata_log.care.copying import CheckedRead, Progress, file_size, no_progress
+from metadata_log.fs import Fs, Lock, OsFs
+from metadata_log.lock import lock_directory
+from records.errors import CorruptLogError, RequestError
+
+
+class Store(Protocol):
+    """A place for copies.
+
+    `fs` and `directory` are for reading what is there.
+    """
+
+    @property
+    def fs(self) -> Fs: ...
+
+    @property
+    def directory(self) -> Path: ...
+
+    def prepare(self) -> Lock | None:
+        """Make the place when it is missing, and keep other writers out where that is possible.
+
+        Raises:
+            UnavailableError: another process writes there.
+        """
+        ...
+
+    def names(self) -> list[str]:
+        """Return the names of the files there; none when the place does not exist."""
+        ...
+
+    def put(self, name: str, chunks: Iterable[bytes]) -> None:
+        """Let a file appear, in place of an older one, whole and on stable storage."""
+        ...
+
+    def delete(self, name: str) -> None:
+        """Remove a file that is there."""
+        ...
+
+
+class DirectoryStore:
+    """A directory of a file system."""
+
+    def __init__(self, fs: Fs, directory: Path) -> None:
+        self.fs = fs
+        self.directory = directory
+
+    def prepare(self) -> Lock | None:
+        with contextlib.suppress(FileExistsError):
+            self.fs.make_directory(self.directory)
+        self.fs.sync_directory(self.directory.parent)
+        return lock_directory(self.fs, self.directory)
+
+    def names(self) -> list[str]:
+        try:
+            return self.fs.list(self.directory)
+        except FileNotFoundError:
+            return []
+        except NotADirectoryError as error:
+            raise RequestError(
+                "INVALID_REQUEST", f"{self.directory} is a file; name a directory"
+            ) from error
+
+    def put(self, name: str, chunks: Iterable[bytes]) -> None:
+        part = self.directory / f"{name}.part"
+        if self.fs.exists(part):
+            self.fs.unlink(part)
+        file = self.fs.open(part, create=True)
+        try:
+            position = 0
+            for chunk in chunks:
+                file.pwrite(chunk, position)
+                position += len(chunk)
+            file.sync()
+        finally:
+            file.close()
+        self.fs.rename(part, self.directory / name)
+        self.fs.sync_directory(self.directory)
+
+    def delete(self, name: str) -> None:
+        self.fs.unlink(self.directory / name)
+        self.fs.sync_directory(self.directory)
+
+
+def put_checked(
+    store: Store, name: str, fs: Fs, path: Path, size: int, progress: Progress = no_progress
+) -> int:
+    """Copy the first `size` bytes of a file, read the copy back, and return its CRC-32C.
+
+    Raises:
+        CorruptLogError: what is read back is not what was sent.
+    """
+    source = CheckedRead(fs, path, size, progress)
+    store.put(name, source)
+    copy = store.directory / name
+    found_size = file_size(store.fs, copy)
+    found = CheckedRead(store.fs, copy, min(size, found_size)).checksum()
+    if (found_size, found) != (size, source.crc32c):
+        raise CorruptLogError(
+            f"{copy} byte 0: read back {found_size} bytes with CRC 0x{found:08x}, sent {size} "
+            f"with 0x{source.crc32c:08x}; check the disk or store, and run again"
+        )
+    return found
+
+
+def open_store(place: str, fs: Fs | None = None) -> Store:
+    """Return the store at a path or `s3://bucket/prefix`.
+
+    Raises:
+        RequestError: the URL is not understood, or the extra `archive` is not installed.
+    """
+    if "://" not in place:
+        return DirectoryStore(fs or OsFs(), Path(place).absolute())
+    from metadata_log.care.object_store import ObjectStore
+
+    return ObjectStore.of_url(place)

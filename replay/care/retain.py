@@ -1,0 +1,153 @@
+"""Cutting history: the image at a segment's start becomes the base, then older segments go."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from metadata_log.batch import Batch
+from metadata_log.care.committed import CommittedSegment, committed_segments
+from metadata_log.care.retention import drop_below, retaining
+from metadata_log.checkpoint import (
+    Checkpoint,
+    CheckpointRecord,
+    write_checkpoint,
+)
+from metadata_log.fs import Fs, OsFs
+from metadata_log.log_reader import LogReader
+from metadata_log.names import checkpoint_name
+from records.errors import CorruptLogError
+from replay.image.digest import image_digest
+from replay.image.metadata import MetadataImage
+from replay.image.records import image_records
+from replay.loader import load_image
+
+
+class RetainResult(msgspec.Struct, frozen=True, kw_only=True):
+    """Where history starts now, and what went.
+
+    `digest` is that of the image at the start, None when nothing was to be done.
+    """
+
+    history_start: int
+    previous_history_start: int
+    dropped_segments: int
+    dropped_bytes: int
+    digest: str | None
+
+
+def retain(
+    directory: Path,
+    keep_from: int,
+    *,
+    fs: Fs | None = None,
+    check_dropped: Callable[[list[CommittedSegment]], None],
+    progress: Callable[[int], None] | None = None,
+) -> RetainResult:
+    """Move a log's start up to the segment that holds `keep_from`, or an earlier one.
+
+    An earlier one when a transaction is open at that segment's start, or when Kafka may still
+    replace what lies below it (mirrors). A writer and readers may use the log meanwhile; a reader
+    that comes to a segment that went gets UnavailableError.
+
+    Args:
+        check_dropped: Raises when one of these segments must not go; then nothing is changed.
+        progress: Called with the end offset of each batch as it is replayed.
+
+    Raises:
+        UnavailableError: another run is at work.
+        CorruptLogError: the log is damaged, or the base that was written gives another image.
+    """
+    fs = fs or OsFs()
+    with retaining(fs, directory), LogReader.open(directory, fs=fs) as reader:
+        segments = committed_segments(fs, reader)
+        found = _start(reader, segments, keep_from, progress)
+        if found is None:
+            return _unchanged(reader)
+        start, image = found
+        going = [segment for segment in segments if segment.base_offset < start]
+        if not going:
+            return _unchanged(reader)
+        check_dropped(going)
+        digest = image_digest(image)
+        if start > reader.history_start:
+            _write_base(fs, reader, start, image, digest)
+        # Only now may anything go: the base is on stable storage, and was read back.
+        drop_below(fs, directory, start)
+    return RetainResult(
+        history_start=start,
+        previous_history_start=reader.history_start,
+        dropped_segments=len(going),
+        dropped_bytes=sum(segment.size for segment in going),
+        digest=digest,
+    )
+
+
+def _start(
+    reader: LogReader,
+    segments: list[CommittedSegment],
+    keep_from: int,
+    progress: Callable[[int], None] | None,
+) -> tuple[int, MetadataImage] | None:
+    """Return the new start, with the image of all below it; None when it cannot move."""
+    limit = min(keep_from, reader.confirmed_end)
+    bases = [segment.base_offset for segment in segments]
+    while True:
+        # A run that was cut short may have written its base already.
+        below = [base for base in bases if reader.history_start <= base <= limit]
+        if not below or below[-1] == 0:
+            return None
+        image = load_image(reader, below[-1] - 1, progress=progress)
+        pending = image.provenance.pending_transaction
+        if pending is None:
+            return below[-1], image
+        # The records of an open transaction are not in the image: they must stay in the log.
+        limit = pending
+
+
+def _write_base(fs: Fs, reader: LogReader, start: int, image: MetadataImage, digest: str) -> None:
+    """Write the base checkpoint, and check that it gives the same image."""
+    where = image.provenance
+    part = reader.directory / f"{checkpoint_name(start, where.leader_epoch)}.part"
+    if fs.exists(part):
+        fs.unlink(part)
+    base = write_checkpoint(
+        fs,
+        reader.directory,
+        (CheckpointRecord(record, version) for record, version in image_records(image)),
+        cluster_id=reader.cluster_id,
+        end_offset=start,
+        leader_epoch=where.leader_epoch,
+        timestamp=where.timestamp,
+    )
+    found = image_digest(load_image(_BaseOnly(base)))
+    if found != digest:
+        fs.unlink(base.path)
+        fs.sync_directory(reader.directory)
+        raise CorruptLogError(
+            f"{base.path} byte 0: the base has digest {found}, the image below offset {start} "
+            f"{digest}; nothing was removed, check the disk and run again"
+        )
+
+
+def _unchanged(reader: LogReader) -> RetainResult:
+    return RetainResult(
+        history_start=reader.history_start,
+        previous_history_start=reader.history_start,
+        dropped_segments=0,
+        dropped_bytes=0,
+        digest=None,
+    )
+
+
+class _BaseOnly:
+    """A log that is its base and nothing after it."""
+
+    def __init__(self, base: Checkpoint) -> None:
+        self.base = base
+        self.start_offset = self.history_start = self.end_offset = base.end_offset
+
+    def batches(
+        self, from_offset: int | None = None, to_offset: int | None = None
+    ) -> Iterator[Batch]:
+        return iter(())

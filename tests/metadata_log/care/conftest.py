@@ -1,0 +1,39 @@
+"""Logs to take care of."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from metadata_log.care.findings import Inspection
+from metadata_log.care.inspection import inspect_log
+from metadata_log.care.store import Store, open_store
+from metadata_log.fs import OsFs
+from tests.own_logs import write_history
+
+
+@pytest.fixture
+async def log(tmp_path: Path) -> Path:
+    """An own log of five epochs, closed cleanly."""
+    return await write_history(tmp_path / "log", seed=5, batches=40)
+
+
+@pytest.fixture(params=["directory", "s3"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    """An empty place for copies, of each kind."""
+    if request.param == "directory":
+        yield open_store(str(tmp_path / "copy"))
+    else:
+        yield open_store(request.getfixturevalue("s3_place"))
+
+
+def inspect(directory: Path) -> Inspection:
+    """What verify finds before it replays."""
+    return inspect_log(OsFs(), directory)
+
+
+def flip(path: Path, byte: int, bit: int = 3) -> None:
+    """Damage one bit."""
+    data = bytearray(path.read_bytes())
+    data[byte] ^= 1 << bit
+    path.write_bytes(data)

@@ -1,0 +1,42 @@
+"""Own logs on disk, written by the log itself in several epochs."""
+
+import random
+from pathlib import Path
+
+from metadata_log.batch import NewBatch
+from metadata_log.log import MetadataLog, create_log
+from tests.histories import random_history
+
+
+class SteadyClock:
+    """A clock that stands at one time: only what a history says moves it."""
+
+    def now_ms(self) -> int:
+        return 1_700_000_000_000
+
+
+async def write_history(
+    directory: Path, seed: int, batches: int, *, batches_an_epoch: int = 8, create: bool = True
+) -> Path:
+    """Write a random history, opened anew every few batches: a segment for each epoch."""
+    if create:
+        create_log(directory, "test-cluster")
+    history = random_history(random.Random(seed), batches, times_go_back=False, noop_runs=False)
+    for first in range(0, len(history), batches_an_epoch):
+        log = await MetadataLog.open(directory, clock=SteadyClock())
+        for batch in history[first : first + batches_an_epoch]:
+            await log.append(
+                NewBatch(
+                    records=tuple(row.payload for row in batch.rows),
+                    record_versions=tuple(row.record_version for row in batch.rows),
+                    origin=batch.rows[0].origin,
+                    timestamp=batch.timestamp,
+                )
+            )
+        await log.close()
+    return directory
+
+
+def content(directory: Path) -> dict[str, bytes]:
+    """Return every file of a directory."""
+    return {path.name: path.read_bytes() for path in directory.iterdir()}
