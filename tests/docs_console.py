@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-DOCUMENTS = ("README.md", "docs/commands.md")
+DOCUMENTS = ("README.md", "docs/commands.md", "docs/care.md")
 
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # Made from the machine's clock, or drawn at random.

@@ -1,4 +1,8 @@
-"""A file system that stops working at its n-th call: what a process that dies there leaves."""
+"""A file system that stops working at its n-th call: what a process that dies there leaves.
+
+A sync is a call like any other, but waits for no disk: a process that dies loses nothing that it
+wrote.
+"""
 
 import errno
 from collections.abc import Callable
@@ -53,7 +57,7 @@ class FailingFs:
         self.calls.call(lambda: self._fs.unlink(path))
 
     def sync_directory(self, path: Path) -> None:
-        self.calls.call(lambda: self._fs.sync_directory(path))
+        self.calls.call(lambda: None)
 
     def lock(self, path: Path, owner: str) -> Lock:
         return self.calls.call(lambda: self._fs.lock(path, owner))
@@ -80,7 +84,7 @@ class FailingFile:
         self._calls.call(lambda: self._file.truncate(size))
 
     def sync(self) -> None:
-        self._calls.call(self._file.sync)
+        self._calls.call(lambda: None)
 
     def size(self) -> int:
         return self._calls.call(self._file.size)

@@ -1,6 +1,11 @@
-"""Own logs on disk, written by the log itself in several epochs."""
+"""Own logs on disk, written by the log itself in several epochs.
 
+`python -m tests.own_logs LOG` writes one whose writer was started five times, for the documents.
+"""
+
+import asyncio
 import random
+import sys
 from pathlib import Path
 
 from metadata_log.batch import NewBatch
@@ -40,3 +45,7 @@ async def write_history(
 def content(directory: Path) -> dict[str, bytes]:
     """Return every file of a directory."""
     return {path.name: path.read_bytes() for path in directory.iterdir()}
+
+
+if __name__ == "__main__":
+    asyncio.run(write_history(Path(sys.argv[1]), seed=5, batches=40))

@@ -23,7 +23,17 @@ app = typer.Typer(
 )
 
 # The order is that of `metalog --help`.
-_MODULES = ("keeping", "importing", "streaming", "looking", "past", "snapshots", "auditing")
+_MODULES = (
+    "keeping",
+    "importing",
+    "streaming",
+    "looking",
+    "past",
+    "snapshots",
+    "caring",
+    "copying",
+    "auditing",
+)
 _PACKAGES = ("records", "metadata_log", "replay", "controller", "api", "migrations")
 
 DONE, FOUND, USAGE, REFUSED, UNAVAILABLE, CORRUPT = 0, 1, 2, 3, 4, 5

@@ -1,7 +1,6 @@
 """A log directory that is built beside its place and appears there whole, or not at all."""
 
 import contextlib
-import os
 import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -34,18 +33,22 @@ class NewLog:
         """
         self.fs = fs
         self._target = target.absolute()
-        if os.path.lexists(self._target) and not _is_empty_directory(self._target):
+        if fs.exists(self._target) and not _is_empty_directory(fs, self._target):
             raise RequestError("LOG_EXISTS", f"{target} exists already; name a new directory")
         self.directory = self._target.with_name(f"{self._target.name}.unfinished")
         with contextlib.suppress(FileExistsError):
             fs.make_directory(self.directory)
         self._lock = lock_directory(fs, self.directory)
         self._published = False
-        for name in fs.list(self.directory):
-            if name != LOCK:
-                fs.unlink(self.directory / name)
 
     def __enter__(self) -> Self:
+        try:
+            for name in self.fs.list(self.directory):
+                if name != LOCK:
+                    self.fs.unlink(self.directory / name)
+        except BaseException:
+            self._lock.release()
+            raise
         return self
 
     def __exit__(
@@ -95,5 +98,8 @@ class NewLog:
         self.fs.sync_directory(self._target.parent)
 
 
-def _is_empty_directory(path: Path) -> bool:
-    return path.is_dir() and not any(path.iterdir())
+def _is_empty_directory(fs: Fs, path: Path) -> bool:
+    try:
+        return not fs.list(path)
+    except NotADirectoryError:
+        return False

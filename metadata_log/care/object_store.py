@@ -152,16 +152,18 @@ def _named_errors(path: Path) -> Iterator[None]:
     """Turn the store's errors into those a caller can act on; a missing object stays one."""
     try:
         yield
-    except FileNotFoundError as error:
-        if "NoSuchBucket" in str(error):
-            raise RequestError(
-                "INVALID_REQUEST", f"{path}: there is no such bucket; make it first"
-            ) from error
-        raise FileNotFoundError(2, "no such object", str(path)) from error
-    except (PermissionDeniedError, UnauthenticatedError) as error:
-        raise RequestError("AUTHORIZATION_FAILED", f"{path}: {_first_line(error)}") from error
     except (BaseError, OSError) as error:
-        raise UnavailableError(f"{path}: {_first_line(error)}; try again") from error
+        raise _named(error, path) from error
+
+
+def _named(error: Exception, path: Path) -> Exception:
+    if "NoSuchBucket" in str(error):
+        return RequestError("INVALID_REQUEST", f"{path}: there is no such bucket; make it first")
+    if isinstance(error, FileNotFoundError):
+        return FileNotFoundError(2, "no such object", str(path))
+    if isinstance(error, PermissionDeniedError | UnauthenticatedError):
+        return RequestError("AUTHORIZATION_FAILED", f"{path}: {_first_line(error)}")
+    return UnavailableError(f"{path}: {_first_line(error)}; try again")
 
 
 def _first_line(error: Exception) -> str:

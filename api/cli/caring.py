@@ -1,0 +1,196 @@
+"""Care of a log: verify and repair."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from api.cli.arguments import Json, Log
+from api.cli.main import DONE, FOUND, app
+from api.cli.output import (
+    bytes_size_text,
+    count_text,
+    print_json,
+    print_line,
+    progress,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from metadata_log.care.findings import Finding, Inspection
+    from metadata_log.care.repair import RepairResult
+    from metadata_log.log_reader import LogReader
+    from replay.care.proof import Proof
+
+
+@contextmanager
+def bytes_progress(what: str, size_bytes: int) -> "Iterator[Callable[[int], None]]":
+    """Show how many bytes are done; yields a function to be called with how many more."""
+    done = 0
+    with progress(what, 0, size_bytes) as advance:
+
+        def add(size: int) -> None:
+            nonlocal done
+            done += size
+            advance(done)
+
+        yield add
+
+
+@app.command()
+def verify(log: Log, json: Json = False) -> int:
+    """Check every byte of a log up to its commit mark, and replay it; exit 1 when damage is found.
+
+    Takes no lock, also beside a running writer. Goes on after damage, to list all of it.
+    """
+    from metadata_log.care.inspection import bytes_to_inspect, inspect_log
+    from metadata_log.fs import OsFs
+
+    fs, directory = OsFs(), log.absolute()
+    if not directory.is_dir():
+        from metadata_log.manifest import read_manifest
+
+        read_manifest(fs, directory)
+    with bytes_progress("verifying", bytes_to_inspect(fs, directory)) as advance:
+        found = inspect_log(fs, directory, progress=advance)
+    proof = None if found.damage else _replayed(directory, found)
+    if json:
+        print_json(_verify_document(found, proof))
+    else:
+        _print_inspection(log, found, proof)
+    return FOUND if found.damage else DONE
+
+
+def _replayed(directory: Path, found: "Inspection") -> "Proof | None":
+    """Build the image; a record that contradicts the state before it is damage, too."""
+    from api.cli.reading import open_reader
+    from metadata_log.care.findings import Finding
+    from records.errors import CorruptLogError
+    from replay.care.proof import prove
+
+    with open_reader(directory) as reader:
+        try:
+            with progress("replaying", reader.history_start, reader.end_offset) as advance:
+                return prove(reader, reader.end_offset - 1, advance)
+        except CorruptLogError as error:
+            remedy = f"look at the records before it with `metalog dump {directory}`"
+            found.damage.append(Finding(file="", byte=0, what=str(error), remedy=remedy))
+            return None
+
+
+def _verify_document(found: "Inspection", proof: "Proof | None") -> dict[str, Any]:
+    import msgspec
+
+    return {
+        "as_of": None if found.end_offset is None else found.end_offset - 1,
+        "history_start": found.history_start,
+        "log_end": found.end_offset,
+        "segments": found.segments,
+        "batches": found.blocks,
+        "records": found.records,
+        "bytes": found.size_bytes,
+        "digest": proof.digest if proof else None,
+        "damage": [msgspec.structs.asdict(finding) for finding in found.damage],
+        "notes": [msgspec.structs.asdict(finding) for finding in found.notes],
+    }
+
+
+def _print_inspection(log: Path, found: "Inspection", proof: "Proof | None") -> None:
+    for finding in found.damage:
+        print_line(f"damage: {_finding_text(finding)}")
+    for note in found.notes:
+        print_line(f"note: {_finding_text(note)}")
+    looked = (
+        f"{count_text(found.records, 'record')} in {count_text(found.segments, 'segment')}, "
+        f"{bytes_size_text(found.size_bytes)}"
+    )
+    if found.damage:
+        print_line(f"{log}: {count_text(len(found.damage), 'place')} damaged; read {looked}")
+        return
+    print_line(f"{log}: whole; {looked}, offsets {found.history_start} to {_last(found)}")
+    if proof is not None:
+        print_line(f"  digest {proof.digest} by replay")
+
+
+def _last(found: "Inspection") -> int:
+    return (found.end_offset or 0) - 1
+
+
+def _finding_text(finding: "Finding") -> str:
+    place = f"{finding.file} byte {finding.byte}: " if finding.file else ""
+    end = f" (up to byte {finding.end_byte})" if finding.end_byte is not None else ""
+    offset = "" if finding.from_offset is None else f", from offset {finding.from_offset}"
+    return f"{place}{finding.what}{end}{offset}; {finding.remedy}"
+
+
+@app.command()
+def repair(
+    log: Log,
+    copy: Annotated[
+        Path, typer.Argument(metavar="COPY", help="Where the copy will be.", show_default=False)
+    ],
+    json: Json = False,
+) -> int:
+    """Write a copy with all that is provably intact, up to the first damage; LOG is not touched.
+
+    Exit 1 when records that were acknowledged are not in the copy.
+    """
+    from metadata_log.care.inspection import bytes_to_inspect
+    from metadata_log.care.repair import repair as write_copy
+    from metadata_log.fs import OsFs
+    from records.errors import RequestError
+    from replay.care.proof import prove
+
+    fs, directory = OsFs(), log.absolute()
+    if not directory.is_dir():
+        raise RequestError("LOG_NOT_FOUND", f"{log} is no directory")
+    proofs: list[Proof] = []
+
+    def check(made: "LogReader") -> None:
+        proofs.append(prove(made, made.end_offset - 1))
+
+    with bytes_progress("repairing", bytes_to_inspect(fs, directory)) as advance:
+        result = write_copy(fs, directory, copy, check=check, progress=advance)
+    if json:
+        print_json(_repair_document(result, proofs[0]))
+    else:
+        _print_repair(copy, result, proofs[0])
+    return DONE if result.is_complete else FOUND
+
+
+def _repair_document(result: "RepairResult", proof: "Proof") -> dict[str, Any]:
+    import msgspec
+
+    return {
+        "as_of": result.end_offset - 1,
+        "history_start": result.history_start,
+        "log_end": result.end_offset,
+        "digest": proof.digest,
+        "complete": result.is_complete,
+        "lost_offsets": result.lost_offsets,
+        "rebuilt": list(result.rebuilt),
+        "lost": [msgspec.structs.asdict(lost) for lost in result.lost],
+    }
+
+
+def _print_repair(copy: Path, result: "RepairResult", proof: "Proof") -> None:
+    print_line(f"{copy}: offsets {result.history_start} to {result.end_offset - 1}")
+    print_line(f"  digest {proof.digest} by replay")
+    for line in result.rebuilt:
+        print_line(f"  mended: {line}")
+    for lost in result.lost:
+        size = bytes_size_text(lost.end_byte - lost.byte)
+        offset = "" if lost.from_offset is None else f" from offset {lost.from_offset}"
+        print_line(f"  left out: {lost.file} byte {lost.byte}, {size}{offset}: {lost.why}")
+    if result.lost_offsets:
+        first, last = result.end_offset, result.proven_end - 1
+        print_line(f"LOST: {result.lost_offsets:,} acknowledged offsets, {first} to {last}")
+    elif not result.is_complete:
+        print_line(
+            "PERHAPS LOST: the commit mark is gone, so what was left out may have been acknowledged"
+        )
+    else:
+        print_line("nothing that was acknowledged is lost")

@@ -1,0 +1,256 @@
+"""Copies of a log, and its history's start: backup, restore, archive, retain."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from api.cli.arguments import Json, Log
+from api.cli.caring import bytes_progress
+from api.cli.main import app
+from api.cli.output import bytes_size_text, count_text, print_json, print_line, progress
+
+if TYPE_CHECKING:
+    from metadata_log.care.backup import CopyResult
+    from metadata_log.care.committed import CommittedSegment
+    from metadata_log.care.restore import RestoreResult
+    from metadata_log.log_reader import LogReader
+    from replay.care.proof import Proof
+    from replay.care.retain import RetainResult
+
+Dest = Annotated[
+    str,
+    typer.Argument(metavar="DEST", help="A directory, or s3://bucket/prefix.", show_default=False),
+]
+
+
+@app.command()
+def backup(log: Log, dest: Dest, json: Json = False) -> None:
+    """Copy a log, also while it is written; run again, it copies only what is new.
+
+    The copy is a log directory that every reading command opens.
+    """
+    from api.cli.reading import open_reader
+    from metadata_log.care.backup import back_up, bytes_to_copy
+    from metadata_log.care.store import open_store
+    from metadata_log.fs import OsFs
+
+    fs, store = OsFs(), open_store(dest)
+    with open_reader(log) as reader:
+        with bytes_progress("copying", bytes_to_copy(fs, reader, store)) as advance:
+            result = back_up(fs, reader, store, progress=advance)
+        _print_copy("backup", dest, reader, result, json=json)
+
+
+@app.command()
+def archive(log: Log, dest: Dest, json: Json = False) -> None:
+    """Copy the sealed segments to an archive, each read back; run again, it copies what is new.
+
+    `retain` drops only what an archive holds.
+    """
+    from api.cli.reading import open_reader
+    from metadata_log.care.archive import archive as copy_sealed
+    from metadata_log.care.backup import bytes_to_copy
+    from metadata_log.care.store import open_store
+    from metadata_log.fs import OsFs
+
+    fs, store = OsFs(), open_store(dest)
+    with open_reader(log) as reader:
+        with bytes_progress("archiving", bytes_to_copy(fs, reader, store)) as advance:
+            result = copy_sealed(fs, reader, store, dest, progress=advance)
+        if result is not None:
+            _print_copy("archive", dest, reader, result, json=json)
+        elif json:
+            print_json({**_about(reader), "files": [], "bytes": 0, "archived_end": None})
+        else:
+            print_line(f"{log}: no segment is sealed yet, nothing to archive")
+
+
+def _about(reader: "LogReader") -> dict[str, Any]:
+    from api.cli.reading import bounds
+
+    return {"as_of": reader.end_offset - 1, **bounds(reader)}
+
+
+def _print_copy(
+    what: str, dest: str, reader: "LogReader", result: "CopyResult", *, json: bool
+) -> None:
+    if json:
+        document = {
+            **_about(reader),
+            "start_offset": result.start_offset,
+            "end_offset": result.end_offset,
+            "previous_end_offset": result.previous_end_offset,
+            "files": list(result.files),
+            "bytes": result.size_bytes,
+        }
+        print_json(document)
+        return
+    print_line(f"{what} {dest}: offsets {result.start_offset} to {result.end_offset - 1}")
+    before = result.previous_end_offset
+    since = "" if before is None else f", it ended at offset {before - 1} before"
+    print_line(
+        f"  copied {count_text(len(result.files), 'file')}, "
+        f"{bytes_size_text(result.size_bytes)}{since}"
+    )
+
+
+@app.command()
+def restore(
+    backup: Annotated[
+        str,
+        typer.Argument(
+            metavar="BACKUP", help="A backup or archive: a path or URL.", show_default=False
+        ),
+    ],
+    log: Annotated[
+        Path, typer.Argument(metavar="LOG", help="Where the log will be.", show_default=False)
+    ],
+    at: Annotated[
+        str, typer.Option("--at", metavar="POINT", help="The last offset or time to restore.")
+    ] = "end",
+    tail: Annotated[
+        Path | None,
+        typer.Option(metavar="LOG", help="Go on with this log's records where the archive ends."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Make a log from a backup or archive, up to any point, and prove it by replay."""
+    from api.cli.reading import offset_of
+    from metadata_log.care.restore import Splice
+    from metadata_log.care.restore import restore as write_log
+    from metadata_log.care.store import open_store
+    from metadata_log.fs import OsFs
+    from metadata_log.log_reader import LogReader
+    from replay.care.proof import check_equal, prove
+
+    store = open_store(backup)
+    splice = Splice(
+        copy_fs=store.fs,
+        copy=LogReader.open(store.directory, fs=store.fs),
+        tail_fs=OsFs() if tail else None,
+        tail=LogReader.open(tail) if tail else None,
+    )
+    offset = offset_of(splice.copy, at)
+    if splice.tail is not None and offset == splice.copy.end_offset - 1 and not at.isdigit():
+        # A time that is not in the copy any more.
+        offset = offset_of(splice.tail, at)
+    source = splice.source_of(offset)
+    with progress("replaying", source.history_start, offset + 1) as advance:
+        expected = prove(source, offset, advance)
+    with bytes_progress("restoring", splice.size_bytes()) as add:
+        result = write_log(
+            splice, log, offset + 1, check=lambda made: check_equal(expected, made), progress=add
+        )
+    if json:
+        print_json(_restore_document(offset, result, expected))
+    else:
+        _print_restore(log, offset, result, expected)
+
+
+def _restore_document(offset: int, result: "RestoreResult", proof: "Proof") -> dict[str, Any]:
+    document: dict[str, Any] = {
+        "as_of": offset,
+        "history_start": result.history_start,
+        "log_end": result.end_offset,
+        "digest": proof.digest,
+        "segments": result.segments,
+        "bytes": result.size_bytes,
+        "writer_epoch": result.writer_epoch,
+    }
+    if result.cut_batch is not None:
+        document["mid_batch"] = True
+        document["cut_batch"] = {"base_offset": result.cut_batch[0], "end": result.cut_batch[1]}
+    if proof.pending_transaction is not None:
+        document["pending_transaction"] = proof.pending_transaction
+    return document
+
+
+def _print_restore(log: Path, offset: int, result: "RestoreResult", proof: "Proof") -> None:
+    print_line(f"{log}: offsets {result.history_start} to {result.end_offset - 1}")
+    print_line(f"  digest {proof.digest}, equal to the source's as of offset {offset}")
+    if result.cut_batch is not None:
+        base, end = result.cut_batch
+        print_line(
+            f"  offset {offset} lies inside the batch {base} to {end - 1}, which is cut: for whole "
+            f"batches restore --at {base - 1} or {end - 1}"
+        )
+    if proof.pending_transaction is not None:
+        print_line(
+            f"  a transaction is open since offset {proof.pending_transaction}: "
+            "the next controller aborts it"
+        )
+    if result.writer_epoch is not None:
+        print_line(f"  its next writer claims epoch {result.writer_epoch}; stop the old log first")
+
+
+@app.command()
+def retain(
+    log: Log,
+    before: Annotated[
+        str,
+        typer.Option(
+            "--before",
+            metavar="POINT",
+            help="History before this offset, time or age may go.",
+            show_default=False,
+        ),
+    ],
+    without_archive: Annotated[
+        bool, typer.Option("--without-archive", help="Drop also what no archive holds.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Move the log's start up: write a base checkpoint, then drop the segments below it.
+
+    Also beside a running writer. The start moves to the beginning of the segment that holds POINT.
+    """
+    from api.cli.reading import offset_of, open_reader
+    from metadata_log.care.archive import check_archived
+    from metadata_log.fs import OsFs
+    from replay.care.retain import retain as move_start
+
+    directory = log.absolute()
+    with open_reader(log) as reader:
+        point = offset_of(reader, before)
+        # An offset names the record to keep; a time the last one that may go.
+        keep_from = point if before.isdigit() else point + 1
+        start, end = reader.history_start, reader.end_offset
+
+    def check_dropped(segments: "list[CommittedSegment]") -> None:
+        if not without_archive:
+            check_archived(OsFs(), directory, segments)
+
+    with progress("replaying", start, min(keep_from, end)) as advance:
+        result = move_start(directory, keep_from, check_dropped=check_dropped, progress=advance)
+    if json:
+        print_json(_retain_document(result, end))
+    else:
+        _print_retain(log, result)
+
+
+def _retain_document(result: "RetainResult", end: int) -> dict[str, Any]:
+    return {
+        "as_of": end - 1,
+        "history_start": result.history_start,
+        "log_end": end,
+        "previous_history_start": result.previous_history_start,
+        "dropped_segments": result.dropped_segments,
+        "dropped_bytes": result.dropped_bytes,
+        "digest": result.digest,
+    }
+
+
+def _print_retain(log: Path, result: "RetainResult") -> None:
+    if not result.dropped_segments:
+        print_line(
+            f"{log}: nothing to drop, history starts at {result.history_start}; only whole "
+            "segments below the point can go"
+        )
+        return
+    print_line(
+        f"{log}: history starts at {result.history_start}, it was "
+        f"{result.previous_history_start}; dropped "
+        f"{count_text(result.dropped_segments, 'segment')}, {bytes_size_text(result.dropped_bytes)}"
+    )
+    print_line(f"  the base checkpoint has digest {result.digest}, equal to the image by replay")
