@@ -8,8 +8,12 @@ import random
 import sys
 from pathlib import Path
 
+import msgspec
+
 from metadata_log.batch import NewBatch
-from metadata_log.log import MetadataLog, create_log
+from metadata_log.creation import create_log
+from metadata_log.log import MetadataLog
+from records.envelope import Origin
 from tests.histories import random_history
 
 
@@ -34,12 +38,19 @@ async def write_history(
                 NewBatch(
                     records=tuple(row.payload for row in batch.rows),
                     record_versions=tuple(row.record_version for row in batch.rows),
-                    origin=batch.rows[0].origin,
+                    origin=_of_seed(batch.rows[0].origin, seed),
                     timestamp=batch.timestamp,
                 )
             )
         await log.close()
     return directory
+
+
+def _of_seed(origin: Origin | None, seed: int) -> Origin | None:
+    """Give a request an id that no history of another seed has."""
+    if origin is None or origin.request_id is None:
+        return origin
+    return msgspec.structs.replace(origin, request_id=f"{seed}-{origin.request_id}")
 
 
 def content(directory: Path) -> dict[str, bytes]:

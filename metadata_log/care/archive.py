@@ -159,6 +159,7 @@ def _mark_after(
         position=last.size,
         confirmed_end=min(mark.confirmed_end, following.base_offset),
         last_crc32c=following.header.previous_crc32c,
+        max_timestamp=following.header.max_timestamp or 0,
     )
 
 

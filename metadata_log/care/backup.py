@@ -160,10 +160,12 @@ def _carry_on(
 
 
 def mark_file(mark: CommitMark) -> bytes:
-    """Return a commit mark's file with one mark in it."""
+    """Return a commit mark's file that says the same in both slots, like that of a closed log."""
     content = bytearray(MARK_SIZE)
-    slot = mark.encode()
-    content[mark.slot_position : mark.slot_position + len(slot)] = slot
+    for sequence in (mark.sequence - 1, mark.sequence):
+        same = msgspec.structs.replace(mark, sequence=sequence)
+        slot = same.encode()
+        content[same.slot_position : same.slot_position + len(slot)] = slot
     return bytes(content)
 
 

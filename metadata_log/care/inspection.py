@@ -12,7 +12,13 @@ from metadata_log.care.findings import Finding, Inspection
 from metadata_log.care.retention import RETAIN_LOCK
 from metadata_log.care.segment_inspection import REPAIR, SegmentInspector
 from metadata_log.checkpoint import open_checkpoint
-from metadata_log.commit_mark import SLOT_SIZE, SLOT_SPACING, CommitMark, decode_slot
+from metadata_log.commit_mark import (
+    SLOT_SIZE,
+    SLOT_SPACING,
+    CommitMark,
+    decode_slot,
+    read_mark,
+)
 from metadata_log.fs import Fs, read_whole
 from metadata_log.manifest import Kind, Manifest, read_manifest
 from metadata_log.names import (
@@ -26,10 +32,13 @@ from metadata_log.names import (
     segment_offset,
     segment_offsets,
 )
+from metadata_log.proof import look_past
 from records.errors import CorruptLogError, UnavailableError
 
 _KNOWN = {MANIFEST, COMMIT_MARK, LOCK, ARCHIVE_LIST, ARCHIVES_NOTE, BACKUP_NOTE, RETAIN_LOCK}
 _LEFTOVER_SUFFIX = ".part"
+# A mark that moves while it is looked at is followed this often.
+_TRIES = 3
 
 
 def inspect_log(fs: Fs, directory: Path, *, progress: Progress = no_progress) -> Inspection:
@@ -46,8 +55,9 @@ def inspect_log(fs: Fs, directory: Path, *, progress: Progress = no_progress) ->
     manifest = _manifest(fs, directory, found)
     # The mark is read before the names: what it speaks of was there before it was written.
     mark = read_slots(fs, directory, found)
-    names = fs.list(directory)
     try:
+        mark = mark and _proven_end(fs, directory, mark, found)
+        names = fs.list(directory)
         _segments(fs, directory, names, found, manifest, mark, progress)
         _checkpoints(fs, directory, names, found)
     except FileNotFoundError as error:
@@ -60,6 +70,31 @@ def inspect_log(fs: Fs, directory: Path, *, progress: Progress = no_progress) ->
     _leftovers(names, found)
     found.end_offset = mark.end_offset if mark else None
     return found
+
+
+def _proven_end(fs: Fs, directory: Path, mark: CommitMark, found: Inspection) -> CommitMark:
+    """Return the mark moved on to what the blocks past it prove, and report damage below that."""
+    if not fs.exists(directory / segment_name(mark.segment_offset)):
+        return mark
+    for _ in range(_TRIES):
+        try:
+            return look_past(fs, directory, mark).proven
+        except CorruptLogError as error:
+            damage = error
+        # A live writer may have been in the middle of a block; then its mark moves on.
+        newer = read_mark(fs, directory)
+        if newer.sequence == mark.sequence:
+            break
+        mark = newer
+    finding = Finding(
+        file=segment_name(mark.segment_offset),
+        byte=mark.position,
+        from_offset=mark.end_offset,
+        what=f"past the commit mark, below what later blocks prove: {damage}",
+        remedy=REPAIR.replace("LOG", str(directory)),
+    )
+    found.damage.append(finding)
+    return mark
 
 
 def bytes_to_inspect(fs: Fs, directory: Path) -> int:
@@ -75,12 +110,12 @@ def bytes_to_inspect(fs: Fs, directory: Path) -> int:
 def read_slots(fs: Fs, directory: Path, found: Inspection) -> CommitMark | None:
     """Return the newest whole commit mark, and report slots that are damaged."""
     slots = _slots(fs, directory)
-    if any(mark is None and any(data) for data, mark in slots):
+    if any(mark is None for _, mark in slots):
         # A writer may have been in the middle of this slot.
         slots = _slots(fs, directory)
     marks = [mark for _, mark in slots if mark is not None]
     for index, (data, mark) in enumerate(slots):
-        if mark is None and (any(data) or not marks):
+        if mark is None:
             remedy = (
                 "open the log with a writer once: it goes on from what the blocks prove"
                 if marks

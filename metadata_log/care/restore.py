@@ -187,12 +187,13 @@ def _mark(newest: LogReader, cut: Cut, cut_end: CutEnd | None) -> CommitMark:
     """Return the commit mark at the cut."""
     if cut_end is None:
         end, base, position = cut.end_offset, cut.segment.base_offset, cut.position
-        epoch, crc32c = cut.leader_epoch, cut.last_crc32c
+        epoch, crc32c, latest = cut.leader_epoch, cut.last_crc32c, cut.max_timestamp or 0
     else:
         header = cut_end.header
         end, base, epoch = cut_end.end_offset, header.base_offset, header.leader_epoch
         position = len(header.encode()) + len(cut_end.stored)
         crc32c = google_crc32c.value(cut_end.stored)
+        latest = max(cut.rows[0].timestamp, cut.max_timestamp or 0)
     confirmed = end if newest.kind is Kind.OWN else min(newest.confirmed_end, end)
     return CommitMark(
         sequence=newest.mark.sequence,
@@ -202,4 +203,5 @@ def _mark(newest: LogReader, cut: Cut, cut_end: CutEnd | None) -> CommitMark:
         position=position,
         confirmed_end=confirmed,
         last_crc32c=crc32c,
+        max_timestamp=latest,
     )

@@ -10,26 +10,22 @@ from metadata_log.block import StoredBlock
 from metadata_log.care.block_walk import BadBytes, BlockWalk
 from metadata_log.care.copying import CheckedRead, Progress
 from metadata_log.care.findings import Inspection
+from metadata_log.care.index_entries import IndexEntries
 from metadata_log.care.inspection import read_slots
 from metadata_log.care.lost_header import rebuild_header
+from metadata_log.care.lost_identity import claims, find_base, find_manifest
 from metadata_log.care.new_log import NewLog
-from metadata_log.checkpoint import Checkpoint, open_checkpoint
 from metadata_log.commit_mark import CommitMark
 from metadata_log.fs import File, Fs
-from metadata_log.manifest import Kind, Manifest, read_manifest
+from metadata_log.manifest import Kind
 from metadata_log.names import (
-    MANIFEST,
-    checkpoint_id,
-    checkpoint_name,
-    claimed_epoch,
     index_name,
     segment_name,
     segment_offsets,
 )
-from metadata_log.offset_index import IndexBuilder
 from metadata_log.segment import SegmentHeader
 from metadata_log.segment_scan import read_header
-from records.errors import CorruptLogError, RequestError
+from records.errors import CorruptLogError
 
 
 class Lost(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,7 +68,9 @@ class Salvage:
         self._end: IntactEnd | None = None
         self._before_last: IntactEnd | None = None
         self._stopped = False
-        self.proven_end = self._mark.end_offset if self._mark else 0
+        # A segment begins only when all before it is on stable storage.
+        begun = segment_offsets(names)[-1]
+        self.proven_end = max(self._mark.end_offset if self._mark else 0, begun)
         self.rebuilt = [f"{f.file} byte {f.byte}: {f.what}" for f in damaged.damage]
         self.lost: list[Lost] = []
         self.base_end = 0
@@ -83,53 +81,32 @@ class Salvage:
         return self._mark is None
 
     def read_identity(self, first_base: int) -> None:
-        """Learn whose log it is, from the manifest or else from the first header."""
-        try:
-            self.manifest = read_manifest(self._fs, self._directory)
-            return
-        except CorruptLogError as error:
-            why = str(error.__cause__ or error)
-        except RequestError as error:
-            if error.code != "LOG_NOT_FOUND":
-                raise
-            why = "missing"
-        path = self._directory / segment_name(first_base)
-        file = self._fs.open(path)
-        try:
-            header, position = read_header(file, path)
-            has_records = file.size() > position
-        finally:
-            file.close()
-        # A writer of an own log claims its epoch before it writes; a mirror claims none.
-        is_own = self._claims() != [] or not has_records
-        kind = Kind.OWN if is_own else Kind.MIRROR
-        self.manifest = Manifest(cluster_id=header.cluster_id, kind=kind)
-        self.rebuilt.append(f"{MANIFEST} byte 0: {why}; the claims say that the log is {kind}")
+        """Learn whose log it is.
+
+        Raises:
+            CorruptLogError: neither the manifest nor the first header says so.
+        """
+        self.manifest, mended = find_manifest(self._fs, self._directory, self._names, first_base)
+        if mended is not None:
+            self.rebuilt.append(mended)
 
     def highest_epoch(self) -> int:
         """Return the highest epoch that anything names."""
         marked = self._mark.leader_epoch if self._mark else 0
         kept = self._end.leader_epoch if self._end else 0
-        return max([marked, kept, *self._claims()])
+        return max([marked, kept, *claims(self._names)])
 
     def copy_base(self, copy: NewLog, start: int) -> None:
-        """Copy the base checkpoint that the segments need: the oldest that is whole."""
-        candidates = sorted(
-            identity
-            for name in self._names
-            if (identity := checkpoint_id(name)) is not None and identity[0] >= start
-        )
-        if start == 0:
-            candidates = [identity for identity in candidates if identity[0] == 0]
-        base = self._first_whole(candidates)
+        """Copy the base checkpoint that the segments need.
+
+        Raises:
+            CorruptLogError: it is damaged or missing.
+        """
+        base, left_out = find_base(self._fs, self._directory, self._names, start)
+        self.rebuilt += left_out
         if base is not None:
             self.base_end = base.end_offset
             copy.add(base.path.name, CheckedRead(self._fs, base.path, base.size))
-        elif start > 0 or candidates:
-            raise CorruptLogError(
-                f"{self._directory}: the segments start at offset {start} and no whole checkpoint "
-                "holds the state before it; restore the checkpoint from a backup or archive first"
-            )
 
     def take(self, copy: NewLog, base: int) -> None:
         """Copy what is intact of the next segment, when all before it was."""
@@ -168,6 +145,7 @@ class Salvage:
             position=end.position,
             confirmed_end=confirmed,
             last_crc32c=end.last_crc32c,
+            max_timestamp=end.max_timestamp or 0,
         )
 
     def _take(self, copy: NewLog, file: File, path: Path, base: int) -> None:
@@ -191,7 +169,7 @@ class Salvage:
             leader_epoch=header.leader_epoch,
             schema_json=header.schema_json,
         )
-        index = IndexBuilder()
+        index = IndexEntries()
         self._end = self._walk(file, path, header, limit, start, index)
         self._distrust_last_block(path, following)
         content = CheckedRead(self._fs, path, self._end.position)
@@ -206,7 +184,7 @@ class Salvage:
         header: SegmentHeader,
         limit: int,
         start: IntactEnd,
-        index: IndexBuilder,
+        index: IndexEntries,
     ) -> IntactEnd:
         """Go over the blocks; return the end of those that are intact."""
         kept = before_last = start
@@ -330,7 +308,7 @@ class Salvage:
             max_timestamp=None,
             leader_epoch=header.leader_epoch,
         )
-        self._walk(file, path, header, file.size(), start, IndexBuilder())
+        self._walk(file, path, header, file.size(), start, IndexEntries())
 
     def _bad(self, path: Path, bad: BadBytes, limit: int) -> None:
         end = limit if bad.end_position is None else bad.end_position
@@ -360,18 +338,6 @@ class Salvage:
         self.lost.append(
             Lost(file=path.name, byte=byte, end_byte=end_byte, from_offset=offset, why=why)
         )
-
-    def _first_whole(self, candidates: list[tuple[int, int]]) -> Checkpoint | None:
-        for identity in candidates:
-            path = self._directory / checkpoint_name(*identity)
-            try:
-                return open_checkpoint(self._fs, path)
-            except CorruptLogError as error:
-                self.rebuilt.append(f"{path.name}: left out, {error}")
-        return None
-
-    def _claims(self) -> list[int]:
-        return [epoch for name in self._names if (epoch := claimed_epoch(name)) is not None]
 
 
 def _with_header(header: bytes, content: CheckedRead) -> Iterator[bytes]:

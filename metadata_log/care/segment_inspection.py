@@ -94,10 +94,10 @@ class SegmentInspector:
         if not 0 < sealed_at < size or file.pread(SYNC_SIZE, sealed_at - SYNC_SIZE) != marker:
             return size
         what = (
-            f"{size - sealed_at} bytes too many: the header of {segment_name(following)} says "
-            "that the file ends here"
+            f"{size - sealed_at} bytes past the end that {segment_name(following)} names, written "
+            "by a writer that had lost the log; nobody reads them"
         )
-        self._damage(path, sealed_at, what, offset=following)
+        self._note(path, sealed_at, what)
         return sealed_at
 
     def _limit_by_mark(self, path: Path, size: int, position: int) -> int:

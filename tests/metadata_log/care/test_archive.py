@@ -10,8 +10,8 @@ from metadata_log.care.backup import CopyResult
 from metadata_log.care.committed import CommittedSegment, committed_segments
 from metadata_log.care.inspection import inspect_log
 from metadata_log.care.store import Store, open_store
+from metadata_log.creation import create_log
 from metadata_log.fs import OsFs
-from metadata_log.log import create_log
 from metadata_log.log_reader import LogReader
 from records.errors import RequestError
 from tests.metadata_log.care.conftest import flip

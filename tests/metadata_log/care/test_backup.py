@@ -10,8 +10,9 @@ from metadata_log.care.backup import CopyResult, back_up
 from metadata_log.care.inspection import inspect_log
 from metadata_log.care.store import DirectoryStore, Store
 from metadata_log.commit_mark import read_mark
+from metadata_log.creation import create_log
 from metadata_log.fs import OsFs
-from metadata_log.log import MetadataLog, create_log
+from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
 from metadata_log.names import claimed_epoch
 from records.errors import CorruptLogError, RequestError, UnavailableError

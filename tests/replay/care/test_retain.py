@@ -9,8 +9,9 @@ import pytest
 from metadata_log.batch import NewBatch
 from metadata_log.care.inspection import inspect_log
 from metadata_log.care.retention import RETAIN_LOCK
+from metadata_log.creation import create_log
 from metadata_log.fs import OsFs
-from metadata_log.log import MetadataLog, create_log
+from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
 from metadata_log.mirror import MirrorBuilder
 from records.control import BeginTransactionRecord, EndTransactionRecord

@@ -1,0 +1,81 @@
+"""What a damaged log is and starts from: its manifest, or what stands for it, and its base."""
+
+from pathlib import Path
+
+from metadata_log.checkpoint import Checkpoint, open_checkpoint
+from metadata_log.fs import Fs
+from metadata_log.manifest import Kind, Manifest, read_manifest
+from metadata_log.names import (
+    MANIFEST,
+    checkpoint_id,
+    checkpoint_name,
+    claimed_epoch,
+    segment_name,
+)
+from metadata_log.segment_scan import read_header
+from records.errors import CorruptLogError, RequestError
+
+
+def claims(names: list[str]) -> list[int]:
+    """Return the epochs that writers claimed."""
+    return [epoch for name in names if (epoch := claimed_epoch(name)) is not None]
+
+
+def find_manifest(
+    fs: Fs, directory: Path, names: list[str], first_base: int
+) -> tuple[Manifest, str | None]:
+    """Return the manifest, or else what the first header and the claims say, and why.
+
+    Raises:
+        RequestError: the log is of a newer format.
+        CorruptLogError: the first header is damaged, too.
+    """
+    try:
+        return read_manifest(fs, directory), None
+    except CorruptLogError as error:
+        why = str(error.__cause__ or error)
+    except RequestError as error:
+        if error.code != "LOG_NOT_FOUND":
+            raise
+        why = "missing"
+    path = directory / segment_name(first_base)
+    file = fs.open(path)
+    try:
+        header, position = read_header(file, path)
+        has_records = file.size() > position
+    finally:
+        file.close()
+    # A writer of an own log claims its epoch before it writes; a mirror claims none.
+    kind = Kind.OWN if claims(names) or not has_records else Kind.MIRROR
+    manifest = Manifest(cluster_id=header.cluster_id, kind=kind)
+    return manifest, f"{MANIFEST} byte 0: {why}; the claims say that the log is {kind}"
+
+
+def find_base(
+    fs: Fs, directory: Path, names: list[str], start: int
+) -> tuple[Checkpoint | None, list[str]]:
+    """Return the oldest whole checkpoint that segments from `start` on need, and what was not.
+
+    Raises:
+        CorruptLogError: one is needed and none is whole.
+    """
+    candidates = sorted(
+        identity
+        for name in names
+        if (identity := checkpoint_id(name)) is not None and identity[0] >= start
+    )
+    if start == 0:
+        candidates = [identity for identity in candidates if identity[0] == 0]
+    left_out: list[str] = []
+    for identity in candidates:
+        path = directory / checkpoint_name(*identity)
+        try:
+            return open_checkpoint(fs, path), left_out
+        except CorruptLogError as error:
+            left_out.append(f"{path.name}: left out, {error}")
+    if start > 0 or candidates:
+        raise CorruptLogError(
+            f"{directory}: the segments start at offset {start} and no whole checkpoint holds the "
+            "state before it; restore the checkpoint from a backup or archive first"
+        )
+    return None, left_out
