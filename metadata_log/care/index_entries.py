@@ -1,7 +1,16 @@
-"""The index of a segment, made anew while its blocks are read."""
+"""The index of a segment, made anew or checked while its blocks are read."""
 
+from pathlib import Path
+
+from metadata_log.batch import Batch
+from metadata_log.block import StoredBlock
+from metadata_log.care.copying import file_size
+from metadata_log.fs import Fs
 from metadata_log.limits import INDEX_INTERVAL_BYTES
-from metadata_log.offset_index import IndexEntry
+from metadata_log.names import index_name
+from metadata_log.offset_index import ENTRY_SIZE, IndexEntry, OffsetIndex, read_index
+
+_OFFSET_MAX = (1 << 63) - 1
 
 
 class IndexEntries:
@@ -18,3 +27,43 @@ class IndexEntries:
     def encode(self) -> bytes:
         """Return the entries as they are stored."""
         return b"".join(entry.encode() for entry in self._entries)
+
+
+class IndexCheck:
+    """Compares the entries of an index with the blocks as they come by."""
+
+    def __init__(self, fs: Fs, directory: Path, base: int) -> None:
+        path = directory / index_name(base)
+        # First the size: the index of the last segment may grow meanwhile.
+        self._count = file_size(fs, path) // ENTRY_SIZE if fs.exists(path) else 0
+        self._index: OffsetIndex = read_index(fs, directory, base)
+        self._seen = 0
+        self._wrong: str | None = None
+
+    def see(self, block: StoredBlock, batch: Batch, highest: int | None) -> None:
+        """Take a block in; `highest` is the highest time before it."""
+        entry = self._index.at_offset(batch.base_offset)
+        if entry is None or entry.offset != batch.base_offset or self._wrong:
+            return
+        if (entry.position, entry.max_timestamp) != (block.position, highest):
+            self._wrong = (
+                f"says that offset {entry.offset} is at byte {entry.position} after time "
+                f"{entry.max_timestamp}; it is at byte {block.position} after {highest}"
+            )
+            return
+        self._seen += 1
+
+    def problem(self, grows_from: int | None) -> tuple[int, str] | None:
+        """Return the byte of the first entry that is wrong, and what is.
+
+        Args:
+            grows_from: Entries from this offset on may be there already, None when none may.
+        """
+        byte = self._seen * ENTRY_SIZE
+        if self._wrong is not None:
+            return byte, self._wrong
+        last = self._index.at_offset(_OFFSET_MAX)
+        is_ahead = grows_from is not None and last is not None and last.offset >= grows_from
+        if self._seen < self._count and not is_ahead:
+            return byte, "this entry is damaged, or names a block that is not there"
+        return None

@@ -11,8 +11,9 @@ from pathlib import Path
 import msgspec
 
 from metadata_log.care.copying import Progress, no_progress
+from metadata_log.care.intact import Lost
 from metadata_log.care.new_log import NewLog
-from metadata_log.care.salvage import Lost, Salvage
+from metadata_log.care.salvage import Salvage
 from metadata_log.fs import Fs
 from metadata_log.log_reader import LogReader
 from metadata_log.names import segment_offsets

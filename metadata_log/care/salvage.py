@@ -12,6 +12,7 @@ from metadata_log.care.copying import CheckedRead, Progress
 from metadata_log.care.findings import Inspection
 from metadata_log.care.index_entries import IndexEntries
 from metadata_log.care.inspection import read_slots
+from metadata_log.care.intact import IntactEnd, Lost
 from metadata_log.care.lost_header import rebuild_header
 from metadata_log.care.lost_identity import claims, find_base, find_manifest
 from metadata_log.care.new_log import NewLog
@@ -26,33 +27,6 @@ from metadata_log.names import (
 from metadata_log.segment import SegmentHeader
 from metadata_log.segment_scan import read_header
 from records.errors import CorruptLogError
-
-
-class Lost(msgspec.Struct, frozen=True, kw_only=True):
-    """Bytes of the source that are not in the copy.
-
-    `from_offset` is the first offset they held or should have held, None when it is not known.
-    `readable` says that they are whole blocks, left out only because they come after damage.
-    """
-
-    file: str
-    byte: int
-    end_byte: int
-    from_offset: int | None
-    why: str
-    readable: bool = False
-
-
-class IntactEnd(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the copy ends so far; of its last segment."""
-
-    segment_offset: int
-    position: int
-    end_offset: int
-    last_crc32c: int
-    max_timestamp: int | None
-    leader_epoch: int
-    schema_json: str = ""
 
 
 class Salvage:

@@ -7,20 +7,18 @@ import msgspec
 from metadata_log.batch import Batch
 from metadata_log.block import SYNC_SIZE, StoredBlock
 from metadata_log.care.block_walk import BadBytes, BlockWalk
-from metadata_log.care.copying import Progress, file_size
+from metadata_log.care.copying import Progress
 from metadata_log.care.findings import Finding, Inspection
+from metadata_log.care.index_entries import IndexCheck
 from metadata_log.commit_mark import CommitMark
 from metadata_log.fs import File, Fs
 from metadata_log.manifest import Kind
 from metadata_log.names import index_name, segment_name
-from metadata_log.offset_index import ENTRY_SIZE, OffsetIndex, read_index
 from metadata_log.segment import SegmentHeader
 from metadata_log.segment_scan import read_header
 from records.errors import CorruptLogError
 
 REPAIR = "restore the file from a backup, or keep what is intact with `metalog repair LOG COPY`"
-
-_OFFSET_MAX = (1 << 63) - 1
 
 
 class SegmentEnd(msgspec.Struct, frozen=True, kw_only=True):
@@ -168,7 +166,7 @@ class SegmentInspector:
             next_offset=header.base_offset,
             last_crc32c=header.previous_crc32c,
         )
-        index = _IndexCheck(self._fs, self._directory, header.base_offset)
+        index = IndexCheck(self._fs, self._directory, header.base_offset)
         highest, epoch = header.max_timestamp, header.leader_epoch
         for item in walk:
             if isinstance(item, BadBytes):
@@ -238,7 +236,7 @@ class SegmentInspector:
                 f", the commit mark says 0x{mark.last_crc32c:08x}",
             )
 
-    def _check_index(self, index: "_IndexCheck", base: int, grows_from: int | None) -> None:
+    def _check_index(self, index: IndexCheck, base: int, grows_from: int | None) -> None:
         problem = index.problem(grows_from)
         if problem is not None:
             byte, what = problem
@@ -277,43 +275,3 @@ class SegmentInspector:
         self._found.notes.append(
             Finding(file=path.name, byte=byte, what=what, remedy="nothing to do")
         )
-
-
-class _IndexCheck:
-    """Compares the entries of an index with the blocks as they come by."""
-
-    def __init__(self, fs: Fs, directory: Path, base: int) -> None:
-        path = directory / index_name(base)
-        # First the size: the index of the last segment may grow meanwhile.
-        self._count = file_size(fs, path) // ENTRY_SIZE if fs.exists(path) else 0
-        self._index: OffsetIndex = read_index(fs, directory, base)
-        self._seen = 0
-        self._wrong: str | None = None
-
-    def see(self, block: StoredBlock, batch: Batch, highest: int | None) -> None:
-        """Take a block in; `highest` is the highest time before it."""
-        entry = self._index.at_offset(batch.base_offset)
-        if entry is None or entry.offset != batch.base_offset or self._wrong:
-            return
-        if (entry.position, entry.max_timestamp) != (block.position, highest):
-            self._wrong = (
-                f"says that offset {entry.offset} is at byte {entry.position} after time "
-                f"{entry.max_timestamp}; it is at byte {block.position} after {highest}"
-            )
-            return
-        self._seen += 1
-
-    def problem(self, grows_from: int | None) -> tuple[int, str] | None:
-        """Return the byte of the first entry that is wrong, and what is.
-
-        Args:
-            grows_from: Entries from this offset on may be there already, None when none may.
-        """
-        byte = self._seen * ENTRY_SIZE
-        if self._wrong is not None:
-            return byte, self._wrong
-        last = self._index.at_offset(_OFFSET_MAX)
-        is_ahead = grows_from is not None and last is not None and last.offset >= grows_from
-        if self._seen < self._count and not is_ahead:
-            return byte, "this entry is damaged, or names a block that is not there"
-        return None
