@@ -354,7 +354,13 @@ def _find_base(fs: Fs, directory: Path, names: list[str], start: int) -> Checkpo
         if (identity := checkpoint_id(name)) is not None and identity[0] >= start
     )
     if found and (start > 0 or found[0][0] == 0):
-        return open_checkpoint(fs, directory / checkpoint_name(*found[0]))
+        path = directory / checkpoint_name(*found[0])
+        try:
+            return open_checkpoint(fs, path)
+        except FileNotFoundError as error:
+            raise UnavailableError(
+                f"{path} vanished while the log was opened: its start moved up; try again"
+            ) from error
     if start > 0:
         raise CorruptLogError(
             f"{directory / segment_name(start)} byte 0: this is the first segment, and neither one "

@@ -10,6 +10,7 @@ the limit, and a writer that finds anything below it damaged refuses.
 """
 
 from collections.abc import Iterator
+from itertools import zip_longest
 from pathlib import Path
 
 import msgspec
@@ -61,7 +62,7 @@ def look_past(fs: Fs, directory: Path, mark: CommitMark) -> PastMark:
     bases = [b for b in segment_offsets(fs.list(directory)) if b >= mark.segment_offset]
     for base in bases:
         walk.prove(base)
-    for base, following in zip(bases, [*bases[1:], None], strict=True):
+    for base, following in zip_longest(bases, bases[1:]):
         path = directory / segment_name(base)
         file = fs.open(path)
         try:
@@ -117,8 +118,9 @@ class _Walk:
                     )
                 )
         except CorruptLogError:
-            end = self._ends[-1].end_offset
-            if self._limit > end or proves_more(file, path, header, scan.position, end):
+            intact = scan.intact_below
+            assert intact is not None
+            if self._limit > intact or proves_more(file, path, header, scan.position, intact):
                 raise
 
     def result(self) -> PastMark:

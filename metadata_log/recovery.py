@@ -6,6 +6,7 @@ a sync that failed the system can hold, and show, bytes that never reached the d
 """
 
 import logging
+from itertools import zip_longest
 from pathlib import Path
 
 import msgspec
@@ -35,7 +36,7 @@ def recover(fs: Fs, directory: Path, mark: CommitMark) -> Tail:
     _check_marked(fs, path, mark)
     bases = [b for b in segment_offsets(fs.list(directory)) if b >= mark.segment_offset]
     tail = _marked_tail(fs, path, mark)
-    for base, following in zip(bases, [*bases[1:], None], strict=True):
+    for base, following in zip_longest(bases, bases[1:]):
         tail = _Segment(fs, directory, base, following, tail).recover()
     return tail
 
@@ -75,10 +76,10 @@ class _Segment:
             )
         next_is, after = self._look_at_next()
         limit = file.size() if after is None else min(after.previous_length, file.size())
-        tail, damage = self._whole_blocks(file, header, limit)
+        tail, damage, intact_below = self._whole_blocks(file, header, limit)
         if after is not None and not _follows(after, tail):
             next_is = Next.LATER
-        rest = self._rest(file, header, tail, damage)
+        rest = self._rest(file, header, tail, intact_below)
         action = decide(Marked.LONG_ENOUGH, next_is, rest)
         if action is Action.DAMAGE:
             raise self._damage(tail, damage, next_is)
@@ -110,8 +111,13 @@ class _Segment:
 
     def _whole_blocks(
         self, file: File, header: SegmentHeader, limit: int
-    ) -> tuple[Tail, CorruptLogError | None]:
-        """Go over the blocks from the tail to the limit, as far as they are whole."""
+    ) -> tuple[Tail, CorruptLogError | None, int | None]:
+        """Go over the blocks from the tail to the limit, as far as they are whole.
+
+        Returns:
+            The new tail; what ended the search, None when nothing did; and then the offset below
+            which all is intact.
+        """
         tail = self._tail
         scan = SegmentScan(
             file,
@@ -141,15 +147,16 @@ class _Segment:
                 max_timestamp=max_timestamp,
             ),
             damage,
+            None if damage is None else scan.intact_below,
         )
 
     def _rest(
-        self, file: File, header: SegmentHeader, tail: Tail, damage: CorruptLogError | None
+        self, file: File, header: SegmentHeader, tail: Tail, intact_below: int | None
     ) -> Rest:
         if tail.position == file.size():
             return Rest.NOTHING
-        if damage is not None and proves_more(
-            file, self._path, header, tail.position, tail.end_offset
+        if intact_below is not None and proves_more(
+            file, self._path, header, tail.position, intact_below
         ):
             return Rest.TORN_BELOW_LIMIT
         return Rest.TORN

@@ -100,6 +100,7 @@ class SegmentScan:
         self.last_crc32c = last_crc32c
         self.last_position = position
         self.last_base_offset: int | None = None
+        self._last_is_damaged = False
         self._buffer = b""
         self._buffer_at = position
 
@@ -199,7 +200,13 @@ class SegmentScan:
                 f"was written after a block with CRC 0x{after:08x}, the header says 0x{before:08x}",
                 self.next_offset,
             )
+        self._last_is_damaged = True
         raise self.last_block_damage(f"the block after it was written after one with 0x{after:08x}")
+
+    @property
+    def intact_below(self) -> int | None:
+        """The offset below which all that was read is as it was written; None before any block."""
+        return self.last_base_offset if self._last_is_damaged else self.next_offset
 
     def last_block_damage(self, expected: str) -> CorruptLogError:
         """Make the error for a last block that reads well and has another CRC than it had."""

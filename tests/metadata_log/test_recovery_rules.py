@@ -76,9 +76,9 @@ class Case:
             self.marked.write_bytes(data + b"torn" + last_block[-16:] + last_block)
 
 
-def flip(path: Path, byte: int) -> None:
+def flip(path: Path, byte: int, bit: int = 2) -> None:
     data = bytearray(path.read_bytes())
-    data[byte] ^= 4
+    data[byte] ^= 1 << bit
     path.write_bytes(data)
 
 
@@ -139,6 +139,22 @@ def test_recovery_does_what_the_table_says(
     assert (after != before) == (action in (Action.CUT, Action.CUT_AND_GO_ON))
     assert recover(fs, case.directory, read_mark(fs, case.directory)) == tail
     assert tree(case.directory) == after
+
+
+def test_damage_that_only_the_chain_notices_is_never_cut(case: Case) -> None:
+    case.next.unlink()
+    data = case.marked.read_bytes()
+    sync_marker = data[-16:]
+    second = data.index(sync_marker, case.mark.position) + 16
+    # An unused bit of the frame's header: zstandard does not look at it.
+    frame = data.index(b"\x28\xb5\x2f\xfd", second)
+    flip(case.marked, frame + 4, bit=4)
+    third = data.index(sync_marker, second) + 16
+    cut(case.marked, data.index(sync_marker, third) + 16)
+    with pytest.raises(CorruptLogError, match=f"byte {second}: the block has CRC"):
+        recover(OsFs(), case.directory, case.mark)
+    with pytest.raises(CorruptLogError, match=f"byte {second}: the block has CRC"):
+        LogReader.open(case.directory)
 
 
 @pytest.mark.parametrize("place", ["count", "content", "sync marker"])
