@@ -94,6 +94,7 @@ class SegmentScan:
         self._file = file
         self.path = path
         self._header = header
+        self._sync_marker = header.sync_marker
         self._limit = limit
         self.position = position
         self.next_offset = next_offset
@@ -163,7 +164,7 @@ class SegmentScan:
             self._buffer = self._file.pread(size, self.position)
             self._buffer_at = self.position
             start = 0
-        return parse_block(self._buffer, start, self.position, self._header.sync_marker)
+        return parse_block(self._buffer, start, self.position, self._sync_marker)
 
     def _decode(self, block: StoredBlock) -> Batch:
         body = decompress(block)
