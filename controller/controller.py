@@ -26,6 +26,7 @@ from controller.decisions.features import bootstrap_records
 from controller.decisions.heartbeats import Heartbeat, HeartbeatReply, heartbeat
 from controller.decisions.levels import NEW_CLUSTER_LEVELS, record_version
 from controller.decisions.sessions import Sessions
+from controller.descriptions.view import View
 from controller.log_port import LogPort
 from controller.parking import Answer
 from controller.pipeline import Pipeline
@@ -75,6 +76,17 @@ class Controller:
     def image(self) -> MetadataImage:
         """The committed image."""
         return self._pipeline.committed.image
+
+    @property
+    def view(self) -> View:
+        """The committed state as descriptions read it, with what heartbeats told."""
+        committed = self._pipeline.committed
+        return View(
+            image=committed.image,
+            index=committed.index,
+            settings=self.settings,
+            sessions=self._sessions,
+        )
 
     @property
     def is_active(self) -> bool:
@@ -167,7 +179,10 @@ class Controller:
 
     def _heard_of(self, request: Heartbeat, reply: HeartbeatReply) -> None:
         sessions = self._sessions.heard_of(
-            request.broker_id, metadata_offset=request.metadata_offset, now_ms=self._now_ms()
+            request.broker_id,
+            metadata_offset=request.metadata_offset,
+            now_ms=self._now_ms(),
+            lags=request.lags,
         )
         if reply.in_controlled_shutdown:
             sessions = sessions.shutting_down(request.broker_id, self._pipeline.next_offset - 1)

@@ -64,11 +64,19 @@ class Latest:
 def _touched_topic(record: Record) -> Uuid | None:
     """Return the topic whose entries in the index a record may change."""
     if isinstance(record, PartitionChangeRecord):
-        unchanged = record.leader == LEADER_UNCHANGED and record.replicas is None
-        return None if unchanged else record.topic_id
+        return record.topic_id if _changes_the_index(record) else None
     if isinstance(record, _TOPIC_RECORDS):
         return record.topic_id
     return None
+
+
+def _changes_the_index(change: PartitionChangeRecord) -> bool:
+    return (
+        change.leader != LEADER_UNCHANGED
+        or change.replicas is not None
+        or change.adding_replicas is not None
+        or change.removing_replicas is not None
+    )
 
 
 _TOPIC_RECORDS = (

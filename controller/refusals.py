@@ -52,6 +52,16 @@ def reassignment_in_progress(reason: str) -> RequestError:
     return RequestError("REASSIGNMENT_IN_PROGRESS", f"ReassignPartitionsInProgress: {reason}")
 
 
+def no_reassignment_in_progress(reason: str) -> RequestError:
+    """There is nothing to call off."""
+    return RequestError("NO_REASSIGNMENT_IN_PROGRESS", f"NoReassignmentInProgress: {reason}")
+
+
+def multiple_instructions(reason: str) -> RequestError:
+    """A topic may be changed in one way a request."""
+    return RequestError("INVALID_REQUEST", f"MultipleInstructionsForOneTopic: {reason}")
+
+
 def named_twice(what: str) -> RequestError:
     """One request holds two instructions for the same thing."""
     return RequestError(

@@ -1,14 +1,17 @@
 """Replicas of new partitions: placed by the controller, or named by hand and checked."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from controller.decisions.context import Context
 from controller.decisions.directories import default_directory
 from controller.decisions.levels import DIRECTORIES_LEVEL
 from controller.decisions.partition_change import RECOVERED
 from controller.placement.placer import UsableBroker
+from controller.placement.registry import placer_named
 from controller.refusals import invalid_assignment, invalid_replication_factor
 from records.base import Uuid
 from records.partitions import PartitionRecord
@@ -21,26 +24,59 @@ class Assignment(msgspec.Struct, frozen=True):
     broker_ids: tuple[int, ...]
 
 
-def placed(
-    context: Context, *, partitions: int, replication_factor: int, start_partition_id: int = 0
-) -> list[Assignment]:
-    """Let the controller's placement choose.
+class Placement:
+    """Places the new partitions of one request.
 
-    Raises:
-        RequestError: INVALID_PARTITIONS or INVALID_REPLICATION_FACTOR.
+    What it has placed counts as load for what comes after in the same request, before any of it
+    stands in the image.
     """
-    replicas = context.settings.placer.place(
-        brokers=_usable_brokers(context),
-        partitions=partitions,
-        replication_factor=replication_factor,
-        start_partition_id=start_partition_id,
-        rng=context.rng,
-    )
-    assignments = [Assignment(start_partition_id + n, ids) for n, ids in enumerate(replicas)]
-    for assignment in assignments:
-        if not _active(context, assignment):
-            raise invalid_replication_factor("all brokers are fenced or shutting down")
-    return assignments
+
+    def __init__(self, context: Context, name: str | None = None) -> None:
+        """Begin a request.
+
+        Args:
+            name: Which placement; None is the controller's own.
+
+        Raises:
+            RequestError: INVALID_REQUEST, there is no placement of that name.
+        """
+        self._context = context
+        self._placer = context.settings.placer if name is None else placer_named(name)
+        self._brokers = {broker.broker_id: broker for broker in usable_brokers(context)}
+
+    def place(
+        self, *, partitions: int, replication_factor: int, start_partition_id: int = 0
+    ) -> list[Assignment]:
+        """Choose replicas.
+
+        Raises:
+            RequestError: INVALID_PARTITIONS, INVALID_REPLICATION_FACTOR, or
+                INVALID_REPLICA_ASSIGNMENT.
+        """
+        replicas = self._placer.place(
+            brokers=list(self._brokers.values()),
+            partitions=partitions,
+            replication_factor=replication_factor,
+            start_partition_id=start_partition_id,
+            rng=self._context.rng,
+        )
+        assignments = [Assignment(start_partition_id + n, ids) for n, ids in enumerate(replicas)]
+        for assignment in assignments:
+            if not _active(self._context, assignment):
+                raise invalid_replication_factor("all brokers are fenced or shutting down")
+        return assignments
+
+    def count(self, assignments: Collection[Assignment]) -> None:
+        """Count partitions that will be created, placed here or named by hand."""
+        leaders = Counter(assignment.broker_ids[0] for assignment in assignments)
+        replicas = Counter(b for assignment in assignments for b in assignment.broker_ids)
+        for broker_id in replicas.keys() & self._brokers.keys():
+            broker = self._brokers[broker_id]
+            self._brokers[broker_id] = replace(
+                broker,
+                leaders=broker.leaders + leaders[broker_id],
+                replicas=broker.replicas + replicas[broker_id],
+            )
 
 
 def checked(
@@ -85,6 +121,24 @@ def check_replicas(context: Context, broker_ids: Sequence[int]) -> None:
         raise invalid_assignment(f"a broker is named twice in {list(broker_ids)}")
 
 
+def usable_brokers(context: Context) -> list[UsableBroker]:
+    """Return the brokers that new replicas may go to, with their load, ordered by id."""
+    usable = []
+    for broker in sorted(context.image.brokers(), key=lambda broker: broker.broker_id):
+        if not broker.in_controlled_shutdown:
+            load = context.index.load(broker.broker_id)
+            usable.append(
+                UsableBroker(
+                    broker_id=broker.broker_id,
+                    rack=broker.rack,
+                    fenced=broker.fenced,
+                    leaders=load.leaders,
+                    replicas=load.replicas,
+                )
+            )
+    return usable
+
+
 def partition_record(context: Context, topic_id: Uuid, assignment: Assignment) -> PartitionRecord:
     """Return the record of a new partition, led by the first of its replicas that is active."""
     isr = _active(context, assignment)
@@ -101,15 +155,6 @@ def partition_record(context: Context, topic_id: Uuid, assignment: Assignment) -
         partition_epoch=0,
         directories=_directories(context, assignment),
     )
-
-
-def _usable_brokers(context: Context) -> list[UsableBroker]:
-    usable = [
-        UsableBroker(broker_id=b.broker_id, rack=b.rack, fenced=b.fenced)
-        for b in context.image.brokers()
-        if not b.in_controlled_shutdown
-    ]
-    return sorted(usable, key=lambda broker: broker.broker_id)
 
 
 def _active(context: Context, assignment: Assignment) -> tuple[int, ...]:

@@ -5,12 +5,15 @@ batch by batch answer the same. Immutable, so it goes back together with the ima
 fails. An update costs what the touched topics hold, whatever the image's size.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterator
+from itertools import zip_longest
 
 import msgspec
 from immutables import Map
 from immutables._protocols import MapMutation
 
+from controller.decisions.settled import is_moving, settled_replicas
 from records.base import Uuid
 from replay.image.metadata import MetadataImage
 from replay.image.partitions import NO_LEADER, Partition, Partitions
@@ -20,8 +23,21 @@ _TopicSet = Map[Uuid, None]
 _NO_TOPICS: _TopicSet = Map()
 
 
+class BrokerLoad(msgspec.Struct, frozen=True, gc=False):
+    """Of how many partitions a broker is the preferred leader, and how many it holds.
+
+    Where partitions move, what counts is where they will be.
+    """
+
+    leaders: int = 0
+    replicas: int = 0
+
+
+_NO_LOAD = BrokerLoad()
+
+
 class ClusterIndex(msgspec.Struct, frozen=True, gc=False):
-    """Topics by broker, topics that lack a leader or are not led as preferred, colliding names.
+    """Topics by broker, by what their partitions lack or do, load of brokers, colliding names.
 
     Partitions come out ordered by topic id and partition id, the same in every process.
     """
@@ -30,6 +46,8 @@ class ClusterIndex(msgspec.Struct, frozen=True, gc=False):
     _by_broker: Map[int, _TopicSet] = Map()
     _leaderless: _TopicSet = Map()
     _imbalanced: _TopicSet = Map()
+    _moving: _TopicSet = Map()
+    _load: Map[int, BrokerLoad] = Map()
     # Names with a '.' or '_', by namespace and by their form with '_' only.
     _by_collision: Map[tuple[Uuid | None, str], tuple[str, ...]] = Map()
 
@@ -83,6 +101,17 @@ class ClusterIndex(msgspec.Struct, frozen=True, gc=False):
                 if partition.leader != partition.replicas[0]:
                     yield partition
 
+    def moving_partitions(self, image: MetadataImage) -> Iterator[Partition]:
+        """Iterate over the partitions that are being reassigned."""
+        for topic_id in sorted(self._moving):
+            for partition in image.partitions(topic_id):
+                if is_moving(partition):
+                    yield partition
+
+    def load(self, broker_id: int) -> BrokerLoad:
+        """Return what a broker leads and holds."""
+        return self._load.get(broker_id, _NO_LOAD)
+
     def colliding_name(self, namespace_id: Uuid | None, name: str) -> str | None:
         """Return an existing name that differs from this one by '.' and '_' only."""
         if not has_collision_characters(name):
@@ -97,6 +126,8 @@ class _Update:
         self._by_broker = index._by_broker.mutate()
         self._leaderless = index._leaderless.mutate()
         self._imbalanced = index._imbalanced.mutate()
+        self._moving = index._moving.mutate()
+        self._load = index._load.mutate()
         self._by_collision = index._by_collision.mutate()
 
     def partitions(self, topic_id: Uuid, old: Partitions, new: Partitions) -> None:
@@ -105,6 +136,8 @@ class _Update:
         self._replicas(topic_id, old, new)
         _put(self._leaderless, topic_id, any(p.leader == NO_LEADER for p in new))
         _put(self._imbalanced, topic_id, any(p.leader != p.replicas[0] for p in new))
+        _put(self._moving, topic_id, any(map(is_moving, new)))
+        self._weigh(old, new)
 
     def forget_name(self, topic: Topic | None) -> None:
         if topic is not None and has_collision_characters(topic.name):
@@ -125,6 +158,8 @@ class _Update:
             self._by_broker.finish(),
             self._leaderless.finish(),
             self._imbalanced.finish(),
+            self._moving.finish(),
+            self._load.finish(),
             self._by_collision.finish(),
         )
 
@@ -138,6 +173,29 @@ class _Update:
                 self._by_broker[broker_id] = topics.finish()
             else:
                 del self._by_broker[broker_id]
+
+    def _weigh(self, old: Partitions, new: Partitions) -> None:
+        """Take the partitions that differ off the brokers' load, and put them on again."""
+        leaders: Counter[int] = Counter()
+        replicas: Counter[int] = Counter()
+        for before, after in zip_longest(old, new):
+            if before is after:
+                continue
+            for partition, sign in ((before, -1), (after, 1)):
+                settled = () if partition is None else settled_replicas(partition)
+                for broker_id in settled[:1]:
+                    leaders[broker_id] += sign
+                for broker_id in settled:
+                    replicas[broker_id] += sign
+        for broker_id in replicas:
+            load = self._load.get(broker_id, _NO_LOAD)
+            load = BrokerLoad(
+                load.leaders + leaders[broker_id], load.replicas + replicas[broker_id]
+            )
+            if load == _NO_LOAD:
+                self._load.pop(broker_id, None)
+            else:
+                self._load[broker_id] = load
 
 
 def has_collision_characters(name: str) -> bool:

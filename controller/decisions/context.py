@@ -19,8 +19,8 @@ from controller.decisions.levels import (
     METADATA_VERSION_OLDEST,
 )
 from controller.decisions.sessions import Sessions
+from controller.placement.balanced import BalancedPlacer
 from controller.placement.placer import PlacementRng, Placer
-from controller.placement.striped import StripedPlacer
 from metadata_log.limits import BATCH_RECORDS_MAX
 from records.base import Record
 from records.errors import RequestError
@@ -47,7 +47,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     default_replication_factor: int = 1
     session_timeout_ms: int = 9_000
     static_configs: Mapping[str, str] = Map()
-    placer: Placer = StripedPlacer()
+    placer: Placer = BalancedPlacer()
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):

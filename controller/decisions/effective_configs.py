@@ -7,12 +7,15 @@ Above the topic a config goes by its server-level names.
 Source: KIP-226 (dynamic broker configs); section 9 of Kafka's rules.
 """
 
+import enum
 from collections.abc import Iterator, Mapping
+from typing import Protocol
 
 from controller.decisions.config_definitions import ConfigDefinition
-from controller.decisions.context import Context
+from controller.decisions.context import Settings
 from controller.decisions.topic_configs import MIN_ISR, TOPIC_CONFIGS, UNCLEAN_ELECTION
 from replay.image.configs import TOPIC
+from replay.image.metadata import MetadataImage
 from replay.image.topics import Topic
 
 BROKER = 4
@@ -22,32 +25,67 @@ CLUSTER_DEFAULT = ""
 """Name of the BROKER resource whose configs count for the whole cluster."""
 
 
-def topic_config(context: Context, topic: Topic, name: str) -> str:
+class ConfigLevels(Protocol):
+    """Where configs come from; a decision's `Context` is one."""
+
+    @property
+    def image(self) -> MetadataImage:
+        """The cluster."""
+        ...
+
+    @property
+    def settings(self) -> Settings:
+        """What the controller is started with."""
+        ...
+
+
+class ConfigSource(enum.Enum):
+    """The level that sets the value which counts."""
+
+    TOPIC = "topic"
+    BROKER = "broker"
+    CLUSTER = "cluster"
+    STATIC = "static"
+    DEFAULT = "default"
+
+
+def topic_config(context: ConfigLevels, topic: Topic, name: str) -> str:
     """Return the value of a topic's config that counts."""
+    own = context.image.config(TOPIC, context.image.full_name(topic))
+    return effective_config(context, own, name)[0]
+
+
+def effective_config(
+    context: ConfigLevels, own: Mapping[str, str], name: str
+) -> tuple[str, ConfigSource]:
+    """Return the value of a topic's config that counts, and the level that sets it.
+
+    Args:
+        own: What is set on the topic itself.
+    """
     definition = TOPIC_CONFIGS[name]
-    own = context.image.config(TOPIC, context.image.full_name(topic)).get(name)
-    if own is not None:
-        return own
-    for level in _server_levels(context):
+    if name in own:
+        return own[name], ConfigSource.TOPIC
+    for source, level in _server_levels(context):
         value = _server_value(level, definition)
         if value is not None:
-            return value
-    return definition.default
+            return value, source
+    return definition.default, ConfigSource.DEFAULT
 
 
-def min_isr(context: Context, topic: Topic) -> int:
+def min_isr(context: ConfigLevels, topic: Topic) -> int:
     """Return how many in-sync replicas a topic's writes need."""
     return int(topic_config(context, topic, MIN_ISR))
 
 
-def unclean_election_enabled(context: Context, topic: Topic) -> bool:
+def unclean_election_enabled(context: ConfigLevels, topic: Topic) -> bool:
     """Return whether a topic would rather lose records than have no leader."""
     return is_true(topic_config(context, topic, UNCLEAN_ELECTION))
 
 
-def server_config(context: Context, name: str, default: str) -> str:
+def server_config(context: ConfigLevels, name: str, default: str) -> str:
     """Return the value of a server-level config that counts for this controller."""
-    for level in _server_levels(context):
+    for _, level in _server_levels(context):
         if name in level:
             return level[name]
     return default
@@ -58,10 +96,11 @@ def is_true(value: str) -> bool:
     return value.strip().lower() == "true"
 
 
-def _server_levels(context: Context) -> Iterator[Mapping[str, str]]:
-    yield context.image.config(BROKER, str(context.settings.node_id))
-    yield context.image.config(BROKER, CLUSTER_DEFAULT)
-    yield context.settings.static_configs
+def _server_levels(context: ConfigLevels) -> Iterator[tuple[ConfigSource, Mapping[str, str]]]:
+    own_node = str(context.settings.node_id)
+    yield ConfigSource.BROKER, context.image.config(BROKER, own_node)
+    yield ConfigSource.CLUSTER, context.image.config(BROKER, CLUSTER_DEFAULT)
+    yield ConfigSource.STATIC, context.settings.static_configs
 
 
 def _server_value(level: Mapping[str, str], definition: ConfigDefinition) -> str | None:

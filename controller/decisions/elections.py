@@ -32,6 +32,7 @@ class ElectLeaders(msgspec.Struct, frozen=True, kw_only=True):
 
     partitions: tuple[tuple[TopicRef, int], ...] = ()
     unclean: bool = False
+    validate_only: bool = False
 
 
 class ElectionResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,7 +74,11 @@ def elect_leaders(
         results.append(
             ElectionResult(topic=ref_text(ref), partition_id=partition_id, refusal=refusal)
         )
-    return ControllerResult(response=tuple(results), records=records.records, atomic=False)
+    return ControllerResult(
+        response=tuple(results),
+        records=() if request.validate_only else records.records,
+        atomic=False,
+    )
 
 
 def balance_leaders(context: Context) -> ControllerResult[bool]:

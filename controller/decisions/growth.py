@@ -5,22 +5,21 @@ Source: KIP-195 and KIP-4; section 2 of Kafka's rules. Removing them is in `mode
 
 import msgspec
 
-from controller.decisions.assignments import Assignment, checked, partition_record, placed
+from controller.decisions.assignments import Assignment, Placement, checked, partition_record
 from controller.decisions.context import Context, RecordList, TooLargeError
 from controller.decisions.lookup import TopicRef, find_topic, ref_text, topics_named_twice
 from controller.decisions.outcome import Refusal
+from controller.decisions.settled import check_settled
 from controller.decisions.topics import TopicResult
 from controller.refusals import (
     decrease_not_allowed,
     invalid_assignment,
     invalid_partitions,
     named_twice,
-    reassignment_in_progress,
 )
 from controller.result import ControllerResult
 from records.errors import RequestError
 from records.partitions import PartitionRecord
-from replay.image.metadata import MetadataImage
 from replay.image.topics import Topic
 
 
@@ -36,9 +35,10 @@ class TopicGrowth(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CreatePartitions(msgspec.Struct, frozen=True, kw_only=True):
-    """A request to add partitions."""
+    """A request to add partitions. `placement` names one for all; None is the controller's own."""
 
     topics: tuple[TopicGrowth, ...]
+    placement: str | None = None
     validate_only: bool = False
 
 
@@ -48,8 +48,10 @@ def create_partitions(
     """Add partitions; a topic that is refused does not stop the others.
 
     Raises:
-        TooLargeError: POLICY_VIOLATION, the request makes too many records.
+        RequestError: INVALID_REQUEST, there is no placement of that name; or POLICY_VIOLATION, the
+            request makes too many records.
     """
+    placement = Placement(context, request.placement)
     twice = topics_named_twice(context.image, [growth.topic for growth in request.topics])
     records = RecordList()
     results = []
@@ -59,7 +61,7 @@ def create_partitions(
             topic = find_topic(context.image, growth.topic)
             if topic.topic_id in twice:
                 raise named_twice(repr(name))
-            new = _new_partitions(context, topic, growth, records)
+            new = new_partitions(context, topic, growth, placement, records)
         except TooLargeError:
             raise
         except RequestError as error:
@@ -78,27 +80,23 @@ def create_partitions(
     )
 
 
-def check_settled(image: MetadataImage, topic: Topic) -> None:
-    """Refuse to change the partitions of a topic while others of its partitions are on the move.
+def new_partitions(
+    context: Context,
+    topic: Topic,
+    growth: TopicGrowth,
+    placement: Placement,
+    records: RecordList,
+) -> list[PartitionRecord]:
+    """Return the records of a topic's new partitions.
+
+    Args:
+        placement: That of the request, which counts them.
+        records: Those of the request so far: what does not fit is refused before it is placed.
 
     Raises:
-        RequestError: REASSIGNMENT_IN_PROGRESS.
+        RequestError: INVALID_PARTITIONS, INVALID_REPLICA_ASSIGNMENT, INVALID_REPLICATION_FACTOR,
+            REASSIGNMENT_IN_PROGRESS, or POLICY_VIOLATION for the whole request.
     """
-    name = image.full_name(topic)
-    if next(image.pending_removals(topic.topic_id), None) is not None:
-        raise reassignment_in_progress(
-            f"partitions of {name!r} are being removed; wait, or cancel the removal"
-        )
-    for partition in image.partitions(topic.topic_id):
-        if partition.adding_replicas or partition.removing_replicas:
-            raise reassignment_in_progress(
-                f"partition {partition.partition_id} of {name!r} is being reassigned"
-            )
-
-
-def _new_partitions(
-    context: Context, topic: Topic, growth: TopicGrowth, records: RecordList
-) -> list[PartitionRecord]:
     partitions = context.image.partitions(topic.topic_id)
     name = context.image.full_name(topic)
     additional = growth.partitions - len(partitions)
@@ -115,8 +113,7 @@ def _new_partitions(
     replication_factor = len(partitions[0].replicas)
     records.reserve(additional)
     if growth.assignments is None:
-        assignments = placed(
-            context,
+        assignments = placement.place(
             partitions=additional,
             replication_factor=replication_factor,
             start_partition_id=start,
@@ -128,4 +125,5 @@ def _new_partitions(
     else:
         named = [Assignment(start + n, ids) for n, ids in enumerate(growth.assignments)]
         assignments = checked(context, named, replication_factor)
+    placement.count(assignments)
     return [partition_record(context, topic.topic_id, a) for a in assignments]

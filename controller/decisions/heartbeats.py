@@ -24,6 +24,7 @@ from controller.decisions.levels import (
     DIRECTORIES_LEVEL,
     REGISTRATION_CHANGE_LEVEL,
 )
+from controller.decisions.sessions import ReplicaLag
 from controller.result import ControllerResult
 from records.base import Record, Uuid
 from records.brokers import (
@@ -51,7 +52,7 @@ class Heartbeat(msgspec.Struct, frozen=True, kw_only=True):
     """A broker says that it lives, how far it has followed the log, and what it wants.
 
     `metadata_offset` is the last offset it has applied; `offline_log_dirs` are the directories
-    that have failed.
+    that have failed; `lags` tells how far its replicas are behind, None: as before.
     """
 
     broker_id: int
@@ -60,6 +61,7 @@ class Heartbeat(msgspec.Struct, frozen=True, kw_only=True):
     want_fence: bool = False
     want_shutdown: bool = False
     offline_log_dirs: tuple[Uuid, ...] = ()
+    lags: tuple[ReplicaLag, ...] | None = None
 
 
 class HeartbeatReply(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,14 +10,13 @@ any time, any number of times, by any controller.
 Source: KIP-694, as records of a KRaft log.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
 from controller.decisions.broker_partitions import start_change
 from controller.decisions.context import Context, RecordList
 from controller.decisions.effective_configs import is_true, server_config
-from controller.decisions.growth import check_settled
 from controller.decisions.levels import MODE_FEATURE
 from controller.decisions.lookup import TopicRef, find_topic, ref_text, topics_named_twice
 from controller.decisions.outcome import Refusal
@@ -29,6 +28,7 @@ from controller.decisions.replica_deletions import (
     orphaned_deletions,
     untracked,
 )
+from controller.decisions.settled import check_settled
 from controller.refusals import decrease_not_allowed, invalid_partitions, named_twice
 from controller.result import ControllerResult
 from records.base import Record, Uuid
@@ -80,8 +80,7 @@ def delete_partitions(
             request.
     """
     context.require_feature(MODE_FEATURE, "partition modes")
-    if request.delay_ms < 0:
-        raise RequestError("INVALID_REQUEST", f"the delay of {request.delay_ms} ms is negative")
+    check_delay(request.delay_ms)
     twice = topics_named_twice(context.image, [shrink.topic for shrink in request.topics])
     records = RecordList()
     results = []
@@ -91,11 +90,11 @@ def delete_partitions(
             topic = find_topic(context.image, shrink.topic)
             if topic.topic_id in twice:
                 raise named_twice(repr(name))
-            leaving = _leaving(context, topic, shrink.partitions)
+            leaving = check_shrink(context, topic, shrink.partitions)
         except RequestError as error:
             results.append(ShrinkResult(name=name, refusal=Refusal.of(error)))
         else:
-            records.add(*_begin(context, topic, leaving, request.delay_ms))
+            records.add(*shrink_records(context, leaving, request.delay_ms))
             results.append(_result(name, leaving))
     return ControllerResult(
         response=tuple(results), records=() if request.validate_only else records.records
@@ -166,7 +165,23 @@ def finish_removal(
     return records
 
 
-def _leaving(context: Context, topic: Topic, target: int) -> list[Partition]:
+def check_delay(delay_ms: int) -> None:
+    """Refuse a delay that cannot be.
+
+    Raises:
+        RequestError: INVALID_REQUEST.
+    """
+    if delay_ms < 0:
+        raise RequestError("INVALID_REQUEST", f"the delay of {delay_ms} ms is negative")
+
+
+def check_shrink(context: Context, topic: Topic, target: int) -> list[Partition]:
+    """Return the partitions that leave when a topic is to have `target` of them.
+
+    Raises:
+        RequestError: INVALID_PARTITIONS (also as DecreasePartitionsNotAllowed), UNSUPPORTED_VERSION
+            or REASSIGNMENT_IN_PROGRESS.
+    """
     partitions = context.image.partitions(topic.topic_id)
     name = context.image.full_name(topic)
     if not 0 < target < len(partitions):
@@ -178,15 +193,17 @@ def _leaving(context: Context, topic: Topic, target: int) -> list[Partition]:
             f"{name!r} has {len(partitions)} partitions; to allow fewer, set "
             f"{DELETE_PARTITIONS_ENABLED}=true for the cluster"
         )
+    context.require_feature(MODE_FEATURE, "partition modes")
     check_settled(context.image, topic)
     return list(partitions[target:])
 
 
-def _begin(
-    context: Context, topic: Topic, leaving: list[Partition], delay_ms: int
+def shrink_records(
+    context: Context, leaving: Sequence[Partition], delay_ms: int
 ) -> Iterator[Record]:
+    """Yield the records that begin the removal of partitions of one topic."""
     yield DeleteTopicPartitionsRecord(
-        topic_id=topic.topic_id,
+        topic_id=leaving[0].topic_id,
         partition_ids=tuple([partition.partition_id for partition in leaving]),
         delay_ms=delay_ms,
         create_time_ms=context.now_ms,

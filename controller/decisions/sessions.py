@@ -6,13 +6,13 @@ the rest from heartbeats. Immutable, so that decisions can look at it like at th
 Source: BrokerHeartbeatManager of Kafka 4.0; section 8 of its rules.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 from immutables import Map
 from msgspec.structs import replace
 
-from records.base import Record
+from records.base import Record, Uuid
 from records.brokers import (
     BrokerRegistrationChangeRecord,
     FenceBrokerRecord,
@@ -32,19 +32,29 @@ _ABOUT_BROKERS = frozenset(
 )
 
 
+class ReplicaLag(msgspec.Struct, frozen=True, gc=False):
+    """How many records a broker's replica is behind its leader."""
+
+    topic_id: Uuid
+    partition_id: int
+    lag: int
+
+
 class Session(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of a broker beyond its registration.
 
     `last_contact_ms` is in ms since 1970. `metadata_offset` is the last offset the broker has
     applied, None while it has not said so; `registration_offset` that of its registration's
     record; `shutdown_offset` that of the last record of its controlled shutdown, None when it is
-    in none.
+    in none. `lags` is what its last heartbeat that spoke of lags said, by topic id and partition
+    id.
     """
 
     last_contact_ms: int
     registration_offset: int
     metadata_offset: int | None = None
     shutdown_offset: int | None = None
+    lags: Mapping[tuple[Uuid, int], int] = Map()
 
 
 class Sessions(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,14 +112,27 @@ class Sessions(msgspec.Struct, frozen=True, kw_only=True):
         ]
         return min(offsets, default=None)
 
-    def heard_of(self, broker_id: int, *, metadata_offset: int, now_ms: int) -> "Sessions":
-        """Take a heartbeat in; one of a broker without a session changes nothing."""
+    def heard_of(
+        self,
+        broker_id: int,
+        *,
+        metadata_offset: int,
+        now_ms: int,
+        lags: Sequence[ReplicaLag] | None = None,
+    ) -> "Sessions":
+        """Take a heartbeat in; one of a broker without a session changes nothing.
+
+        Args:
+            lags: Of all its replicas; None leaves what it said before.
+        """
         session = self._by_broker.get(broker_id)
         if session is None:
             return self
-        return self._with(
-            broker_id, replace(session, last_contact_ms=now_ms, metadata_offset=metadata_offset)
-        )
+        session = replace(session, last_contact_ms=now_ms, metadata_offset=metadata_offset)
+        if lags is not None:
+            by_replica = {(lag.topic_id, lag.partition_id): lag.lag for lag in lags}
+            session = replace(session, lags=by_replica)
+        return self._with(broker_id, session)
 
     def shutting_down(self, broker_id: int, last_offset: int) -> "Sessions":
         """Remember that a broker's leaderships are handed over by the records up to an offset.

@@ -8,7 +8,7 @@ Source: KIP-4 (batches, results for each topic), KIP-516 (topic ids); section 2 
 
 import msgspec
 
-from controller.decisions.assignments import Assignment, checked, partition_record, placed
+from controller.decisions.assignments import Assignment, Placement, checked, partition_record
 from controller.decisions.configs import ConfigChange, ResourceChange, config_records
 from controller.decisions.context import Context, RecordList, TooLargeError
 from controller.decisions.ids import new_id
@@ -58,9 +58,10 @@ class NewTopic(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CreateTopics(msgspec.Struct, frozen=True, kw_only=True):
-    """A request to create topics."""
+    """A request to create topics. `placement` names one for all; None is the controller's own."""
 
     topics: tuple[NewTopic, ...]
+    placement: str | None = None
     validate_only: bool = False
 
 
@@ -68,6 +69,7 @@ class DeleteTopics(msgspec.Struct, frozen=True, kw_only=True):
     """A request to delete topics."""
 
     topics: tuple[TopicRef, ...]
+    validate_only: bool = False
 
 
 class TopicResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,9 +91,10 @@ def create_topics(
     """Create topics; one that is refused does not stop the others.
 
     Raises:
-        TooLargeError: POLICY_VIOLATION, the request makes too many records.
+        RequestError: INVALID_REQUEST, there is no placement of that name; or POLICY_VIOLATION, the
+            request makes too many records.
     """
-    creation = _Creation(context, request.validate_only)
+    creation = _Creation(context, request)
     twice = named_more_than_once([topic.full_name for topic in request.topics])
     results = []
     for topic in request.topics:
@@ -133,7 +136,9 @@ def delete_topics(
             count = len(context.image.partitions(topic.topic_id))
             result = TopicResult(name=ref_text(ref), topic_id=topic.topic_id, partitions=count)
         results.append(result)
-    return ControllerResult(response=tuple(results), records=records.records)
+    return ControllerResult(
+        response=tuple(results), records=() if request.validate_only else records.records
+    )
 
 
 class _Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -145,9 +150,10 @@ class _Plan(msgspec.Struct, frozen=True, kw_only=True):
 class _Creation:
     """One request's records, and the names it has taken so far."""
 
-    def __init__(self, context: Context, validate_only: bool) -> None:
+    def __init__(self, context: Context, request: CreateTopics) -> None:
         self._context = context
-        self._validate_only = validate_only
+        self._validate_only = request.validate_only
+        self._placement = Placement(context, request.placement)
         self._unified_names: dict[tuple[Uuid | None, str], str] = {}
         self.records = RecordList()
 
@@ -166,6 +172,7 @@ class _Creation:
     def create(self, topic: NewTopic, plan: _Plan) -> TopicResult:
         """Write the records of a topic that was checked."""
         topic_id = new_id(self._context.rng)
+        self._placement.count(plan.assignments)
         self._unified_names[plan.namespace_id, topic.name.replace(".", "_")] = topic.name
         self.records.add(
             TopicRecord(name=topic.name, topic_id=topic_id, namespace_id=plan.namespace_id),
@@ -205,7 +212,7 @@ class _Creation:
         if replication_factor == SERVER_DEFAULT:
             replication_factor = settings.default_replication_factor
         self.records.reserve(partitions)
-        return placed(self._context, partitions=partitions, replication_factor=replication_factor)
+        return self._placement.place(partitions=partitions, replication_factor=replication_factor)
 
     def _manual(self, topic: NewTopic) -> list[Assignment]:
         if topic.replication_factor != SERVER_DEFAULT or topic.partitions != SERVER_DEFAULT:

@@ -25,6 +25,7 @@ from controller.demo.replication import deletion_reports, isr_changes
 from controller.demo.stories import FIRST_STORY, STORIES, Story
 from controller.demo.world import World
 from controller.log_port import LogPort
+from controller.placement.striped import StripedPlacer
 from records.errors import RequestError
 from replay.image.metadata import MetadataImage
 
@@ -57,7 +58,10 @@ def demo_controller(
 ) -> Controller:
     """Return a controller whose ids and placements come from the demo's seed."""
     settings = Settings(
-        cluster_id=cluster_id, default_replication_factor=options.replication_factor
+        cluster_id=cluster_id,
+        default_replication_factor=options.replication_factor,
+        # Kafka's own, so that a demo looks like the history of a real cluster.
+        placer=StripedPlacer(),
     )
     rng = Random(f"controller {options.seed}")
     return Controller(log, image, clock=clock, rng=rng, settings=settings)

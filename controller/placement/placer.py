@@ -9,11 +9,17 @@ from controller.refusals import invalid_partitions, invalid_replication_factor
 
 
 class UsableBroker(msgspec.Struct, frozen=True, kw_only=True):
-    """A registered broker that is not shutting down."""
+    """A registered broker that is not shutting down, and its load before the placement.
+
+    `leaders` is of how many partitions it is the preferred leader; `replicas` how many it holds,
+    those included.
+    """
 
     broker_id: int
     rack: str | None = None
     fenced: bool = False
+    leaders: int = 0
+    replicas: int = 0
 
 
 class PlacementRng(Protocol):

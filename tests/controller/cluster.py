@@ -147,7 +147,10 @@ class Cluster:
         request = Heartbeat(broker_id=broker_id, **fields)
         reply = self.decide(partial(heartbeat, request=request))
         self.sessions = self.sessions.heard_of(
-            broker_id, metadata_offset=request.metadata_offset, now_ms=self.now_ms
+            broker_id,
+            metadata_offset=request.metadata_offset,
+            now_ms=self.now_ms,
+            lags=request.lags,
         )
         if reply.in_controlled_shutdown:
             self.sessions = self.sessions.shutting_down(broker_id, self.next_offset - 1)

@@ -9,6 +9,8 @@ from controller.decisions.alter_partition import (
     PartitionAlteration,
     alter_partition,
 )
+from controller.decisions.alter_topics import AlterTopics, TopicAlteration, alter_topics
+from controller.decisions.assignments import Assignment
 from controller.decisions.brokers import unregister_broker
 from controller.decisions.configs import (
     AlterConfigs,
@@ -37,6 +39,11 @@ from controller.decisions.modes import (
     advance_removals,
     cancel_delete_partitions,
     delete_partitions,
+)
+from controller.decisions.reassignments import (
+    AlterReassignments,
+    PartitionTarget,
+    alter_reassignments,
 )
 from controller.decisions.topics import (
     CreateTopics,
@@ -93,28 +100,80 @@ def _fence_stale(cluster: Cluster) -> None:
 
 
 def _create_topic(
-    cluster: Cluster, name: str, replicas: str = "", *, partitions: str = "-1", rf: str = "-1",
+    cluster: Cluster,
+    name: str,
+    replicas: str = "",
+    *,
+    partitions: str = "-1",
+    rf: str = "-1",
+    placement: str | None = None,
     **configs: str,
-) -> Any:  # fmt: skip
+) -> Any:
     """`replicas` as in 1:2,2:3: a list a partition."""
-    lists = [list(map(int, ids.split(":"))) for ids in replicas.split(",") if ids]
     topic = NewTopic(
         name=name,
         partitions=int(partitions),
         replication_factor=int(rf),
-        assignments=assigned(*lists),
+        assignments=assigned(*_replica_lists(replicas)),
         configs=tuple(configs.items()),
     )
-    return cluster.do(create_topics, CreateTopics(topics=(topic,)))
+    return cluster.do(create_topics, CreateTopics(topics=(topic,), placement=placement))
 
 
 def _delete_topic(cluster: Cluster, *names: str) -> Any:
     return cluster.do(delete_topics, DeleteTopics(topics=names))
 
 
-def _add_partitions(cluster: Cluster, name: str, count: str) -> Any:
-    growth = TopicGrowth(topic=name, partitions=int(count))
-    return cluster.do(create_partitions, CreatePartitions(topics=(growth,)))
+def _add_partitions(
+    cluster: Cluster, name: str, count: str, replicas: str = "", *, placement: str | None = None
+) -> Any:
+    """`replicas` are those of the new partitions."""
+    named = tuple([tuple(ids) for ids in _replica_lists(replicas)])
+    growth = TopicGrowth(topic=name, partitions=int(count), assignments=named or None)
+    request = CreatePartitions(topics=(growth,), placement=placement)
+    return cluster.do(create_partitions, request)
+
+
+def _alter_topic(
+    cluster: Cluster,
+    name: str,
+    *deleted: str,
+    partitions: str = "-1",
+    rf: str = "-1",
+    replicas: str = "",
+    delay: str = "0",
+    **configs: str,
+) -> Any:
+    """`replicas` as in 0/1:2,1/2:3, by partition; a name without a value is a config to delete."""
+    assignments = []
+    for item in filter(None, replicas.split(",")):
+        partition_id, _, ids = item.partition("/")
+        assignments.append(Assignment(int(partition_id), tuple(map(int, ids.split(":")))))
+    changes = [ConfigChange(key, value) for key, value in configs.items()]
+    changes += [ConfigChange(key, operation=Operation.DELETE) for key in deleted]
+    alteration = TopicAlteration(
+        topic=name,
+        partitions=int(partitions),
+        replication_factor=int(rf),
+        assignments=tuple(assignments),
+        configs=tuple(changes),
+    )
+    request = AlterTopics(topics=(alteration,), delete_partitions_delay_ms=int(delay))
+    return cluster.do(alter_topics, request)
+
+
+def _reassign(cluster: Cluster, *targets: str, rf: str = "any") -> Any:
+    """Targets as in orders-0/2:3; orders-0 without replicas calls its move off."""
+    partitions = []
+    for target in targets:
+        which, _, ids = target.partition("/")
+        name, _, partition_id = which.rpartition("-")
+        broker_ids = tuple(map(int, ids.split(":"))) if ids else None
+        partitions.append(
+            PartitionTarget(topic=name, partition_id=int(partition_id), broker_ids=broker_ids)
+        )
+    request = AlterReassignments(partitions=tuple(partitions), allow_rf_change=rf == "any")
+    return cluster.do(alter_reassignments, request)
 
 
 def _alter_isr(
@@ -206,6 +265,10 @@ def _report(cluster: Cluster, broker_id: str, which: str, outcome: str = "delete
     cluster.do(report_deletions, request)
 
 
+def _replica_lists(text: str) -> list[list[int]]:
+    return [list(map(int, ids.split(":"))) for ids in text.split(",") if ids]
+
+
 _VERBS: dict[str, Callable[..., Any]] = {
     "brokers": _brokers,
     "register-broker": _register,
@@ -216,6 +279,8 @@ _VERBS: dict[str, Callable[..., Any]] = {
     "create-topic": _create_topic,
     "delete-topic": _delete_topic,
     "add-partitions": _add_partitions,
+    "alter-topic": _alter_topic,
+    "reassign": _reassign,
     "alter-isr": _alter_isr,
     "elect": _elect,
     "balance-leaders": _balance,

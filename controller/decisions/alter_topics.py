@@ -1,0 +1,224 @@
+"""Altering topics, in one way each: growth or shrink, a move, another number of replicas, configs.
+
+What an instruction means follows from what it names:
+
+    partitions                  growth, or a shrink when there are fewer
+    partitions and assignments  growth, the assignments being those of the new partitions
+    assignments                 a move of these partitions
+    replication_factor          a move of all partitions, as the controller chooses
+    configs                     configs set and removed
+
+Anything else is more than one instruction, and refused: half of it might succeed.
+
+Source: KIP-4 (AlterTopicRequest), KIP-694 for fewer partitions.
+"""
+
+import enum
+
+import msgspec
+
+from controller.decisions.assignments import Assignment, Placement
+from controller.decisions.configs import ConfigChange, ResourceChange, config_records
+from controller.decisions.context import Context, RecordList, TooLargeError
+from controller.decisions.growth import TopicGrowth, new_partitions
+from controller.decisions.lookup import (
+    TopicRef,
+    find_partition,
+    find_topic,
+    ref_text,
+    topics_named_twice,
+)
+from controller.decisions.modes import check_delay, check_shrink, shrink_records
+from controller.decisions.names import named_more_than_once
+from controller.decisions.outcome import Refusal
+from controller.decisions.reassignments import move
+from controller.decisions.replication_factor import change_replication_factor
+from controller.decisions.settled import check_no_removal
+from controller.refusals import invalid_assignment, multiple_instructions, named_twice
+from controller.result import ControllerResult
+from records.base import Record, Uuid
+from records.errors import RequestError
+from replay.image.configs import TOPIC
+from replay.image.topics import Topic
+
+UNSET = -1
+"""A number that an instruction leaves out."""
+
+
+class Instruction(enum.Enum):
+    """What is done to a topic."""
+
+    GROWTH = "growth"
+    SHRINK = "shrink"
+    MOVE = "reassignment"
+    REPLICATION_FACTOR = "replication factor"
+    CONFIGS = "configs"
+
+
+class TopicAlteration(msgspec.Struct, frozen=True, kw_only=True):
+    """A topic and one instruction for it."""
+
+    topic: TopicRef
+    partitions: int = UNSET
+    replication_factor: int = UNSET
+    assignments: tuple[Assignment, ...] = ()
+    configs: tuple[ConfigChange, ...] = ()
+
+
+class AlterTopics(msgspec.Struct, frozen=True, kw_only=True):
+    """A request to alter topics.
+
+    `delete_partitions_delay_ms` is how long partitions that leave can still be read. `placement`
+    names one for new partitions; None is the controller's own.
+    """
+
+    topics: tuple[TopicAlteration, ...]
+    delete_partitions_delay_ms: int = 0
+    placement: str | None = None
+    validate_only: bool = False
+
+
+class AlterationResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one topic; `instruction` is None when it could not be told or found."""
+
+    name: str
+    topic_id: Uuid | None = None
+    instruction: Instruction | None = None
+    refusal: Refusal | None = None
+
+
+def alter_topics(
+    context: Context, request: AlterTopics
+) -> ControllerResult[tuple[AlterationResult, ...]]:
+    """Alter topics; one that is refused does not stop the others, and is not altered at all.
+
+    Raises:
+        RequestError: INVALID_REQUEST, the delay or the placement cannot be; or POLICY_VIOLATION,
+            the request makes too many records.
+    """
+    check_delay(request.delete_partitions_delay_ms)
+    alteration = _Alteration(context, request)
+    twice = topics_named_twice(context.image, [topic.topic for topic in request.topics])
+    results = []
+    for item in request.topics:
+        topic_id, instruction, refusal = None, None, None
+        try:
+            topic = find_topic(context.image, item.topic)
+            topic_id = topic.topic_id
+            if topic_id in twice:
+                raise named_twice(repr(ref_text(item.topic)))
+            instruction = _instruction(item, len(context.image.partitions(topic_id)))
+            made = alteration.records_of(topic, item, instruction)
+        except TooLargeError:
+            raise
+        except RequestError as error:
+            refusal = Refusal.of(error)
+        else:
+            alteration.records.add(*made)
+        results.append(
+            AlterationResult(
+                name=ref_text(item.topic),
+                topic_id=topic_id,
+                instruction=instruction,
+                refusal=refusal,
+            )
+        )
+    return ControllerResult(
+        response=tuple(results),
+        records=() if request.validate_only else alteration.records.records,
+    )
+
+
+class _Alteration:
+    """One request's records, and its placement."""
+
+    def __init__(self, context: Context, request: AlterTopics) -> None:
+        self._context = context
+        self._delay_ms = request.delete_partitions_delay_ms
+        self._placement = Placement(context, request.placement)
+        self.records = RecordList()
+
+    def records_of(
+        self, topic: Topic, item: TopicAlteration, instruction: Instruction
+    ) -> list[Record]:
+        """Check one instruction, and return its records."""
+        context = self._context
+        match instruction:
+            case Instruction.GROWTH:
+                return [*self._growth(topic, item)]
+            case Instruction.SHRINK:
+                leaving = check_shrink(context, topic, item.partitions)
+                return list(shrink_records(context, leaving, self._delay_ms))
+            case Instruction.MOVE:
+                return self._moves(topic, item)
+            case Instruction.REPLICATION_FACTOR:
+                return [*change_replication_factor(context, topic, item.replication_factor)]
+            case Instruction.CONFIGS:
+                change = ResourceChange(
+                    resource_type=TOPIC,
+                    resource_name=context.image.full_name(topic),
+                    changes=item.configs,
+                )
+                return [*config_records(context, change)]
+
+    def _growth(self, topic: Topic, item: TopicAlteration) -> list[Record]:
+        partitions = self._context.image.partitions(topic.topic_id)
+        start = partitions[-1].partition_id + 1 if partitions else 0
+        in_order = sorted(item.assignments, key=lambda assignment: assignment.partition_id)
+        named = [assignment.partition_id for assignment in in_order]
+        if named and named != list(range(start, start + len(named))):
+            raise invalid_assignment(
+                f"partitions {named} are named; the new ones begin with {start}, each once"
+            )
+        growth = TopicGrowth(
+            topic=item.topic,
+            partitions=item.partitions,
+            assignments=tuple([a.broker_ids for a in in_order]) or None,
+        )
+        return [*new_partitions(self._context, topic, growth, self._placement, self.records)]
+
+    def _moves(self, topic: Topic, item: TopicAlteration) -> list[Record]:
+        twice = named_more_than_once([str(a.partition_id) for a in item.assignments])
+        if twice:
+            raise invalid_assignment(f"partition {min(twice)} is named more than once")
+        check_no_removal(self._context.image, topic)
+        records: list[Record] = []
+        for assignment in item.assignments:
+            partition = find_partition(self._context.image, topic, assignment.partition_id)
+            records.extend(move(self._context, partition, assignment.broker_ids))
+        return records
+
+
+def _instruction(item: TopicAlteration, partition_count: int) -> Instruction:
+    """Return what an item asks for.
+
+    Raises:
+        RequestError: INVALID_REQUEST, MultipleInstructionsForOneTopic, or nothing at all.
+    """
+    partitions_set = item.partitions != UNSET
+    named = {
+        "partitions": partitions_set,
+        "replication_factor": item.replication_factor != UNSET,
+        "assignments": bool(item.assignments) and not partitions_set,
+        "configs": bool(item.configs),
+    }
+    given = [name for name, is_given in named.items() if is_given]
+    if not given:
+        raise RequestError("INVALID_REQUEST", f"nothing is to be changed of {ref_text(item.topic)}")
+    if len(given) > 1:
+        raise multiple_instructions(
+            f"{ref_text(item.topic)}: {' and '.join(given)}; one kind of change at a time"
+        )
+    if not partitions_set:
+        return _BY_NAME[given[0]]
+    shrinks = item.partitions < partition_count
+    if shrinks and item.assignments:
+        raise invalid_assignment("partitions that leave have no assignment")
+    return Instruction.SHRINK if shrinks else Instruction.GROWTH
+
+
+_BY_NAME = {
+    "replication_factor": Instruction.REPLICATION_FACTOR,
+    "assignments": Instruction.MOVE,
+    "configs": Instruction.CONFIGS,
+}

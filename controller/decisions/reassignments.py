@@ -1,0 +1,174 @@
+"""Moving partitions to other brokers, while they go on serving.
+
+A partition that moves has the replicas it shall have, followed by those that leave; when all that
+stay are in sync, the leavers are dropped (in `partition_change`, since any change may bring that
+about). A new target replaces the one before it; no target calls the move off.
+
+What is being added and removed is counted from the replicas of the moment: a replica that joined
+for a target that has been replaced stays a replica when the new move is called off.
+
+Source: KIP-455; section 7 of Kafka's rules.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import msgspec
+
+from controller.decisions.assignments import check_replicas
+from controller.decisions.broker_partitions import start_change
+from controller.decisions.context import Context, RecordList
+from controller.decisions.effective_configs import unclean_election_enabled
+from controller.decisions.leader_election import Election
+from controller.decisions.levels import LEADER_RECOVERY_LEVEL
+from controller.decisions.lookup import TopicRef, find_partition, find_topic, ref_text
+from controller.decisions.outcome import Refusal
+from controller.decisions.partition_change import RECOVERING
+from controller.decisions.settled import check_no_removal, is_moving, settled_replicas
+from controller.refusals import (
+    invalid_assignment,
+    invalid_replication_factor,
+    named_twice,
+    no_reassignment_in_progress,
+)
+from controller.result import ControllerResult
+from records.errors import RequestError
+from records.partitions import PartitionChangeRecord
+from replay.image.partitions import Partition
+from replay.image.topics import Topic
+
+
+class PartitionTarget(msgspec.Struct, frozen=True, kw_only=True):
+    """A partition and the replicas it shall have, the preferred leader first.
+
+    `broker_ids` None calls off what is under way.
+    """
+
+    topic: TopicRef
+    partition_id: int
+    broker_ids: tuple[int, ...] | None
+
+
+class AlterReassignments(msgspec.Struct, frozen=True, kw_only=True):
+    """A request to move partitions. `allow_rf_change`: also to more or fewer brokers."""
+
+    partitions: tuple[PartitionTarget, ...]
+    allow_rf_change: bool = True
+    validate_only: bool = False
+
+
+class ReassignmentResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one partition of a request; no refusal means that it moves, or has moved."""
+
+    topic: str
+    partition_id: int
+    refusal: Refusal | None = None
+
+
+def alter_reassignments(
+    context: Context, request: AlterReassignments
+) -> ControllerResult[tuple[ReassignmentResult, ...]]:
+    """Begin, replace or call off moves; a partition that is refused does not stop the others.
+
+    Raises:
+        TooLargeError: POLICY_VIOLATION, the request makes too many records.
+    """
+    times = Counter(_named(context, target) for target in request.partitions)
+    records = RecordList()
+    results = []
+    for target in request.partitions:
+        refusal = None
+        try:
+            if times[_named(context, target)] > 1:
+                raise named_twice(f"{ref_text(target.topic)}/{target.partition_id}")
+            made = _altered(context, target, request.allow_rf_change)
+        except RequestError as error:
+            refusal = Refusal.of(error)
+        else:
+            records.add(*made)
+        results.append(
+            ReassignmentResult(
+                topic=ref_text(target.topic), partition_id=target.partition_id, refusal=refusal
+            )
+        )
+    return ControllerResult(
+        response=tuple(results), records=() if request.validate_only else records.records
+    )
+
+
+def move(
+    context: Context, partition: Partition, target: Sequence[int]
+) -> list[PartitionChangeRecord]:
+    """Return the record that moves a partition; none when it is there already.
+
+    Raises:
+        RequestError: INVALID_REPLICA_ASSIGNMENT.
+    """
+    check_replicas(context, target)
+    current = partition.replicas
+    removing = tuple(sorted(set(current) - set(target)))
+    change = start_change(context, partition)
+    change.replicas = (*target, *removing)
+    change.removing = removing
+    change.adding = tuple(sorted(set(target) - set(current)))
+    record = change.build()
+    return [] if record is None else [record]
+
+
+def call_off(context: Context, topic: Topic, partition: Partition) -> list[PartitionChangeRecord]:
+    """Return the record that gives a partition its replicas back, without those that were to join.
+
+    Raises:
+        RequestError: NO_REASSIGNMENT_IN_PROGRESS, or INVALID_REPLICA_ASSIGNMENT: none of the
+            replicas that would be left is in sync, and the topic may not lose records.
+    """
+    name = f"{context.image.full_name(topic)}/{partition.partition_id}"
+    if not is_moving(partition):
+        raise no_reassignment_in_progress(f"{name} is not being reassigned")
+    joining = set(partition.adding_replicas)
+    replicas = tuple([r for r in partition.replicas if r not in joining])
+    isr = tuple([r for r in partition.isr if r not in joining])
+    change = start_change(context, partition)
+    if not replicas:
+        raise invalid_assignment(f"{name} would be left without a replica")
+    if not isr:
+        if not unclean_election_enabled(context, topic):
+            raise invalid_assignment(
+                f"no replica of {name} that would be left is in sync; calling the move off takes "
+                "an unclean election, which the topic's configs do not allow"
+            )
+        # Whoever leads now has not all records, whether it is elected at once or comes back later.
+        isr = replicas[:1]
+        change.election = Election.UNCLEAN
+        if context.metadata_version >= LEADER_RECOVERY_LEVEL:
+            change.recovery_state = RECOVERING
+    change.isr = isr
+    change.replicas = replicas
+    change.removing = change.adding = ()
+    record = change.build()
+    assert record is not None, "a move that ends is a change"
+    return [record]
+
+
+def _altered(
+    context: Context, target: PartitionTarget, allow_rf_change: bool
+) -> list[PartitionChangeRecord]:
+    topic = find_topic(context.image, target.topic)
+    partition = find_partition(context.image, topic, target.partition_id)
+    if target.broker_ids is None:
+        return call_off(context, topic, partition)
+    check_no_removal(context.image, topic)
+    has = len(settled_replicas(partition))
+    if not allow_rf_change and len(target.broker_ids) != has:
+        raise invalid_replication_factor(
+            f"{ref_text(target.topic)}/{target.partition_id} has {has} replicas, "
+            f"{len(target.broker_ids)} are named, and the request allows no other number"
+        )
+    return move(context, partition, target.broker_ids)
+
+
+def _named(context: Context, target: PartitionTarget) -> tuple[TopicRef, int]:
+    """Return the same for a topic's name and its id."""
+    ref = target.topic
+    topic = context.image.topic_by_full_name(ref) if isinstance(ref, str) else None
+    return (ref if topic is None else topic.topic_id), target.partition_id

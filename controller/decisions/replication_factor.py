@@ -1,0 +1,70 @@
+"""Another number of replicas for all partitions of a topic: moves that the controller chooses.
+
+Who stays keeps its place, so that the preferred leader changes only when it has to go.
+
+Source: KIP-4 (replicas alone in an alteration of a topic); moved as in `reassignments`.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from controller.decisions.assignments import usable_brokers
+from controller.decisions.context import Context
+from controller.decisions.reassignments import move
+from controller.decisions.settled import check_no_removal, settled_replicas
+from controller.placement.balanced import Followers
+from controller.refusals import invalid_replication_factor
+from records.partitions import PartitionChangeRecord
+from replay.image.partitions import Partition
+from replay.image.topics import Topic
+
+
+def change_replication_factor(
+    context: Context, topic: Topic, replication_factor: int
+) -> list[PartitionChangeRecord]:
+    """Return the records that give each partition that many replicas.
+
+    Counted from where the partitions are, or will be once their moves are done.
+
+    Raises:
+        RequestError: INVALID_REPLICATION_FACTOR, or REASSIGNMENT_IN_PROGRESS: partitions of the
+            topic are being removed.
+    """
+    name = context.image.full_name(topic)
+    partitions = context.image.partitions(topic.topic_id)
+    brokers = usable_brokers(context)
+    if not 0 < replication_factor <= len(brokers):
+        raise invalid_replication_factor(
+            f"{replication_factor} replicas for {name!r}: at least 1, and no more than the "
+            f"{len(brokers)} brokers that can be used"
+        )
+    if all(len(settled_replicas(p)) == replication_factor for p in partitions):
+        raise invalid_replication_factor(f"{name!r} has {replication_factor} replicas already")
+    check_no_removal(context.image, topic)
+    joining = Followers(brokers, context.rng, replicas=len(partitions) * replication_factor)
+    records: list[PartitionChangeRecord] = []
+    for partition in partitions:
+        target = list(settled_replicas(partition))
+        while len(target) > replication_factor:
+            target.remove(_leaver(context, partition, target))
+        while len(target) < replication_factor:
+            target.append(joining.take(target))
+        records.extend(move(context, partition, target))
+    return records
+
+
+def _leaver(context: Context, partition: Partition, replicas: Sequence[int]) -> int:
+    """Return who is needed least: not in sync, down, in a rack with others, with much to do."""
+    racks = {r: broker.rack if (broker := context.image.broker(r)) else None for r in replicas}
+    crowd = Counter(racks.values())
+
+    def need(replica: int) -> tuple[bool, bool, bool, int, int]:
+        return (
+            replica in partition.isr,
+            context.is_active(replica),
+            crowd[racks[replica]] == 1,
+            -context.index.load(replica).replicas,
+            -replicas.index(replica),
+        )
+
+    return min(replicas, key=need)

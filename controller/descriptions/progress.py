@@ -1,0 +1,156 @@
+"""How far things are that go on after their command was answered.
+
+A move waits for replicas to get in sync, a removal for its delay and then for brokers to delete, a
+broker for the log to reach it. An election is one write, so its answer is its end: who wants to
+know asks for the offset.
+
+Source: KIP-455 (reassignments), KIP-694 (removals), KIP-4 (answers that can be verified).
+"""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from controller.decisions.lookup import TopicRef, find_partition, find_topic
+from controller.decisions.replica_deletions import deletion_states
+from controller.decisions.replica_states import DELETION_SUCCESSFUL
+from controller.decisions.settled import is_moving
+from controller.descriptions.view import View
+from records.base import Uuid
+from replay.image.partitions import Partition
+from replay.image.removals import PendingRemoval
+
+
+class OngoingReassignment(msgspec.Struct, frozen=True, kw_only=True):
+    """A partition that moves. It is done when nobody is `waited_for`, who are not in sync yet."""
+
+    topic: str
+    topic_id: Uuid
+    partition_id: int
+    replicas: tuple[int, ...]
+    adding_replicas: tuple[int, ...]
+    removing_replicas: tuple[int, ...]
+    waited_for: tuple[int, ...]
+
+
+class OngoingRemoval(msgspec.Struct, frozen=True, kw_only=True):
+    """A partition that is on its way out.
+
+    `due_ms` is when it is no longer readable, ms since 1970. `replica_states` are those of the
+    replicas whose deletion is tracked, as in `replica_states`; `waited_for` are the registered
+    brokers that have not deleted theirs.
+    """
+
+    topic: str
+    topic_id: Uuid
+    partition_id: int
+    mode: int
+    due_ms: int
+    replica_states: tuple[tuple[int, int], ...]
+    waited_for: tuple[int, ...]
+
+
+class AppliedOffset(msgspec.Struct, frozen=True, kw_only=True):
+    """The last offset a broker has applied; None is unknown."""
+
+    broker_id: int
+    offset: int | None
+
+
+def list_reassignments(
+    view: View, partitions: Sequence[tuple[TopicRef, int]] | None = None
+) -> tuple[OngoingReassignment, ...]:
+    """List the partitions that move, of those named or (None) of all, ordered by topic.
+
+    Raises:
+        RequestError: UNKNOWN_TOPIC_OR_PARTITION or UNKNOWN_TOPIC_ID.
+    """
+    named: Iterable[Partition]
+    if partitions is None:
+        named = view.index.moving_partitions(view.image)
+    else:
+        named = [
+            find_partition(view.image, find_topic(view.image, ref), partition_id)
+            for ref, partition_id in partitions
+        ]
+    moving = [_reassignment(view, partition) for partition in named if is_moving(partition)]
+    return tuple(sorted(moving, key=lambda m: (m.topic, m.partition_id)))
+
+
+def list_removals(view: View, topic: TopicRef | None = None) -> tuple[OngoingRemoval, ...]:
+    """List the partitions that are being removed, of one topic or of all, ordered by topic.
+
+    Raises:
+        RequestError: UNKNOWN_TOPIC_OR_PARTITION or UNKNOWN_TOPIC_ID.
+    """
+    topic_id = None if topic is None else find_topic(view.image, topic).topic_id
+    states: dict[tuple[Uuid, int], dict[int, int]] = {}
+    for (tracked_topic, partition_id, broker_id), state in deletion_states(view.image).items():
+        states.setdefault((tracked_topic, partition_id), {})[broker_id] = state
+    removals = [
+        _removal(view, removal, states.get((removal.topic_id, removal.partition_id), {}))
+        for removal in view.image.pending_removals(topic_id)
+    ]
+    return tuple(sorted(removals, key=lambda r: (r.topic, r.partition_id)))
+
+
+def applied_offsets(view: View) -> tuple[AppliedOffset, ...]:
+    """Return how far each registered broker has followed the log, as its last heartbeat said."""
+    applied = []
+    for broker_id in sorted(broker.broker_id for broker in view.image.brokers()):
+        session = None if view.sessions is None else view.sessions.get(broker_id)
+        offset = None if session is None else session.metadata_offset
+        applied.append(AppliedOffset(broker_id=broker_id, offset=offset))
+    return tuple(applied)
+
+
+def brokers_behind(view: View, offset: int) -> tuple[int, ...]:
+    """Return the unfenced brokers that have not applied an offset, or have not said so.
+
+    A fenced broker serves nobody, and follows the log before it does again.
+    """
+    behind = []
+    for applied in applied_offsets(view):
+        broker = view.image.broker(applied.broker_id)
+        has_applied = applied.offset is not None and applied.offset >= offset
+        if broker is not None and not broker.fenced and not has_applied:
+            behind.append(applied.broker_id)
+    return tuple(behind)
+
+
+def _reassignment(view: View, partition: Partition) -> OngoingReassignment:
+    staying = [r for r in partition.replicas if r not in partition.removing_replicas]
+    return OngoingReassignment(
+        topic=_topic_name(view, partition.topic_id),
+        topic_id=partition.topic_id,
+        partition_id=partition.partition_id,
+        replicas=partition.replicas,
+        adding_replicas=partition.adding_replicas,
+        removing_replicas=partition.removing_replicas,
+        waited_for=tuple([replica for replica in staying if replica not in partition.isr]),
+    )
+
+
+def _removal(view: View, removal: PendingRemoval, states: dict[int, int]) -> OngoingRemoval:
+    partition = view.image.partition(removal.topic_id, removal.partition_id)
+    assert partition is not None, f"what is to be removed exists: {removal}"
+    waited_for = [
+        broker_id
+        for broker_id in partition.replicas
+        if states.get(broker_id) != DELETION_SUCCESSFUL and view.image.broker(broker_id) is not None
+    ]
+    return OngoingRemoval(
+        topic=_topic_name(view, removal.topic_id),
+        topic_id=removal.topic_id,
+        partition_id=removal.partition_id,
+        mode=partition.mode,
+        due_ms=removal.create_time_ms + removal.delay_ms,
+        replica_states=tuple(sorted(states.items())),
+        waited_for=tuple(waited_for),
+    )
+
+
+def _topic_name(view: View, topic_id: Uuid) -> str:
+    topic = view.image.topic(topic_id)
+    assert topic is not None, "a partition of the image has a topic"
+    return view.image.full_name(topic)

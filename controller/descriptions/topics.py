@@ -1,0 +1,195 @@
+"""Topics described and listed.
+
+Source: KIP-4 (TopicMetadataRequest with configs and lag), KIP-516 (by id), KIP-694 (mode).
+"""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from controller.decisions.directories import MIGRATING, is_online
+from controller.decisions.effective_configs import ConfigSource, effective_config
+from controller.decisions.lookup import TopicRef, find_topic, ref_text
+from controller.decisions.outcome import Refusal
+from controller.decisions.topic_configs import TOPIC_CONFIGS
+from controller.descriptions.view import View
+from records.base import Uuid
+from records.errors import RequestError
+from replay.image.configs import TOPIC
+from replay.image.partitions import NO_LEADER, NONE, READ_WRITE, Partition
+from replay.image.topics import Topic
+
+INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+"""Topics of the default namespace that Kafka itself uses."""
+
+
+class ConfigValue(msgspec.Struct, frozen=True, kw_only=True):
+    """A config of a topic: the value that counts, and the level that sets it."""
+
+    name: str
+    value: str
+    source: ConfigSource
+
+    @property
+    def is_overridden(self) -> bool:
+        """Whether it is set on the topic itself."""
+        return self.source is ConfigSource.TOPIC
+
+
+class PartitionDescription(msgspec.Struct, frozen=True, kw_only=True):
+    """One partition. `lags` are in the order of `replicas`; None is unknown.
+
+    `offline_replicas` are those on brokers that are fenced or gone, or in directories that failed.
+    """
+
+    partition: Partition
+    offline_replicas: tuple[int, ...]
+    lags: tuple[int | None, ...]
+
+
+class TopicDescription(msgspec.Struct, frozen=True, kw_only=True):
+    """One topic. `name` is the full one; `configs` are all, ordered by name."""
+
+    name: str
+    topic_id: Uuid
+    is_internal: bool
+    partitions: tuple[PartitionDescription, ...]
+    configs: tuple[ConfigValue, ...]
+
+
+class TopicFound(msgspec.Struct, frozen=True, kw_only=True):
+    """What a topic that was asked for looks like, or why it cannot be told. `name`: as asked."""
+
+    name: str
+    description: TopicDescription | None = None
+    refusal: Refusal | None = None
+
+
+class TopicListing(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of a list of topics. `replication_factor` is that of the first partition."""
+
+    name: str
+    topic_id: Uuid
+    is_internal: bool
+    partition_count: int
+    replication_factor: int
+
+
+def describe_topics(view: View, refs: Sequence[TopicRef] = ()) -> tuple[TopicFound, ...]:
+    """Describe topics by name or id; none named means all, ordered by name."""
+    if not refs:
+        return tuple([_found(view, name, topic) for name, topic in _by_name(view)])
+    found = []
+    for ref in refs:
+        try:
+            found.append(_found(view, ref_text(ref), find_topic(view.image, ref)))
+        except RequestError as error:
+            found.append(TopicFound(name=ref_text(ref), refusal=Refusal.of(error)))
+    return tuple(found)
+
+
+def describe_topic(view: View, topic: Topic) -> TopicDescription:
+    """Describe one topic of the view."""
+    name = view.image.full_name(topic)
+    return TopicDescription(
+        name=name,
+        topic_id=topic.topic_id,
+        is_internal=is_internal(topic),
+        partitions=tuple(
+            [describe_partition(view, p) for p in view.image.partitions(topic.topic_id)]
+        ),
+        configs=topic_configs(view, topic),
+    )
+
+
+def describe_partition(view: View, partition: Partition) -> PartitionDescription:
+    """Describe one partition of the view."""
+    return PartitionDescription(
+        partition=partition,
+        offline_replicas=offline_replicas(view, partition),
+        lags=tuple([_lag(view, partition, broker_id) for broker_id in partition.replicas]),
+    )
+
+
+def list_topics(view: View, *, internal: bool = True) -> tuple[TopicListing, ...]:
+    """List all topics, ordered by name; `internal`: those that Kafka itself uses, too."""
+    listed = []
+    for name, topic in _by_name(view):
+        if internal or not is_internal(topic):
+            partitions = view.image.partitions(topic.topic_id)
+            listed.append(
+                TopicListing(
+                    name=name,
+                    topic_id=topic.topic_id,
+                    is_internal=is_internal(topic),
+                    partition_count=len(partitions),
+                    replication_factor=len(partitions[0].replicas) if partitions else 0,
+                )
+            )
+    return tuple(listed)
+
+
+def topic_configs(view: View, topic: Topic) -> tuple[ConfigValue, ...]:
+    """Return all configs of a topic, those set elsewhere or nowhere included.
+
+    A config that this release does not know is told as it is set.
+    """
+    own = view.image.config(TOPIC, view.image.full_name(topic))
+    values = []
+    for name in sorted(TOPIC_CONFIGS.keys() | own.keys()):
+        if name in TOPIC_CONFIGS:
+            value, source = effective_config(view, own, name)
+        else:
+            value, source = own[name], ConfigSource.TOPIC
+        values.append(ConfigValue(name=name, value=value, source=source))
+    return tuple(values)
+
+
+def offline_replicas(view: View, partition: Partition) -> tuple[int, ...]:
+    """Return the replicas that cannot be served now."""
+    directories = dict(zip(partition.replicas, partition.directories, strict=False))
+    offline = []
+    for broker_id in partition.replicas:
+        broker = view.image.broker(broker_id)
+        directory = directories.get(broker_id, MIGRATING)
+        if broker is None or broker.fenced or not is_online(broker, directory):
+            offline.append(broker_id)
+    return tuple(offline)
+
+
+def available_partitions(view: View, topic: Topic, *, for_write: bool) -> tuple[Partition, ...]:
+    """Return the partitions that a client can write to, or read from, now.
+
+    They have a leader, and a mode that allows it (KIP-694).
+    """
+    return tuple(
+        [
+            partition
+            for partition in view.image.partitions(topic.topic_id)
+            if partition.leader != NO_LEADER
+            and (partition.mode == READ_WRITE if for_write else partition.mode != NONE)
+        ]
+    )
+
+
+def is_internal(topic: Topic) -> bool:
+    """Return whether Kafka itself uses a topic."""
+    return topic.namespace_id is None and topic.name in INTERNAL_TOPICS
+
+
+def _by_name(view: View) -> Iterable[tuple[str, Topic]]:
+    return sorted((view.image.full_name(topic), topic) for topic in view.image.topics())
+
+
+def _found(view: View, name: str, topic: Topic) -> TopicFound:
+    return TopicFound(name=name, description=describe_topic(view, topic))
+
+
+def _lag(view: View, partition: Partition, broker_id: int) -> int | None:
+    """A leader is never behind itself."""
+    if broker_id == partition.leader:
+        return 0
+    session = None if view.sessions is None else view.sessions.get(broker_id)
+    if session is None:
+        return None
+    return session.lags.get((partition.topic_id, partition.partition_id))

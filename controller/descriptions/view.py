@@ -1,0 +1,26 @@
+"""What descriptions read: an image, what is derived from it, and what heartbeats told."""
+
+import msgspec
+
+from controller.decisions.cluster_index import ClusterIndex
+from controller.decisions.context import Settings
+from controller.decisions.sessions import Sessions
+from replay.image.metadata import MetadataImage
+
+
+class View(msgspec.Struct, frozen=True, kw_only=True):
+    """A cluster as it can be described.
+
+    `sessions` is None where no controller is in office, as when a log directory is read: then lag
+    and applied offsets are unknown. `settings` are those of the controller, or its defaults.
+    """
+
+    image: MetadataImage
+    index: ClusterIndex
+    settings: Settings = Settings()
+    sessions: Sessions | None = None
+
+    @classmethod
+    def of(cls, image: MetadataImage, settings: Settings | None = None) -> "View":
+        """Derive the view of an image alone: O(partitions)."""
+        return cls(image=image, index=ClusterIndex.of(image), settings=settings or Settings())

@@ -1,0 +1,30 @@
+"""The placements by the names under which a request may ask for one."""
+
+from collections.abc import Mapping
+
+from controller.placement.balanced import BalancedPlacer
+from controller.placement.classic import ClassicPlacer
+from controller.placement.placer import Placer
+from controller.placement.striped import StripedPlacer
+from records.errors import RequestError
+
+PLACERS: Mapping[str, Placer] = {
+    "balanced": BalancedPlacer(),
+    "striped": StripedPlacer(),
+    "classic": ClassicPlacer(),
+    "classic-rack-unaware": ClassicPlacer(rack_aware=False),
+}
+
+
+def placer_named(name: str) -> Placer:
+    """Return the placement of a name.
+
+    Raises:
+        RequestError: INVALID_REQUEST, there is none.
+    """
+    placer = PLACERS.get(name)
+    if placer is None:
+        raise RequestError(
+            "INVALID_REQUEST", f"there is no placement {name!r}; choose {', '.join(PLACERS)}"
+        )
+    return placer
