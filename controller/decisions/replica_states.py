@@ -7,8 +7,12 @@ Source: Kafka's ReplicaStateMachine (KIP-694 uses it for single partitions); sec
 rules.
 """
 
-from collections.abc import Mapping
-from itertools import pairwise
+from controller.decisions.directories import MIGRATING, is_online
+from controller.decisions.partition_states import is_new
+from controller.decisions.state_machine import StateMachine
+from records.errors import RequestError
+from replay.image.metadata import MetadataImage
+from replay.image.partitions import NONE, Partition
 
 NEW = 1
 ONLINE = 2
@@ -18,19 +22,69 @@ DELETION_SUCCESSFUL = 5
 DELETION_INELIGIBLE = 6
 NON_EXISTENT = 7
 
-VALID_PREVIOUS: Mapping[int, frozenset[int]] = {
-    NEW: frozenset({NON_EXISTENT}),
-    ONLINE: frozenset({NEW, ONLINE, OFFLINE, DELETION_INELIGIBLE}),
-    OFFLINE: frozenset({NEW, ONLINE, OFFLINE, DELETION_INELIGIBLE}),
-    DELETION_STARTED: frozenset({OFFLINE}),
-    DELETION_SUCCESSFUL: frozenset({DELETION_STARTED}),
-    DELETION_INELIGIBLE: frozenset({OFFLINE, DELETION_STARTED}),
-    NON_EXISTENT: frozenset({DELETION_SUCCESSFUL}),
-}
+REPLICAS = StateMachine(
+    subject="a replica",
+    names={
+        NEW: "NewReplica",
+        ONLINE: "OnlineReplica",
+        OFFLINE: "OfflineReplica",
+        DELETION_STARTED: "ReplicaDeletionStarted",
+        DELETION_SUCCESSFUL: "ReplicaDeletionSuccessful",
+        DELETION_INELIGIBLE: "ReplicaDeletionIneligible",
+        NON_EXISTENT: "NonExistentReplica",
+    },
+    valid_previous={
+        NEW: frozenset({NON_EXISTENT}),
+        ONLINE: frozenset({NEW, ONLINE, OFFLINE, DELETION_INELIGIBLE}),
+        OFFLINE: frozenset({NEW, ONLINE, OFFLINE, DELETION_INELIGIBLE}),
+        DELETION_STARTED: frozenset({OFFLINE}),
+        DELETION_SUCCESSFUL: frozenset({DELETION_STARTED}),
+        DELETION_INELIGIBLE: frozenset({OFFLINE, DELETION_STARTED}),
+        NON_EXISTENT: frozenset({DELETION_SUCCESSFUL}),
+    },
+    absent=NON_EXISTENT,
+)
+
+walk = REPLICAS.walk
+
+# What nobody needs to be told may be passed between two records: a replica whose deletion failed
+# is offline before it starts again, and one that is deleted need not be tracked for it.
+_UNSAID = frozenset({OFFLINE, DELETION_SUCCESSFUL})
+_WRITTEN = frozenset({DELETION_STARTED, DELETION_SUCCESSFUL, DELETION_INELIGIBLE, NON_EXISTENT})
 
 
-def walk(*states: int) -> int:
-    """Go through states in order and return the last; only that one needs to be written."""
-    for before, after in pairwise(states):
-        assert before in VALID_PREVIOUS[after], f"a replica cannot go from {before} to {after}"
-    return states[-1]
+def replica_state(image: MetadataImage, partition: Partition, broker_id: int) -> int:
+    """Return the state of a replica that is not being deleted, of a partition of the image."""
+    if is_new(partition):
+        return NEW
+    broker = image.broker(broker_id)
+    directories = dict(zip(partition.replicas, partition.directories, strict=False))
+    serves = (
+        broker is not None
+        and not broker.fenced
+        and partition.mode != NONE
+        and is_online(broker, directories.get(broker_id, MIGRATING))
+    )
+    return ONLINE if serves else OFFLINE
+
+
+def check_deletion(before: int | None, after: int, *, registered: bool) -> None:
+    """Refuse a record of a replica's deletion that cannot follow the one before it.
+
+    Args:
+        before: The state written last; None when the deletion is not tracked.
+        registered: Whether the broker is; nobody waits for one that is gone.
+
+    Raises:
+        RequestError: INVALID_REQUEST.
+    """
+    if after not in _WRITTEN:
+        raise RequestError(
+            "INVALID_REQUEST", f"{REPLICAS.name(after)} is no state of a replica's deletion"
+        )
+    if before is not None and after == NON_EXISTENT and not registered:
+        return
+    start = OFFLINE if before is None else before
+    unsaid = any(REPLICAS.allows(start, s) and REPLICAS.allows(s, after) for s in _UNSAID)
+    if not unsaid:
+        REPLICAS.check(start, after)

@@ -57,7 +57,10 @@ class CountingRng:
 
 
 class Cluster:
-    """An image that decisions lead on. `records` is what the last one wrote."""
+    """An image that decisions lead on.
+
+    `records` is what the last one wrote; `steps` all batches, each with the image after it.
+    """
 
     def __init__(
         self, levels: Mapping[str, int] = NEW_CLUSTER_LEVELS, settings: Settings | None = None
@@ -67,6 +70,7 @@ class Cluster:
         self.rng = CountingRng()
         self.records: tuple[Record, ...] = ()
         self.base_offset = 0
+        self.steps: list[tuple[Batch, MetadataImage]] = []
         self._latest = Latest(State.of(MetadataImage.EMPTY), 0)
         self.sessions = Sessions(timeout_ms=self.settings.session_timeout_ms)
         self.write(bootstrap_records(levels))
@@ -108,7 +112,8 @@ class Cluster:
             )
             for offset, record in enumerate(records, self.base_offset)
         ]
-        self._latest.apply(Batch.of(rows))
+        batch = Batch.of(rows)
+        self.steps.append((batch, self._latest.apply(batch).image))
         self.sessions = self.sessions.replayed(
             self.records, base_offset=self.base_offset, now_ms=self.now_ms
         )

@@ -21,7 +21,6 @@ from controller.decisions.modes import (
     cancel_delete_partitions,
     delete_partitions,
 )
-from controller.decisions.replica_states import VALID_PREVIOUS, walk
 from controller.decisions.topics import DeleteTopics, delete_topics
 from records.partitions import (
     CancelDeleteTopicPartitionsRecord,
@@ -281,13 +280,3 @@ def test_a_negative_delay_is_refused(cluster: Cluster) -> None:
     assert cluster.refused(delete_partitions, DeletePartitions(topics=(), delay_ms=-1)).code == (
         "INVALID_REQUEST"
     )
-
-
-@pytest.mark.parametrize("after", sorted(VALID_PREVIOUS))
-@pytest.mark.parametrize("before", sorted(VALID_PREVIOUS))
-def test_a_replica_takes_legal_steps_only(before: int, after: int) -> None:
-    if before in VALID_PREVIOUS[after]:
-        assert walk(before, after) == after
-    else:
-        with pytest.raises(AssertionError):
-            walk(before, after)

@@ -1,0 +1,81 @@
+"""What the machines of partitions and replicas share: legal transitions as data, and ways through.
+
+Source: section 17 of Kafka's rules.
+"""
+
+from collections import deque
+from collections.abc import Mapping
+from itertools import pairwise
+
+import msgspec
+
+from records.errors import RequestError
+
+
+class StateMachine(msgspec.Struct, frozen=True, kw_only=True):
+    """States by code, and for each the states from which it may be entered.
+
+    `absent` is the state of what is not there.
+    """
+
+    subject: str
+    names: Mapping[int, str]
+    valid_previous: Mapping[int, frozenset[int]]
+    absent: int
+
+    def allows(self, before: int, after: int) -> bool:
+        """Return whether one transition is legal."""
+        return before in self.valid_previous.get(after, frozenset())
+
+    def check(self, before: int, after: int) -> None:
+        """Refuse every transition that is not in the table.
+
+        Raises:
+            RequestError: INVALID_REQUEST.
+        """
+        if not self.allows(before, after):
+            raise RequestError(
+                "INVALID_REQUEST",
+                f"{self.subject} cannot go from {self.name(before)} to {self.name(after)}",
+            )
+
+    def walk(self, *states: int) -> int:
+        """Go through states in order, and return the last; each step must be legal.
+
+        Decisions name every state that they pass, though only the last needs to be written.
+        """
+        for before, after in pairwise(states):
+            assert self.allows(before, after), f"{self.subject}: {before} to {after}"
+        return states[-1]
+
+    def path(self, before: int, after: int) -> tuple[int, ...]:
+        """Return the shortest legal way from one state to another, both included.
+
+        It leads through `absent` only where there is no other: what was there is another thing
+        than what came back.
+        """
+        if before == after:
+            return (before,)
+        for forbidden in ({self.absent} - {before, after}, set[int]()):
+            found = self._shortest(before, after, forbidden)
+            if found is not None:
+                return found
+        raise AssertionError(f"{self.subject}: no way from {before} to {after}")
+
+    def name(self, state: int) -> str:
+        """Return the name of a state."""
+        return self.names.get(state, f"state {state}")
+
+    def _shortest(self, before: int, after: int, forbidden: set[int]) -> tuple[int, ...] | None:
+        waiting: deque[tuple[int, ...]] = deque([(before,)])
+        seen = {before} | forbidden
+        while waiting:
+            way = waiting.popleft()
+            for state in self.names:
+                if state in seen or not self.allows(way[-1], state):
+                    continue
+                if state == after:
+                    return (*way, state)
+                seen.add(state)
+                waiting.append((*way, state))
+        return None

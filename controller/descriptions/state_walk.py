@@ -1,0 +1,210 @@
+"""The states that partitions and replicas walked through in a run of the log.
+
+A machine moves when a batch commits (or the transaction around it ends). What lies between the
+states before and after a batch is the shortest legal way: a topic that is created walks its
+partitions through NonExistent, New and Online, though one record says it all.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+
+import msgspec
+
+from controller.decisions.partition_states import PARTITIONS, partition_state
+from controller.decisions.replica_deletions import deletion_states
+from controller.decisions.replica_states import NON_EXISTENT, REPLICAS, replica_state
+from metadata_log.batch import Batch
+from records.base import Record, Uuid
+from records.brokers import (
+    BrokerRegistrationChangeRecord,
+    FenceBrokerRecord,
+    RegisterBrokerRecord,
+    UnfenceBrokerRecord,
+    UnregisterBrokerRecord,
+)
+from replay.image.metadata import MetadataImage
+from replay.image.partitions import Partition
+
+
+class Transition(msgspec.Struct, frozen=True, kw_only=True):
+    """One step of one machine.
+
+    `offset` and `timestamp` (ms since 1970) are those of the batch's last record. `broker_id` is
+    None for a partition's step. `leader` is the partition's after the batch, -1 for none. States
+    are named as in the machine's table.
+    """
+
+    offset: int
+    timestamp: int
+    topic: str
+    topic_id: Uuid
+    partition_id: int
+    broker_id: int | None
+    before: str
+    after: str
+    leader: int
+
+
+def walk_states(
+    steps: Iterable[tuple[Batch, MetadataImage]], start: MetadataImage
+) -> Iterator[Transition]:
+    """Yield every transition of a run, in the order of its batches.
+
+    Costs O(objects touched) a batch; a change of a broker touches all topics' partitions.
+
+    Args:
+        steps: Batches in order, each with the image after it, as `replay.loader.images` gives.
+        start: The image before the first batch.
+    """
+    before = start
+    touched: set[Uuid] = set()
+    brokers: set[int] = set()
+    for batch, after in steps:
+        for row in batch.rows:
+            _touch(row.payload, touched, brokers)
+        if after.provenance.pending_transaction is not None:
+            continue
+        yield from transitions(before, after, touched, brokers)
+        before = after
+        touched, brokers = set(), set()
+
+
+def transitions(
+    before: MetadataImage,
+    after: MetadataImage,
+    topic_ids: Iterable[Uuid],
+    broker_ids: Iterable[int] = (),
+) -> Iterator[Transition]:
+    """Yield the transitions between two images, ordered by topic id and partition id.
+
+    Args:
+        topic_ids: All topics whose partitions or replica deletions may differ.
+        broker_ids: All brokers that may differ.
+    """
+    changed = {b for b in broker_ids if before.broker(b) != after.broker(b)}
+    topics = set(topic_ids)
+    if changed:
+        topics.update(topic.topic_id for topic in after.topics())
+    tracked = deletion_states(before), deletion_states(after)
+    for topic_id in sorted(topics):
+        of_topic = _Steps(before, after, topic_id, tracked)
+        for partition_id in of_topic.partition_ids():
+            yield from of_topic.partition(partition_id)
+            yield from of_topic.replicas(partition_id, changed)
+
+
+class _Steps:
+    """Steps of one topic between two images."""
+
+    def __init__(
+        self,
+        before: MetadataImage,
+        after: MetadataImage,
+        topic_id: Uuid,
+        tracked: tuple[dict[tuple[Uuid, int, int], int], dict[tuple[Uuid, int, int], int]],
+    ) -> None:
+        self._images = before, after
+        self._topic_id = topic_id
+        self._tracked = tracked
+        self._name = _topic_name(before, after, topic_id)
+
+    def partition_ids(self) -> list[int]:
+        ids = {p.partition_id for image in self._images for p in image.partitions(self._topic_id)}
+        for tracked in self._tracked:
+            ids.update(n for topic_id, n, _ in tracked if topic_id == self._topic_id)
+        return sorted(ids)
+
+    def partition(self, partition_id: int) -> Iterator[Transition]:
+        old, new = self._pair(partition_id)
+        way = PARTITIONS.path(partition_state(old), partition_state(new))
+        if len(way) == 1 and old and new and old.leader_epoch != new.leader_epoch:
+            way = (*way, *way)  # another leader, or the same in a new epoch
+        for state, next_state in pairwise(way):
+            yield self._step(
+                partition_id, None, PARTITIONS.name(state), PARTITIONS.name(next_state)
+            )
+
+    def replicas(self, partition_id: int, changed_brokers: set[int]) -> Iterator[Transition]:
+        old, new = self._pair(partition_id)
+        holders = {b for p in (old, new) if p is not None for b in p.replicas}
+        for tracked in self._tracked:
+            holders.update(b for t, n, b in tracked if (t, n) == (self._topic_id, partition_id))
+        if old is new:
+            was, now = self._tracked
+            holders = {
+                b
+                for b in holders
+                if b in changed_brokers
+                or was.get(self._key(partition_id, b)) != now.get(self._key(partition_id, b))
+            }
+        for broker_id in sorted(holders):
+            way = REPLICAS.path(
+                self._replica_state(0, old, partition_id, broker_id),
+                self._replica_state(1, new, partition_id, broker_id),
+            )
+            for state, next_state in pairwise(way):
+                yield self._step(
+                    partition_id, broker_id, REPLICAS.name(state), REPLICAS.name(next_state)
+                )
+
+    def _replica_state(
+        self, when: int, partition: Partition | None, partition_id: int, broker_id: int
+    ) -> int:
+        tracked = self._tracked[when].get(self._key(partition_id, broker_id))
+        if tracked is not None:
+            return tracked
+        if partition is None or broker_id not in partition.replicas:
+            return NON_EXISTENT
+        return replica_state(self._images[when], partition, broker_id)
+
+    def _pair(self, partition_id: int) -> tuple[Partition | None, Partition | None]:
+        before, after = self._images
+        return (
+            before.partition(self._topic_id, partition_id),
+            after.partition(self._topic_id, partition_id),
+        )
+
+    def _key(self, partition_id: int, broker_id: int) -> tuple[Uuid, int, int]:
+        return self._topic_id, partition_id, broker_id
+
+    def _step(
+        self, partition_id: int, broker_id: int | None, before: str, after: str
+    ) -> Transition:
+        provenance = self._images[1].provenance
+        assert provenance.offset is not None, "an image after a batch contains it"
+        partition = self._images[1].partition(self._topic_id, partition_id)
+        return Transition(
+            offset=provenance.offset,
+            timestamp=provenance.timestamp,
+            topic=self._name,
+            topic_id=self._topic_id,
+            partition_id=partition_id,
+            broker_id=broker_id,
+            before=before,
+            after=after,
+            leader=-1 if partition is None else partition.leader,
+        )
+
+
+def _topic_name(before: MetadataImage, after: MetadataImage, topic_id: Uuid) -> str:
+    for image in (after, before):
+        topic = image.topic(topic_id)
+        if topic is not None:
+            return image.full_name(topic)
+    return ""
+
+
+def _touch(record: Record, topic_ids: set[Uuid], broker_ids: set[int]) -> None:
+    match record:
+        case FenceBrokerRecord(id=broker_id) | UnfenceBrokerRecord(id=broker_id):
+            broker_ids.add(broker_id)
+        case (
+            RegisterBrokerRecord(broker_id=broker_id)
+            | UnregisterBrokerRecord(broker_id=broker_id)
+            | BrokerRegistrationChangeRecord(broker_id=broker_id)
+        ):
+            broker_ids.add(broker_id)
+        case _:
+            topic_id = getattr(record, "topic_id", None)
+            if topic_id is not None:
+                topic_ids.add(topic_id)
