@@ -15,7 +15,9 @@ Pure asyncio: all of this runs in one thread, so no two decisions overlap.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import TypeVar
 
@@ -23,19 +25,28 @@ from msgspec.structs import replace
 
 from controller.decisions.context import Context, Rng, Settings
 from controller.decisions.features import bootstrap_records
-from controller.decisions.heartbeats import Heartbeat, HeartbeatReply, heartbeat
-from controller.decisions.levels import NEW_CLUSTER_LEVELS, record_version
+from controller.decisions.heartbeats import (
+    Heartbeat,
+    HeartbeatReply,
+    heartbeat,
+    sessions_after,
+)
+from controller.decisions.levels import NEW_CLUSTER_LEVELS, TRANSACTIONS_LEVEL, record_version
+from controller.decisions.raw_append import Appended, AppendRecords, append_records
 from controller.decisions.sessions import Sessions
 from controller.descriptions.view import View
 from controller.log_port import LogPort
 from controller.parking import Answer
 from controller.pipeline import Pipeline
+from controller.repeats import Repeats
 from controller.result import ControllerResult
+from controller.transaction import Transaction
 from metadata_log.clock import Clock
-from metadata_log.limits import BATCH_RECORDS_MAX
+from metadata_log.limits import PENDING_BATCHES_MAX
 from records.base import Record
+from records.control import AbortTransactionRecord, EndTransactionRecord
 from records.envelope import Origin
-from records.errors import RequestError
+from records.errors import RequestError, UnavailableError
 from replay.image.metadata import MetadataImage
 from replay.image.provenance import Provenance
 
@@ -68,6 +79,10 @@ class Controller:
         self._rng = rng
         self.settings = settings or Settings()
         self._activated = False
+        self._repeats = Repeats()
+        self._transaction_turn = asyncio.Lock()
+        # Events that an open transaction holds up.
+        self._waiting: deque[Callable[[], None]] = deque()
         self._pipeline = Pipeline(log, image, on_failure=self._start_sessions)
         self._sessions = Sessions(timeout_ms=self.settings.session_timeout_ms)
         self._start_sessions()
@@ -93,6 +108,11 @@ class Controller:
         """Whether decisions are taken."""
         return self._activated and self._pipeline.is_open
 
+    @property
+    def has_resigned(self) -> bool:
+        """Whether the log was lost: another controller decides, and this one never will again."""
+        return self._pipeline.is_lost
+
     async def activate(self, levels: Mapping[str, int] = NEW_CLUSTER_LEVELS) -> None:
         """Begin to decide: abort what a predecessor left open, and give a new log its levels.
 
@@ -103,8 +123,7 @@ class Controller:
             RequestError: NOT_CONTROLLER, the log could not be written.
         """
         self._activated = True
-        if self._pipeline.latest.image.provenance.pending_transaction is not None:
-            self._pipeline.abort_transaction("Controller failover", timestamp=self._now_ms())
+        self._pipeline.abort_left_open("Controller failover", timestamp=self._now_ms())
         records = bootstrap_records(levels) if _is_empty(self._pipeline.latest.image) else ()
         origin = Origin(command="activate", reason="a new log gets its feature levels")
         try:
@@ -116,17 +135,65 @@ class Controller:
             raise
 
     def submit(
-        self, decide: Decision[T], *, origin: Origin | None = None
+        self, decide: Decision[T], *, origin: Origin | None = None, validate_only: bool = False
     ) -> asyncio.Future[Answer[T]]:
         """Decide at once, in the order of the calls; answer when it is committed.
 
         An event that writes nothing is answered when everything decided before it is committed.
+        A request whose id is under way already is not decided again; it gets the first answer.
+
+        Args:
+            validate_only: Decide and answer, but write nothing.
 
         Raises (from the future):
             RequestError: the decision's refusal, with nothing written; or NOT_CONTROLLER: this
                 controller is not active, or lost the log, and then the outcome is unknown.
         """
+        if validate_only:
+            return self._submit(partial(_validated, decide), origin, lambda _: None)
         return self._submit(decide, origin, lambda _: None)
+
+    def append(
+        self, request: AppendRecords, *, origin: Origin | None = None
+    ) -> asyncio.Future[Answer[Appended]]:
+        """Append records as they are; as `submit`."""
+        return self.submit(partial(append_records, request=request), origin=origin)
+
+    @asynccontextmanager
+    async def transaction(
+        self, name: str, *, origin: Origin | None = None
+    ) -> AsyncIterator[Transaction]:
+        """Open a metadata transaction: several batches that happen together or not at all.
+
+        Decisions inside see what was written inside; nobody else does until it ends. Whatever else
+        is submitted meanwhile waits, so a transaction is to be short. An exception in its body
+        aborts it; leaving the body ends it, and returns when that is committed.
+
+        Raises:
+            RequestError: NOT_CONTROLLER, this controller is not active or loses the log; or
+                UNSUPPORTED_VERSION, the metadata.version is too old.
+        """
+        async with self._transaction_turn:
+            self._check_may_begin()
+            pipeline, sessions = self._pipeline, self._sessions
+            pipeline.abort_left_open("A batch of it failed", timestamp=self._now_ms())
+            pipeline.begin_transaction(name, timestamp=self._now_ms(), origin=origin)
+            opened = pipeline.transaction
+            try:
+                yield Transaction(partial(self._submit_inside, opened))
+                if pipeline.transaction is not opened:
+                    raise _lost_transaction(name)
+            except BaseException as error:
+                if pipeline.is_open and pipeline.transaction is opened:
+                    abort = AbortTransactionRecord(reason=f"{type(error).__name__}: {error}")
+                    pipeline.end_transaction(abort, timestamp=self._now_ms())
+                    self._sessions = sessions
+                raise
+            else:
+                pipeline.end_transaction(EndTransactionRecord(), timestamp=self._now_ms())
+                await self._committed()
+            finally:
+                self._decide_what_waited()
 
     def heartbeat(
         self, request: Heartbeat, *, origin: Origin | None = None
@@ -144,20 +211,80 @@ class Controller:
         self, decide: Decision[T], origin: Origin | None, note: Callable[[T], None]
     ) -> asyncio.Future[Answer[T]]:
         future: asyncio.Future[Answer[T]] = asyncio.get_running_loop().create_future()
-        if not self.is_active:
-            future.set_exception(RequestError("NOT_CONTROLLER", "this controller is not active"))
+        try:
+            again = self._repeats.find(origin)
+        except RequestError as error:
+            future.set_exception(error)
             return future
+        if again is not None:
+            return again
+        self._repeats.add(origin, future)
+        event = partial(self._decide, future, decide, origin, note)
+        if self._pipeline.transaction is None:
+            event()
+        elif len(self._waiting) < PENDING_BATCHES_MAX:
+            self._waiting.append(event)
+        else:
+            future.set_exception(
+                UnavailableError("a transaction is open, and too many requests wait for its end")
+            )
+        return future
+
+    def _submit_inside(
+        self, opened: object, decide: Decision[T], origin: Origin | None
+    ) -> asyncio.Future[Answer[T]]:
+        """As `_submit`, for the transaction that was `opened`."""
+        future: asyncio.Future[Answer[T]] = asyncio.get_running_loop().create_future()
+        if self._pipeline.transaction is opened:
+            self._decide(future, decide, origin, lambda _: None)
+        else:
+            future.set_exception(_lost_transaction("the transaction"))
+        return future
+
+    def _decide(
+        self,
+        future: asyncio.Future[Answer[T]],
+        decide: Decision[T],
+        origin: Origin | None,
+        note: Callable[[T], None],
+    ) -> None:
+        if future.done():  # the caller has gone away
+            return
+        if not self.is_active:
+            future.set_exception(_not_active())
+            return
+        self._pipeline.abort_left_open("A batch of it failed", timestamp=self._now_ms())
         context = self._context()
         try:
             result = decide(context)
         except RequestError as error:
             future.set_exception(error)
-            return future
-        for records in _batches(result):
-            self._send(records, context, origin)
+            return
+        for records, batch_origin in result.batches(origin):
+            self._send(records, context, batch_origin)
         note(result.response)
         self._pipeline.answer_when_committed(future, result.response)
-        return future
+
+    def _decide_what_waited(self) -> None:
+        """Take the events that a transaction held up, in their order."""
+        while self._waiting and self._pipeline.transaction is None:
+            self._waiting.popleft()()
+
+    async def _committed(self) -> None:
+        """Return when everything sent so far is committed."""
+        future: asyncio.Future[Answer[None]] = asyncio.get_running_loop().create_future()
+        self._pipeline.answer_when_committed(future, None)
+        await future
+
+    def _check_may_begin(self) -> None:
+        if not self.is_active:
+            raise _not_active()
+        level = self._context().metadata_version
+        if level < TRANSACTIONS_LEVEL:
+            raise RequestError(
+                "UNSUPPORTED_VERSION",
+                f"transactions need metadata.version {TRANSACTIONS_LEVEL}, it is {level}",
+            )
 
     def _context(self) -> Context:
         return Context(
@@ -178,15 +305,13 @@ class Controller:
         )
 
     def _heard_of(self, request: Heartbeat, reply: HeartbeatReply) -> None:
-        sessions = self._sessions.heard_of(
-            request.broker_id,
-            metadata_offset=request.metadata_offset,
+        self._sessions = sessions_after(
+            self._sessions,
+            request,
+            reply,
+            next_offset=self._pipeline.next_offset,
             now_ms=self._now_ms(),
-            lags=request.lags,
         )
-        if reply.in_controlled_shutdown:
-            sessions = sessions.shutting_down(request.broker_id, self._pipeline.next_offset - 1)
-        self._sessions = sessions
 
     def _start_sessions(self) -> None:
         """Start them anew: they may speak of registrations that never happened."""
@@ -200,12 +325,16 @@ class Controller:
         return max(self._clock.now_ms(), self._pipeline.timestamp)
 
 
-def _batches(result: ControllerResult[T]) -> Iterator[Sequence[Record]]:
-    """Cut a result's records into batches that the log takes."""
-    records = result.records
-    assert not result.atomic or len(records) <= BATCH_RECORDS_MAX, "cannot be written as one"
-    for start in range(0, len(records), BATCH_RECORDS_MAX):
-        yield records[start : start + BATCH_RECORDS_MAX]
+def _validated(decide: Decision[T], context: Context) -> ControllerResult[T]:
+    return ControllerResult(response=decide(context).response)
+
+
+def _not_active() -> RequestError:
+    return RequestError("NOT_CONTROLLER", "this controller is not active")
+
+
+def _lost_transaction(name: str) -> RequestError:
+    return RequestError("NOT_CONTROLLER", f"{name} is over: a batch of it failed, or it has ended")
 
 
 def _is_empty(image: MetadataImage) -> bool:

@@ -19,7 +19,11 @@ from controller.parking import Answer, Parking
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import Batch, NewBatch
 from records.base import Record
-from records.control import AbortTransactionRecord
+from records.control import (
+    AbortTransactionRecord,
+    BeginTransactionRecord,
+    EndTransactionRecord,
+)
 from records.envelope import Envelope, Origin
 from records.errors import CorruptLogError, FencedError, RequestError, UnavailableError
 from replay.image.metadata import MetadataImage
@@ -45,7 +49,8 @@ class Pipeline:
     Attributes:
         committed: The state that everybody may see.
         is_open: Whether batches are taken; not while a failure is being settled, and never again
-            after the log was lost to another writer.
+            after the log was lost.
+        is_lost: Whether it was: to another writer, or to an error that leaves its state unknown.
 
     Invariant: the committed state <= the latest one, which holds all batches in flight.
     """
@@ -63,16 +68,24 @@ class Pipeline:
         self._on_failure = on_failure
         self.committed = State.of(image)
         self._committed_end = log.end_offset
+        self._committed_timestamp = image.provenance.timestamp
         self._latest = Latest(self.committed, self._committed_end)
+        # The state inside an open transaction, as if its records stood alone.
+        self._inside: Latest | None = None
         self._in_flight: deque[_InFlight] = deque()
         self._parking = Parking()
-        self._lost = False
+        self.is_lost = False
         self.is_open = True
 
     @property
     def latest(self) -> State:
-        """The state with everything applied that is on its way."""
-        return self._latest.state
+        """The state with everything applied that is on its way, also in an open transaction."""
+        return (self._inside or self._latest).state
+
+    @property
+    def transaction(self) -> object | None:
+        """Stands for the transaction that is open, and for no other; None when none is."""
+        return self._inside
 
     @property
     def next_offset(self) -> int:
@@ -82,7 +95,7 @@ class Pipeline:
     @property
     def timestamp(self) -> int:
         """Append time of the last batch, in ms since 1970; no later one may be below it."""
-        return self._latest.timestamp
+        return max(self._latest.timestamp, self._committed_timestamp)
 
     def send(
         self,
@@ -100,21 +113,45 @@ class Pipeline:
         """
         batch = self._batch(records, versions, timestamp, origin)
         try:
+            if self._inside is not None:
+                self._inside.apply(batch)
             state = self._latest.apply(batch)
         except CorruptLogError as error:
             raise AssertionError(f"a decision contradicts the image it read: {error}") from error
         self._append(batch, state)
         return batch
 
-    def abort_transaction(self, reason: str, *, timestamp: int) -> None:
-        """End the transaction that the log's last writer left open; it never happened."""
+    def begin_transaction(self, name: str, *, timestamp: int, origin: Origin | None) -> None:
+        """Open a transaction: what is sent from now on is invisible to others until it ends."""
+        assert self._inside is None, "transactions do not nest"
+        state = self._latest.state
+        begin = BeginTransactionRecord(name=name)
+        batch = self.send([begin], [0], timestamp=timestamp, origin=origin)
+        self._inside = Latest(state, batch.end_offset)
+
+    def end_transaction(
+        self, end: EndTransactionRecord | AbortTransactionRecord, *, timestamp: int
+    ) -> None:
+        """Let everything since the transaction's begin happen, or never have happened."""
+        assert self._inside is not None, "there is a transaction to end"
+        self._inside = None
+        self.send([end], [0], timestamp=timestamp, origin=None)
+
+    def abort_left_open(self, reason: str, *, timestamp: int) -> None:
+        """End a transaction that the log's last writer, or this one before it failed, left open.
+
+        Without it whatever follows would be part of that transaction.
+        """
+        pending = self._latest.state.image.provenance.pending_transaction
+        if self._inside is not None or pending is None:
+            return
         abort = AbortTransactionRecord(reason=reason)
         batch = self._batch([abort], [0], timestamp, None)
         provenance = Provenance(
             offset=batch.base_offset, leader_epoch=batch.leader_epoch, timestamp=timestamp
         )
-        image = replace(self.latest.image, provenance=provenance)
-        state = State(image, self.latest.index)
+        image = replace(self._latest.state.image, provenance=provenance)
+        state = State(image, self._latest.state.index)
         self._latest = Latest(state, batch.end_offset)
         self._append(batch, state)
 
@@ -166,7 +203,7 @@ class Pipeline:
         """Commit from the front: a batch counts once all before it do."""
         while self._in_flight and self._in_flight[0].append.done():
             batch = self._in_flight.popleft()
-            error = _error_of(batch.append)
+            error = _error_of(batch)
             if error is not None:
                 self._fail(batch, error)
             else:
@@ -175,17 +212,16 @@ class Pipeline:
             self._settle()
 
     def _commit(self, batch: _InFlight) -> None:
-        written_to = batch.append.result().end_offset
-        assert written_to == batch.end_offset, f"{written_to} is not where the batch was decided"
         self.committed = batch.state
         self._committed_end = batch.end_offset
+        self._committed_timestamp = batch.append.result().timestamp
         self._parking.release(self._committed_end)
 
     def _fail(self, batch: _InFlight, error: BaseException) -> None:
         if isinstance(error, RequestError) and error.code != _END_DIFFERS and self.is_open:
             # The log refused this batch as it is, so its own caller can know that it did nothing.
             self._parking.refuse(batch.end_offset, error)
-        self._lost = self._lost or not _may_recover(error)
+        self.is_lost = self.is_lost or not _may_recover(error)
         self.is_open = False
         message = f"the outcome is unknown, since the log could not be written: {error}"
         self._parking.fail(RequestError("NOT_CONTROLLER", message))
@@ -193,8 +229,10 @@ class Pipeline:
     def _settle(self) -> None:
         """Go on from the committed state, if it is known that the log ends there."""
         self._latest = Latest(self.committed, self._committed_end)
+        self._inside = None
         self._on_failure()
-        self.is_open = not self._lost and self._log.end_offset == self._committed_end
+        self.is_lost = self.is_lost or self._log.end_offset != self._committed_end
+        self.is_open = not self.is_lost
 
 
 def _may_recover(error: BaseException) -> bool:
@@ -204,5 +242,15 @@ def _may_recover(error: BaseException) -> bool:
     return isinstance(error, RequestError | UnavailableError)
 
 
-def _error_of(append: asyncio.Future[Any]) -> BaseException | None:
-    return asyncio.CancelledError() if append.cancelled() else append.exception()
+def _error_of(batch: _InFlight) -> BaseException | None:
+    if batch.append.cancelled():
+        return asyncio.CancelledError()
+    error = batch.append.exception()
+    if error is None and batch.append.result().end_offset != batch.end_offset:
+        # The log recognised the request's id, and gave its first answer instead of writing.
+        written = batch.append.result()
+        return RequestError(
+            "DUPLICATE_REQUEST",
+            f"the request was committed before, at offset {written.base_offset}",
+        )
+    return error

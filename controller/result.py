@@ -1,10 +1,14 @@
 """What a decision gives back: records to write, and what to answer once they are committed."""
 
+from collections.abc import Iterator, Sequence
 from typing import Generic, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
+from metadata_log.limits import BATCH_RECORDS_MAX
 from records.base import Record
+from records.envelope import Origin
 
 T = TypeVar("T")
 
@@ -19,3 +23,16 @@ class ControllerResult(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     response: T
     records: tuple[Record, ...] = ()
     atomic: bool = True
+
+    def batches(self, origin: Origin | None) -> Iterator[tuple[Sequence[Record], Origin | None]]:
+        """Cut the records into batches that the log takes, each with its origin.
+
+        Only the last one carries the request's id: when a crash leaves the first ones alone, the
+        request is not known to be done, and deciding it again does the rest.
+        """
+        count = len(self.records)
+        assert not self.atomic or count <= BATCH_RECORDS_MAX, "cannot be written as one"
+        earlier = origin and replace(origin, request_id=None, request_hash=None)
+        for start in range(0, count, BATCH_RECORDS_MAX):
+            end = start + BATCH_RECORDS_MAX
+            yield self.records[start:end], origin if end >= count else earlier

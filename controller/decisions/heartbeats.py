@@ -24,7 +24,7 @@ from controller.decisions.levels import (
     DIRECTORIES_LEVEL,
     REGISTRATION_CHANGE_LEVEL,
 )
-from controller.decisions.sessions import ReplicaLag
+from controller.decisions.sessions import ReplicaLag, Sessions
 from controller.result import ControllerResult
 from records.base import Record, Uuid
 from records.brokers import (
@@ -98,6 +98,30 @@ def heartbeat(context: Context, request: Heartbeat) -> ControllerResult[Heartbea
         should_shut_down=after is BrokerState.SHUTDOWN_NOW,
     )
     return ControllerResult(response=reply, records=records, atomic=False)
+
+
+def sessions_after(
+    sessions: Sessions,
+    request: Heartbeat,
+    reply: HeartbeatReply,
+    *,
+    next_offset: int,
+    now_ms: int,
+) -> Sessions:
+    """Return the sessions once a heartbeat has been answered.
+
+    Args:
+        next_offset: The end of the log, what the heartbeat led to included.
+    """
+    sessions = sessions.heard_of(
+        request.broker_id,
+        metadata_offset=request.metadata_offset,
+        now_ms=now_ms,
+        lags=request.lags,
+    )
+    if reply.in_controlled_shutdown:
+        sessions = sessions.shutting_down(request.broker_id, next_offset - 1)
+    return sessions
 
 
 def fence_stale_broker(context: Context) -> ControllerResult[int | None]:

@@ -29,6 +29,9 @@ from controller.decisions.replica_deletions import (
     untracked,
 )
 from controller.decisions.settled import check_settled
+from controller.decisions.topic_configs import (
+    DELETE_PARTITIONS_ENABLED as DELETE_PARTITIONS_ENABLED,
+)
 from controller.refusals import decrease_not_allowed, invalid_partitions, named_twice
 from controller.result import ControllerResult
 from records.base import Record, Uuid
@@ -41,9 +44,6 @@ from records.partitions import (
 )
 from replay.image.partitions import NONE, READ_ONLY, READ_WRITE, Partition
 from replay.image.topics import Topic
-
-DELETE_PARTITIONS_ENABLED = "delete.topic.partition.enable"
-"""Server-level config that allows fewer partitions; off unless set."""
 
 
 class TopicShrink(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,6 +15,12 @@ CLEANUP_POLICY = "cleanup.policy"
 MIN_ISR = "min.insync.replicas"
 UNCLEAN_ELECTION = "unclean.leader.election.enable"
 
+DELETE_PARTITIONS_ENABLED = "delete.topic.partition.enable"
+"""Server-level config that allows fewer partitions; off unless set."""
+
+REMOVAL_INTERVAL = "delete.topic.partition.interval.delay.ms"
+"""Server-level config: how often partitions that leave are looked at, in ms."""
+
 _BOOLEAN, _INT, _LONG = ConfigType.BOOLEAN, ConfigType.INT, ConfigType.LONG
 _DOUBLE, _STRING, _LIST = ConfigType.DOUBLE, ConfigType.STRING, ConfigType.LIST
 
@@ -135,9 +141,15 @@ _DEFINITIONS = (
 
 TOPIC_CONFIGS: Mapping[str, ConfigDefinition] = {d.name: d for d in _DEFINITIONS}
 
+# Configs of the controller itself, which no topic has (KIP-694).
+_CONTROLLER_CONFIGS = (
+    _config(DELETE_PARTITIONS_ENABLED, _BOOLEAN, "false", DELETE_PARTITIONS_ENABLED),
+    _config(REMOVAL_INTERVAL, _LONG, "300000", REMOVAL_INTERVAL, minimum=1),
+)
+
 _SERVER_CONFIGS = {
     name: (definition, factor)
-    for definition in _DEFINITIONS
+    for definition in (*_DEFINITIONS, *_CONTROLLER_CONFIGS)
     for name, factor in definition.server_names
 }
 

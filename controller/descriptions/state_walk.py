@@ -13,15 +13,9 @@ import msgspec
 from controller.decisions.partition_states import PARTITIONS, partition_state
 from controller.decisions.replica_deletions import deletion_states
 from controller.decisions.replica_states import NON_EXISTENT, REPLICAS, replica_state
+from controller.touched import Touched
 from metadata_log.batch import Batch
-from records.base import Record, Uuid
-from records.brokers import (
-    BrokerRegistrationChangeRecord,
-    FenceBrokerRecord,
-    RegisterBrokerRecord,
-    UnfenceBrokerRecord,
-    UnregisterBrokerRecord,
-)
+from records.base import Uuid
 from replay.image.metadata import MetadataImage
 from replay.image.partitions import Partition
 
@@ -57,16 +51,13 @@ def walk_states(
         start: The image before the first batch.
     """
     before = start
-    touched: set[Uuid] = set()
-    brokers: set[int] = set()
+    touched = Touched()
     for batch, after in steps:
-        for row in batch.rows:
-            _touch(row.payload, touched, brokers)
+        touched.add(row.payload for row in batch.rows)
         if after.provenance.pending_transaction is not None:
             continue
-        yield from transitions(before, after, touched, brokers)
-        before = after
-        touched, brokers = set(), set()
+        yield from transitions(before, after, touched.topic_ids, touched.broker_ids)
+        before, touched = after, Touched()
 
 
 def transitions(
@@ -192,19 +183,3 @@ def _topic_name(before: MetadataImage, after: MetadataImage, topic_id: Uuid) -> 
         if topic is not None:
             return image.full_name(topic)
     return ""
-
-
-def _touch(record: Record, topic_ids: set[Uuid], broker_ids: set[int]) -> None:
-    match record:
-        case FenceBrokerRecord(id=broker_id) | UnfenceBrokerRecord(id=broker_id):
-            broker_ids.add(broker_id)
-        case (
-            RegisterBrokerRecord(broker_id=broker_id)
-            | UnregisterBrokerRecord(broker_id=broker_id)
-            | BrokerRegistrationChangeRecord(broker_id=broker_id)
-        ):
-            broker_ids.add(broker_id)
-        case _:
-            topic_id = getattr(record, "topic_id", None)
-            if topic_id is not None:
-                topic_ids.add(topic_id)

@@ -11,7 +11,12 @@ from controller.decisions.assignments import Assignment
 from controller.decisions.brokers import RegisterBroker, register_broker
 from controller.decisions.context import Context, Settings
 from controller.decisions.features import bootstrap_records
-from controller.decisions.heartbeats import Heartbeat, HeartbeatReply, heartbeat
+from controller.decisions.heartbeats import (
+    Heartbeat,
+    HeartbeatReply,
+    heartbeat,
+    sessions_after,
+)
 from controller.decisions.levels import NEW_CLUSTER_LEVELS, SUPPORTED_LEVELS, record_version
 from controller.decisions.lookup import find_topic
 from controller.decisions.sessions import Sessions
@@ -151,14 +156,9 @@ class Cluster:
         fields.setdefault("broker_epoch", self.broker(broker_id).broker_epoch)
         request = Heartbeat(broker_id=broker_id, **fields)
         reply = self.decide(partial(heartbeat, request=request))
-        self.sessions = self.sessions.heard_of(
-            broker_id,
-            metadata_offset=request.metadata_offset,
-            now_ms=self.now_ms,
-            lags=request.lags,
+        self.sessions = sessions_after(
+            self.sessions, request, reply, next_offset=self.next_offset, now_ms=self.now_ms
         )
-        if reply.in_controlled_shutdown:
-            self.sessions = self.sessions.shutting_down(broker_id, self.next_offset - 1)
         return reply
 
     def add_brokers(self, *broker_ids: int, **fields: Any) -> None:

@@ -1,0 +1,185 @@
+"""Appending records as they are: what no command says, said by somebody who knows.
+
+They go through the same loop as every decision, and are checked as far as they can be: replay must
+be able to take them in, and what they touch must keep the invariants.
+"""
+
+import msgspec
+
+from controller.decisions.context import USER_OPERATION_RECORDS_MAX, Context, TooLargeError
+from controller.decisions.levels import record_version
+from controller.decisions.names import tiers
+from controller.decisions.replica_deletions import deletion_states
+from controller.decisions.replica_states import check_deletion
+from controller.decisions.versions import ExpectedVersion, check_version
+from controller.invariants.checks import check_step, check_topics
+from controller.result import ControllerResult
+from controller.touched import Touched
+from records import control
+from records.base import ZERO_UUID, Record
+from records.configs import ConfigRecord
+from records.envelope import Envelope
+from records.errors import CorruptLogError, RequestError
+from records.partitions import ReplicaDeletionRecord
+from records.text import uuid_text
+from records.topics import NamespaceRecord, RemoveNamespaceRecord, TopicRecord
+from replay.image.configs import TOPIC
+from replay.image.metadata import MetadataDelta, MetadataImage
+from replay.image.provenance import Provenance
+
+# Each says something about the log itself, or brackets others; the log and the loop write them.
+_NOT_FOR_CALLERS: frozenset[type[Record]] = frozenset(
+    {
+        control.LeaderChangeMessage,
+        control.SnapshotHeaderRecord,
+        control.SnapshotFooterRecord,
+        control.KRaftVersionRecord,
+        control.VotersRecord,
+        control.BeginTransactionRecord,
+        control.EndTransactionRecord,
+        control.AbortTransactionRecord,
+        control.NoOpRunRecord,
+        control.UnknownRecord,
+    }
+)
+
+
+class AppendRecords(msgspec.Struct, frozen=True, kw_only=True):
+    """Records to append as one batch.
+
+    `expected_end_offset`: the log must end there, all that is on its way included.
+    `expected_versions`: objects must be in these versions.
+    """
+
+    records: tuple[Record, ...]
+    expected_end_offset: int | None = None
+    expected_versions: tuple[ExpectedVersion, ...] = ()
+    validate_only: bool = False
+
+
+class Appended(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the records stand: in [base_offset, end_offset)."""
+
+    base_offset: int
+    end_offset: int
+
+
+def append_records(context: Context, request: AppendRecords) -> ControllerResult[Appended]:
+    """Append records.
+
+    Raises:
+        RequestError: INVALID_UPDATE_VERSION, the log or an object is not as expected;
+            INVALID_RECORD, a record contradicts the state before it, breaks an invariant, or is
+            not for callers to write; INVALID_REQUEST, there is none; POLICY_VIOLATION, there are
+            too many.
+    """
+    if not request.records:
+        raise RequestError("INVALID_REQUEST", "there is no record to append")
+    if len(request.records) > USER_OPERATION_RECORDS_MAX:
+        raise TooLargeError
+    _check_end(context, request.expected_end_offset)
+    for expected in request.expected_versions:
+        check_version(context.image, expected)
+    for record in request.records:
+        if type(record) in _NOT_FOR_CALLERS:
+            raise _invalid(f"{type(record).__name__} is not for callers to write")
+    _check_deletions(context, request.records)
+    _check_effect(context, request.records)
+    end_offset = context.next_offset + len(request.records)
+    return ControllerResult(
+        response=Appended(base_offset=context.next_offset, end_offset=end_offset),
+        records=() if request.validate_only else request.records,
+    )
+
+
+def _check_end(context: Context, expected: int | None) -> None:
+    if expected is not None and expected != context.next_offset:
+        raise RequestError(
+            "INVALID_UPDATE_VERSION",
+            f"the log ends at {context.next_offset}, expected {expected}",
+        )
+
+
+def _check_deletions(context: Context, records: tuple[Record, ...]) -> None:
+    states: dict[tuple[object, ...], int] = dict(deletion_states(context.image).items())
+    for record in records:
+        if isinstance(record, ReplicaDeletionRecord):
+            key = (record.topic_id, record.partition_id, record.broker_id)
+            registered = context.image.broker(record.broker_id) is not None
+            check_deletion(states.get(key), record.state, registered=registered)
+            states[key] = record.state
+
+
+def _check_effect(context: Context, records: tuple[Record, ...]) -> None:
+    """Replay the records aside, and look at what they touched.
+
+    What was wrong before, as in a log that came from elsewhere, is no reason to refuse.
+    """
+    before, after = context.image, _replayed(context, records)
+    for record in records:
+        _check_surroundings(after, record)
+    touched = Touched()
+    touched.add(records)
+    topic_ids = touched.topic_ids
+    if touched.broker_ids:
+        topic_ids = topic_ids | {
+            partition.topic_id
+            for broker_id in touched.broker_ids
+            for partition in context.index.partitions_on(before, broker_id)
+        }
+    known = set(check_topics(before, topic_ids))
+    for violation in (*check_topics(after, topic_ids), *check_step(before, after, touched)):
+        if violation not in known:
+            raise _invalid(f"the records would break an invariant, {violation}")
+
+
+def _check_surroundings(after: MetadataImage, record: Record) -> None:
+    """Refuse what would stand alone: the checks of whole images, for what one record names."""
+    match record:
+        case ConfigRecord(resource_type=resource_type, resource_name=name, value=str()):
+            if resource_type == TOPIC and after.topic_by_full_name(name) is None:
+                raise _invalid(f"configs of topic {name!r}, which does not exist")
+        case NamespaceRecord(name=name):
+            missing = [tier for tier in tiers(name) if after.namespace_by_name(tier) is None]
+            if missing:
+                raise _invalid(f"namespace {name!r} without {missing[0]!r} above it")
+        case RemoveNamespaceRecord():
+            orphans = [n.name for n in after.namespaces() if _lacks_a_tier(after, n.name)]
+            if orphans:
+                raise _invalid(f"namespace {min(orphans)!r} would have nothing above it")
+    match record:
+        case TopicRecord(topic_id=new_id) | NamespaceRecord(namespace_id=new_id):
+            if new_id == ZERO_UUID or uuid_text(new_id).startswith("-"):
+                raise _invalid(f"{uuid_text(new_id)} cannot be an id")
+
+
+def _lacks_a_tier(image: MetadataImage, name: str) -> bool:
+    return any(image.namespace_by_name(tier) is None for tier in tiers(name))
+
+
+def _replayed(context: Context, records: tuple[Record, ...]) -> MetadataImage:
+    delta = MetadataDelta(context.image)
+    for offset, record in enumerate(records, context.next_offset):
+        row = Envelope(
+            offset=offset,
+            leader_epoch=context.image.provenance.leader_epoch,
+            timestamp=context.now_ms,
+            batch_offset=context.next_offset,
+            record_version=record_version(record, context.metadata_version),
+            payload=record,
+        )
+        try:
+            delta.replay(row)
+        except CorruptLogError as error:
+            raise _invalid(str(error)) from None
+    return delta.apply(
+        Provenance(
+            offset=context.next_offset + len(records) - 1,
+            leader_epoch=context.image.provenance.leader_epoch,
+            timestamp=context.now_ms,
+        )
+    )
+
+
+def _invalid(reason: str) -> RequestError:
+    return RequestError("INVALID_RECORD", reason)

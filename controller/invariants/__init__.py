@@ -1,0 +1,1 @@
+"""What must hold at every offset; docs/invariants.md says why, in words."""

@@ -1,0 +1,100 @@
+"""Running the invariants: over one image, over a step, or along a whole log."""
+
+from collections.abc import Callable, Collection, Iterator
+from typing import Any
+
+import msgspec
+
+from controller.invariants.of_images import OF_IMAGES
+from controller.invariants.of_partitions import OF_PARTITIONS
+from controller.invariants.of_steps import OF_STEPS, Step
+from controller.touched import Touched
+from metadata_log.batch import Batch
+from records.base import Uuid
+from records.text import uuid_text
+from replay.image.metadata import MetadataImage
+
+
+class Violation(msgspec.Struct, frozen=True):
+    """An invariant that does not hold, by the name of its check, and what was found."""
+
+    invariant: str
+    finding: str
+
+    def __str__(self) -> str:
+        return f"{self.invariant}: {self.finding}"
+
+
+def check_image(image: MetadataImage) -> Iterator[Violation]:
+    """Check everything about one image: O(objects)."""
+    for check in OF_IMAGES:
+        yield from _named(check, check(image))
+    yield from check_topics(image, [topic.topic_id for topic in image.topics()])
+
+
+def check_topics(image: MetadataImage, topic_ids: Collection[Uuid]) -> Iterator[Violation]:
+    """Check the partitions of some topics; one that does not exist has nothing to be checked."""
+    for topic_id in sorted(topic_ids):
+        topic = image.topic(topic_id)
+        if topic is None:
+            continue
+        partitions = image.partitions(topic_id)
+        for check in OF_PARTITIONS:
+            for finding in check(image, topic, partitions):
+                yield Violation(check.__name__, f"topic {image.full_name(topic)!r}: {finding}")
+
+
+def check_step(
+    before: MetadataImage, after: MetadataImage, touched: Touched
+) -> Iterator[Violation]:
+    """Check what lies between two consecutive images: O(objects touched)."""
+    step = Step(before, after, touched)
+    for check in OF_STEPS:
+        yield from _named(check, check(step))
+
+
+class HistoryCheck:
+    """Follows a log and checks every image, every step, and that no id comes back.
+
+    Images are looked at where batches and transactions end: in between, what belongs together may
+    not stand together.
+    """
+
+    def __init__(self, start: MetadataImage = MetadataImage.EMPTY) -> None:
+        """Begin with what stands before the first batch."""
+        self._before = start
+        self._touched = Touched()
+        self._retired: set[Uuid] = set()
+
+    def step(self, batch: Batch, after: MetadataImage) -> Iterator[Violation]:
+        """Check what a batch led to.
+
+        The topics it touched are checked whole, and so is the rest of the image; the partitions of
+        other topics only when a broker changed, which some of them may be led by.
+        """
+        self._touched.add(row.payload for row in batch.rows)
+        if after.provenance.pending_transaction is not None:
+            return
+        before, touched = self._before, self._touched
+        self._before, self._touched = after, Touched()
+        for check in OF_IMAGES:
+            yield from _named(check, check(after))
+        all_ids = [topic.topic_id for topic in after.topics()]
+        yield from check_topics(after, all_ids if touched.broker_ids else touched.topic_ids)
+        yield from check_step(before, after, touched)
+        yield from self._check_ids(before, after, touched)
+
+    def _check_ids(
+        self, before: MetadataImage, after: MetadataImage, touched: Touched
+    ) -> Iterator[Violation]:
+        """H1: the id of a topic that is gone is never given again."""
+        for topic_id in sorted(touched.topic_ids):
+            was, is_ = before.topic(topic_id) is not None, after.topic(topic_id) is not None
+            if is_ and topic_id in self._retired:
+                yield Violation("ids_never_come_back", f"topic id {uuid_text(topic_id)}")
+            if was and not is_:
+                self._retired.add(topic_id)
+
+
+def _named(check: Callable[..., Any], findings: Iterator[str]) -> Iterator[Violation]:
+    return (Violation(check.__name__, finding) for finding in findings)

@@ -1,0 +1,132 @@
+"""What holds for an image apart from its partitions."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from controller.decisions.names import TIER_SEPARATOR, tiers
+from controller.decisions.replica_deletions import deletion_states
+from controller.decisions.replica_states import (
+    DELETION_INELIGIBLE,
+    DELETION_STARTED,
+    DELETION_SUCCESSFUL,
+    REPLICAS,
+)
+from records.base import ZERO_UUID
+from records.text import uuid_text
+from replay.image.configs import TOPIC
+from replay.image.metadata import MetadataImage
+from replay.image.partitions import NONE
+
+Findings = Iterator[str]
+
+
+def names_are_unique(image: MetadataImage) -> Findings:
+    """I1: a topic's name belongs to one topic of its namespace, a namespace's to one namespace."""
+    for topic in image.topics():
+        if image.topic_by_name(topic.name, topic.namespace_id) != topic:
+            yield f"topic {topic.name!r} of id {uuid_text(topic.topic_id)} is not found by its name"
+    for namespace in image.namespaces():
+        if image.namespace_by_name(namespace.name) != namespace:
+            yield f"namespace {namespace.name!r} is not found by its name"
+
+
+def ids_are_unique(image: MetadataImage) -> Findings:
+    """I2: no two things share an id, none has the reserved zero, no text starts with '-'."""
+    ids = [topic.topic_id for topic in image.topics()]
+    ids += [namespace.namespace_id for namespace in image.namespaces()]
+    for id_, count in Counter(ids).items():
+        if count > 1 or id_ == ZERO_UUID or uuid_text(id_).startswith("-"):
+            yield f"id {uuid_text(id_)} of {count} topics and namespaces"
+
+
+def namespaces_have_parents(image: MetadataImage) -> Findings:
+    """I3: every tier above a namespace exists, and so does the namespace of every topic."""
+    for namespace in image.namespaces():
+        for tier in tiers(namespace.name):
+            if image.namespace_by_name(tier) is None:
+                yield f"namespace {namespace.name!r} exists, {tier!r} does not"
+    for topic in image.topics():
+        if topic.namespace_id is not None and image.namespace(topic.namespace_id) is None:
+            yield f"topic {topic.name!r} lies in a namespace that does not exist"
+        if TIER_SEPARATOR in topic.name:
+            yield f"topic {topic.name!r} has a namespace in its own name"
+
+
+def configs_are_of_topics_that_exist(image: MetadataImage) -> Findings:
+    """I4: no topic that is gone, or was moved away, has configs left."""
+    for (resource_type, name), _ in image.configs():
+        if resource_type == TOPIC and image.topic_by_full_name(name) is None:
+            yield f"configs of topic {name!r}, which does not exist"
+
+
+def removals_are_of_partitions_that_exist(image: MetadataImage) -> Findings:
+    """I5: no partition that is gone is waiting to go."""
+    for removal in image.pending_removals():
+        if image.partition(removal.topic_id, removal.partition_id) is None:
+            yield (
+                f"partition {removal.partition_id} of {uuid_text(removal.topic_id)} is to be "
+                "removed, and does not exist"
+            )
+
+
+def deletions_are_under_way(image: MetadataImage) -> Findings:
+    """I6: a replica's deletion is started, successful or ineligible, and of a NONE partition."""
+    for (topic_id, partition_id, broker_id), state in deletion_states(image).items():
+        who = f"replica {broker_id} of partition {partition_id} of {uuid_text(topic_id)}"
+        if state not in (DELETION_STARTED, DELETION_SUCCESSFUL, DELETION_INELIGIBLE):
+            yield f"{who} is tracked as {REPLICAS.name(state)}"
+        partition = image.partition(topic_id, partition_id)
+        if partition is not None and partition.mode != NONE:
+            yield f"{who} is deleted while the partition has mode {partition.mode}"
+        if partition is not None and broker_id not in partition.replicas:
+            yield f"{who} is deleted and was none"
+
+
+def removals_end(image: MetadataImage) -> Findings:
+    """I7: a topic whose leaving replicas are all deleted has let them go: nothing is stuck."""
+    states = deletion_states(image)
+    for topic_id in {removal.topic_id for removal in image.pending_removals()}:
+        leaving = [
+            image.partition(topic_id, removal.partition_id)
+            for removal in image.pending_removals(topic_id)
+        ]
+        if all(
+            partition is not None
+            and partition.mode == NONE
+            and all(
+                states.get((topic_id, partition.partition_id, broker_id)) == DELETION_SUCCESSFUL
+                for broker_id in partition.replicas
+            )
+            for partition in leaving
+        ):
+            yield f"all leaving replicas of {uuid_text(topic_id)} are deleted, and still there"
+
+
+def broker_epochs_are_unique(image: MetadataImage) -> Findings:
+    """I8: a broker's epoch is the offset of its registration, so no two share one."""
+    epochs = Counter(broker.broker_epoch for broker in image.brokers())
+    for epoch, count in epochs.items():
+        if count > 1:
+            yield f"{count} brokers have epoch {epoch}"
+
+
+def directories_belong_to_one_broker(image: MetadataImage) -> Findings:
+    """I9: no log directory is on two brokers."""
+    owners = Counter(directory for broker in image.brokers() for directory in broker.log_dirs)
+    for directory, count in owners.items():
+        if count > 1:
+            yield f"{count} brokers have log directory {uuid_text(directory)}"
+
+
+OF_IMAGES = (
+    names_are_unique,
+    ids_are_unique,
+    namespaces_have_parents,
+    configs_are_of_topics_that_exist,
+    removals_are_of_partitions_that_exist,
+    deletions_are_under_way,
+    removals_end,
+    broker_epochs_are_unique,
+    directories_belong_to_one_broker,
+)
+"""All of them: each takes an image and yields what it finds."""

@@ -1,0 +1,149 @@
+"""What holds for every partition of an image, whatever led to it."""
+
+from collections.abc import Iterator
+
+from controller.decisions.levels import ELR_FEATURE
+from controller.decisions.partition_change import RECOVERED, RECOVERING
+from replay.image.metadata import MetadataImage
+from replay.image.partitions import NO_LEADER, NONE, READ_ONLY, READ_WRITE, Partition, Partitions
+from replay.image.topics import Topic
+
+Findings = Iterator[str]
+
+
+def partition_ids_are_dense(image: MetadataImage, topic: Topic, all_: Partitions) -> Findings:
+    """P1: ids are 0 to n-1."""
+    ids = [partition.partition_id for partition in all_]
+    if ids != list(range(len(ids))):
+        yield f"partition ids {ids}"
+
+
+def replicas_are_a_set(image: MetadataImage, topic: Topic, all_: Partitions) -> Findings:
+    """P2: no partition is without replicas or has one twice."""
+    for p in all_:
+        if not p.replicas or len(set(p.replicas)) < len(p.replicas):
+            yield _says(p, f"replicas {list(p.replicas)}")
+
+
+def isr_is_of_replicas(image: MetadataImage, topic: Topic, all_: Partitions) -> Findings:
+    """P3: in sync are some of the replicas, each once; none only where others are eligible."""
+    for p in all_:
+        if len(set(p.isr)) < len(p.isr) or not set(p.isr) <= set(p.replicas):
+            yield _says(p, f"ISR {list(p.isr)} of replicas {list(p.replicas)}")
+        if not p.isr and not image.feature(ELR_FEATURE):
+            yield _says(p, "nobody is in sync, and eligible leader replicas are not kept")
+
+
+def leader_is_in_sync(image: MetadataImage, topic: Topic, all_: Partitions) -> Findings:
+    """P4: the leader is in the ISR, and with that among the replicas; or there is none."""
+    for p in all_:
+        if p.leader != NO_LEADER and p.leader not in p.isr:
+            yield _says(p, f"leader {p.leader}, ISR {list(p.isr)}")
+
+
+def leader_can_lead(image: MetadataImage, topic: Topic, all_: Partitions) -> Findings:
+    """P5: the leader's broker is registered and not fenced."""
+    for p in all_:
+        if p.leader != NO_LEADER:
+            broker = image.broker(p.leader)
+            if broker is None or broker.fenced:
+                state = "not registered" if broker is None else "fenced"
+                yield _says(p, f"leader {p.leader} is {state}")
+
+
+def eligible_are_not_in_sync(image: MetadataImage, topic: Topic, all_: Partitions) -> Findings:
+    """P6: eligible leader replicas are replicas that are not in the ISR."""
+    for p in all_:
+        eligible = set(p.eligible_leader_replicas)
+        if not eligible <= set(p.replicas) or eligible & set(p.isr):
+            yield _says(p, f"eligible {sorted(eligible)}, ISR {list(p.isr)}")
+
+
+def moves_are_of_replicas(image: MetadataImage, topic: Topic, all_: Partitions) -> Findings:
+    """P7: who joins or leaves is among the replicas, and nobody does both; one stays."""
+    for p in all_:
+        joining, leaving = set(p.adding_replicas), set(p.removing_replicas)
+        if not joining | leaving <= set(p.replicas) or joining & leaving:
+            yield _says(p, f"adding {sorted(joining)}, removing {sorted(leaving)}")
+        if leaving >= set(p.replicas):
+            yield _says(p, "all replicas leave")
+
+
+def recovering_leader_stands_alone(
+    image: MetadataImage, topic: Topic, all_: Partitions
+) -> Findings:
+    """P8: while a leader recovers from an unclean election, nobody else is in sync."""
+    for p in all_:
+        if p.leader_recovery_state not in (RECOVERED, RECOVERING):
+            yield _says(p, f"recovery state {p.leader_recovery_state}")
+        elif p.leader_recovery_state == RECOVERING and len(p.isr) > 1:
+            yield _says(p, f"recovering with ISR {list(p.isr)}")
+
+
+def directories_are_of_replicas(image: MetadataImage, topic: Topic, all_: Partitions) -> Findings:
+    """P9: directories are unknown, or one is named for each replica."""
+    for p in all_:
+        if p.directories and len(p.directories) != len(p.replicas):
+            yield _says(p, f"{len(p.directories)} directories, {len(p.replicas)} replicas")
+
+
+def modes_are_of_removals(image: MetadataImage, topic: Topic, all_: Partitions) -> Findings:
+    """P10: exactly the partitions on their way out are not READ_WRITE; a NONE one has no leader."""
+    pending = {removal.partition_id for removal in image.pending_removals(topic.topic_id)}
+    for p in all_:
+        if p.mode not in (READ_WRITE, READ_ONLY, NONE):
+            yield _says(p, f"mode {p.mode}")
+        if (p.mode != READ_WRITE) != (p.partition_id in pending):
+            said = "is" if p.partition_id in pending else "is not"
+            yield _says(p, f"mode {p.mode}, and it {said} to be removed")
+        if p.mode == NONE and p.leader != NO_LEADER:
+            yield _says(p, f"mode NONE, leader {p.leader}")
+
+
+def removals_are_of_the_highest_ids(
+    image: MetadataImage, topic: Topic, all_: Partitions
+) -> Findings:
+    """P11: partitions on their way out exist, are the last of their topic, and are not all."""
+    pending = sorted(removal.partition_id for removal in image.pending_removals(topic.topic_id))
+    last = [p.partition_id for p in all_][len(all_) - len(pending) :]
+    if pending and (pending != last or len(pending) >= len(all_)):
+        yield f"partitions {pending} of {len(all_)} are to be removed"
+
+
+def nothing_moves_while_some_leave(
+    image: MetadataImage, topic: Topic, all_: Partitions
+) -> Findings:
+    """P12: while partitions of a topic are removed, none of it is reassigned."""
+    if next(image.pending_removals(topic.topic_id), None) is not None:
+        for p in all_:
+            if p.adding_replicas or p.removing_replicas:
+                yield _says(p, "is reassigned while others are removed")
+
+
+def epochs_are_counts(image: MetadataImage, topic: Topic, all_: Partitions) -> Findings:
+    """P13: epochs count from 0."""
+    for p in all_:
+        if p.leader_epoch < 0 or p.partition_epoch < 0:
+            yield _says(p, f"leader epoch {p.leader_epoch}, partition epoch {p.partition_epoch}")
+
+
+def _says(partition: Partition, finding: str) -> str:
+    return f"partition {partition.partition_id}: {finding}"
+
+
+OF_PARTITIONS = (
+    partition_ids_are_dense,
+    replicas_are_a_set,
+    isr_is_of_replicas,
+    leader_is_in_sync,
+    leader_can_lead,
+    eligible_are_not_in_sync,
+    moves_are_of_replicas,
+    recovering_leader_stands_alone,
+    directories_are_of_replicas,
+    modes_are_of_removals,
+    removals_are_of_the_highest_ids,
+    nothing_moves_while_some_leave,
+    epochs_are_counts,
+)
+"""All of them: each takes an image, a topic and its partitions, and yields what it finds."""

@@ -1,0 +1,138 @@
+"""What holds between an image and the next one, for whatever the step touched."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from controller.decisions.replica_deletions import deletion_states
+from controller.decisions.replica_states import NON_EXISTENT, check_deletion
+from controller.touched import Touched
+from records.errors import RequestError
+from records.text import uuid_text
+from replay.image.metadata import MetadataImage
+from replay.image.partitions import NONE, READ_ONLY, READ_WRITE, Partition
+
+Findings = Iterator[str]
+
+
+class Step(msgspec.Struct, frozen=True):
+    """Two consecutive images, and what the records between them speak of."""
+
+    before: MetadataImage
+    after: MetadataImage
+    touched: Touched
+
+    def partitions(self) -> Iterator[tuple[Partition, Partition]]:
+        """Yield the touched partitions that are in both images, as they were and as they are."""
+        for topic_id in sorted(self.touched.topic_ids):
+            for old in self.before.partitions(topic_id):
+                new = self.after.partition(topic_id, old.partition_id)
+                if new is not None and new is not old:
+                    yield old, new
+
+
+def epochs_never_go_back(step: Step) -> Findings:
+    """S1: a changed partition has a higher partition epoch, and no lower leader epoch."""
+    for old, new in step.partitions():
+        if _without_elr(old) == _without_elr(new):
+            continue
+        if new.partition_epoch <= old.partition_epoch or new.leader_epoch < old.leader_epoch:
+            yield (
+                f"{_who(new)}: partition epoch {old.partition_epoch} to {new.partition_epoch}, "
+                f"leader epoch {old.leader_epoch} to {new.leader_epoch}"
+            )
+
+
+def new_leaders_have_new_epochs(step: Step) -> Findings:
+    """S2: another leader leads in another epoch, and so does whoever lost a replica."""
+    for old, new in step.partitions():
+        lost = not set(old.replicas) <= set(new.replicas)
+        if (old.leader != new.leader or lost) and new.leader_epoch <= old.leader_epoch:
+            yield (
+                f"{_who(new)}: leader {old.leader} to {new.leader}, replicas "
+                f"{list(old.replicas)} to {list(new.replicas)}, in leader epoch {new.leader_epoch}"
+            )
+
+
+def modes_only_go_forward(step: Step) -> Findings:
+    """S3: READ_WRITE, READ_ONLY, NONE, and gone; back only from READ_ONLY, when called off."""
+    order = (READ_WRITE, READ_ONLY, NONE)
+    for old, new in step.partitions():
+        called_off = old.mode == READ_ONLY and new.mode == READ_WRITE
+        if order.index(new.mode) < order.index(old.mode) and not called_off:
+            yield f"{_who(new)}: mode {old.mode} to {new.mode}"
+    for topic_id in sorted(step.touched.topic_ids):
+        if step.after.topic(topic_id) is not None:
+            for old in step.before.partitions(topic_id):
+                gone = step.after.partition(topic_id, old.partition_id) is None
+                if gone and old.mode != NONE:
+                    yield f"{_who(old)}: left with mode {old.mode}"
+
+
+def deletions_take_legal_steps(step: Step) -> Findings:
+    """S4: replicas walk through the states of deletion as their machine allows."""
+    old, new = deletion_states(step.before), deletion_states(step.after)
+    for key in sorted(old.keys() | new.keys()):
+        before, after = old.get(key), new.get(key, NON_EXISTENT)
+        if before == new.get(key):
+            continue
+        topic_id, partition_id, broker_id = key
+        registered = step.after.broker(broker_id) is not None
+        try:
+            check_deletion(before, after, registered=registered)
+        except RequestError as error:
+            who = f"replica {broker_id} of partition {partition_id} of {uuid_text(topic_id)}"
+            yield f"{who}: {error}"
+
+
+def broker_epochs_never_go_back(step: Step) -> Findings:
+    """S5: a broker that registers anew has a higher epoch."""
+    for broker_id in sorted(step.touched.broker_ids):
+        old, new = step.before.broker(broker_id), step.after.broker(broker_id)
+        if old is None or new is None:
+            continue
+        same = old.incarnation_id == new.incarnation_id
+        if new.broker_epoch < old.broker_epoch or (
+            not same and new.broker_epoch == old.broker_epoch
+        ):
+            yield f"broker {broker_id}: epoch {old.broker_epoch} to {new.broker_epoch}"
+
+
+def log_goes_forward(step: Step) -> Findings:
+    """S6: offsets grow, and the log's leader epoch never goes back."""
+    old, new = step.before.provenance, step.after.provenance
+    if new.next_offset <= old.next_offset or new.leader_epoch < old.leader_epoch:
+        yield (
+            f"offset {old.next_offset} to {new.next_offset}, "
+            f"leader epoch {old.leader_epoch} to {new.leader_epoch}"
+        )
+
+
+def producer_ids_grow(step: Step) -> Findings:
+    """S7: no block of producer ids is handed out twice."""
+    old, new = step.before.producer_ids, step.after.producer_ids
+    if old is None or new is None or old == new:
+        return
+    if new.next_producer_id <= old.next_producer_id:
+        yield f"next producer id {old.next_producer_id} to {new.next_producer_id}"
+
+
+def _without_elr(partition: Partition) -> Partition:
+    """Clearing eligible replicas changes no epoch."""
+    return msgspec.structs.replace(partition, eligible_leader_replicas=(), last_known_elr=())
+
+
+def _who(partition: Partition) -> str:
+    return f"partition {partition.partition_id} of {uuid_text(partition.topic_id)}"
+
+
+OF_STEPS = (
+    epochs_never_go_back,
+    new_leaders_have_new_epochs,
+    modes_only_go_forward,
+    deletions_take_legal_steps,
+    broker_epochs_never_go_back,
+    log_goes_forward,
+    producer_ids_grow,
+)
+"""All of them: each takes a step and yields what it finds."""

@@ -1,0 +1,141 @@
+"""What the controller does on its own, at its time: events like any other, submitted by the clock.
+
+A timer that is due is submitted, and due again when its interval has passed since; one that has
+more to do comes back after a moment, one that failed after a minute. Time is the clock's alone, so
+a test or a simulation moves it and calls `run_due`; `run` sleeps in between.
+
+Source: section 1 (failed events), 5 (rebalance, unclean sweep) and 8 (sessions) of Kafka's rules;
+KIP-694 (check of delayed removals).
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+
+from controller.controller import Controller, Decision
+from controller.decisions.effective_configs import server_config
+from controller.decisions.elections import balance_leaders, elect_unclean_leaders
+from controller.decisions.heartbeats import fence_stale_broker
+from controller.decisions.modes import advance_removals
+from controller.decisions.topic_configs import REMOVAL_INTERVAL
+from metadata_log.clock import Clock
+from records.envelope import Origin
+from records.errors import RequestError, UnavailableError
+
+# A session is at most this much older than it may be when it is found out.
+_SESSION_CHECK_MS = 1_000
+_HOUSEKEEPING_MS = 300_000
+_MORE_TO_DO_MS = 10
+_AFTER_FAILURE_MS = 60_000
+
+
+class Timer(msgspec.Struct, frozen=True, kw_only=True):
+    """Something to decide again and again.
+
+    `has_more` looks at the response: whether there is more to do at once, so that no one event
+    does too much. `interval_ms` is asked each time, as configs change.
+    """
+
+    name: str
+    decide: Decision[Any]
+    interval_ms: Callable[[Controller], int]
+    has_more: Callable[[Any], bool]
+    reason: str
+
+    @property
+    def origin(self) -> Origin:
+        """Who does it, and why, for the log."""
+        return Origin(principal="controller", command=self.name, reason=self.reason)
+
+
+def _removal_interval_ms(controller: Controller) -> int:
+    """A log from elsewhere may hold any text."""
+    text = server_config(controller.view, REMOVAL_INTERVAL, "")
+    return max(int(text), 1) if text.isdecimal() else _HOUSEKEEPING_MS
+
+
+TIMERS = (
+    Timer(
+        name="fence stale broker",
+        decide=fence_stale_broker,
+        interval_ms=lambda _: _SESSION_CHECK_MS,
+        has_more=lambda broker_id: broker_id is not None,
+        reason="no heartbeat for the session's time",
+    ),
+    Timer(
+        name="advance removals",
+        decide=advance_removals,
+        interval_ms=_removal_interval_ms,
+        has_more=lambda _: False,
+        reason="partitions wait for removal",
+    ),
+    Timer(
+        name="balance leaders",
+        decide=balance_leaders,
+        interval_ms=lambda _: _HOUSEKEEPING_MS,
+        has_more=bool,
+        reason="partitions are not led by their preferred replica",
+    ),
+    Timer(
+        name="elect unclean leaders",
+        decide=elect_unclean_leaders,
+        interval_ms=lambda _: _HOUSEKEEPING_MS,
+        has_more=lambda _: False,
+        reason="topics that would rather lose records than have no leader",
+    ),
+)
+
+
+class Timers:
+    """Submits each timer's decision when it is due."""
+
+    def __init__(self, controller: Controller, clock: Clock) -> None:
+        """Start all intervals now."""
+        self._controller = controller
+        self._clock = clock
+        now_ms = clock.now_ms()
+        self._due_ms = {timer.name: now_ms + timer.interval_ms(controller) for timer in TIMERS}
+
+    @property
+    def next_due_ms(self) -> int:
+        """When `run_due` has something to do next, ms since 1970."""
+        return min(self._due_ms.values())
+
+    async def run_due(self) -> list[str]:
+        """Decide what is due, one after the other; return the names of what was decided.
+
+        What fails is due again after a minute; nothing is due for a controller that is not active.
+        """
+        decided = []
+        for timer in TIMERS:
+            if self._due_ms[timer.name] <= self._clock.now_ms() and self._controller.is_active:
+                self._due_ms[timer.name] = self._clock.now_ms() + await self._decide(timer)
+                decided.append(timer.name)
+        return decided
+
+    async def run(self, sleep_ms: Callable[[int], Awaitable[None]] | None = None) -> None:
+        """Run until the controller has resigned.
+
+        Args:
+            sleep_ms: How to wait; None is the event loop's own time.
+        """
+        wait = sleep_ms or _sleep_ms
+        while not self._controller.has_resigned:
+            await wait(max(self.next_due_ms - self._clock.now_ms(), _MORE_TO_DO_MS))
+            await self.run_due()
+
+    async def _decide(self, timer: Timer) -> int:
+        """Submit a timer's decision; return in how many ms it is due again."""
+        try:
+            answer = await self._controller.submit(timer.decide, origin=timer.origin)
+        except (RequestError, UnavailableError):
+            return _AFTER_FAILURE_MS
+        if timer.has_more(answer.response):
+            return _MORE_TO_DO_MS
+        return timer.interval_ms(self._controller)
+
+
+async def _sleep_ms(duration_ms: int) -> None:
+    await asyncio.sleep(duration_ms / 1_000)

@@ -1,0 +1,263 @@
+"""Records appended as they are: through the loop, checked by replay and the invariants."""
+
+from typing import Any
+
+import pytest
+
+from controller.decisions.raw_append import AppendRecords, append_records
+from controller.decisions.versions import (
+    ABSENT,
+    ExpectedVersion,
+    NamespaceObject,
+    PartitionObject,
+    TopicObject,
+    VersionedObject,
+    VersionMismatchError,
+    version_of,
+)
+from controller.result import ControllerResult
+from records.base import ZERO_UUID, Record
+from records.brokers import BrokerRegistrationChangeRecord
+from records.configs import ConfigRecord
+from records.control import AbortTransactionRecord, EndTransactionRecord, NoteRecord
+from records.envelope import Origin
+from records.partitions import (
+    DeleteTopicPartitionsRecord,
+    PartitionChangeRecord,
+    ReplicaDeletionRecord,
+)
+from records.topics import MoveTopicRecord, NamespaceRecord, RemoveNamespaceRecord, TopicRecord
+from tests.controller.cluster import Cluster
+from tests.controller.office import Office, code_of, nothing
+from tests.replay.builders import uid
+
+_NOTE = NoteRecord(at_offset=0, author="alice", text="here it began")
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    cluster = Cluster()
+    cluster.add_brokers(1, 2)
+    cluster.create("orders", [1, 2], [2, 1])
+    return cluster
+
+
+def _append(cluster: Cluster, *records: Record, **fields: Any) -> None:
+    cluster.do(append_records, AppendRecords(records=records, **fields))
+
+
+def _refused(cluster: Cluster, *records: Record) -> str:
+    error = cluster.refused(append_records, AppendRecords(records=records))
+    assert error.code == "INVALID_RECORD", error
+    return str(error)
+
+
+def _change(cluster: Cluster, **fields: Any) -> PartitionChangeRecord:
+    topic_id = cluster.topic("orders").topic_id
+    return PartitionChangeRecord(topic_id=topic_id, partition_id=0, **fields)
+
+
+def test_the_answer_says_where_the_records_stand(cluster: Cluster) -> None:
+    base = cluster.next_offset
+    answer = cluster.do(append_records, AppendRecords(records=(_NOTE, _NOTE)))
+    assert (answer.base_offset, answer.end_offset) == (base, base + 2)
+    assert cluster.records == (_NOTE, _NOTE)
+
+
+def test_validate_only_checks_and_writes_nothing(cluster: Cluster) -> None:
+    _append(cluster, _NOTE, validate_only=True)
+    assert cluster.records == ()
+
+
+def test_a_record_that_contradicts_the_state_is_refused(cluster: Cluster) -> None:
+    unknown = PartitionChangeRecord(topic_id=uid("gone"), partition_id=0, leader=1)
+    assert "there is no topic" in _refused(cluster, _NOTE, unknown)
+
+
+@pytest.mark.parametrize(
+    ("fields", "broken"),
+    [
+        ({"leader": 3}, "leader_is_in_sync"),
+        ({"isr": (3,), "leader": 3}, "isr_is_of_replicas"),
+        ({"replicas": (1, 1)}, "replicas_are_a_set"),
+        ({"mode": 1}, "modes_are_of_removals"),
+        ({"adding_replicas": (7,)}, "moves_are_of_replicas"),
+        ({"leader_recovery_state": 1}, "recovering_leader_stands_alone"),
+    ],
+)
+def test_a_record_that_breaks_an_invariant_is_refused_by_its_name(
+    cluster: Cluster, fields: dict[str, Any], broken: str
+) -> None:
+    assert broken in _refused(cluster, _change(cluster, **fields))
+
+
+def test_a_broker_that_leads_cannot_be_fenced_alone(cluster: Cluster) -> None:
+    broker = cluster.broker(1)
+    fence = BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=broker.broker_epoch, fenced=1)
+    assert "leader_can_lead" in _refused(cluster, fence)
+
+
+def test_a_partial_removal_is_refused(cluster: Cluster) -> None:
+    removal = DeleteTopicPartitionsRecord(
+        topic_id=cluster.topic("orders").topic_id, partition_ids=(0,), delay_ms=0, create_time_ms=0
+    )
+    assert "removals_are_of_the_highest_ids" in _refused(cluster, removal, _change(cluster, mode=1))
+
+
+def test_a_deletion_that_was_not_started_cannot_succeed(cluster: Cluster) -> None:
+    deletion = ReplicaDeletionRecord(
+        topic_id=cluster.topic("orders").topic_id, partition_id=1, broker_id=1, state=5
+    )
+    error = cluster.refused(append_records, AppendRecords(records=(deletion,)))
+    assert error.code == "INVALID_REQUEST"
+    assert "a replica cannot go from OfflineReplica to ReplicaDeletionSuccessful" in str(error)
+
+
+@pytest.mark.parametrize("record", [EndTransactionRecord(), AbortTransactionRecord(reason=None)])
+def test_records_of_the_log_itself_are_refused(cluster: Cluster, record: Record) -> None:
+    assert "is not for callers to write" in _refused(cluster, record)
+
+
+def test_what_would_stand_alone_is_refused(cluster: Cluster) -> None:
+    config = ConfigRecord(resource_type=2, resource_name="gone", name="a", value="1")
+    assert "does not exist" in _refused(cluster, config)
+    child = NamespaceRecord(namespace_id=uid("1"), name="a:b")
+    parent = NamespaceRecord(namespace_id=uid("2"), name="a")
+    assert "without 'a' above it" in _refused(cluster, child)
+    _append(cluster, parent, child)
+    assert "nothing above it" in _refused(
+        cluster, RemoveNamespaceRecord(namespace_id=parent.namespace_id)
+    )
+
+
+def test_the_reserved_id_is_refused(cluster: Cluster) -> None:
+    assert "cannot be an id" in _refused(cluster, TopicRecord(name="a", topic_id=ZERO_UUID))
+
+
+def test_what_was_wrong_before_is_no_reason_to_refuse(cluster: Cluster) -> None:
+    cluster.write([_change(cluster, directories=(uid("a"),))])
+    _append(cluster, _change(cluster, isr=(1,)))
+    assert cluster.partition("orders").isr == (1,)
+
+
+def test_no_record_and_too_many_are_refused(cluster: Cluster) -> None:
+    for records, code in (((), "INVALID_REQUEST"), ((_NOTE,) * 10_001, "POLICY_VIOLATION")):
+        assert cluster.refused(append_records, AppendRecords(records=records)).code == code
+
+
+# Optimistic appends.
+
+
+def test_another_end_than_expected_is_refused_with_the_current_one(cluster: Cluster) -> None:
+    end = cluster.next_offset
+    request = AppendRecords(records=(_NOTE,), expected_end_offset=end - 1)
+    error = cluster.refused(append_records, request)
+    assert error.code == "INVALID_UPDATE_VERSION"
+    assert f"ends at {end}" in str(error)
+    _append(cluster, _NOTE, expected_end_offset=end)
+
+
+@pytest.mark.parametrize(
+    "object_", [TopicObject("orders"), PartitionObject("orders", 0), NamespaceObject("")]
+)
+def test_an_object_in_another_version_is_refused_with_the_current_one(
+    cluster: Cluster, object_: VersionedObject
+) -> None:
+    seen = version_of(cluster.image, object_)
+    expected = (ExpectedVersion(object_, seen),)
+    _append(cluster, _NOTE, expected_versions=expected)
+    cluster.create("carts", [1])
+    _append(cluster, _change(cluster, isr=(1,)))
+    current = version_of(cluster.image, object_)
+    assert current != seen
+    request = AppendRecords(records=(_NOTE,), expected_versions=expected)
+    error = cluster.refused(append_records, request)
+    assert isinstance(error, VersionMismatchError)
+    assert (error.code, error.current) == ("INVALID_UPDATE_VERSION", current)
+
+
+def test_versions_change_with_their_object_only(cluster: Cluster) -> None:
+    topic, other = TopicObject("orders"), PartitionObject("orders", 1)
+    before = {object_: version_of(cluster.image, object_) for object_ in (topic, other)}
+    cluster.create("carts", [1])
+    assert version_of(cluster.image, topic) == before[topic]
+    _append(cluster, ConfigRecord(resource_type=2, resource_name="orders", name="a", value="1"))
+    assert version_of(cluster.image, topic) != before[topic]
+    assert version_of(cluster.image, other) == before[other]
+
+
+def test_a_version_follows_its_topic_into_a_namespace(cluster: Cluster) -> None:
+    topic_id = cluster.topic("orders").topic_id
+    before = version_of(cluster.image, TopicObject(topic_id))
+    namespace = NamespaceRecord(namespace_id=uid("org"), name="org")
+    move = MoveTopicRecord(topic_id=topic_id, namespace_id=uid("org"), name="orders")
+    _append(cluster, namespace, move)
+    assert version_of(cluster.image, TopicObject(topic_id)) != before
+    assert version_of(cluster.image, TopicObject("orders")) == ABSENT
+
+
+def test_what_must_not_exist_yet_can_be_expected(cluster: Cluster) -> None:
+    for object_ in (TopicObject("new"), PartitionObject("orders", 9), NamespaceObject("new")):
+        _append(cluster, _NOTE, expected_versions=(ExpectedVersion(object_, ABSENT),))
+    exists = (ExpectedVersion(TopicObject("orders"), ABSENT),)
+    request = AppendRecords(records=(_NOTE,), expected_versions=exists)
+    assert cluster.refused(append_records, request).code == "INVALID_UPDATE_VERSION"
+
+
+# Through the loop.
+
+
+async def test_of_two_writers_who_saw_the_same_version_one_wins(office: Office) -> None:
+    topic = TopicRecord(name="orders", topic_id=uid("orders"))
+    await office.controller.append(AppendRecords(records=(topic,)))
+    seen = version_of(office.controller.image, TopicObject("orders"))
+    office.log.hold()
+    futures = []
+    for value in ("1", "2"):
+        record = ConfigRecord(resource_type=2, resource_name="orders", name="a", value=value)
+        request = AppendRecords(
+            records=(record,), expected_versions=(ExpectedVersion(TopicObject("orders"), seen),)
+        )
+        futures.append(office.controller.append(request))
+    assert await code_of(futures[1]) == "INVALID_UPDATE_VERSION"
+    office.log.release()
+    await futures[0]
+    assert office.controller.image.config(2, "orders") == {"a": "1"}
+
+
+async def test_validate_only_of_any_decision_writes_nothing(office: Office) -> None:
+    answer = await office.namespace("a", validate_only=True)
+    assert answer.response.namespaces == ("a",)
+    assert office.names() == []
+    assert len(office.log.batches) == 1
+
+
+async def test_a_request_asked_again_while_it_is_under_way_is_done_once(office: Office) -> None:
+    origin = Origin(request_id="r1", request_hash=b"hash")
+    office.log.hold()
+    first, again = office.namespace("a", origin=origin), office.namespace("a", origin=origin)
+    stolen = office.namespace("b", origin=Origin(request_id="r1", request_hash=b"other"))
+    assert await code_of(stolen) == "INVALID_REQUEST"
+    office.log.release()
+    assert await first == await again
+    assert len(office.log.batches) == 2
+    assert await code_of(office.namespace("a", origin=origin)) == "DUPLICATE_RESOURCE"
+
+
+async def test_a_caller_that_gives_up_leaves_the_repeat_an_answer(office: Office) -> None:
+    origin = Origin(request_id="r1", request_hash=b"hash")
+    office.log.hold()
+    first, again = office.namespace("a", origin=origin), office.namespace("a", origin=origin)
+    first.cancel()
+    assert await code_of(again) == "NOT_CONTROLLER"
+    office.log.release()
+    await office.controller.submit(nothing)
+    assert office.names() == ["a"]
+
+
+async def test_only_the_last_of_many_batches_carries_the_requests_id(office: Office) -> None:
+    origin = Origin(principal="User:alice", request_id="r1", request_hash=b"hash")
+    result = ControllerResult(response=None, records=(_NOTE,) * 10_001, atomic=False)
+    await office.controller.submit(lambda _: result, origin=origin)
+    origins = [batch.origin for batch in office.log.batches[1:]]
+    assert origins == [Origin(principal="User:alice"), origin]

@@ -1,0 +1,220 @@
+"""Metadata transactions: together or not at all, and alone."""
+
+import asyncio
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from controller.controller import Controller, Decision
+from controller.decisions.namespaces import CreateNamespace, NamespaceResult, create_namespace
+from controller.decisions.raw_append import AppendRecords
+from metadata_log.log import MetadataLog, create_log
+from metadata_log.log_reader import LogReader
+from records.configs import ConfigRecord
+from records.control import AbortTransactionRecord
+from records.errors import RequestError, UnavailableError
+from replay.loader import load_image
+from tests.controller.office import Clock, Office, code_of, nothing
+
+
+def _namespace(name: str) -> Decision[NamespaceResult]:
+    return partial(create_namespace, request=CreateNamespace(name))
+
+
+def _types(office: Office) -> list[str]:
+    """Return the types of all records after the bootstrap."""
+    return [type(r).__name__ for batch in office.log.batches[1:] for r in batch.records]
+
+
+async def test_batches_of_a_transaction_become_visible_together(office: Office) -> None:
+    async with office.controller.transaction("import") as transaction:
+        await transaction.submit(_namespace("a"))
+        await transaction.submit(_namespace("b"))
+        assert office.names() == []
+    assert office.names() == ["a", "b"]
+    assert _types(office) == [
+        "BeginTransactionRecord",
+        "NamespaceRecord",
+        "NamespaceRecord",
+        "EndTransactionRecord",
+    ]
+
+
+async def test_decisions_inside_see_what_was_written_inside(office: Office) -> None:
+    async with office.controller.transaction("import") as transaction:
+        transaction.submit(_namespace("a"))
+        again = transaction.submit(_namespace("a"))
+        assert await code_of(again) == "DUPLICATE_RESOURCE"
+        await transaction.submit(_namespace("a:b"))
+    assert office.names() == ["a", "a:b"]
+
+
+async def test_records_can_be_appended_inside(office: Office) -> None:
+    record = ConfigRecord(resource_type=4, resource_name="", name="a", value="1")
+    async with office.controller.transaction("import") as transaction:
+        answer = await transaction.append(AppendRecords(records=(record,)))
+        assert answer.response.end_offset == answer.response.base_offset + 1
+    assert office.controller.image.config(4, "") == {"a": "1"}
+
+
+async def test_an_exception_aborts_and_nothing_happened(office: Office) -> None:
+    before = office.controller.image.features()
+
+    async def body() -> None:
+        async with office.controller.transaction("import") as transaction:
+            await transaction.submit(_namespace("a"))
+            raise ValueError("changed my mind")
+
+    with pytest.raises(ValueError, match="changed my mind"):
+        await body()
+    await office.controller.drained()
+    assert office.names() == []
+    last = office.log.batches[-1].records[0]
+    assert last == AbortTransactionRecord(reason="ValueError: changed my mind")
+    assert office.controller.image.features() == before
+    await office.namespace("a")
+    assert office.names() == ["a"]
+
+
+async def test_others_wait_for_the_end_and_keep_their_order(office: Office) -> None:
+    async with office.controller.transaction("import") as transaction:
+        first, second = office.namespace("x"), office.namespace("y")
+        refused = office.namespace("x")
+        await transaction.submit(_namespace("a"))
+        assert not first.done()
+    await asyncio.gather(first, second)
+    assert await code_of(refused) == "DUPLICATE_RESOURCE"
+    assert office.names() == ["a", "x", "y"]
+    assert _types(office)[-3:] == ["EndTransactionRecord", "NamespaceRecord", "NamespaceRecord"]
+
+
+async def test_transactions_take_turns(office: Office) -> None:
+    order = []
+
+    async def run(name: str) -> None:
+        async with office.controller.transaction(name) as transaction:
+            order.append(f"{name} begins")
+            await transaction.submit(_namespace(name))
+            order.append(f"{name} ends")
+
+    await asyncio.gather(run("a"), run("b"))
+    assert order == ["a begins", "a ends", "b begins", "b ends"]
+    assert office.names() == ["a", "b"]
+
+
+async def test_nothing_can_be_written_through_a_transaction_that_has_ended(office: Office) -> None:
+    async with office.controller.transaction("import") as transaction:
+        pass
+    late = transaction.submit(_namespace("a"))
+    assert await code_of(late) == "NOT_CONTROLLER"
+    assert _types(office) == ["BeginTransactionRecord", "EndTransactionRecord"]
+
+
+async def test_a_log_that_fails_inside_leaves_nothing_and_is_put_in_order(office: Office) -> None:
+    waiting: list[asyncio.Future[Any]] = []
+
+    async def body() -> None:
+        async with office.controller.transaction("import") as transaction:
+            await transaction.submit(_namespace("a"))
+            office.log.error = UnavailableError("the disk is full")
+            waiting.append(office.namespace("x"))
+            with pytest.raises(RequestError):
+                await transaction.submit(_namespace("b"))
+            office.log.error = None
+            await office.controller.drained()
+            await transaction.submit(_namespace("c"))
+
+    with pytest.raises(RequestError) as caught:
+        await body()
+    assert caught.value.code == "NOT_CONTROLLER"
+    await waiting[0]
+    assert office.names() == ["x"]
+    assert _types(office) == [
+        "BeginTransactionRecord",
+        "NamespaceRecord",
+        "AbortTransactionRecord",
+        "NamespaceRecord",
+    ]
+
+
+async def test_a_body_that_swallows_the_failure_does_not_end_in_peace(office: Office) -> None:
+    async def body() -> None:
+        async with office.controller.transaction("import") as transaction:
+            office.log.error = UnavailableError("the disk is full")
+            with pytest.raises(RequestError):
+                await transaction.submit(_namespace("b"))
+            await office.controller.drained()
+            office.log.error = None
+
+    with pytest.raises(RequestError, match="import is over") as caught:
+        await body()
+    assert caught.value.code == "NOT_CONTROLLER"
+
+
+async def test_an_end_that_fails_is_unknown_to_the_caller_and_aborted_in_the_log(
+    office: Office,
+) -> None:
+    async def body() -> None:
+        async with office.controller.transaction("import") as transaction:
+            await transaction.submit(_namespace("a"))
+            office.log.error = UnavailableError("the disk is full")
+
+    with pytest.raises(RequestError) as caught:
+        await body()
+    assert caught.value.code == "NOT_CONTROLLER"
+    await office.controller.drained()
+    office.log.error = None
+    assert office.names() == []
+
+
+async def test_a_controller_that_is_not_active_opens_none() -> None:
+    office = Office()
+    with pytest.raises(RequestError, match="not active"):
+        async with office.controller.transaction("import"):
+            pytest.fail("the body must not run")
+
+
+async def test_a_cluster_of_an_old_level_has_no_transactions() -> None:
+    office = Office()
+    await office.controller.activate({"metadata.version": 12})
+    with pytest.raises(RequestError) as caught:
+        async with office.controller.transaction("import"):
+            pytest.fail("the body must not run")
+    assert caught.value.code == "UNSUPPORTED_VERSION"
+    assert len(office.log.batches) == 1
+
+
+async def test_an_event_that_waited_for_a_caller_who_left_is_not_decided(office: Office) -> None:
+    async with office.controller.transaction("import"):
+        gone, stays = office.namespace("x"), office.controller.submit(nothing)
+        gone.cancel()
+    await stays
+    assert office.names() == []
+
+
+async def test_a_transaction_on_disk_replays_to_the_committed_image(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    create_log(path, "test")
+    log = await MetadataLog.open(path)
+    with LogReader.open(path) as reader:
+        image = load_image(reader)
+    controller = Controller(log, image, clock=Clock(), rng=Random(1))
+    await controller.activate()
+    async with controller.transaction("kept") as transaction:
+        await transaction.submit(_namespace("a"))
+
+    async def body() -> None:
+        async with controller.transaction("dropped") as transaction:
+            await transaction.submit(_namespace("b"))
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        await body()
+    await controller.submit(_namespace("c"))
+    await log.close()
+    with LogReader.open(path) as reader:
+        assert load_image(reader) == controller.image
+    assert sorted(n.name for n in controller.image.namespaces()) == ["a", "c"]
