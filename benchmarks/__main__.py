@@ -11,12 +11,14 @@ import msgspec
 
 from benchmarks import (
     cli_start,
+    controller,
     following,
     importing,
     in_process,
     log_memory,
     log_opening,
     log_size,
+    placement,
     replaying,
     snapshot_load,
     socket_append,
@@ -38,6 +40,8 @@ BENCHES: dict[str, Bench] = {
     "snapshot": snapshot_load.run,
     "follow": following.run,
     "cli": cli_start.run,
+    "controller": controller.run,
+    "placement": placement.run,
     "spark": spark_scan.run,
 }
 

@@ -1,10 +1,8 @@
 """Replicas of new partitions: placed by the controller, or named by hand and checked."""
 
-from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
-from msgspec.structs import replace
 
 from controller.decisions.context import Context
 from controller.decisions.directories import default_directory
@@ -17,7 +15,7 @@ from records.base import Uuid
 from records.partitions import PartitionRecord
 
 
-class Assignment(msgspec.Struct, frozen=True):
+class Assignment(msgspec.Struct, frozen=True, gc=False):
     """Replicas of one partition, named by hand, the preferred leader first."""
 
     partition_id: int
@@ -40,9 +38,14 @@ class Placement:
         Raises:
             RequestError: INVALID_REQUEST, there is no placement of that name.
         """
-        self._context = context
-        self._placer = context.settings.placer if name is None else placer_named(name)
-        self._brokers = {broker.broker_id: broker for broker in usable_brokers(context)}
+        placer = context.settings.placer if name is None else placer_named(name)
+        self._run = placer.start(usable_brokers(context), context.rng)
+        # Looked up once: a request may make thousands of records.
+        brokers = list(context.image.brokers())
+        self._active = frozenset(b.broker_id for b in brokers if context.is_active(b.broker_id))
+        self._directories: dict[int, Uuid] | None = None
+        if context.metadata_version >= DIRECTORIES_LEVEL:
+            self._directories = {b.broker_id: default_directory(b) for b in brokers}
 
     def place(
         self, *, partitions: int, replication_factor: int, start_partition_id: int = 0
@@ -53,30 +56,36 @@ class Placement:
             RequestError: INVALID_PARTITIONS, INVALID_REPLICATION_FACTOR, or
                 INVALID_REPLICA_ASSIGNMENT.
         """
-        replicas = self._placer.place(
-            brokers=list(self._brokers.values()),
-            partitions=partitions,
-            replication_factor=replication_factor,
-            start_partition_id=start_partition_id,
-            rng=self._context.rng,
-        )
+        replicas = self._run.place(partitions, replication_factor, start_partition_id)
         assignments = [Assignment(start_partition_id + n, ids) for n, ids in enumerate(replicas)]
-        for assignment in assignments:
-            if not _active(self._context, assignment):
-                raise invalid_replication_factor("all brokers are fenced or shutting down")
+        if any(self._active.isdisjoint(assignment.broker_ids) for assignment in assignments):
+            raise invalid_replication_factor("all brokers are fenced or shutting down")
         return assignments
 
-    def count(self, assignments: Collection[Assignment]) -> None:
-        """Count partitions that will be created, placed here or named by hand."""
-        leaders = Counter(assignment.broker_ids[0] for assignment in assignments)
-        replicas = Counter(b for assignment in assignments for b in assignment.broker_ids)
-        for broker_id in replicas.keys() & self._brokers.keys():
-            broker = self._brokers[broker_id]
-            self._brokers[broker_id] = replace(
-                broker,
-                leaders=broker.leaders + leaders[broker_id],
-                replicas=broker.replicas + replicas[broker_id],
-            )
+    def count(self, assignments: Iterable[Assignment]) -> None:
+        """Count partitions of the request that were named by hand."""
+        for assignment in assignments:
+            self._run.count(assignment.broker_ids)
+
+    def record(self, topic_id: Uuid, assignment: Assignment) -> PartitionRecord:
+        """Return the record of a new partition, led by the first of its replicas that is active."""
+        active, directories = self._active, self._directories
+        isr = tuple([b for b in assignment.broker_ids if b in active])
+        return PartitionRecord(
+            partition_id=assignment.partition_id,
+            topic_id=topic_id,
+            replicas=assignment.broker_ids,
+            isr=isr,
+            removing_replicas=(),
+            adding_replicas=(),
+            leader=isr[0],
+            leader_recovery_state=RECOVERED,
+            leader_epoch=0,
+            partition_epoch=0,
+            directories=tuple([directories[b] for b in assignment.broker_ids])
+            if directories is not None
+            else (),
+        )
 
 
 def checked(
@@ -139,30 +148,5 @@ def usable_brokers(context: Context) -> list[UsableBroker]:
     return usable
 
 
-def partition_record(context: Context, topic_id: Uuid, assignment: Assignment) -> PartitionRecord:
-    """Return the record of a new partition, led by the first of its replicas that is active."""
-    isr = _active(context, assignment)
-    return PartitionRecord(
-        partition_id=assignment.partition_id,
-        topic_id=topic_id,
-        replicas=assignment.broker_ids,
-        isr=isr,
-        removing_replicas=(),
-        adding_replicas=(),
-        leader=isr[0],
-        leader_recovery_state=RECOVERED,
-        leader_epoch=0,
-        partition_epoch=0,
-        directories=_directories(context, assignment),
-    )
-
-
 def _active(context: Context, assignment: Assignment) -> tuple[int, ...]:
     return tuple([b for b in assignment.broker_ids if context.is_active(b)])
-
-
-def _directories(context: Context, assignment: Assignment) -> tuple[Uuid, ...]:
-    if context.metadata_version < DIRECTORIES_LEVEL:
-        return ()
-    brokers = [context.image.broker(broker_id) for broker_id in assignment.broker_ids]
-    return tuple([default_directory(broker) for broker in brokers if broker is not None])

@@ -6,8 +6,8 @@ fails. An update costs what the touched topics hold, whatever the image's size.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator
-from itertools import zip_longest
+from collections.abc import Collection, Iterable, Iterator
+from itertools import chain, zip_longest
 
 import msgspec
 from immutables import Map
@@ -176,17 +176,11 @@ class _Update:
 
     def _weigh(self, old: Partitions, new: Partitions) -> None:
         """Take the partitions that differ off the brokers' load, and put them on again."""
-        leaders: Counter[int] = Counter()
-        replicas: Counter[int] = Counter()
-        for before, after in zip_longest(old, new):
-            if before is after:
-                continue
-            for partition, sign in ((before, -1), (after, 1)):
-                settled = () if partition is None else settled_replicas(partition)
-                for broker_id in settled[:1]:
-                    leaders[broker_id] += sign
-                for broker_id in settled:
-                    replicas[broker_id] += sign
+        pairs = [(o, n) for o, n in zip_longest(old, new) if o is not n]
+        leaders, replicas = _counted(n for _, n in pairs)
+        old_leaders, old_replicas = _counted(o for o, _ in pairs)
+        leaders.subtract(old_leaders)
+        replicas.subtract(old_replicas)
         for broker_id in replicas:
             load = self._load.get(broker_id, _NO_LOAD)
             load = BrokerLoad(
@@ -201,6 +195,13 @@ class _Update:
 def has_collision_characters(name: str) -> bool:
     """Return whether a name holds a character that metric names fold into another."""
     return "." in name or "_" in name
+
+
+def _counted(partitions: Iterable[Partition | None]) -> tuple[Counter[int], Counter[int]]:
+    """Return how many of the partitions each broker is preferred to lead, and holds."""
+    settled = [settled_replicas(p) for p in partitions if p is not None]
+    leaders = Counter([replicas[0] for replicas in settled if replicas])
+    return leaders, Counter(chain.from_iterable(settled))
 
 
 def _unified(name: str) -> str:

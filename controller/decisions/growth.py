@@ -5,7 +5,7 @@ Source: KIP-195 and KIP-4; section 2 of Kafka's rules. Removing them is in `mode
 
 import msgspec
 
-from controller.decisions.assignments import Assignment, Placement, checked, partition_record
+from controller.decisions.assignments import Assignment, Placement, checked
 from controller.decisions.context import Context, RecordList, TooLargeError
 from controller.decisions.lookup import TopicRef, find_topic, ref_text, topics_named_twice
 from controller.decisions.outcome import Refusal
@@ -125,5 +125,5 @@ def new_partitions(
     else:
         named = [Assignment(start + n, ids) for n, ids in enumerate(growth.assignments)]
         assignments = checked(context, named, replication_factor)
-    placement.count(assignments)
-    return [partition_record(context, topic.topic_id, a) for a in assignments]
+        placement.count(assignments)
+    return [placement.record(topic.topic_id, a) for a in assignments]

@@ -13,6 +13,7 @@ from controller.decisions.context import Context
 from controller.decisions.reassignments import move
 from controller.decisions.settled import check_no_removal, settled_replicas
 from controller.placement.balanced import Followers
+from controller.placement.load_queue import TieBreaker
 from controller.refusals import invalid_replication_factor
 from records.partitions import PartitionChangeRecord
 from replay.image.partitions import Partition
@@ -41,7 +42,8 @@ def change_replication_factor(
     if all(len(settled_replicas(p)) == replication_factor for p in partitions):
         raise invalid_replication_factor(f"{name!r} has {replication_factor} replicas already")
     check_no_removal(context.image, topic)
-    joining = Followers(brokers, context.rng, replicas=len(partitions) * replication_factor)
+    joining = Followers(brokers, TieBreaker(context.rng))
+    joining.begin_topic(len(partitions) * replication_factor)
     records: list[PartitionChangeRecord] = []
     for partition in partitions:
         target = list(settled_replicas(partition))

@@ -18,7 +18,10 @@ def is_moving(partition: Partition) -> bool:
 
 def settled_replicas(partition: Partition) -> tuple[int, ...]:
     """Return the replicas that a partition has, or will have when its move is done."""
-    return tuple([r for r in partition.replicas if r not in partition.removing_replicas])
+    removing = partition.removing_replicas
+    if not removing:
+        return partition.replicas
+    return tuple([replica for replica in partition.replicas if replica not in removing])
 
 
 def check_settled(image: MetadataImage, topic: Topic) -> None:

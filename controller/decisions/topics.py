@@ -8,7 +8,7 @@ Source: KIP-4 (batches, results for each topic), KIP-516 (topic ids); section 2 
 
 import msgspec
 
-from controller.decisions.assignments import Assignment, Placement, checked, partition_record
+from controller.decisions.assignments import Assignment, Placement, checked
 from controller.decisions.configs import ConfigChange, ResourceChange, config_records
 from controller.decisions.context import Context, RecordList, TooLargeError
 from controller.decisions.ids import new_id
@@ -172,12 +172,11 @@ class _Creation:
     def create(self, topic: NewTopic, plan: _Plan) -> TopicResult:
         """Write the records of a topic that was checked."""
         topic_id = new_id(self._context.rng)
-        self._placement.count(plan.assignments)
         self._unified_names[plan.namespace_id, topic.name.replace(".", "_")] = topic.name
         self.records.add(
             TopicRecord(name=topic.name, topic_id=topic_id, namespace_id=plan.namespace_id),
             *plan.configs,
-            *(partition_record(self._context, topic_id, a) for a in plan.assignments),
+            *(self._placement.record(topic_id, a) for a in plan.assignments),
         )
         return TopicResult(
             name=topic.full_name,
@@ -226,7 +225,9 @@ class _Creation:
                 f"partitions {partition_ids} are not 0 to {len(partition_ids) - 1}, each once"
             )
         in_order = sorted(topic.assignments, key=lambda assignment: assignment.partition_id)
-        return checked(self._context, in_order)
+        assignments = checked(self._context, in_order)
+        self._placement.count(assignments)
+        return assignments
 
 
 def _config_changes(topic: NewTopic) -> ResourceChange:

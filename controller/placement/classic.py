@@ -9,7 +9,13 @@ Source: Kafka's AdminUtils (KIP-36 for racks).
 
 from collections.abc import Sequence
 
-from controller.placement.placer import PlacementRng, UsableBroker, check_counts
+from controller.placement.placer import (
+    IndependentRun,
+    PlacementRng,
+    PlacementRun,
+    UsableBroker,
+    check_counts,
+)
 from controller.refusals import invalid_assignment
 
 
@@ -23,6 +29,10 @@ class ClassicPlacer:
     def __init__(self, *, rack_aware: bool = True, fixed_start: int | None = None) -> None:
         self._rack_aware = rack_aware
         self._fixed_start = fixed_start
+
+    def start(self, brokers: Sequence[UsableBroker], rng: PlacementRng) -> PlacementRun:
+        """See `Placer.start`."""
+        return IndependentRun(self, brokers, rng)
 
     def place(
         self,

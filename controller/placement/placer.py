@@ -34,8 +34,26 @@ class PlacementRng(Protocol):
         ...
 
 
+class PlacementRun(Protocol):
+    """Chooses the replicas of new partitions, one topic of a request after the other."""
+
+    def place(
+        self, partitions: int, replication_factor: int, start_partition_id: int
+    ) -> list[tuple[int, ...]]:
+        """As `Placer.place`, and counts what it places."""
+        ...
+
+    def count(self, replicas: Sequence[int]) -> None:
+        """Count a partition of the same request that was placed by hand."""
+        ...
+
+
 class Placer(Protocol):
     """Chooses the replicas of new partitions."""
+
+    def start(self, brokers: Sequence[UsableBroker], rng: PlacementRng) -> PlacementRun:
+        """Begin a request that may bring several topics."""
+        ...
 
     def place(
         self,
@@ -58,6 +76,30 @@ class Placer(Protocol):
                 satisfy the request.
         """
         ...
+
+
+class IndependentRun:
+    """The run of a placement that places every topic as if it were the only one."""
+
+    def __init__(self, placer: Placer, brokers: Sequence[UsableBroker], rng: PlacementRng) -> None:
+        self._placer = placer
+        self._brokers = brokers
+        self._rng = rng
+
+    def place(
+        self, partitions: int, replication_factor: int, start_partition_id: int
+    ) -> list[tuple[int, ...]]:
+        """See `PlacementRun.place`."""
+        return self._placer.place(
+            brokers=self._brokers,
+            partitions=partitions,
+            replication_factor=replication_factor,
+            start_partition_id=start_partition_id,
+            rng=self._rng,
+        )
+
+    def count(self, replicas: Sequence[int]) -> None:
+        """Nothing counts."""
 
 
 def check_counts(partitions: int, replication_factor: int, broker_count: int) -> None:

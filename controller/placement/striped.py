@@ -10,12 +10,22 @@ Source: StripedReplicaPlacer of Kafka 4.0.
 
 from collections.abc import Sequence
 
-from controller.placement.placer import PlacementRng, UsableBroker, check_counts
+from controller.placement.placer import (
+    IndependentRun,
+    PlacementRng,
+    PlacementRun,
+    UsableBroker,
+    check_counts,
+)
 from controller.refusals import invalid_replication_factor
 
 
 class StripedPlacer:
     """Places new partitions as Kafka's controller does."""
+
+    def start(self, brokers: Sequence[UsableBroker], rng: PlacementRng) -> PlacementRun:
+        """See `Placer.start`."""
+        return IndependentRun(self, brokers, rng)
 
     def place(
         self,
