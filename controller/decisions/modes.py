@@ -154,8 +154,9 @@ def finish_removal(
         states: How far each tracked replica will be when these records are written.
     """
     pending = _pending(context, topic_id)
+    # NONE must stand in the image first: who follows the log sees each partition go offline.
     if not pending or not all(
-        _is_due(context, partition) and is_done(context, partition, states) for partition in pending
+        partition.mode == NONE and is_done(context, partition, states) for partition in pending
     ):
         return []
     # The partitions leave last: were only the first records written, the rest would be done again.

@@ -58,6 +58,8 @@ def modes_only_go_forward(step: Step) -> Findings:
     """S3: READ_WRITE, READ_ONLY, NONE, and gone; back only from READ_ONLY, when called off."""
     order = (READ_WRITE, READ_ONLY, NONE)
     for old, new in step.partitions():
+        if old.mode not in order or new.mode not in order:
+            continue  # what is no mode at all is found in the image
         called_off = old.mode == READ_ONLY and new.mode == READ_WRITE
         if order.index(new.mode) < order.index(old.mode) and not called_off:
             yield f"{_who(new)}: mode {old.mode} to {new.mode}"

@@ -129,6 +129,12 @@ class Cluster:
         self.write(result.records)
         return result.response
 
+    def fail_over(self) -> None:
+        """Let another controller take office: it knows the log, and nothing that was only told."""
+        self.sessions = Sessions.of(
+            self.image, timeout_ms=self.settings.session_timeout_ms, now_ms=self.now_ms
+        )
+
     def do(self, decision: Callable[..., Any], request: object) -> Any:
         """Take a decision about a request."""
         return self.decide(lambda context: decision(context, request))
