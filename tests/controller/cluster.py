@@ -152,7 +152,8 @@ class Cluster:
         fields.setdefault("incarnation_id", Uuid(self.rng.randbytes(16)))
         fields.setdefault("log_dirs", (directory(broker_id),))
         fields.setdefault("features", FEATURES)
-        request = RegisterBroker(broker_id=broker_id, cluster_id=self.settings.cluster_id, **fields)
+        fields.setdefault("cluster_id", self.settings.cluster_id)
+        request = RegisterBroker(broker_id=broker_id, **fields)
         epoch: int = self.do(register_broker, request).broker_epoch
         return epoch
 

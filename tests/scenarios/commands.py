@@ -19,6 +19,7 @@ from controller.decisions.configs import (
     ResourceChange,
     alter_configs,
 )
+from controller.decisions.controllers import RegisterController, register_controller
 from controller.decisions.deletion_reports import (
     ReplicaReport,
     ReportDeletions,
@@ -52,7 +53,10 @@ from controller.decisions.topics import (
     create_topics,
     delete_topics,
 )
+from records.base import ZERO_UUID, Uuid
+from records.configs import FeatureLevelRecord
 from records.errors import RequestError
+from records.partitions import PartitionChangeRecord
 from replay.image.configs import TOPIC
 from tests.controller.cluster import Cluster, assigned
 
@@ -76,15 +80,84 @@ def _brokers(cluster: Cluster, *broker_ids: str) -> None:
     cluster.add_brokers(*map(int, broker_ids))
 
 
-def _register(cluster: Cluster, broker_id: str) -> None:
-    cluster.register(int(broker_id))
+def _register(
+    cluster: Cluster,
+    broker_id: str,
+    *,
+    process: str = "new",
+    cluster_id: str = "",
+    dirs: str = "",
+    features: str = "all",
+    clean: str = "",
+) -> None:
+    """`dirs` as numbers of directories, or `none`; `clean`: the epoch that it ended with."""
+    fields: dict[str, Any] = {}
+    if process == "same":
+        fields["incarnation_id"] = cluster.broker(int(broker_id)).incarnation_id
+    if dirs:
+        numbers = [] if dirs == "none" else dirs.split(",")
+        fields["log_dirs"] = tuple([_directory(number) for number in numbers])
+    if features == "none":
+        fields["features"] = ()
+    if clean:
+        fields["previous_broker_epoch"] = int(clean)
+    if cluster_id:
+        fields["cluster_id"] = cluster_id
+    cluster.register(int(broker_id), **fields)
 
 
-def _heartbeat(cluster: Cluster, broker_id: str, *wants: str, offset: str = "") -> None:
+def _heartbeat(
+    cluster: Cluster,
+    broker_id: str,
+    *wants: str,
+    offset: str = "",
+    epoch: str = "",
+    lost: str = "",
+) -> None:
+    """`lost` are the numbers of directories that failed."""
     fields: dict[str, Any] = {f"want_{want}": True for want in wants}
     if offset:
         fields["metadata_offset"] = int(offset)
+    if epoch:
+        fields["broker_epoch"] = int(epoch)
+    if lost:
+        fields["offline_log_dirs"] = tuple([_directory(number) for number in lost.split(",")])
     cluster.heartbeat(int(broker_id), **fields)
+
+
+def _directory(number: str) -> Uuid:
+    """Directory 1001 is the one of broker 1, and so on."""
+    return Uuid(int(number).to_bytes(16, "big"))
+
+
+def _register_controller(cluster: Cluster, controller_id: str) -> None:
+    request = RegisterController(
+        controller_id=int(controller_id), incarnation_id=Uuid(cluster.rng.randbytes(16))
+    )
+    cluster.do(register_controller, request)
+
+
+def _set_level(cluster: Cluster, **levels: str) -> None:
+    """Write levels as they are, as an older release would have left them."""
+    cluster.write(
+        [FeatureLevelRecord(name=name, feature_level=int(level)) for name, level in levels.items()]
+    )
+
+
+def _place_in(cluster: Cluster, which: str, *numbers: str) -> None:
+    """Write down in which directory each replica of a partition is."""
+    name, _, partition_id = which.rpartition("-")
+    directories = tuple([_directory(number) for number in numbers])
+    change = PartitionChangeRecord(
+        topic_id=cluster.topic(name).topic_id,
+        partition_id=int(partition_id),
+        directories=directories,
+    )
+    cluster.write([change])
+
+
+def _fail_over(cluster: Cluster) -> None:
+    cluster.fail_over()
 
 
 def _unregister(cluster: Cluster, broker_id: str) -> None:
@@ -121,7 +194,9 @@ def _create_topic(
 
 
 def _delete_topic(cluster: Cluster, *names: str) -> Any:
-    return cluster.do(delete_topics, DeleteTopics(topics=names))
+    """`@nobody` is an id that no topic has."""
+    refs = tuple([ZERO_UUID if name == "@nobody" else name for name in names])
+    return cluster.do(delete_topics, DeleteTopics(topics=refs))
 
 
 def _add_partitions(
@@ -184,22 +259,26 @@ def _alter_isr(
     sender: str = "",
     recovery: str = "0",
     epoch: str = "",
+    leader_epoch: str = "",
+    broker_epoch: str = "",
+    member_epoch: str = "-1",
+    topic: str = "",
 ) -> Any:
     """The leader asks, with the epochs of now, unless told otherwise."""
     name, _, partition_id = which.rpartition("-")
     partition = cluster.partition(name, int(partition_id))
     broker_id = int(sender) if sender else partition.leader
     alteration = PartitionAlteration(
-        topic_id=partition.topic_id,
-        partition_id=partition.partition_id,
-        leader_epoch=partition.leader_epoch,
+        topic_id=ZERO_UUID if topic == "unknown" else partition.topic_id,
+        partition_id=99 if topic == "smaller" else partition.partition_id,
+        leader_epoch=int(leader_epoch) if leader_epoch else partition.leader_epoch,
         partition_epoch=int(epoch) if epoch else partition.partition_epoch,
-        new_isr=tuple([IsrMember(int(member)) for member in isr.split(",")]),
+        new_isr=tuple([IsrMember(int(m), int(member_epoch)) for m in isr.split(",")]),
         leader_recovery_state=int(recovery),
     )
     request = AlterPartition(
         broker_id=broker_id,
-        broker_epoch=cluster.broker(broker_id).broker_epoch,
+        broker_epoch=int(broker_epoch) if broker_epoch else cluster.broker(broker_id).broker_epoch,
         partitions=(alteration,),
     )
     return cluster.do(alter_partition, request)
@@ -273,6 +352,10 @@ _VERBS: dict[str, Callable[..., Any]] = {
     "brokers": _brokers,
     "register-broker": _register,
     "heartbeat": _heartbeat,
+    "register-controller": _register_controller,
+    "set-level": _set_level,
+    "place-in": _place_in,
+    "fail-over": _fail_over,
     "unregister-broker": _unregister,
     "wait": _wait,
     "fence-stale-broker": _fence_stale,

@@ -5,6 +5,7 @@ what it leaves is not looked at. Offsets count from the bootstrap on. A line `re
 for an item, or a whole request, that was refused.
 """
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from tests.scenarios.commands import run
 from tests.scenarios.text import record_lines
 
 _DIVIDER = "----"
+_SECTION = re.compile(r"# Section (?P<section>\d+)\b")
 _FILES = sorted(Path(__file__).parent.glob("*.txt"))
 
 
@@ -29,8 +31,14 @@ def test_the_scenario_leaves_exactly_the_records_it_names(path: Path) -> None:
             assert "\n".join(left) == "\n".join(expected), f"after {commands}"
 
 
-def test_there_are_scenarios() -> None:
-    assert len(_FILES) >= 10
+@pytest.mark.parametrize("path", _FILES, ids=lambda path: path.stem)
+def test_a_scenario_says_first_which_section_of_the_rules_it_is_about(path: Path) -> None:
+    assert _SECTION.match(path.read_text("utf-8"))
+
+
+def test_every_section_of_the_rules_has_scenarios() -> None:
+    found = [_SECTION.match(path.read_text("utf-8")) for path in _FILES]
+    assert {int(match["section"]) for match in found if match} >= set(range(2, 9))
 
 
 def _left(cluster: Cluster, command: str) -> list[str]:
