@@ -42,7 +42,9 @@ class Placement:
         self._run = placer.start(usable_brokers(context), context.rng)
         # Looked up once: a request may make thousands of records.
         brokers = list(context.image.brokers())
-        self._active = frozenset(b.broker_id for b in brokers if context.is_active(b.broker_id))
+        self._active = frozenset(
+            [b.broker_id for b in brokers if not b.fenced and not b.in_controlled_shutdown]
+        )
         self._directories: dict[int, Uuid] | None = None
         if context.metadata_version >= DIRECTORIES_LEVEL:
             self._directories = {b.broker_id: default_directory(b) for b in brokers}

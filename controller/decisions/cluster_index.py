@@ -5,9 +5,8 @@ batch by batch answer the same. Immutable, so it goes back together with the ima
 fails. An update costs what the touched topics hold, whatever the image's size.
 """
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
-from itertools import chain, zip_longest
+from itertools import zip_longest
 
 import msgspec
 from immutables import Map
@@ -124,6 +123,8 @@ class _Update:
 
     def __init__(self, index: ClusterIndex) -> None:
         self._by_broker = index._by_broker.mutate()
+        # Topics of the brokers that gain or lose some: written back once, at the end.
+        self._topics_of: dict[int, MapMutation[Uuid, None]] = {}
         self._leaderless = index._leaderless.mutate()
         self._imbalanced = index._imbalanced.mutate()
         self._moving = index._moving.mutate()
@@ -133,11 +134,20 @@ class _Update:
     def partitions(self, topic_id: Uuid, old: Partitions, new: Partitions) -> None:
         if old is new:
             return
-        self._replicas(topic_id, old, new)
+        moved = [
+            (before, after)
+            for before, after in zip_longest(old, new)
+            if before is None
+            or after is None
+            or before.replicas is not after.replicas
+            or before.removing_replicas is not after.removing_replicas
+        ]
+        if moved:
+            self._replicas(topic_id, old, new)
+            self._weigh(moved)
         _put(self._leaderless, topic_id, any(p.leader == NO_LEADER for p in new))
         _put(self._imbalanced, topic_id, any(p.leader != p.replicas[0] for p in new))
         _put(self._moving, topic_id, any(map(is_moving, new)))
-        self._weigh(old, new)
 
     def forget_name(self, topic: Topic | None) -> None:
         if topic is not None and has_collision_characters(topic.name):
@@ -154,6 +164,11 @@ class _Update:
             self._by_collision[key] = tuple(sorted((*self._by_collision.get(key, ()), topic.name)))
 
     def finish(self) -> ClusterIndex:
+        for broker_id, topics in self._topics_of.items():
+            if topics:
+                self._by_broker[broker_id] = topics.finish()
+            else:
+                self._by_broker.pop(broker_id, None)
         return ClusterIndex(
             self._by_broker.finish(),
             self._leaderless.finish(),
@@ -167,25 +182,26 @@ class _Update:
         old_brokers = {broker_id for p in old for broker_id in p.replicas}
         new_brokers = {broker_id for p in new for broker_id in p.replicas}
         for broker_id in old_brokers ^ new_brokers:
-            topics = self._by_broker.get(broker_id, _NO_TOPICS).mutate()
+            topics = self._topics_of.get(broker_id)
+            if topics is None:
+                topics = self._by_broker.get(broker_id, _NO_TOPICS).mutate()
+                self._topics_of[broker_id] = topics
             _put(topics, topic_id, broker_id in new_brokers)
-            if topics:
-                self._by_broker[broker_id] = topics.finish()
-            else:
-                del self._by_broker[broker_id]
 
-    def _weigh(self, old: Partitions, new: Partitions) -> None:
-        """Take the partitions that differ off the brokers' load, and put them on again."""
-        pairs = [(o, n) for o, n in zip_longest(old, new) if o is not n]
-        leaders, replicas = _counted(n for _, n in pairs)
-        old_leaders, old_replicas = _counted(o for o, _ in pairs)
-        leaders.subtract(old_leaders)
-        replicas.subtract(old_replicas)
-        for broker_id in replicas:
-            load = self._load.get(broker_id, _NO_LOAD)
-            load = BrokerLoad(
-                load.leaders + leaders[broker_id], load.replicas + replicas[broker_id]
-            )
+    def _weigh(self, moved: Iterable[tuple[Partition | None, Partition | None]]) -> None:
+        """Take partitions off the load of brokers as they were, and put them on as they are."""
+        leaders: dict[int, int] = {}
+        replicas: dict[int, int] = {}
+        for pair in moved:
+            for partition, count in zip(pair, (-1, 1), strict=True):
+                settled = () if partition is None else settled_replicas(partition)
+                for broker_id in settled[:1]:
+                    leaders[broker_id] = leaders.get(broker_id, 0) + count
+                for broker_id in settled:
+                    replicas[broker_id] = replicas.get(broker_id, 0) + count
+        for broker_id, count in replicas.items():
+            old = self._load.get(broker_id, _NO_LOAD)
+            load = BrokerLoad(old.leaders + leaders.get(broker_id, 0), old.replicas + count)
             if load == _NO_LOAD:
                 self._load.pop(broker_id, None)
             else:
@@ -195,13 +211,6 @@ class _Update:
 def has_collision_characters(name: str) -> bool:
     """Return whether a name holds a character that metric names fold into another."""
     return "." in name or "_" in name
-
-
-def _counted(partitions: Iterable[Partition | None]) -> tuple[Counter[int], Counter[int]]:
-    """Return how many of the partitions each broker is preferred to lead, and holds."""
-    settled = [settled_replicas(p) for p in partitions if p is not None]
-    leaders = Counter([replicas[0] for replicas in settled if replicas])
-    return leaders, Counter(chain.from_iterable(settled))
 
 
 def _unified(name: str) -> str:

@@ -8,10 +8,10 @@ Source: KIP-226 (dynamic broker configs); section 9 of Kafka's rules.
 """
 
 import enum
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Protocol
 
-from controller.decisions.config_definitions import ConfigDefinition
 from controller.decisions.context import Settings
 from controller.decisions.topic_configs import MIN_ISR, TOPIC_CONFIGS, UNCLEAN_ELECTION
 from replay.image.configs import TOPIC
@@ -51,25 +51,24 @@ class ConfigSource(enum.Enum):
 
 def topic_config(context: ConfigLevels, topic: Topic, name: str) -> str:
     """Return the value of a topic's config that counts."""
-    own = context.image.config(TOPIC, context.image.full_name(topic))
+    own = context.image.config_value(TOPIC, context.image.full_name(topic), name)
     return effective_config(context, own, name)[0]
 
 
-def effective_config(
-    context: ConfigLevels, own: Mapping[str, str], name: str
-) -> tuple[str, ConfigSource]:
+def effective_config(context: ConfigLevels, own: str | None, name: str) -> tuple[str, ConfigSource]:
     """Return the value of a topic's config that counts, and the level that sets it.
 
     Args:
-        own: What is set on the topic itself.
+        own: What is set on the topic itself, None when nothing is.
     """
+    if own is not None:
+        return own, ConfigSource.TOPIC
     definition = TOPIC_CONFIGS[name]
-    if name in own:
-        return own[name], ConfigSource.TOPIC
     for source, level in _server_levels(context):
-        value = _server_value(level, definition)
-        if value is not None:
-            return value, source
+        for server_name, factor in definition.server_names:
+            value = level(server_name)
+            if value is not None:
+                return _converted(value, factor), source
     return definition.default, ConfigSource.DEFAULT
 
 
@@ -86,8 +85,9 @@ def unclean_election_enabled(context: ConfigLevels, topic: Topic) -> bool:
 def server_config(context: ConfigLevels, name: str, default: str) -> str:
     """Return the value of a server-level config that counts for this controller."""
     for _, level in _server_levels(context):
-        if name in level:
-            return level[name]
+        value = level(name)
+        if value is not None:
+            return value
     return default
 
 
@@ -96,18 +96,14 @@ def is_true(value: str) -> bool:
     return value.strip().lower() == "true"
 
 
-def _server_levels(context: ConfigLevels) -> Iterator[tuple[ConfigSource, Mapping[str, str]]]:
-    own_node = str(context.settings.node_id)
-    yield ConfigSource.BROKER, context.image.config(BROKER, own_node)
-    yield ConfigSource.CLUSTER, context.image.config(BROKER, CLUSTER_DEFAULT)
-    yield ConfigSource.STATIC, context.settings.static_configs
-
-
-def _server_value(level: Mapping[str, str], definition: ConfigDefinition) -> str | None:
-    for name, factor in definition.server_names:
-        if name in level:
-            return _converted(level[name], factor)
-    return None
+def _server_levels(
+    context: ConfigLevels,
+) -> Iterator[tuple[ConfigSource, Callable[[str], str | None]]]:
+    """Yield each level with the function that looks a name up in it."""
+    look_up = context.image.config_value
+    yield ConfigSource.BROKER, partial(look_up, BROKER, str(context.settings.node_id))
+    yield ConfigSource.CLUSTER, partial(look_up, BROKER, CLUSTER_DEFAULT)
+    yield ConfigSource.STATIC, context.settings.static_configs.get
 
 
 def _converted(value: str, factor: int) -> str:

@@ -49,8 +49,7 @@ def change_replication_factor(
         target = list(settled_replicas(partition))
         while len(target) > replication_factor:
             target.remove(_leaver(context, partition, target))
-        while len(target) < replication_factor:
-            target.append(joining.take(target))
+        joining.join(target, replication_factor - len(target))
         records.extend(move(context, partition, target))
     return records
 

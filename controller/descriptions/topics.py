@@ -138,7 +138,7 @@ def topic_configs(view: View, topic: Topic) -> tuple[ConfigValue, ...]:
     values = []
     for name in sorted(TOPIC_CONFIGS.keys() | own.keys()):
         if name in TOPIC_CONFIGS:
-            value, source = effective_config(view, own, name)
+            value, source = effective_config(view, own.get(name), name)
         else:
             value, source = own[name], ConfigSource.TOPIC
         values.append(ConfigValue(name=name, value=value, source=source))

@@ -15,7 +15,7 @@ partitions that exist.
 """
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from controller.placement.load_queue import LoadQueue, TieBreaker
 from controller.placement.placer import (
@@ -71,20 +71,24 @@ class Followers:
         for queue in self._queues.values():
             queue.begin_topic(limit)
 
-    def take(self, replicas: Collection[int]) -> int:
-        """Return a broker to join `replicas`, and count it; there must be one left."""
-        rack_of = self._rack_of
+    def join(self, replicas: list[int], count: int) -> None:
+        """Append that many brokers to a partition's replicas, and count them; they must be left."""
+        rack_of, queues = self._rack_of, self._queues
         used = {rack_of[r] for r in replicas if r in rack_of}
-        all_used = len(used) == len(self._queues)
-        found = None
-        for rack, queue in self._queues.items():
-            if all_used or rack not in used:
-                entry = queue.least(replicas if all_used else ())
-                if found is None or entry < found:
-                    found = entry
-        assert found is not None, "there are as many brokers as replicas"
-        self.count(found[-1])
-        return found[-1]
+        for _ in range(count):
+            all_used = len(used) == len(queues)
+            # Nobody in a rack that is not used yet can be a replica already.
+            excluded = replicas if all_used else ()
+            found = None
+            for rack, queue in queues.items():
+                if all_used or rack not in used:
+                    entry = queue.least(excluded)
+                    if found is None or entry < found:
+                        found = entry
+            assert found is not None, "there are as many brokers as replicas"
+            self.count(found[2])
+            used.add(rack_of[found[2]])
+            replicas.append(found[2])
 
     def count(self, broker_id: int) -> None:
         """Count one more replica of the topic on a broker."""
@@ -133,8 +137,7 @@ class _Run:
         self._leaders.given[leader] += 1
         self._followers.count(leader)
         replicas = [leader]
-        for _ in range(replication_factor - 1):
-            replicas.append(self._followers.take(replicas))
+        self._followers.join(replicas, replication_factor - 1)
         return tuple(replicas)
 
 

@@ -145,6 +145,10 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
         """Return the keys set on a resource, empty when there are none."""
         return dict(self._configs.get((resource_type, resource_name), _NO_CONFIG))
 
+    def config_value(self, resource_type: int, resource_name: str, key: str) -> str | None:
+        """Return one key set on a resource, without a copy of the others."""
+        return self._configs.get((resource_type, resource_name), _NO_CONFIG).get(key)
+
     def configs(self) -> Iterator[tuple[ConfigResource, Mapping[str, str]]]:
         """Iterate over the resources that have keys set."""
         return ((resource, dict(values)) for resource, values in self._configs.items())
