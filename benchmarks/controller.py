@@ -25,7 +25,8 @@ from controller.decisions.topics import CreateTopics, NewTopic, TopicResult, cre
 from controller.result import ControllerResult
 from metadata_log.batch import NewBatch
 from metadata_log.clock import SystemClock
-from metadata_log.log import MetadataLog, create_log
+from metadata_log.creation import create_log
+from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
 from records.base import Record, Uuid
 from records.errors import RequestError

@@ -11,7 +11,8 @@ import pytest
 from controller.controller import Controller, Decision
 from controller.decisions.namespaces import CreateNamespace, NamespaceResult, create_namespace
 from controller.decisions.raw_append import AppendRecords
-from metadata_log.log import MetadataLog, create_log
+from metadata_log.creation import create_log
+from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
 from records.configs import ConfigRecord
 from records.control import AbortTransactionRecord

@@ -2,6 +2,7 @@
 
 from tests.torture.campaign import Campaign
 from tests.torture.campaigns import (
+    controller,
     corruption,
     crashes,
     exhaustive,
@@ -20,6 +21,7 @@ CAMPAIGNS: tuple[Campaign, ...] = (
     corruption,
     model,
     planted_bugs,
+    controller,
     kills,
 )
 
