@@ -4,7 +4,7 @@ A decision is a pure function of a context and a request. Time and randomness co
 context, so the same inputs give the same records.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 import msgspec
@@ -34,11 +34,25 @@ class Rng(IdSource, PlacementRng, Protocol):
     """The randomness of decisions: `random.SystemRandom()`, or `random.Random(seed)`."""
 
 
+class PlannedTopic(msgspec.Struct, frozen=True, kw_only=True):
+    """A topic that passed every check, as a policy sees it."""
+
+    name: str
+    partitions: int
+    replication_factor: int
+    configs: Mapping[str, str]
+
+
+TopicPolicy = Callable[[PlannedTopic], None]
+"""An operator's own rule for new topics: raises RequestError POLICY_VIOLATION to refuse one."""
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """What the controller is started with.
 
     `static_configs` is the static configuration file: server-level names and their values.
     `node_id` names the BROKER resource whose configs this controller follows itself.
+    `topic_policy` has the last word about every new topic; None allows them all.
     """
 
     cluster_id: str = ""
@@ -48,6 +62,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     session_timeout_ms: int = 9_000
     static_configs: Mapping[str, str] = Map()
     placer: Placer = BalancedPlacer()
+    topic_policy: TopicPolicy | None = None
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,7 +10,7 @@ import msgspec
 
 from controller.decisions.assignments import Assignment, Placement, checked
 from controller.decisions.configs import ConfigChange, ResourceChange, config_records
-from controller.decisions.context import Context, RecordList, TooLargeError
+from controller.decisions.context import Context, PlannedTopic, RecordList, TooLargeError
 from controller.decisions.ids import new_id
 from controller.decisions.lookup import (
     TopicRef,
@@ -167,6 +167,7 @@ class _Creation:
         self._check_collision(namespace_id, topic.name)
         configs = config_records(self._context, _config_changes(topic))
         assignments = self._assignments(topic)
+        self._check_policy(topic, assignments)
         return _Plan(namespace_id=namespace_id, configs=configs, assignments=assignments)
 
     def create(self, topic: NewTopic, plan: _Plan) -> TopicResult:
@@ -194,6 +195,18 @@ class _Creation:
         other = other or self._unified_names.get((namespace_id, name.replace(".", "_")))
         if other is not None:
             raise invalid_topic_name(f"{name!r} collides with the topic {other!r}")
+
+    def _check_policy(self, topic: NewTopic, assignments: list[Assignment]) -> None:
+        policy = self._context.settings.topic_policy
+        if policy is not None:
+            policy(
+                PlannedTopic(
+                    name=topic.full_name,
+                    partitions=len(assignments),
+                    replication_factor=len(assignments[0].broker_ids),
+                    configs={name: value for name, value in topic.configs if value is not None},
+                )
+            )
 
     def _assignments(self, topic: NewTopic) -> list[Assignment]:
         if topic.assignments:

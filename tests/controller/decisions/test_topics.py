@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from controller.decisions.context import PlannedTopic, Settings
 from controller.decisions.ids import new_id
 from controller.decisions.namespaces import CreateNamespace, create_namespace
 from controller.decisions.topics import (
@@ -16,6 +17,7 @@ from controller.decisions.topics import (
 )
 from records.base import ZERO_UUID, Uuid
 from records.configs import ConfigRecord
+from records.errors import RequestError
 from records.partitions import PartitionRecord
 from records.text import uuid_text
 from records.topics import RemoveTopicRecord, TopicRecord
@@ -263,3 +265,27 @@ def test_before_level_17_partitions_have_no_directories() -> None:
     cluster.add_brokers(1)
     cluster.create("orders", [1])
     assert cluster.partition("orders").directories == ()
+
+
+def test_the_operators_policy_has_the_last_word() -> None:
+    asked: list[PlannedTopic] = []
+
+    def policy(topic: PlannedTopic) -> None:
+        asked.append(topic)
+        if topic.replication_factor < 2:
+            raise RequestError("POLICY_VIOLATION", "two replicas at least")
+
+    cluster = Cluster(settings=Settings(cluster_id="test", topic_policy=policy))
+    cluster.add_brokers(1, 2)
+    wanted = (
+        NewTopic(name="thin", partitions=1, replication_factor=1),
+        NewTopic(name="wrong", partitions=0),
+        NewTopic(name="safe", partitions=3, replication_factor=2, configs=(("retention.ms", "1"),)),
+    )
+    results = cluster.do(create_topics, CreateTopics(topics=wanted))
+    codes = [result.refusal.code if result.refusal else None for result in results]
+    assert codes == ["POLICY_VIOLATION", "INVALID_PARTITIONS", None]
+    assert [topic.name for topic in asked] == ["thin", "safe"]
+    assert asked[1] == PlannedTopic(
+        name="safe", partitions=3, replication_factor=2, configs={"retention.ms": "1"}
+    )
