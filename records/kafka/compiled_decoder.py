@@ -16,7 +16,7 @@ from typing import Any
 from records.base import Record
 from records.errors import CorruptLogError
 from records.kafka.layout import ArrayOf, Field, FieldType, Layout
-from records.kafka.reference import SCALARS
+from records.kafka.reference import LENGTHS, SCALARS
 from records.kafka.varint import decode_unsigned
 
 Decoder = Callable[[bytes, int], Record]
@@ -100,7 +100,10 @@ class _Compiler:
         self.names[cls] = layout.cls
         fields = [field.name for field in (*layout.fields, *layout.tagged)]
         record = f"{cls}({', '.join(f'{field}=v_{field}' for field in fields)})"
-        body = [*self._fields(layout), *self._tagged_section(layout), *last]
+        body = [*self._fields(layout)]
+        if layout.flexible:
+            body += self._tagged_section(layout)
+        body += last
         body += [f"return {returned.format(record)}"]
         exec("\n".join([f"def {name}(b, p):", *_indent(body)]), self.names)
 
@@ -114,7 +117,8 @@ class _Compiler:
                 continue
             lines += self._run(run)
             run = []
-            lines += self._value(f"v_{field.name}", field.type, field.nullable)
+            value = self._value if layout.flexible else self._older_value
+            lines += value(f"v_{field.name}", field.type, field.nullable)
         return lines + self._run(run)
 
     def _run(self, run: list[tuple[str, str]]) -> list[str]:
@@ -194,6 +198,35 @@ class _Compiler:
             f"    l_{variable}.append(i_{variable})",
             f"{variable} = tuple(l_{variable})",
         ]
+
+    def _older_value(self, variable: str, field_type: FieldType, nullable: bool) -> list[str]:
+        """Read a value of a structure that is not flexible."""
+        match field_type:
+            case Layout():
+                return [f"{variable}, p = {self._nested(field_type)}(b, p)"]
+            case str() if field_type in SCALARS:
+                return self._run([(variable, field_type)])
+            case ArrayOf(item):
+                counted = LENGTHS["array"]
+                lines = [
+                    "if not 0 <= n <= len(b) - p: raise NotPlain",
+                    f"l_{variable} = []",
+                    "for _ in range(n):",
+                    *_indent(self._older_value(f"i_{variable}", item, nullable=False)),
+                    f"    l_{variable}.append(i_{variable})",
+                    f"{variable} = tuple(l_{variable})",
+                ]
+            case _:
+                counted = LENGTHS[field_type]
+                decode = ".decode()" if field_type == "string" else ""
+                # Beyond the end, the next read finds nothing there, or the end is not met.
+                lines = [
+                    "if n < 0: raise NotPlain",
+                    f"q = p + n; {variable} = b[p:q]{decode}; p = q",
+                ]
+        if nullable:
+            lines = [f"if n == -1: {variable} = None", "else:", *_indent(lines)]
+        return [*self._run([("n", counted)]), *lines]
 
 
 def _indent(lines: list[str]) -> list[str]:

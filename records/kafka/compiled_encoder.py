@@ -10,7 +10,7 @@ from typing import Any
 
 from records.base import Record
 from records.kafka.layout import ArrayOf, Field, FieldType, Layout
-from records.kafka.reference import SCALARS
+from records.kafka.reference import LENGTHS, SCALARS
 from records.kafka.varint import UNSIGNED
 
 Encoder = Callable[[Record], bytes]
@@ -74,13 +74,13 @@ class _Compiler:
         name = f"encode_{layout.cls.__name__}"
         if name not in self.names:
             self.names[layout.cls.__name__] = layout.cls
-            parts = ", ".join([*self._fields(layout), self._tags(layout)])
+            parts = "".join(f"{part}, " for part in [*self._fields(layout), *self._tags(layout)])
             lines = [
                 f"def {name}(r):",
                 f"    if type(r) is not {layout.cls.__name__}: raise NotEncoded",
                 *[f"    {line}" for line in self._absent(layout)],
                 *[f"    {line}" for line in self._tagged_section(layout)],
-                f"    return b''.join(({parts},))",
+                f"    return b''.join(({parts}))",
             ]
             exec("\n".join(lines), self.names)
         return name
@@ -99,7 +99,8 @@ class _Compiler:
                 continue
             parts += self._run(run)
             run = []
-            parts.append(self._value(f"r.{field.name}", field.type, field.nullable))
+            value = self._value if layout.flexible else self._older_value
+            parts.append(value(f"r.{field.name}", field.type, field.nullable))
         return parts + self._run(run)
 
     def _run(self, run: list[Field]) -> list[str]:
@@ -127,8 +128,10 @@ class _Compiler:
             ]
         return lines
 
-    def _tags(self, layout: Layout) -> str:
-        return "UNSIGNED[len(tags)], *tags" if layout.tagged else "UNSIGNED[0]"
+    def _tags(self, layout: Layout) -> list[str]:
+        if not layout.flexible:
+            return []
+        return ["UNSIGNED[len(tags)]", "*tags"] if layout.tagged else ["UNSIGNED[0]"]
 
     def _value(self, value: str, field_type: FieldType, nullable: bool) -> str:
         expression = self._not_null(value, field_type)
@@ -150,3 +153,24 @@ class _Compiler:
             case "uuid":
                 return f"uuid({value})"
         return f"{self._pack(SCALARS[field_type].format[1:])}({value})"
+
+    def _older_value(self, value: str, field_type: FieldType, nullable: bool) -> str:
+        """Return an expression for a value of a structure that is not flexible."""
+        length = "array"
+        match field_type:
+            case Layout():
+                return f"{self.function(field_type)}({value})"
+            case ArrayOf(item):
+                each = self._older_value("i", item, nullable=False)
+                content, count = f"b''.join([{each} for i in {value}])", f"len({value})"
+            case "string":
+                content, count, length = "s", f"len(s := {value}.encode())", field_type
+            case "bytes":
+                content, count, length = value, f"len({value})", field_type
+            case "uuid":
+                return f"uuid({value})"
+            case _:
+                return f"{self._pack(SCALARS[field_type].format[1:])}({value})"
+        pack = self._pack(SCALARS[LENGTHS[length]].format[1:])
+        expression = f"{pack}({count}) + {content}"
+        return f"({pack}(-1) if {value} is None else {expression})" if nullable else expression

@@ -46,13 +46,18 @@ class AbsentField(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Layout(msgspec.Struct, frozen=True, kw_only=True):
-    """One version of a structure: the fields in order, then the tagged ones by ascending tag."""
+    """One version of a structure: the fields in order, then the tagged ones by ascending tag.
+
+    One that is not `flexible` is of the older form: lengths of fixed size, and no tagged fields at
+    all. The metadata records never had it; requests and responses did.
+    """
 
     cls: type[Record]
     version: int
     fields: tuple[Field, ...]
     tagged: tuple[Field, ...]
     absent: tuple[AbsentField, ...]
+    flexible: bool = True
 
 
 FieldType: TypeAlias = str | ArrayOf | Layout

@@ -28,6 +28,9 @@ SCALARS: dict[str, struct.Struct] = {
 }
 """The types of fixed size."""
 
+LENGTHS = {"string": "int16", "bytes": "int32", "array": "int32"}
+"""What counts the bytes or items of a type in the older form, -1 standing for null."""
+
 
 def decode(layout: Layout, data: bytes, position: int) -> tuple[Record, tuple[UnknownTag, ...]]:
     """Read one structure that fills `data` from `position` to its end.
@@ -66,17 +69,18 @@ class _Decoder:
     def structure(self, layout: Layout) -> Record:
         values: dict[str, Any] = {}
         for field in layout.fields:
-            values[field.name] = self._field(field)
-        self._tagged_section({field.tag: field for field in layout.tagged}, values)
+            values[field.name] = self._field(field, flexible=layout.flexible)
+        if layout.flexible:
+            self._tagged_section({field.tag: field for field in layout.tagged}, values)
         return layout.cls(**values)
 
-    def _field(self, field: Field) -> Any:
+    def _field(self, field: Field, *, flexible: bool) -> Any:
         self._path.append(field.name)
-        value = self._value(field.type, nullable=field.nullable)
+        value = self._value(field.type, nullable=field.nullable, flexible=flexible)
         self._path.pop()
         return value
 
-    def _value(self, field_type: FieldType, *, nullable: bool = False) -> Any:
+    def _value(self, field_type: FieldType, *, nullable: bool, flexible: bool) -> Any:
         if isinstance(field_type, Layout):
             return self.structure(field_type)
         if field_type == "bool":
@@ -84,13 +88,13 @@ class _Decoder:
         if isinstance(field_type, str) and field_type in SCALARS:
             return self._scalar(field_type)
         start = self.position
-        size = self._unsigned() - 1
+        size = self._unsigned() - 1 if flexible else self._scalar(LENGTHS[_length_key(field_type)])
         if size < 0:
-            if not nullable:
+            if not nullable or size < -1:
                 self.fail("null, where there must be a value", start)
             return None
         if isinstance(field_type, ArrayOf):
-            return self._array(field_type.item, size)
+            return self._array(field_type.item, size, flexible)
         return self._string(size) if field_type == "string" else self._take(size)
 
     def _scalar(self, name: str) -> Any:
@@ -105,14 +109,14 @@ class _Decoder:
         except UnicodeDecodeError as error:
             self.fail(f"not UTF-8: {error.reason}", start + error.start)
 
-    def _array(self, item: FieldType, count: int) -> tuple[Any, ...]:
+    def _array(self, item: FieldType, count: int, flexible: bool) -> tuple[Any, ...]:
         # An item takes a byte at least.
         if count > len(self._data) - self.position:
             self.fail(f"{count} items wanted, {len(self._data) - self.position} bytes are left")
         items = []
         for index in range(count):
             self._path.append(str(index))
-            items.append(self._value(item))
+            items.append(self._value(item, nullable=False, flexible=flexible))
             self._path.pop()
         return tuple(items)
 
@@ -131,7 +135,7 @@ class _Decoder:
                 continue
             end = self.position + size
             field = known[tag]
-            values[field.name] = self._field(field)
+            values[field.name] = self._field(field, flexible=True)
             if self.position != end:
                 self.fail(f"tag {tag} ({field.name}) says that it is of {size} bytes", start)
 
@@ -168,6 +172,10 @@ def encode(layout: Layout, record: Record, unknown_tags: Sequence[UnknownTag] = 
     return b"".join(encoder.parts)
 
 
+def _length_key(field_type: FieldType) -> str:
+    return field_type if isinstance(field_type, str) else "array"
+
+
 class _Encoder:
     def __init__(self, unknown_tags: Sequence[UnknownTag]) -> None:
         self._path: list[str] = []
@@ -185,36 +193,41 @@ class _Encoder:
             self.fail(f"{record!r} is not a {layout.cls.__name__}")
         _check_absent(layout, record)
         for field in layout.fields:
-            self._field(field, getattr(record, field.name))
-        self._tagged_section(layout, record)
+            self._field(field, getattr(record, field.name), flexible=layout.flexible)
+        if layout.flexible:
+            self._tagged_section(layout, record)
 
-    def _field(self, field: Field, value: Any) -> None:
+    def _field(self, field: Field, value: Any, *, flexible: bool) -> None:
         self._path.append(field.name)
         if value is None and not field.nullable:
             self.fail("null, where there must be a value")
-        self._value(field.type, value)
+        self._value(field.type, value, flexible=flexible)
         self._path.pop()
 
-    def _value(self, field_type: FieldType, value: Any) -> None:
-        add = self.parts.append
+    def _value(self, field_type: FieldType, value: Any, *, flexible: bool) -> None:
         match field_type:
             case Layout():
                 self.structure(field_type, value)
             case _ if value is None:
-                add(UNSIGNED[0])
+                self._length(field_type, -1, flexible)
             case ArrayOf():
-                add(UNSIGNED[len(value) + 1])
+                self._length(field_type, len(value), flexible)
                 for index, item in enumerate(value):
                     self._path.append(str(index))
-                    self._value(field_type.item, item)
+                    self._value(field_type.item, item, flexible=flexible)
                     self._path.pop()
-            case "string":
-                raw = self._utf8(value)
-                add(UNSIGNED[len(raw) + 1] + raw)
-            case "bytes":
-                add(UNSIGNED[len(value) + 1] + value)
+            case "string" | "bytes":
+                raw = self._utf8(value) if field_type == "string" else value
+                self._length(field_type, len(raw), flexible)
+                self.parts.append(raw)
             case _:
                 self._scalar(field_type, value)
+
+    def _length(self, field_type: FieldType, length: int, flexible: bool) -> None:
+        if flexible:
+            self.parts.append(UNSIGNED[length + 1])
+        else:
+            self._scalar(LENGTHS[_length_key(field_type)], length)
 
     def _utf8(self, text: str) -> bytes:
         try:
@@ -245,7 +258,7 @@ class _Encoder:
 
     def _payload(self, field: Field, value: Any) -> bytes:
         outer, self.parts = self.parts, []
-        self._field(field, value)
+        self._field(field, value, flexible=True)
         payload, self.parts = b"".join(self.parts), outer
         return payload
 

@@ -1,0 +1,1 @@
+"""Kafka's protocol: messages, frames, connections, and the listener."""

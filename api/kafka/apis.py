@@ -1,0 +1,85 @@
+"""The requests that are spoken here, with their keys and versions.
+
+A range ends where what we can say ends: Produce and Fetch beyond it name topics by id alone.
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from api.kafka.fields import Request, Response
+from api.kafka.messages import api_versions, brokers, metadata, records_io, replicas, topics
+
+
+class Api(msgspec.Struct, frozen=True):
+    """One request and its response. `flexible_from` is the first version with tagged fields."""
+
+    key: int
+    request: type[Request]
+    response: type[Response]
+    min_version: int
+    max_version: int
+    flexible_from: int
+
+    @property
+    def name(self) -> str:
+        """Kafka's name of it."""
+        return self.request.__name__.removesuffix("Request")
+
+    def is_flexible(self, version: int) -> bool:
+        """Return whether a version has tagged fields."""
+        return version >= self.flexible_from
+
+
+DELETE_PARTITIONS_KEY = 10_001
+FOLLOW_LOG_KEY = 10_002
+"""Private keys: high enough that Kafka will not come to them, and clients pass over them."""
+
+_T, _B, _R, _D = topics, brokers, replicas, records_io
+
+PRODUCE = Api(0, _D.ProduceRequest, _D.ProduceResponse, 3, 9, 9)
+FETCH = Api(1, _D.FetchRequest, _D.FetchResponse, 4, 12, 12)
+LIST_OFFSETS = Api(2, _D.ListOffsetsRequest, _D.ListOffsetsResponse, 1, 6, 6)
+METADATA = Api(3, metadata.MetadataRequest, metadata.MetadataResponse, 0, 13, 9)
+LEADER_AND_ISR = Api(4, _R.LeaderAndIsrRequest, _R.LeaderAndIsrResponse, 5, 5, 4)
+STOP_REPLICA = Api(5, _R.StopReplicaRequest, _R.StopReplicaResponse, 2, 2, 2)
+UPDATE_METADATA = Api(6, _R.UpdateMetadataRequest, _R.UpdateMetadataResponse, 7, 7, 6)
+API_VERSIONS = Api(18, api_versions.ApiVersionsRequest, api_versions.ApiVersionsResponse, 0, 4, 3)
+CREATE_TOPICS = Api(19, _T.CreateTopicsRequest, _T.CreateTopicsResponse, 2, 7, 5)
+DELETE_TOPICS = Api(20, _T.DeleteTopicsRequest, _T.DeleteTopicsResponse, 1, 6, 4)
+OFFSET_FOR_LEADER_EPOCH = Api(
+    23, _D.OffsetForLeaderEpochRequest, _D.OffsetForLeaderEpochResponse, 2, 4, 4
+)
+ALTER_PARTITION = Api(56, _B.AlterPartitionRequest, _B.AlterPartitionResponse, 2, 3, 0)
+BROKER_REGISTRATION = Api(62, _B.BrokerRegistrationRequest, _B.BrokerRegistrationResponse, 0, 3, 0)
+BROKER_HEARTBEAT = Api(63, _B.BrokerHeartbeatRequest, _B.BrokerHeartbeatResponse, 0, 1, 0)
+DELETE_PARTITIONS = Api(
+    DELETE_PARTITIONS_KEY, _T.DeletePartitionsRequest, _T.DeletePartitionsResponse, 0, 0, 0
+)
+FOLLOW_LOG = Api(FOLLOW_LOG_KEY, _B.FollowLogRequest, _B.FollowLogResponse, 0, 0, 0)
+
+ALL = (
+    PRODUCE,
+    FETCH,
+    LIST_OFFSETS,
+    METADATA,
+    LEADER_AND_ISR,
+    STOP_REPLICA,
+    UPDATE_METADATA,
+    API_VERSIONS,
+    CREATE_TOPICS,
+    DELETE_TOPICS,
+    OFFSET_FOR_LEADER_EPOCH,
+    ALTER_PARTITION,
+    BROKER_REGISTRATION,
+    BROKER_HEARTBEAT,
+    DELETE_PARTITIONS,
+    FOLLOW_LOG,
+)
+
+BY_REQUEST = {api.request: api for api in ALL}
+
+
+def by_key(apis: Iterable[Api]) -> dict[int, Api]:
+    """Return requests by their keys."""
+    return {api.key: api for api in apis}

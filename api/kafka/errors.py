@@ -1,0 +1,103 @@
+"""Kafka's numbers for the names of errors.
+
+Source: Errors of Kafka 4.0.
+"""
+
+from records.errors import FencedError, MetadataLogError, RequestError, UnavailableError
+
+NONE = 0
+UNKNOWN_SERVER_ERROR = -1
+
+CODES = {
+    "UNKNOWN_SERVER_ERROR": -1,
+    "NONE": 0,
+    "OFFSET_OUT_OF_RANGE": 1,
+    "CORRUPT_MESSAGE": 2,
+    "UNKNOWN_TOPIC_OR_PARTITION": 3,
+    "LEADER_NOT_AVAILABLE": 5,
+    "NOT_LEADER_OR_FOLLOWER": 6,
+    "REQUEST_TIMED_OUT": 7,
+    "REPLICA_NOT_AVAILABLE": 9,
+    "MESSAGE_TOO_LARGE": 10,
+    "STALE_CONTROLLER_EPOCH": 11,
+    "COORDINATOR_NOT_AVAILABLE": 15,
+    "INVALID_TOPIC_EXCEPTION": 17,
+    "NOT_ENOUGH_REPLICAS": 19,
+    "NOT_ENOUGH_REPLICAS_AFTER_APPEND": 20,
+    "INVALID_REQUIRED_ACKS": 21,
+    "TOPIC_AUTHORIZATION_FAILED": 29,
+    "CLUSTER_AUTHORIZATION_FAILED": 31,
+    "INVALID_TIMESTAMP": 32,
+    "UNSUPPORTED_VERSION": 35,
+    "TOPIC_ALREADY_EXISTS": 36,
+    "INVALID_PARTITIONS": 37,
+    "INVALID_REPLICATION_FACTOR": 38,
+    "INVALID_REPLICA_ASSIGNMENT": 39,
+    "INVALID_CONFIG": 40,
+    "NOT_CONTROLLER": 41,
+    "INVALID_REQUEST": 42,
+    "UNSUPPORTED_FOR_MESSAGE_FORMAT": 43,
+    "POLICY_VIOLATION": 44,
+    "SECURITY_DISABLED": 54,
+    "KAFKA_STORAGE_ERROR": 56,
+    "REASSIGNMENT_IN_PROGRESS": 60,
+    "TOPIC_DELETION_DISABLED": 73,
+    "FENCED_LEADER_EPOCH": 74,
+    "UNKNOWN_LEADER_EPOCH": 75,
+    "UNSUPPORTED_COMPRESSION_TYPE": 76,
+    "STALE_BROKER_EPOCH": 77,
+    "PREFERRED_LEADER_NOT_AVAILABLE": 80,
+    "ELIGIBLE_LEADERS_NOT_AVAILABLE": 83,
+    "ELECTION_NOT_NEEDED": 84,
+    "NO_REASSIGNMENT_IN_PROGRESS": 85,
+    "INVALID_RECORD": 87,
+    "THROTTLING_QUOTA_EXCEEDED": 89,
+    "RESOURCE_NOT_FOUND": 91,
+    "DUPLICATE_RESOURCE": 92,
+    "UNACCEPTABLE_CREDENTIAL": 93,
+    "INVALID_UPDATE_VERSION": 95,
+    "FEATURE_UPDATE_FAILED": 96,
+    "UNKNOWN_TOPIC_ID": 100,
+    "DUPLICATE_BROKER_REGISTRATION": 101,
+    "BROKER_ID_NOT_REGISTERED": 102,
+    "INCONSISTENT_TOPIC_ID": 103,
+    "INCONSISTENT_CLUSTER_ID": 104,
+    "INELIGIBLE_REPLICA": 107,
+    "NEW_LEADER_ELECTED": 108,
+    "INVALID_REGISTRATION": 119,
+}
+
+NAMES = {code: name for name, code in CODES.items()}
+
+
+def code_of(name: str) -> int:
+    """Return the number of an error, UNKNOWN_SERVER_ERROR's for a name that Kafka lacks."""
+    return CODES.get(name, UNKNOWN_SERVER_ERROR)
+
+
+def code_for(error: MetadataLogError) -> int:
+    """Return the number with which an error is answered."""
+    match error:
+        case RequestError():
+            return code_of(error.code)
+        case FencedError():
+            return CODES["NOT_CONTROLLER"]
+        case UnavailableError():
+            return CODES["REQUEST_TIMED_OUT"]
+    return UNKNOWN_SERVER_ERROR
+
+
+def name_of(code: int) -> str:
+    """Return the name of a number."""
+    return NAMES.get(code, f"ERROR_{code}")
+
+
+def check(code: int, message: str | None) -> None:
+    """Raise what a response says, unless it says that all is well.
+
+    Raises:
+        RequestError: with the name that belongs to the number.
+    """
+    if code != NONE:
+        name = name_of(code)
+        raise RequestError(name, message or f"the request was refused with {name}")

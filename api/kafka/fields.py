@@ -1,0 +1,80 @@
+"""How a message says what its fields are in Kafka's bytes.
+
+A class is the table: each field has the integer type that it takes on the wire, and `since`,
+`until` or `tagged` where not every version has it. `layouts` reads the tables.
+
+    class Topic(Message, frozen=True, kw_only=True):
+        name: str
+        partition: Int32
+        leader_epoch: Annotated[Int32, since(7)] = -1
+        mode: Annotated[Int8, tagged(MODE_TAG)] = READ_WRITE
+"""
+
+from typing import Annotated
+
+import msgspec
+
+from records.base import Record
+
+
+class Kind(msgspec.Struct, frozen=True):
+    """Kafka's name of a scalar type."""
+
+    name: str
+
+
+class Presence(msgspec.Struct, frozen=True):
+    """The versions that have a field, both inclusive, and its tag if it is a tagged one."""
+
+    first: int = 0
+    last: int | None = None
+    tag: int | None = None
+
+    def has(self, version: int) -> bool:
+        """Return whether a version has the field."""
+        return self.first <= version and (self.last is None or version <= self.last)
+
+
+def since(first: int, last: int | None = None) -> Presence:
+    """The field exists from one version on, and up to another, inclusive."""
+    return Presence(first, last)
+
+
+def until(last: int) -> Presence:
+    """The field exists up to one version, inclusive."""
+    return Presence(0, last)
+
+
+def tagged(tag: int, first: int = 0) -> Presence:
+    """The field is left out when it has its default; only flexible versions carry it."""
+    return Presence(first, None, tag)
+
+
+Int8 = Annotated[int, Kind("int8")]
+Int16 = Annotated[int, Kind("int16")]
+UInt16 = Annotated[int, Kind("uint16")]
+Int32 = Annotated[int, Kind("int32")]
+Int64 = Annotated[int, Kind("int64")]
+
+
+class Message(Record, frozen=True, gc=False):
+    """Base of the structures that requests and responses are made of."""
+
+
+class Request(Message, frozen=True, gc=False):
+    """Base of the requests. One is refused in a version that cannot say all of it."""
+
+
+class Response(Message, frozen=True, gc=False):
+    """Base of the responses. What a version cannot say is left out: the asker would not know it."""
+
+
+# Kafka gives its own tags from 0 on, a handful for each structure.
+TOPIC_ID_TAG = 100
+MODE_TAG = 101
+KNOWS_MODES_TAG = 102
+REQUEST_TYPE_TAG = 103
+METADATA_OFFSET_TAG = 104
+CREATE_OFFSET_TAG = 105
+CONTROLLER_TAG = 106
+"""Tags of fields that Kafka does not have, one for each meaning."""

@@ -1,0 +1,223 @@
+"""Requests and responses to bytes and back; no sockets.
+
+A frame is a length of four bytes, a header and a body. A request's header names the request, its
+version, a number that the answer repeats, and the client; from the first flexible version on it
+ends in tagged fields. A response's header is the number, with tagged fields in flexible versions,
+save that of ApiVersions: whoever asks cannot know yet what is understood.
+
+Source: KIP-482, KIP-511.
+"""
+
+import functools
+import struct
+from collections.abc import Mapping
+
+import msgspec
+
+from api.kafka.apis import API_VERSIONS, Api
+from api.kafka.fields import Message, Request, Response
+from api.kafka.layouts import message_layout
+from records.base import Record
+from records.envelope import UnknownTag
+from records.errors import CorruptLogError, RequestError
+from records.kafka import compiled_decoder, compiled_encoder, reference
+from records.kafka.varint import decode_unsigned
+
+FRAME_SIZE_BYTES_MAX = 100 * 1024 * 1024
+"""Kafka's `socket.request.max.bytes`."""
+
+LENGTH = struct.Struct(">i")
+_REQUEST_HEADER = struct.Struct(">hhih")
+_CORRELATION_ID = struct.Struct(">i")
+_NO_TAGS = b"\0"
+
+
+class MalformedFrameError(RequestError):
+    """Bytes that are no request or response that we know; the connection is worth nothing more."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("INVALID_REQUEST", message)
+
+
+class UnsupportedVersionError(RequestError):
+    """A request that is known, in a version that is not.
+
+    Attributes:
+        api: The request.
+        correlation_id: The number that its answer would repeat.
+    """
+
+    def __init__(self, api: Api, version: int, correlation_id: int) -> None:
+        super().__init__(
+            "UNSUPPORTED_VERSION",
+            f"{api.name} of version {version}; {api.min_version} to {api.max_version} are taken",
+        )
+        self.api = api
+        self.correlation_id = correlation_id
+
+
+class RequestFrame(msgspec.Struct, frozen=True, kw_only=True):
+    """A request as it came, with the tagged fields in it that no layout of ours knows."""
+
+    api: Api
+    version: int
+    correlation_id: int
+    client_id: str | None
+    body: Request
+    unknown_tags: tuple[UnknownTag, ...] = ()
+
+
+def encode_request(
+    api: Api, version: int, correlation_id: int, body: Request, client_id: str | None = None
+) -> bytes:
+    """Return a request as a frame, length included.
+
+    Raises:
+        RequestError: this version cannot say all of the body.
+    """
+    name = b"" if client_id is None else client_id.encode()
+    size = -1 if client_id is None else len(name)
+    header = _REQUEST_HEADER.pack(api.key, version, correlation_id, size) + name
+    if api.is_flexible(version):
+        header += _NO_TAGS
+    return _framed(header + _encode(api, version, body))
+
+
+def decode_request(frame: bytes, apis: Mapping[int, Api]) -> RequestFrame:
+    """Read a request, without the length before it.
+
+    Args:
+        apis: The requests that are taken, by key.
+
+    Raises:
+        UnsupportedVersionError: the version is not taken; nothing after the header was read.
+        MalformedFrameError: it is no request that is taken; names the byte.
+    """
+    try:
+        key, version, correlation_id, name_size = _REQUEST_HEADER.unpack_from(frame)
+    except struct.error:
+        raise MalformedFrameError(f"a request of {len(frame)} bytes has no whole header") from None
+    api = apis.get(key)
+    if api is None:
+        raise MalformedFrameError(f"requests of key {key} are not taken here")
+    if not api.min_version <= version <= api.max_version:
+        raise UnsupportedVersionError(api, version, correlation_id)
+    client_id, position = _client_id(frame, name_size)
+    if api.is_flexible(version):
+        position = _after_tags(frame, position)
+    body, unknown_tags = _decode(api, version, api.request, frame, position)
+    assert isinstance(body, Request)
+    return RequestFrame(
+        api=api,
+        version=version,
+        correlation_id=correlation_id,
+        client_id=client_id,
+        body=body,
+        unknown_tags=unknown_tags,
+    )
+
+
+def encode_response(api: Api, version: int, correlation_id: int, body: Response) -> bytes:
+    """Return a response as a frame, length included."""
+    header = _CORRELATION_ID.pack(correlation_id)
+    if _has_header_tags(api, version):
+        header += _NO_TAGS
+    return _framed(header + _encode(api, version, body))
+
+
+def correlation_id_of(frame: bytes) -> int:
+    """Return the number of the request that a response answers.
+
+    Raises:
+        MalformedFrameError: the frame is too short.
+    """
+    if len(frame) < _CORRELATION_ID.size:
+        raise MalformedFrameError(f"a response of {len(frame)} bytes has no number")
+    (correlation_id,) = _CORRELATION_ID.unpack_from(frame)
+    return int(correlation_id)
+
+
+def decode_response(frame: bytes, api: Api, version: int) -> Response:
+    """Read a response, without the length before it.
+
+    Raises:
+        MalformedFrameError: it is no answer to that request; names the byte.
+    """
+    position = _CORRELATION_ID.size
+    if _has_header_tags(api, version):
+        position = _after_tags(frame, position)
+    body, _ = _decode(api, version, api.response, frame, position)
+    assert isinstance(body, Response)
+    return body
+
+
+def _has_header_tags(api: Api, version: int) -> bool:
+    return api.is_flexible(version) and api != API_VERSIONS
+
+
+def _framed(content: bytes) -> bytes:
+    return LENGTH.pack(len(content)) + content
+
+
+def _client_id(frame: bytes, size: int) -> tuple[str | None, int]:
+    start = _REQUEST_HEADER.size
+    if size < 0:
+        return None, start
+    end = start + size
+    if end > len(frame):
+        raise MalformedFrameError(f"byte {start} of the request: it ends in the client's name")
+    try:
+        return frame[start:end].decode(), end
+    except UnicodeDecodeError:
+        raise MalformedFrameError(
+            f"byte {start} of the request: the client's name is not UTF-8"
+        ) from None
+
+
+def _after_tags(frame: bytes, position: int) -> int:
+    """Pass over the tagged fields of a header."""
+    start = position
+    try:
+        count, position = decode_unsigned(frame, position)
+        for _ in range(count):
+            _, position = decode_unsigned(frame, position)
+            size, position = decode_unsigned(frame, position)
+            position += size
+    except (IndexError, CorruptLogError):
+        raise MalformedFrameError(f"byte {start} of the frame: bad tagged fields") from None
+    if position > len(frame):
+        raise MalformedFrameError(f"byte {start} of the frame: it ends in a tagged field")
+    return position
+
+
+@functools.cache
+def _encoder(cls: type[Message], version: int, flexible: bool) -> compiled_encoder.Encoder:
+    return compiled_encoder.encoder(message_layout(cls, version, flexible=flexible))
+
+
+@functools.cache
+def _decoder(cls: type[Message], version: int, flexible: bool) -> compiled_decoder.Decoder:
+    return compiled_decoder.decoder(message_layout(cls, version, flexible=flexible))
+
+
+def _encode(api: Api, version: int, body: Message) -> bytes:
+    flexible = api.is_flexible(version)
+    try:
+        return _encoder(type(body), version, flexible)(body)
+    except compiled_encoder.NOT_ENCODED:
+        # The reference says what is wrong.
+        return reference.encode(message_layout(type(body), version, flexible=flexible), body)
+
+
+def _decode(
+    api: Api, version: int, cls: type[Message], frame: bytes, position: int
+) -> tuple[Record, tuple[UnknownTag, ...]]:
+    flexible = api.is_flexible(version)
+    try:
+        return _decoder(cls, version, flexible)(frame, position), ()
+    except compiled_decoder.NOT_PLAIN:
+        pass
+    try:
+        return reference.decode(message_layout(cls, version, flexible=flexible), frame, position)
+    except CorruptLogError as error:
+        raise MalformedFrameError(f"{api.name} {version}: {error}") from error

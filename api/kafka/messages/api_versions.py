@@ -1,0 +1,47 @@
+"""ApiVersions: which requests a listener takes. Source: KIP-35, KIP-511, KIP-584."""
+
+from typing import Annotated
+
+from api.kafka.fields import Int16, Int32, Int64, Message, Request, Response, since, tagged
+
+
+class ApiVersionsRequest(Request, frozen=True, kw_only=True):
+    """What a client sends first."""
+
+    client_software_name: Annotated[str, since(3)] = ""
+    client_software_version: Annotated[str, since(3)] = ""
+
+
+class ApiVersion(Message, frozen=True, kw_only=True):
+    """The versions of one request, both inclusive."""
+
+    api_key: Int16
+    min_version: Int16
+    max_version: Int16
+
+
+class SupportedFeature(Message, frozen=True, kw_only=True):
+    """The levels of a feature that this server supports."""
+
+    name: str
+    min_version: Int16
+    max_version: Int16
+
+
+class FinalizedFeature(Message, frozen=True, kw_only=True):
+    """The level at which a feature is finalized in the cluster."""
+
+    name: str
+    max_version_level: Int16
+    min_version_level: Int16
+
+
+class ApiVersionsResponse(Response, frozen=True, kw_only=True):
+    """The answer; its header is of version 0 whatever its own version is."""
+
+    error_code: Int16 = 0
+    api_keys: tuple[ApiVersion, ...] = ()
+    throttle_time_ms: Annotated[Int32, since(1)] = 0
+    supported_features: Annotated[tuple[SupportedFeature, ...], tagged(0, 3)] = ()
+    finalized_features_epoch: Annotated[Int64, tagged(1, 3)] = -1
+    finalized_features: Annotated[tuple[FinalizedFeature, ...], tagged(2, 3)] = ()

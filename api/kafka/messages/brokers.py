@@ -1,0 +1,174 @@
+"""What brokers say to the controller: who they are, that they live, who is in sync.
+
+Source: KIP-631 (registration, heartbeats), KIP-497 and KIP-903 (AlterPartition), KIP-858 (log
+directories).
+"""
+
+from typing import Annotated
+
+from api.kafka.fields import (
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    Message,
+    Request,
+    Response,
+    UInt16,
+    since,
+    tagged,
+    until,
+)
+from records.base import Uuid
+
+LAG_TAG = 107
+"""Tag of a field of ours; see `api.kafka.fields`."""
+
+
+class Listener(Message, frozen=True, kw_only=True):
+    """Where a broker listens."""
+
+    name: str
+    host: str
+    port: UInt16
+    security_protocol: Int16
+
+
+class Feature(Message, frozen=True, kw_only=True):
+    """The levels of a feature that a broker supports, both inclusive."""
+
+    name: str
+    min_supported_version: Int16
+    max_supported_version: Int16
+
+
+class BrokerRegistrationRequest(Request, frozen=True, kw_only=True):
+    """A broker's process asks to join."""
+
+    broker_id: Int32
+    cluster_id: str
+    incarnation_id: Uuid
+    listeners: tuple[Listener, ...] = ()
+    features: tuple[Feature, ...] = ()
+    rack: str | None = None
+    is_migrating_zk_broker: Annotated[bool, since(1)] = False
+    log_dirs: Annotated[tuple[Uuid, ...], since(2)] = ()
+    previous_broker_epoch: Annotated[Int64, since(3)] = -1
+
+
+class BrokerRegistrationResponse(Response, frozen=True, kw_only=True):
+    """The answer: the epoch that the broker must name from now on."""
+
+    throttle_time_ms: Int32 = 0
+    error_code: Int16 = 0
+    broker_epoch: Int64 = -1
+
+
+class ReplicaLag(Message, frozen=True, kw_only=True):
+    """How many records a follower still has to fetch; ours."""
+
+    topic_id: Uuid
+    partition_index: Int32
+    lag: Int64
+
+
+class BrokerHeartbeatRequest(Request, frozen=True, kw_only=True):
+    """A broker lives, and has applied the log up to an offset, inclusive."""
+
+    broker_id: Int32
+    broker_epoch: Int64
+    current_metadata_offset: Int64
+    want_fence: bool = False
+    want_shut_down: bool = False
+    offline_log_dirs: Annotated[tuple[Uuid, ...], tagged(0, 1)] = ()
+    lags: Annotated[tuple[ReplicaLag, ...], tagged(LAG_TAG)] = ()
+
+
+class BrokerHeartbeatResponse(Response, frozen=True, kw_only=True):
+    """The answer: what the broker is to do."""
+
+    throttle_time_ms: Int32 = 0
+    error_code: Int16 = 0
+    is_caught_up: bool = False
+    is_fenced: bool = True
+    should_shut_down: bool = False
+
+
+class IsrBroker(Message, frozen=True, kw_only=True):
+    """A replica in sync, with the broker epoch under which it fetched."""
+
+    broker_id: Int32
+    broker_epoch: Int64 = -1
+
+
+class AlteredPartition(Message, frozen=True, kw_only=True):
+    """The state that a leader wants for a partition, and the one it starts from."""
+
+    partition_index: Int32
+    leader_epoch: Int32
+    new_isr: Annotated[tuple[Int32, ...], until(2)] = ()
+    new_isr_with_epochs: Annotated[tuple[IsrBroker, ...], since(3)] = ()
+    leader_recovery_state: Annotated[Int8, since(1)] = 0
+    partition_epoch: Int32
+
+
+class AlteredTopic(Message, frozen=True, kw_only=True):
+    """A topic by its id; names went with version 2."""
+
+    topic_id: Uuid
+    partitions: tuple[AlteredPartition, ...]
+
+
+class AlterPartitionRequest(Request, frozen=True, kw_only=True):
+    """A leader tells which of its followers are in sync."""
+
+    broker_id: Int32
+    broker_epoch: Int64
+    topics: tuple[AlteredTopic, ...]
+
+
+class AlteredPartitionResult(Message, frozen=True, kw_only=True):
+    """A partition after the request."""
+
+    partition_index: Int32
+    error_code: Int16 = 0
+    leader_id: Int32 = -1
+    leader_epoch: Int32 = -1
+    isr: tuple[Int32, ...] = ()
+    leader_recovery_state: Annotated[Int8, since(1)] = 0
+    partition_epoch: Int32 = -1
+
+
+class AlteredTopicResult(Message, frozen=True, kw_only=True):
+    """A topic by its id."""
+
+    topic_id: Uuid
+    partitions: tuple[AlteredPartitionResult, ...]
+
+
+class AlterPartitionResponse(Response, frozen=True, kw_only=True):
+    """The answer."""
+
+    throttle_time_ms: Int32 = 0
+    error_code: Int16 = 0
+    topics: tuple[AlteredTopicResult, ...] = ()
+
+
+class FollowLogRequest(Request, frozen=True, kw_only=True):
+    """A broker asks to be told of the log; from here on the controller sends the requests.
+
+    It names what it has: the controller's leader epoch and the last offset it has applied, -1 and
+    -1 when it has just started.
+    """
+
+    broker_id: Int32
+    broker_epoch: Int64
+    controller_epoch: Int32 = -1
+    metadata_offset: Int64 = -1
+
+
+class FollowLogResponse(Response, frozen=True, kw_only=True):
+    """The answer, before the first request in the other direction."""
+
+    error_code: Int16 = 0
+    controller_epoch: Int32 = -1

@@ -1,0 +1,89 @@
+"""Metadata: brokers, topics, and who leads what.
+
+Topic ids are a field since version 10. The mode of a partition is ours: a tagged field that is
+left out for READ_WRITE.
+
+Source: KIP-516 (topic ids), KIP-694 (modes), KIP-430 (authorized operations).
+"""
+
+from typing import Annotated
+
+from api.kafka.fields import (
+    KNOWS_MODES_TAG,
+    MODE_TAG,
+    Int8,
+    Int16,
+    Int32,
+    Message,
+    Request,
+    Response,
+    since,
+    tagged,
+)
+from records.base import ZERO_UUID, Uuid
+
+OPERATIONS_UNKNOWN = -(1 << 31)
+"""Authorized operations that were not asked for."""
+
+
+class MetadataRequestTopic(Message, frozen=True, kw_only=True):
+    """A topic asked about, by name or by id."""
+
+    topic_id: Annotated[Uuid, since(10)] = ZERO_UUID
+    name: str | None
+
+
+class MetadataRequest(Request, frozen=True, kw_only=True):
+    """Ask for some topics, or for all of them (null; in version 0 an empty list)."""
+
+    topics: tuple[MetadataRequestTopic, ...] | None = None
+    allow_auto_topic_creation: Annotated[bool, since(4)] = True
+    include_cluster_authorized_operations: Annotated[bool, since(8, 10)] = False
+    include_topic_authorized_operations: Annotated[bool, since(8)] = False
+    # The sender looks at modes, so it may be told of partitions that take no writes.
+    knows_modes: Annotated[bool, tagged(KNOWS_MODES_TAG, 9)] = False
+
+
+class MetadataBroker(Message, frozen=True, kw_only=True):
+    """Where a node listens."""
+
+    node_id: Int32
+    host: str
+    port: Int32
+    rack: Annotated[str | None, since(1)] = None
+
+
+class MetadataPartition(Message, frozen=True, kw_only=True):
+    """One partition; `mode` as in the image."""
+
+    error_code: Int16 = 0
+    partition_index: Int32
+    leader_id: Int32
+    leader_epoch: Annotated[Int32, since(7)] = -1
+    replica_nodes: tuple[Int32, ...] = ()
+    isr_nodes: tuple[Int32, ...] = ()
+    offline_replicas: Annotated[tuple[Int32, ...], since(5)] = ()
+    mode: Annotated[Int8, tagged(MODE_TAG, 9)] = 0
+
+
+class MetadataTopic(Message, frozen=True, kw_only=True):
+    """One topic, or why there is none."""
+
+    error_code: Int16 = 0
+    name: str | None
+    topic_id: Annotated[Uuid, since(10)] = ZERO_UUID
+    is_internal: Annotated[bool, since(1)] = False
+    partitions: tuple[MetadataPartition, ...] = ()
+    topic_authorized_operations: Annotated[Int32, since(8)] = OPERATIONS_UNKNOWN
+
+
+class MetadataResponse(Response, frozen=True, kw_only=True):
+    """The answer."""
+
+    throttle_time_ms: Annotated[Int32, since(3)] = 0
+    brokers: tuple[MetadataBroker, ...] = ()
+    cluster_id: Annotated[str | None, since(2)] = None
+    controller_id: Annotated[Int32, since(1)] = -1
+    topics: tuple[MetadataTopic, ...] = ()
+    cluster_authorized_operations: Annotated[Int32, since(8, 10)] = OPERATIONS_UNKNOWN
+    error_code: Annotated[Int16, since(13)] = 0

@@ -1,0 +1,264 @@
+"""What clients and followers say to a partition's leader: produce, fetch, look up offsets.
+
+The topic id is a tagged field, as in the early proposal for topic ids: a client that does not know
+it leaves it out. Kafka's later versions that name topics by id alone are not taken.
+
+Source: KIP-98 (produce, fetch), KIP-101 and KIP-320 (leader epochs), KIP-516 (topic ids),
+KIP-227 (fetch sessions, which are answered without one).
+"""
+
+from typing import Annotated
+
+from api.kafka.fields import (
+    TOPIC_ID_TAG,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    Message,
+    Request,
+    Response,
+    since,
+    tagged,
+)
+from records.base import ZERO_UUID, Uuid
+
+NOT_A_REPLICA = -1
+"""Replica id of a client."""
+
+LATEST = -1
+EARLIEST = -2
+"""Timestamps that ask for the end and the start of a partition."""
+
+
+class ProducedPartition(Message, frozen=True, kw_only=True):
+    """Batches for one partition."""
+
+    index: Int32
+    records: bytes | None
+
+
+class ProducedTopic(Message, frozen=True, kw_only=True):
+    """Batches for one topic."""
+
+    name: str
+    topic_id: Annotated[Uuid, tagged(TOPIC_ID_TAG, 9)] = ZERO_UUID
+    partition_data: tuple[ProducedPartition, ...]
+
+
+class ProduceRequest(Request, frozen=True, kw_only=True):
+    """Write batches; `acks` is 0 (no answer), 1 (the leader has them) or -1 (all in sync do)."""
+
+    transactional_id: Annotated[str | None, since(3)] = None
+    acks: Int16
+    timeout_ms: Int32
+    topic_data: tuple[ProducedTopic, ...]
+
+
+class BatchError(Message, frozen=True, kw_only=True):
+    """What is wrong with one record."""
+
+    batch_index: Int32
+    batch_index_error_message: str | None = None
+
+
+class ProducedPartitionResult(Message, frozen=True, kw_only=True):
+    """Where the batches of a partition stand, or why they do not."""
+
+    index: Int32
+    error_code: Int16 = 0
+    base_offset: Int64 = -1
+    log_append_time_ms: Annotated[Int64, since(2)] = -1
+    log_start_offset: Annotated[Int64, since(5)] = -1
+    record_errors: Annotated[tuple[BatchError, ...], since(8)] = ()
+    error_message: Annotated[str | None, since(8)] = None
+
+
+class ProducedTopicResult(Message, frozen=True, kw_only=True):
+    """One topic of the answer."""
+
+    name: str
+    topic_id: Annotated[Uuid, tagged(TOPIC_ID_TAG, 9)] = ZERO_UUID
+    partition_responses: tuple[ProducedPartitionResult, ...]
+
+
+class ProduceResponse(Response, frozen=True, kw_only=True):
+    """The answer."""
+
+    responses: tuple[ProducedTopicResult, ...] = ()
+    throttle_time_ms: Annotated[Int32, since(1)] = 0
+
+
+class FetchPartition(Message, frozen=True, kw_only=True):
+    """From where to read one partition."""
+
+    partition: Int32
+    current_leader_epoch: Annotated[Int32, since(9)] = -1
+    fetch_offset: Int64
+    last_fetched_epoch: Annotated[Int32, since(12)] = -1
+    log_start_offset: Annotated[Int64, since(5)] = -1
+    partition_max_bytes: Int32
+
+
+class FetchTopic(Message, frozen=True, kw_only=True):
+    """Partitions of one topic."""
+
+    topic: str
+    topic_id: Annotated[Uuid, tagged(TOPIC_ID_TAG, 12)] = ZERO_UUID
+    partitions: tuple[FetchPartition, ...]
+
+
+class ForgottenTopic(Message, frozen=True, kw_only=True):
+    """Partitions that leave a fetch session."""
+
+    topic: str
+    partitions: tuple[Int32, ...]
+
+
+class FetchRequest(Request, frozen=True, kw_only=True):
+    """Read batches; waits up to `max_wait_ms` for `min_bytes`."""
+
+    replica_id: Int32 = NOT_A_REPLICA
+    max_wait_ms: Int32
+    min_bytes: Int32
+    max_bytes: Annotated[Int32, since(3)] = (1 << 31) - 1
+    isolation_level: Annotated[Int8, since(4)] = 0
+    session_id: Annotated[Int32, since(7)] = 0
+    session_epoch: Annotated[Int32, since(7)] = -1
+    topics: tuple[FetchTopic, ...]
+    forgotten_topics_data: Annotated[tuple[ForgottenTopic, ...], since(7)] = ()
+    rack_id: Annotated[str, since(11)] = ""
+    cluster_id: Annotated[str | None, tagged(0, 12)] = None
+
+
+class AbortedTransaction(Message, frozen=True, kw_only=True):
+    """A transaction whose records a reader must leave out."""
+
+    producer_id: Int64
+    first_offset: Int64
+
+
+class FetchedPartition(Message, frozen=True, kw_only=True):
+    """Batches of one partition, from the one that holds the offset asked for."""
+
+    partition_index: Int32
+    error_code: Int16 = 0
+    high_watermark: Int64 = -1
+    last_stable_offset: Annotated[Int64, since(4)] = -1
+    log_start_offset: Annotated[Int64, since(5)] = -1
+    aborted_transactions: Annotated[tuple[AbortedTransaction, ...] | None, since(4)] = None
+    preferred_read_replica: Annotated[Int32, since(11)] = -1
+    records: bytes | None = b""
+
+
+class FetchedTopic(Message, frozen=True, kw_only=True):
+    """One topic of the answer."""
+
+    topic: str
+    topic_id: Annotated[Uuid, tagged(TOPIC_ID_TAG, 12)] = ZERO_UUID
+    partitions: tuple[FetchedPartition, ...]
+
+
+class FetchResponse(Response, frozen=True, kw_only=True):
+    """The answer; session id 0 says that there is no session."""
+
+    throttle_time_ms: Annotated[Int32, since(1)] = 0
+    error_code: Annotated[Int16, since(7)] = 0
+    session_id: Annotated[Int32, since(7)] = 0
+    responses: tuple[FetchedTopic, ...] = ()
+
+
+class ListOffsetsPartition(Message, frozen=True, kw_only=True):
+    """Ask for the first offset at or after a time (ms since 1970), or for LATEST or EARLIEST."""
+
+    partition_index: Int32
+    current_leader_epoch: Annotated[Int32, since(4)] = -1
+    timestamp: Int64
+
+
+class ListOffsetsTopic(Message, frozen=True, kw_only=True):
+    """Partitions of one topic."""
+
+    name: str
+    topic_id: Annotated[Uuid, tagged(TOPIC_ID_TAG, 6)] = ZERO_UUID
+    partitions: tuple[ListOffsetsPartition, ...]
+
+
+class ListOffsetsRequest(Request, frozen=True, kw_only=True):
+    """Look offsets up by time."""
+
+    replica_id: Int32 = NOT_A_REPLICA
+    isolation_level: Annotated[Int8, since(2)] = 0
+    topics: tuple[ListOffsetsTopic, ...]
+
+
+class ListedOffset(Message, frozen=True, kw_only=True):
+    """The offset of one partition, -1 when there is none."""
+
+    partition_index: Int32
+    error_code: Int16 = 0
+    timestamp: Int64 = -1
+    offset: Int64 = -1
+    leader_epoch: Annotated[Int32, since(4)] = -1
+
+
+class ListedTopic(Message, frozen=True, kw_only=True):
+    """One topic of the answer."""
+
+    name: str
+    topic_id: Annotated[Uuid, tagged(TOPIC_ID_TAG, 6)] = ZERO_UUID
+    partitions: tuple[ListedOffset, ...]
+
+
+class ListOffsetsResponse(Response, frozen=True, kw_only=True):
+    """The answer."""
+
+    throttle_time_ms: Annotated[Int32, since(2)] = 0
+    topics: tuple[ListedTopic, ...] = ()
+
+
+class EpochPartition(Message, frozen=True, kw_only=True):
+    """Ask where a leader epoch ended."""
+
+    partition: Int32
+    current_leader_epoch: Annotated[Int32, since(2)] = -1
+    leader_epoch: Int32
+
+
+class EpochTopic(Message, frozen=True, kw_only=True):
+    """Partitions of one topic."""
+
+    topic: str
+    topic_id: Annotated[Uuid, tagged(TOPIC_ID_TAG, 4)] = ZERO_UUID
+    partitions: tuple[EpochPartition, ...]
+
+
+class OffsetForLeaderEpochRequest(Request, frozen=True, kw_only=True):
+    """Find where a follower's log and the leader's part."""
+
+    replica_id: Annotated[Int32, since(3)] = -2
+    topics: tuple[EpochTopic, ...]
+
+
+class EpochEnd(Message, frozen=True, kw_only=True):
+    """The highest epoch not above the one asked for, and its end offset, exclusive."""
+
+    error_code: Int16 = 0
+    partition: Int32
+    leader_epoch: Annotated[Int32, since(1)] = -1
+    end_offset: Int64 = -1
+
+
+class EpochTopicResult(Message, frozen=True, kw_only=True):
+    """One topic of the answer."""
+
+    topic: str
+    topic_id: Annotated[Uuid, tagged(TOPIC_ID_TAG, 4)] = ZERO_UUID
+    partitions: tuple[EpochEnd, ...]
+
+
+class OffsetForLeaderEpochResponse(Response, frozen=True, kw_only=True):
+    """The answer."""
+
+    throttle_time_ms: Annotated[Int32, since(2)] = 0
+    topics: tuple[EpochTopicResult, ...] = ()

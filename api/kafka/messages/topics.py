@@ -1,0 +1,154 @@
+"""Creating and deleting topics, and their partitions.
+
+Source: KIP-4 (batches), KIP-516 (topic ids), KIP-525 (configs in the answer), KIP-694
+(DeletePartitions, under a private key).
+"""
+
+from typing import Annotated
+
+from api.kafka.fields import (
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    Message,
+    Request,
+    Response,
+    since,
+    tagged,
+    until,
+)
+from records.base import ZERO_UUID, Uuid
+
+
+class ReplicaAssignment(Message, frozen=True, kw_only=True):
+    """The brokers of one partition, named by hand."""
+
+    partition_index: Int32
+    broker_ids: tuple[Int32, ...]
+
+
+class TopicConfig(Message, frozen=True, kw_only=True):
+    """A config of a new topic."""
+
+    name: str
+    value: str | None
+
+
+class CreatableTopic(Message, frozen=True, kw_only=True):
+    """A topic to create; counts are -1 for the server's default or when replicas are named."""
+
+    name: str
+    num_partitions: Int32
+    replication_factor: Int16
+    assignments: tuple[ReplicaAssignment, ...] = ()
+    configs: tuple[TopicConfig, ...] = ()
+
+
+class CreateTopicsRequest(Request, frozen=True, kw_only=True):
+    """Create topics."""
+
+    topics: tuple[CreatableTopic, ...]
+    timeout_ms: Int32 = 60_000
+    validate_only: Annotated[bool, since(1)] = False
+
+
+class CreatableTopicConfig(Message, frozen=True, kw_only=True):
+    """A config that the new topic has."""
+
+    name: str
+    value: str | None
+    read_only: bool
+    config_source: Int8
+    is_sensitive: bool
+
+
+class CreatableTopicResult(Message, frozen=True, kw_only=True):
+    """What became of one topic."""
+
+    name: str
+    topic_id: Annotated[Uuid, since(7)] = ZERO_UUID
+    error_code: Int16 = 0
+    error_message: Annotated[str | None, since(1)] = None
+    topic_config_error_code: Annotated[Int16, tagged(0, 5)] = 0
+    num_partitions: Annotated[Int32, since(5)] = -1
+    replication_factor: Annotated[Int16, since(5)] = -1
+    configs: Annotated[tuple[CreatableTopicConfig, ...] | None, since(5)] = None
+
+
+class CreateTopicsResponse(Response, frozen=True, kw_only=True):
+    """The answer."""
+
+    throttle_time_ms: Annotated[Int32, since(2)] = 0
+    topics: tuple[CreatableTopicResult, ...] = ()
+
+
+class DeleteTopicState(Message, frozen=True, kw_only=True):
+    """A topic to delete, by name or by id."""
+
+    name: str | None
+    topic_id: Uuid = ZERO_UUID
+
+
+class DeleteTopicsRequest(Request, frozen=True, kw_only=True):
+    """Delete topics."""
+
+    topics: Annotated[tuple[DeleteTopicState, ...], since(6)] = ()
+    topic_names: Annotated[tuple[str, ...], until(5)] = ()
+    timeout_ms: Int32 = 60_000
+
+
+class DeletableTopicResult(Message, frozen=True, kw_only=True):
+    """What became of one topic."""
+
+    name: str | None
+    topic_id: Annotated[Uuid, since(6)] = ZERO_UUID
+    error_code: Int16 = 0
+    error_message: Annotated[str | None, since(5)] = None
+
+
+class DeleteTopicsResponse(Response, frozen=True, kw_only=True):
+    """The answer."""
+
+    throttle_time_ms: Annotated[Int32, since(1)] = 0
+    responses: tuple[DeletableTopicResult, ...] = ()
+
+
+class ShrinkingTopic(Message, frozen=True, kw_only=True):
+    """A topic and how many partitions are to be left of it."""
+
+    name: str
+    partitions: Int32
+
+
+class DeletePartitionsRequest(Request, frozen=True, kw_only=True):
+    """Remove the highest partitions of topics, `delete_partitions_delay` ms from now."""
+
+    timeout_ms: Int32 = 60_000
+    delete_partitions_delay: Int64 = 0
+    topics: tuple[ShrinkingTopic, ...] = ()
+
+
+class PartitionStatus(Message, frozen=True, kw_only=True):
+    """What became of one partition; `status_code` is its mode from now on."""
+
+    partition_index: Int32
+    status_code: Int8 = 0
+    error_code: Int16 = 0
+    error_message: str | None = None
+
+
+class ShrunkTopic(Message, frozen=True, kw_only=True):
+    """What became of one topic: a refusal stands at partition -1."""
+
+    name: str
+    partitions: tuple[PartitionStatus, ...] = ()
+
+
+class DeletePartitionsResponse(Response, frozen=True, kw_only=True):
+    """The answer."""
+
+    throttle_time_ms: Int32 = 0
+    error_code: Int16 = 0
+    error_message: str | None = None
+    responses: tuple[ShrunkTopic, ...] = ()
