@@ -41,6 +41,7 @@ from controller.pipeline import Pipeline
 from controller.repeats import Repeats
 from controller.result import ControllerResult
 from controller.transaction import Transaction
+from metadata_log.batch import Batch
 from metadata_log.clock import Clock
 from metadata_log.limits import PENDING_BATCHES_MAX
 from records.base import Record
@@ -67,6 +68,7 @@ class Controller:
         clock: Clock,
         rng: Rng,
         settings: Settings | None = None,
+        on_commit: Callable[[Batch], None] = lambda _: None,
     ) -> None:
         """Take office over a log; nothing is decided before `activate`.
 
@@ -74,6 +76,7 @@ class Controller:
             image: The state at the log's end, an open transaction left out.
             clock: Must not be behind the times in the log by much: a decision never gets a time
                 below that of the last batch.
+            on_commit: Called with each batch, in order, once `image` holds it.
         """
         self._clock = clock
         self._rng = rng
@@ -83,7 +86,9 @@ class Controller:
         self._transaction_turn = asyncio.Lock()
         # Events that an open transaction holds up.
         self._waiting: deque[Callable[[], None]] = deque()
-        self._pipeline = Pipeline(log, image, on_failure=self._start_sessions)
+        self._pipeline = Pipeline(
+            log, image, on_failure=self._start_sessions, on_commit=on_commit
+        )
         self._sessions = Sessions(timeout_ms=self.settings.session_timeout_ms)
         self._start_sessions()
 

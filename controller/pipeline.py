@@ -38,9 +38,13 @@ _END_DIFFERS = "INVALID_UPDATE_VERSION"
 class _InFlight(msgspec.Struct, frozen=True):
     """A batch on its way, and the state once it is committed."""
 
-    end_offset: int
+    batch: Batch
     state: State
     append: asyncio.Future[AppendResult]
+
+    @property
+    def end_offset(self) -> int:
+        return self.batch.end_offset
 
 
 class Pipeline:
@@ -56,16 +60,24 @@ class Pipeline:
     """
 
     def __init__(
-        self, log: LogPort, image: MetadataImage, *, on_failure: Callable[[], None]
+        self,
+        log: LogPort,
+        image: MetadataImage,
+        *,
+        on_failure: Callable[[], None],
+        on_commit: Callable[[Batch], None],
     ) -> None:
         """Start where the log ends.
 
         Args:
             image: The state at the log's end, an open transaction left out.
             on_failure: Called when the latest state has gone back to the committed one.
+            on_commit: Called with each batch, in order, once the committed state holds it and
+                before anything that waits for it is answered.
         """
         self._log = log
         self._on_failure = on_failure
+        self._on_commit = on_commit
         self.committed = State.of(image)
         self._committed_end = log.end_offset
         self._committed_timestamp = image.provenance.timestamp
@@ -196,7 +208,7 @@ class Pipeline:
             timestamp=batch.timestamp,
         )
         append = asyncio.ensure_future(self._log.append(new, expected_end_offset=batch.base_offset))
-        self._in_flight.append(_InFlight(batch.end_offset, state, append))
+        self._in_flight.append(_InFlight(batch, state, append))
         append.add_done_callback(self._on_append_done)
 
     def _on_append_done(self, _: asyncio.Future[Any]) -> None:
@@ -215,6 +227,7 @@ class Pipeline:
         self.committed = batch.state
         self._committed_end = batch.end_offset
         self._committed_timestamp = batch.append.result().timestamp
+        self._on_commit(batch.batch)
         self._parking.release(self._committed_end)
 
     def _fail(self, batch: _InFlight, error: BaseException) -> None:

@@ -33,6 +33,7 @@ _MODULES = (
     "caring",
     "copying",
     "auditing",
+    "serving",
 )
 _PACKAGES = ("records", "metadata_log", "replay", "controller", "api", "migrations")
 

@@ -33,6 +33,7 @@ class Api(msgspec.Struct, frozen=True):
 
 DELETE_PARTITIONS_KEY = 10_001
 FOLLOW_LOG_KEY = 10_002
+RUN_COMMAND_KEY = 10_003
 """Private keys: high enough that Kafka will not come to them, and clients pass over them."""
 
 _T, _B, _R, _D = topics, brokers, replicas, records_io
@@ -56,6 +57,7 @@ BROKER_HEARTBEAT = Api(63, _B.BrokerHeartbeatRequest, _B.BrokerHeartbeatResponse
 DELETE_PARTITIONS = Api(
     DELETE_PARTITIONS_KEY, _T.DeletePartitionsRequest, _T.DeletePartitionsResponse, 0, 0, 0
 )
+RUN_COMMAND = Api(RUN_COMMAND_KEY, _T.RunCommandRequest, _T.RunCommandResponse, 0, 0, 0)
 FOLLOW_LOG = Api(FOLLOW_LOG_KEY, _B.FollowLogRequest, _B.FollowLogResponse, 0, 0, 0)
 
 ALL = (
@@ -75,6 +77,7 @@ ALL = (
     BROKER_HEARTBEAT,
     DELETE_PARTITIONS,
     FOLLOW_LOG,
+    RUN_COMMAND,
 )
 
 BY_REQUEST = {api.request: api for api in ALL}

@@ -152,3 +152,21 @@ class DeletePartitionsResponse(Response, frozen=True, kw_only=True):
     error_code: Int16 = 0
     error_message: str | None = None
     responses: tuple[ShrunkTopic, ...] = ()
+
+
+class RunCommandRequest(Request, frozen=True, kw_only=True):
+    """Take a decision by its name; ours. `payload` is its request, as `api.packed` writes it."""
+
+    command: str
+    reason: str | None = None
+    payload: bytes
+
+
+class RunCommandResponse(Response, frozen=True, kw_only=True):
+    """The decision's response and where it was committed (exclusive), or why it was refused."""
+
+    error_code: Int16 = 0
+    error_name: str | None = None
+    error_message: str | None = None
+    end_offset: Int64 = -1
+    payload: bytes = b""

@@ -24,6 +24,7 @@ _OURS = (
     apis.BROKER_HEARTBEAT,
     apis.DELETE_PARTITIONS,
     apis.FOLLOW_LOG,
+    apis.RUN_COMMAND,
 )
 _SHARED = [api for api in apis.ALL if api not in _OURS]
 _PRIVATE_TAG_MIN = 100
@@ -57,7 +58,7 @@ def test_tagged_fields_that_the_client_knows_have_its_tags(api: Api) -> None:
 
 
 def test_private_keys_and_tags_are_out_of_kafkas_reach() -> None:
-    assert min(apis.DELETE_PARTITIONS_KEY, apis.FOLLOW_LOG_KEY) > 10_000
+    assert min(apis.DELETE_PARTITIONS_KEY, apis.FOLLOW_LOG_KEY, apis.RUN_COMMAND_KEY) > 10_000
     tags = [
         f.tag
         for api in apis.ALL

@@ -1,0 +1,36 @@
+"""Where to listen: loopback unless told otherwise."""
+
+import ipaddress
+
+from records.errors import RequestError
+
+LOOPBACK = "127.0.0.1"
+
+
+def parse_address(text: str, *, allow_remote: bool = False) -> tuple[str, int]:
+    """Read `HOST:PORT`, `[IPv6]:PORT` or `:PORT` (loopback).
+
+    Args:
+        allow_remote: Accept hosts that other machines can reach. Nobody is asked who they are.
+
+    Raises:
+        RequestError: INVALID_REQUEST, it is no such address, or one that may not be listened on.
+    """
+    host, colon, port = text.rpartition(":")
+    host = host.strip("[]") or LOOPBACK
+    if not colon or not port.isdecimal() or int(port) > 65_535:
+        raise RequestError("INVALID_REQUEST", f"{text!r} is no HOST:PORT")
+    if not allow_remote and not _is_loopback(host):
+        raise RequestError(
+            "INVALID_REQUEST",
+            f"{host} can be reached from other machines, and nobody is asked who they are; "
+            "listen on 127.0.0.1, or say --allow-remote",
+        )
+    return host, int(port)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

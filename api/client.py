@@ -1,0 +1,155 @@
+"""A typed client of a running service, over Kafka's protocol.
+
+    async with await MetadataClient.connect("kafka://127.0.0.1:9092") as client:
+        (result,) = await client.create_topics(CreateTopics(topics=(NewTopic(name="orders"),)))
+
+Requests and results are those of the decisions, so the same code asks a service in this process
+(`api.service`) or across a connection.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Self, TypeVar
+from urllib.parse import urlsplit
+
+from api.commands import find_command
+from api.kafka import topics
+from api.kafka.connection import Connection
+from api.kafka.errors import check
+from api.kafka.fields import Request, Response
+from api.kafka.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from api.kafka.messages.topics import (
+    CreateTopicsResponse,
+    DeletePartitionsResponse,
+    DeleteTopicsResponse,
+    RunCommandRequest,
+    RunCommandResponse,
+)
+from api.packed import packed, unpacked
+from controller.decisions.modes import DeletePartitions, ShrinkResult
+from controller.decisions.topics import CreateTopics, DeleteTopics, TopicResult
+from controller.parking import Answer
+from records.errors import RequestError
+
+R = TypeVar("R", bound=Response)
+
+_CLIENT_ID = "metalog"
+DEFAULT_PORT = 9092
+_SCHEMES = ("", "kafka")
+
+
+def server_address(url: str) -> tuple[str, int]:
+    """Return host and port of `kafka://HOST:PORT`, or of `HOST:PORT`; the port may be left out.
+
+    Raises:
+        RequestError: INVALID_REQUEST, it is neither.
+    """
+    parts = urlsplit(url if "://" in url else f"//{url}")
+    try:
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host, port = None, None
+    if not host or parts.scheme not in _SCHEMES:
+        raise RequestError(
+            "INVALID_REQUEST", f"{url!r} is no server; name one such as kafka://127.0.0.1:9092"
+        )
+    return host, DEFAULT_PORT if port is None else port
+
+
+class MetadataClient:
+    """Asks one service; requests may run side by side.
+
+    Attributes:
+        connection: For requests that have no method here.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+
+    @classmethod
+    async def connect(cls, url: str, *, client_id: str = _CLIENT_ID) -> Self:
+        """Connect to `kafka://HOST:PORT`.
+
+        Raises:
+            UnavailableError: nobody answers there.
+            RequestError: INVALID_REQUEST, no such URL.
+        """
+        host, port = server_address(url)
+        return cls(await Connection.open(host, port, client_id))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """End the connection."""
+        await self.connection.close()
+
+    async def metadata(self, names: Sequence[str] | None = None) -> MetadataResponse:
+        """Return brokers, and the topics named or all of them, with modes.
+
+        Raises:
+            UnavailableError: no answer.
+        """
+        asked = None
+        if names is not None:
+            asked = tuple([MetadataRequestTopic(name=name) for name in names])
+        return await self._ask(
+            MetadataRequest(topics=asked, allow_auto_topic_creation=False, knows_modes=True),
+            MetadataResponse,
+        )
+
+    async def create_topics(self, request: CreateTopics) -> tuple[TopicResult, ...]:
+        """Create topics; each has a result of its own.
+
+        Raises:
+            UnavailableError: no answer, the outcome is unknown.
+        """
+        response = await self._ask(topics.creation_request(request), CreateTopicsResponse)
+        return topics.created(response)
+
+    async def delete_topics(self, request: DeleteTopics) -> tuple[TopicResult, ...]:
+        """Delete topics; each has a result of its own.
+
+        Raises:
+            UnavailableError: no answer, the outcome is unknown.
+        """
+        response = await self._ask(topics.deletion_request(request), DeleteTopicsResponse)
+        return topics.deleted(response)
+
+    async def delete_partitions(self, request: DeletePartitions) -> tuple[ShrinkResult, ...]:
+        """Begin to remove partitions; each topic has a result of its own.
+
+        Raises:
+            RequestError: the whole request is refused.
+            UnavailableError: no answer, the outcome is unknown.
+        """
+        response = await self._ask(topics.shrinking_request(request), DeletePartitionsResponse)
+        check(response.error_code, response.error_message)
+        return topics.shrunk(response)
+
+    async def run(self, command: str, request: Any, *, reason: str | None = None) -> Answer[Any]:
+        """Take any decision of `api.commands` by its name.
+
+        Args:
+            request: What the decision takes, such as `CreatePartitions`.
+            reason: Stands in the log beside the records.
+
+        Raises:
+            RequestError: the decision's refusal.
+            UnavailableError: no answer, the outcome is unknown.
+        """
+        found = find_command(command)
+        response = await self._ask(
+            RunCommandRequest(command=command, reason=reason, payload=packed(request)),
+            RunCommandResponse,
+        )
+        if response.error_code:
+            raise RequestError(
+                response.error_name or "UNKNOWN_SERVER_ERROR", response.error_message or command
+            )
+        return Answer(unpacked(response.payload, found.response), response.end_offset)
+
+    async def _ask(self, request: Request, response: type[R]) -> R:
+        return await self.connection.request(request, response)

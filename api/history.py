@@ -1,0 +1,66 @@
+"""The last images of a running service, and which topics changed between them.
+
+A follower that knows the image of one offset is told what changed since; one whose offset is no
+longer kept, or was never an image's, must be told everything.
+"""
+
+import asyncio
+from collections import deque
+
+import msgspec
+
+from metadata_log.batch import Batch
+from records.base import Uuid
+from replay.image.metadata import MetadataImage
+
+IMAGES_MAX = 1_000
+"""Images that are kept. Neighbours share nearly everything: some kilobytes each."""
+
+
+class Change(msgspec.Struct, frozen=True):
+    """Two images, and the topics that records between them spoke of."""
+
+    before: MetadataImage
+    after: MetadataImage
+    topic_ids: frozenset[Uuid]
+
+
+class _Commit(msgspec.Struct, frozen=True):
+    image: MetadataImage
+    topic_ids: frozenset[Uuid]
+
+
+class History:
+    """Committed images, oldest first; the last one is the present."""
+
+    def __init__(self, image: MetadataImage, images_max: int = IMAGES_MAX) -> None:
+        """Begin with the image at the log's end."""
+        self._commits = deque([_Commit(image, frozenset())], maxlen=images_max)
+        self._moved = asyncio.Event()
+
+    @property
+    def image(self) -> MetadataImage:
+        """The present."""
+        return self._commits[-1].image
+
+    def committed(self, batch: Batch, image: MetadataImage) -> None:
+        """Take in a batch and the image that holds it, and wake who waits."""
+        touched = [getattr(row.payload, "topic_id", None) for row in batch.rows]
+        topic_ids = frozenset([topic_id for topic_id in touched if topic_id is not None])
+        self._commits.append(_Commit(image, topic_ids))
+        moved, self._moved = self._moved, asyncio.Event()
+        moved.set()
+
+    def since(self, offset: int) -> Change | None:
+        """Return what changed since the image of an offset; None when it is not kept."""
+        touched: set[Uuid] = set()
+        for commit in reversed(self._commits):
+            if commit.image.provenance.offset == offset:
+                return Change(commit.image, self.image, frozenset(touched))
+            touched |= commit.topic_ids
+        return None
+
+    async def beyond(self, offset: int) -> None:
+        """Return once the present is past an offset."""
+        while self.image.provenance.next_offset <= offset + 1:
+            await self._moved.wait()

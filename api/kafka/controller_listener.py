@@ -1,0 +1,191 @@
+"""What the controller answers on its Kafka listener: each request to a decision and back."""
+
+from functools import partial
+from typing import TypeVar
+
+import msgspec
+
+from api.commands import find_command
+from api.kafka import apis, brokers, topics
+from api.kafka.broker_feed import BrokerFeeds
+from api.kafka.errors import code_for, code_of
+from api.kafka.fields import Request, Response
+from api.kafka.frames import RequestFrame
+from api.kafka.listener import Answering, Asker
+from api.kafka.messages.brokers import (
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    BrokerHeartbeatRequest,
+    BrokerHeartbeatResponse,
+    BrokerRegistrationRequest,
+    BrokerRegistrationResponse,
+)
+from api.kafka.messages.metadata import MetadataBroker, MetadataRequest
+from api.kafka.messages.topics import (
+    CreateTopicsRequest,
+    DeletePartitionsRequest,
+    DeleteTopicsRequest,
+    RunCommandRequest,
+    RunCommandResponse,
+)
+from api.kafka.metadata import ImageCluster, metadata_response
+from api.packed import packed, unpacked
+from api.service import Service
+from controller.decisions.alter_partition import alter_partition
+from controller.decisions.brokers import register_broker
+from controller.decisions.modes import delete_partitions
+from controller.decisions.topics import create_topics, delete_topics
+from records.envelope import Origin
+from records.errors import RequestError
+
+Q = TypeVar("Q", bound=Request)
+
+REQUEST_SIZE_BYTES_MAX = 16 * 1024 * 1024
+"""Above any request that fits a batch of the log (8 MiB)."""
+
+ANONYMOUS = "User:ANONYMOUS"
+"""Kafka's name for who has not said who it is."""
+
+
+class ListenerSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How the listener answers.
+
+    `advertised_host` and the port are what clients are told of the controller. `strict_modes`:
+    READ_ONLY partitions have no leader to clients that cannot know modes.
+    """
+
+    advertised_host: str
+    strict_modes: bool = False
+
+
+class ControllerListener:
+    """Answers on behalf of one service."""
+
+    def __init__(self, service: Service, settings: ListenerSettings) -> None:
+        """Nothing is answered before `port` is set."""
+        self._service = service
+        self._settings = settings
+        self.port = 0
+
+    def answering(self) -> Answering:
+        """Return what is answered, for a listener."""
+        feeds = BrokerFeeds(self._service, self._node)
+        return Answering(
+            handlers={
+                apis.METADATA: self._metadata,
+                apis.CREATE_TOPICS: self._create_topics,
+                apis.DELETE_TOPICS: self._delete_topics,
+                apis.DELETE_PARTITIONS: self._delete_partitions,
+                apis.BROKER_REGISTRATION: self._register,
+                apis.BROKER_HEARTBEAT: self._heartbeat,
+                apis.ALTER_PARTITION: self._alter_partition,
+                apis.RUN_COMMAND: self._run_command,
+            },
+            takeovers={apis.FOLLOW_LOG: feeds.feed},
+            frame_size_bytes_max=REQUEST_SIZE_BYTES_MAX,
+        )
+
+    def _node(self) -> MetadataBroker:
+        return MetadataBroker(
+            node_id=self._service.settings.node_id,
+            host=self._settings.advertised_host,
+            port=self.port,
+        )
+
+    async def _metadata(self, frame: RequestFrame, _: Asker) -> Response:
+        return metadata_response(
+            ImageCluster(self._service.image, self._node()),
+            _body(frame, MetadataRequest),
+            version=frame.version,
+            cluster_id=self._service.settings.cluster_id,
+            controller_id=self._service.settings.node_id,
+            strict=self._settings.strict_modes,
+        )
+
+    async def _create_topics(self, frame: RequestFrame, asker: Asker) -> Response:
+        request = _body(frame, CreateTopicsRequest)
+        decide = partial(create_topics, request=topics.creation(request))
+        try:
+            answer = await self._service.submit(decide, origin=_origin(asker, "topics create"))
+        except RequestError as error:
+            return topics.creation_refused(request, error)
+        return topics.creation_response(answer.response)
+
+    async def _delete_topics(self, frame: RequestFrame, asker: Asker) -> Response:
+        request = _body(frame, DeleteTopicsRequest)
+        wanted = topics.deletion(request)
+        before = self._service.image
+        decide = partial(delete_topics, request=wanted)
+        try:
+            answer = await self._service.submit(decide, origin=_origin(asker, "topics delete"))
+        except RequestError as error:
+            return topics.deletion_refused(request, error)
+        return topics.deletion_response(wanted.topics, answer.response, before)
+
+    async def _delete_partitions(self, frame: RequestFrame, asker: Asker) -> Response:
+        request = _body(frame, DeletePartitionsRequest)
+        decide = partial(delete_partitions, request=topics.shrinking(request))
+        try:
+            answer = await self._service.submit(decide, origin=_origin(asker, "partitions delete"))
+        except RequestError as error:
+            return topics.shrinking_refused(error)
+        return topics.shrinking_response(answer.response, request)
+
+    async def _register(self, frame: RequestFrame, asker: Asker) -> Response:
+        request = _body(frame, BrokerRegistrationRequest)
+        decide = partial(register_broker, request=brokers.registration(request))
+        try:
+            answer = await self._service.submit(
+                decide, origin=_broker_origin(request.broker_id, asker, "register")
+            )
+        except RequestError as error:
+            return BrokerRegistrationResponse(error_code=code_for(error))
+        return BrokerRegistrationResponse(broker_epoch=answer.response.broker_epoch)
+
+    async def _heartbeat(self, frame: RequestFrame, asker: Asker) -> Response:
+        request = _body(frame, BrokerHeartbeatRequest)
+        try:
+            answer = await self._service.heartbeat(
+                brokers.beat(request), origin=_broker_origin(request.broker_id, asker, "heartbeat")
+            )
+        except RequestError as error:
+            return BrokerHeartbeatResponse(error_code=code_for(error))
+        return brokers.beat_response(answer.response)
+
+    async def _alter_partition(self, frame: RequestFrame, asker: Asker) -> Response:
+        request = _body(frame, AlterPartitionRequest)
+        decide = partial(alter_partition, request=brokers.alteration(request))
+        try:
+            answer = await self._service.submit(
+                decide, origin=_broker_origin(request.broker_id, asker, "alter partition")
+            )
+        except RequestError as error:
+            return AlterPartitionResponse(error_code=code_for(error))
+        return brokers.alteration_response(answer.response)
+
+    async def _run_command(self, frame: RequestFrame, asker: Asker) -> Response:
+        request = _body(frame, RunCommandRequest)
+        try:
+            command = find_command(request.command)
+            wanted = unpacked(request.payload, command.request)
+            origin = _origin(asker, command.name, request.reason)
+            answer = await self._service.submit(command.bound(wanted), origin=origin)
+        except RequestError as error:
+            return RunCommandResponse(
+                error_code=code_of(error.code), error_name=error.code, error_message=str(error)
+            )
+        return RunCommandResponse(end_offset=answer.end_offset, payload=packed(answer.response))
+
+
+def _body(frame: RequestFrame, cls: type[Q]) -> Q:
+    assert isinstance(frame.body, cls), frame.api
+    return frame.body
+
+
+def _origin(asker: Asker, command: str, reason: str | None = None) -> Origin:
+    client = f"{asker.client_id or 'unnamed'} at {asker.address}"
+    return Origin(principal=ANONYMOUS, command=command, reason=reason, client=client)
+
+
+def _broker_origin(broker_id: int, asker: Asker, command: str) -> Origin:
+    return Origin(principal=f"broker:{broker_id}", command=command, client=asker.address)

@@ -1,0 +1,176 @@
+"""What Metadata is answered with: a pure function of what a node knows.
+
+The controller knows it from its image, a broker from what it was told; both look like a
+`KnownCluster`.
+
+A client that cannot know modes sees READ_ONLY partitions as usual, and its writes are refused by
+the broker; partitions of mode NONE are LEADER_NOT_AVAILABLE to it. Under the strict rule of the
+proposal both are.
+
+Source: KIP-694, KIP-516.
+"""
+
+from collections.abc import Iterable
+from typing import Protocol
+
+import msgspec
+
+from api.kafka.errors import CODES
+from api.kafka.messages.metadata import (
+    MetadataBroker,
+    MetadataPartition,
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataTopic,
+)
+from records.base import ZERO_UUID, Uuid
+from replay.image.metadata import MetadataImage
+from replay.image.partitions import NO_LEADER, NONE, READ_ONLY, Partition
+from replay.image.topics import Topic
+
+INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+
+PLAINTEXT = 0
+"""Security protocol of a listener without encryption."""
+
+
+class KnownTopic(msgspec.Struct, frozen=True, kw_only=True):
+    """A topic as some node knows it; partitions carry no error yet."""
+
+    name: str
+    topic_id: Uuid
+    partitions: tuple[MetadataPartition, ...]
+
+
+class KnownCluster(Protocol):
+    """What a node knows of its cluster."""
+
+    def topic_named(self, full_name: str) -> KnownTopic | None:
+        """Return the topic of a name."""
+
+    def topic_of(self, topic_id: Uuid) -> KnownTopic | None:
+        """Return the topic of an id."""
+
+    def all_topics(self) -> Iterable[KnownTopic]:
+        """Return all topics."""
+
+    def nodes(self) -> tuple[MetadataBroker, ...]:
+        """Return where to reach the controller and the live brokers."""
+
+
+def metadata_response(
+    cluster: KnownCluster,
+    request: MetadataRequest,
+    *,
+    version: int,
+    cluster_id: str | None,
+    controller_id: int,
+    strict: bool = False,
+) -> MetadataResponse:
+    """Answer what is known.
+
+    Args:
+        strict: READ_ONLY partitions have no leader to clients that cannot know modes.
+    """
+    hidden = {NONE, READ_ONLY} if strict else {NONE}
+    if request.knows_modes:
+        hidden = set()
+    if request.topics is None or (version == 0 and not request.topics):
+        topics = [_topic(topic, hidden) for topic in cluster.all_topics()]
+    else:
+        topics = [_asked_for(cluster, asked, hidden) for asked in request.topics]
+    return MetadataResponse(
+        brokers=cluster.nodes(),
+        cluster_id=cluster_id,
+        controller_id=controller_id,
+        topics=tuple(topics),
+    )
+
+
+def _asked_for(
+    cluster: KnownCluster, asked: MetadataRequestTopic, hidden: set[int]
+) -> MetadataTopic:
+    if asked.name is not None:
+        topic, code = cluster.topic_named(asked.name), "UNKNOWN_TOPIC_OR_PARTITION"
+    else:
+        topic, code = cluster.topic_of(asked.topic_id), "UNKNOWN_TOPIC_ID"
+    if topic is None:
+        # Clients of versions below 12 cannot read a name that is null.
+        return MetadataTopic(error_code=CODES[code], name=asked.name, topic_id=asked.topic_id)
+    return _topic(topic, hidden)
+
+
+def _topic(topic: KnownTopic, hidden: set[int]) -> MetadataTopic:
+    return MetadataTopic(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=topic.name in INTERNAL_TOPICS,
+        partitions=tuple([_partition(partition, hidden) for partition in topic.partitions]),
+    )
+
+
+def _partition(partition: MetadataPartition, hidden: set[int]) -> MetadataPartition:
+    if partition.mode not in hidden and partition.leader_id >= 0:
+        return partition
+    return msgspec.structs.replace(
+        partition, error_code=CODES["LEADER_NOT_AVAILABLE"], leader_id=NO_LEADER
+    )
+
+
+class ImageCluster:
+    """What the controller knows: its image, and itself."""
+
+    def __init__(self, image: MetadataImage, controller: MetadataBroker) -> None:
+        self._image = image
+        self._controller = controller
+        self._live = {broker.broker_id for broker in image.brokers() if not broker.fenced}
+
+    def topic_named(self, full_name: str) -> KnownTopic | None:
+        """Return the topic of a name."""
+        topic = self._image.topic_by_full_name(full_name)
+        return None if topic is None else self._known(topic)
+
+    def topic_of(self, topic_id: Uuid) -> KnownTopic | None:
+        """Return the topic of an id."""
+        topic = None if topic_id == ZERO_UUID else self._image.topic(topic_id)
+        return None if topic is None else self._known(topic)
+
+    def all_topics(self) -> Iterable[KnownTopic]:
+        """Return all topics, by name."""
+        named = sorted((self._image.full_name(topic), topic) for topic in self._image.topics())
+        return [self._known(topic) for _, topic in named]
+
+    def nodes(self) -> tuple[MetadataBroker, ...]:
+        """Return the live brokers and, last, the controller: clients take any of them."""
+        live = [broker for broker in self._image.brokers() if broker.broker_id in self._live]
+        brokers = [
+            MetadataBroker(
+                node_id=broker.broker_id,
+                host=broker.end_points[0].host,
+                port=broker.end_points[0].port,
+                rack=broker.rack,
+            )
+            for broker in sorted(live, key=lambda broker: broker.broker_id)
+            if broker.end_points
+        ]
+        return (*brokers, self._controller)
+
+    def _known(self, topic: Topic) -> KnownTopic:
+        partitions = self._image.partitions(topic.topic_id)
+        return KnownTopic(
+            name=self._image.full_name(topic),
+            topic_id=topic.topic_id,
+            partitions=tuple([self._partition(partition) for partition in partitions]),
+        )
+
+    def _partition(self, partition: Partition) -> MetadataPartition:
+        return MetadataPartition(
+            partition_index=partition.partition_id,
+            leader_id=partition.leader,
+            leader_epoch=partition.leader_epoch,
+            replica_nodes=partition.replicas,
+            isr_nodes=partition.isr,
+            offline_replicas=tuple([r for r in partition.replicas if r not in self._live]),
+            mode=partition.mode,
+        )

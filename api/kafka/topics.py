@@ -1,0 +1,270 @@
+"""Requests about topics, as decisions know them and as Kafka's bytes say them; both ways."""
+
+from collections.abc import Iterable
+
+from api.kafka.errors import NONE, code_of, name_of
+from api.kafka.messages.topics import (
+    CreatableTopic,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+    DeletableTopicResult,
+    DeletePartitionsRequest,
+    DeletePartitionsResponse,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+    PartitionStatus,
+    ReplicaAssignment,
+    ShrinkingTopic,
+    ShrunkTopic,
+    TopicConfig,
+)
+from controller.decisions.assignments import Assignment
+from controller.decisions.lookup import TopicRef, ref_text
+from controller.decisions.modes import DeletePartitions, ShrinkResult, TopicShrink
+from controller.decisions.outcome import Refusal
+from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic, TopicResult
+from records.base import ZERO_UUID
+from records.errors import RequestError
+from replay.image.metadata import NAMESPACE_SEPARATOR, MetadataImage
+from replay.image.partitions import NONE as NO_READS_NO_WRITES
+from replay.image.partitions import READ_ONLY
+
+_REFUSED = -1
+"""Stands for a partition where the refusal is the whole topic's."""
+
+
+def creation(request: CreateTopicsRequest) -> CreateTopics:
+    """Return what a request asks to create."""
+    return CreateTopics(
+        topics=tuple([_new_topic(topic) for topic in request.topics]),
+        validate_only=request.validate_only,
+    )
+
+
+def _new_topic(topic: CreatableTopic) -> NewTopic:
+    namespace, _, name = topic.name.rpartition(NAMESPACE_SEPARATOR)
+    return NewTopic(
+        name=name,
+        namespace=namespace,
+        partitions=topic.num_partitions,
+        replication_factor=topic.replication_factor,
+        assignments=tuple([Assignment(a.partition_index, a.broker_ids) for a in topic.assignments]),
+        configs=tuple([(config.name, config.value) for config in topic.configs]),
+    )
+
+
+def creation_request(request: CreateTopics) -> CreateTopicsRequest:
+    """Return the request that asks for it."""
+    return CreateTopicsRequest(
+        topics=tuple([_creatable(topic) for topic in request.topics]),
+        validate_only=request.validate_only,
+    )
+
+
+def _creatable(topic: NewTopic) -> CreatableTopic:
+    return CreatableTopic(
+        name=topic.full_name,
+        num_partitions=topic.partitions,
+        replication_factor=topic.replication_factor,
+        assignments=tuple(
+            [
+                ReplicaAssignment(partition_index=a.partition_id, broker_ids=a.broker_ids)
+                for a in topic.assignments
+            ]
+        ),
+        configs=tuple([TopicConfig(name=name, value=value) for name, value in topic.configs]),
+    )
+
+
+def creation_response(results: Iterable[TopicResult]) -> CreateTopicsResponse:
+    """Return the response that tells the results."""
+    return CreateTopicsResponse(
+        topics=tuple(
+            [
+                CreatableTopicResult(
+                    name=result.name,
+                    topic_id=result.topic_id or ZERO_UUID,
+                    error_code=_code(result.refusal),
+                    error_message=_message(result.refusal),
+                    num_partitions=result.partitions if result.refusal is None else -1,
+                    replication_factor=result.replication_factor if result.refusal is None else -1,
+                    configs=() if result.refusal is None else None,
+                )
+                for result in results
+            ]
+        )
+    )
+
+
+def creation_refused(request: CreateTopicsRequest, error: RequestError) -> CreateTopicsResponse:
+    """Return the response to a request that is refused as a whole."""
+    refusal = Refusal.of(error)
+    return creation_response([TopicResult(name=t.name, refusal=refusal) for t in request.topics])
+
+
+def created(response: CreateTopicsResponse) -> tuple[TopicResult, ...]:
+    """Return the results that a response tells."""
+    return tuple(
+        [
+            TopicResult(
+                name=topic.name,
+                topic_id=None if topic.topic_id == ZERO_UUID else topic.topic_id,
+                partitions=max(topic.num_partitions, 0),
+                replication_factor=max(topic.replication_factor, 0),
+                refusal=_refusal(topic.error_code, topic.error_message),
+            )
+            for topic in response.topics
+        ]
+    )
+
+
+def deletion(request: DeleteTopicsRequest) -> DeleteTopics:
+    """Return what a request asks to delete."""
+    states = [topic.topic_id if topic.name is None else topic.name for topic in request.topics]
+    return DeleteTopics(topics=(*request.topic_names, *states))
+
+
+def deletion_request(request: DeleteTopics) -> DeleteTopicsRequest:
+    """Return the request that asks for it."""
+    return DeleteTopicsRequest(topics=tuple([_state(ref) for ref in request.topics]))
+
+
+def _state(ref: TopicRef) -> DeleteTopicState:
+    if isinstance(ref, str):
+        return DeleteTopicState(name=ref)
+    return DeleteTopicState(name=None, topic_id=ref)
+
+
+def deletion_response(
+    refs: Iterable[TopicRef], results: Iterable[TopicResult], before: MetadataImage
+) -> DeleteTopicsResponse:
+    """Return the response that tells the results.
+
+    Args:
+        before: The image in which the topics still were: an answer names what was asked by id.
+    """
+    return DeleteTopicsResponse(
+        responses=tuple(
+            [_deleted(ref, result, before) for ref, result in zip(refs, results, strict=True)]
+        )
+    )
+
+
+def _deleted(ref: TopicRef, result: TopicResult, before: MetadataImage) -> DeletableTopicResult:
+    name: str | None
+    if isinstance(ref, str):
+        name, topic_id = ref, result.topic_id or ZERO_UUID
+    else:
+        topic = before.topic(ref)
+        name, topic_id = (None if topic is None else before.full_name(topic)), ref
+    return DeletableTopicResult(
+        name=name,
+        topic_id=topic_id,
+        error_code=_code(result.refusal),
+        error_message=_message(result.refusal),
+    )
+
+
+def deletion_refused(request: DeleteTopicsRequest, error: RequestError) -> DeleteTopicsResponse:
+    """Return the response to a request that is refused as a whole."""
+    refs = deletion(request).topics
+    results = [TopicResult(name="", refusal=Refusal.of(error)) for _ in refs]
+    return deletion_response(refs, results, MetadataImage.EMPTY)
+
+
+def deleted(response: DeleteTopicsResponse) -> tuple[TopicResult, ...]:
+    """Return the results that a response tells."""
+    return tuple(
+        [
+            TopicResult(
+                name=ref_text(topic.topic_id) if topic.name is None else topic.name,
+                topic_id=None if topic.topic_id == ZERO_UUID else topic.topic_id,
+                refusal=_refusal(topic.error_code, topic.error_message),
+            )
+            for topic in response.responses
+        ]
+    )
+
+
+def shrinking(request: DeletePartitionsRequest) -> DeletePartitions:
+    """Return which partitions a request asks to remove."""
+    return DeletePartitions(
+        topics=tuple([TopicShrink(topic=t.name, partitions=t.partitions) for t in request.topics]),
+        delay_ms=request.delete_partitions_delay,
+    )
+
+
+def shrinking_request(request: DeletePartitions) -> DeletePartitionsRequest:
+    """Return the request that asks for it; topics go by name.
+
+    Raises:
+        RequestError: INVALID_REQUEST, a topic is named by its id, or nothing is to be done.
+    """
+    if request.validate_only or not all(isinstance(t.topic, str) for t in request.topics):
+        raise RequestError(
+            "INVALID_REQUEST", "DeletePartitions takes names, and has no dry run; see `run`"
+        )
+    return DeletePartitionsRequest(
+        delete_partitions_delay=request.delay_ms,
+        topics=tuple(
+            [ShrinkingTopic(name=str(t.topic), partitions=t.partitions) for t in request.topics]
+        ),
+    )
+
+
+def shrinking_response(
+    results: Iterable[ShrinkResult], request: DeletePartitionsRequest
+) -> DeletePartitionsResponse:
+    """Return the response that tells the results."""
+    mode = READ_ONLY if request.delete_partitions_delay > 0 else NO_READS_NO_WRITES
+    return DeletePartitionsResponse(
+        responses=tuple(
+            [
+                ShrunkTopic(name=result.name, partitions=_statuses(result, mode))
+                for result in results
+            ]
+        )
+    )
+
+
+def _statuses(result: ShrinkResult, mode: int) -> tuple[PartitionStatus, ...]:
+    if result.refusal is None:
+        return tuple(
+            [PartitionStatus(partition_index=i, status_code=mode) for i in result.partition_ids]
+        )
+    status = PartitionStatus(
+        partition_index=_REFUSED,
+        error_code=_code(result.refusal),
+        error_message=_message(result.refusal),
+    )
+    return (status,)
+
+
+def shrinking_refused(error: RequestError) -> DeletePartitionsResponse:
+    """Return the response to a request that is refused as a whole."""
+    return DeletePartitionsResponse(error_code=code_of(error.code), error_message=str(error))
+
+
+def shrunk(response: DeletePartitionsResponse) -> tuple[ShrinkResult, ...]:
+    """Return the results that a response tells."""
+    results = []
+    for topic in response.responses:
+        refused = [status for status in topic.partitions if status.error_code != NONE]
+        ids = tuple([s.partition_index for s in topic.partitions if s.error_code == NONE])
+        refusal = _refusal(refused[0].error_code, refused[0].error_message) if refused else None
+        results.append(ShrinkResult(name=topic.name, partition_ids=ids, refusal=refusal))
+    return tuple(results)
+
+
+def _code(refusal: Refusal | None) -> int:
+    return NONE if refusal is None else code_of(refusal.code)
+
+
+def _message(refusal: Refusal | None) -> str | None:
+    return None if refusal is None else refusal.message
+
+
+def _refusal(code: int, message: str | None) -> Refusal | None:
+    return None if code == NONE else Refusal(name_of(code), message or name_of(code))

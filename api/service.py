@@ -1,0 +1,154 @@
+"""A running service: one log, the controller over it, and its timers.
+
+Listeners (Kafka's protocol, HTTP, sockets) translate requests into decisions and hand them to
+`submit`; everything else about a cluster is in the images.
+"""
+
+import asyncio
+import gc
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Self, TypeVar
+
+from msgspec.structs import replace
+
+from api.creations import Observed, PartitionCreations
+from api.history import History
+from api.timers import Timers
+from controller.controller import Controller, Decision
+from controller.decisions.context import Settings
+from controller.decisions.heartbeats import Heartbeat, HeartbeatReply
+from controller.parking import Answer
+from metadata_log.batch import Batch
+from metadata_log.clock import Clock, SystemClock
+from metadata_log.fs import OsFs
+from metadata_log.log import MetadataLog
+from metadata_log.log_reader import LogReader
+from metadata_log.manifest import read_manifest
+from records.envelope import Origin
+from replay.image.metadata import MetadataImage
+from replay.loader import load_image
+
+T = TypeVar("T")
+
+
+class Service:
+    """The only writer of a log.
+
+    Attributes:
+        history: The committed images.
+        creations: Where each partition was created.
+    """
+
+    def __init__(
+        self,
+        metadata_log: MetadataLog,
+        image: MetadataImage,
+        creations: PartitionCreations,
+        *,
+        settings: Settings,
+        clock: Clock,
+    ) -> None:
+        """Use `Service.open`."""
+        self._log = metadata_log
+        self.creations = creations
+        self.history = History(image)
+        self._controller = Controller(
+            metadata_log,
+            image,
+            clock=clock,
+            rng=random.SystemRandom(),
+            settings=settings,
+            on_commit=self._committed,
+        )
+        self._timers = Timers(self)
+
+    @classmethod
+    async def open(
+        cls,
+        directory: Path,
+        *,
+        settings: Settings | None = None,
+        clock: Clock | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> Self:
+        """Become the writer of a log, load its state, and begin to decide.
+
+        Args:
+            settings: The cluster id is taken from the log.
+            progress: Called with the end offset of each batch that was loaded.
+
+        Raises:
+            RequestError: no log, or a mirror, which takes no records.
+            UnavailableError: another process writes the log.
+            CorruptLogError: the log is damaged.
+        """
+        clock = clock or SystemClock()
+        cluster_id = read_manifest(OsFs(), directory).cluster_id
+        metadata_log = await MetadataLog.open(directory, clock=clock)
+        try:
+            creations = PartitionCreations()
+            with LogReader.open(directory) as reader:
+                source = Observed(reader, creations.replay)
+                image = load_image(source, progress=progress)
+            # Millions of objects that never refer to themselves: the collector need not look.
+            gc.freeze()
+            settings = replace(settings or Settings(), cluster_id=cluster_id)
+            service = cls(metadata_log, image, creations, settings=settings, clock=clock)
+            await service._controller.activate()
+        except BaseException:
+            await metadata_log.close()
+            raise
+        service._timers.start()
+        return service
+
+    @property
+    def image(self) -> MetadataImage:
+        """The committed image."""
+        return self._controller.image
+
+    @property
+    def settings(self) -> Settings:
+        """What the controller was started with."""
+        return self._controller.settings
+
+    @property
+    def controller_epoch(self) -> int:
+        """The leader epoch under which this process writes."""
+        return self._log.leader_epoch
+
+    @property
+    def is_active(self) -> bool:
+        """Whether decisions are taken."""
+        return self._controller.is_active
+
+    async def submit(self, decide: Decision[T], *, origin: Origin | None = None) -> Answer[T]:
+        """Decide, and answer once it is committed.
+
+        A caller that is cancelled does not take the decision back.
+
+        Raises:
+            RequestError: the decision's refusal; or NOT_CONTROLLER, the outcome is unknown.
+        """
+        return await asyncio.shield(self._controller.submit(decide, origin=origin))
+
+    async def heartbeat(
+        self, request: Heartbeat, *, origin: Origin | None = None
+    ) -> Answer[HeartbeatReply]:
+        """Take a broker's heartbeat in; as `submit`."""
+        return await asyncio.shield(self._controller.heartbeat(request, origin=origin))
+
+    async def lost(self) -> None:
+        """Return when the log can no longer be written by this process."""
+        await self._timers.lost()
+
+    async def close(self) -> None:
+        """Take no more decisions, commit what was decided, and give the log up."""
+        await self._timers.stop()
+        await self._controller.drained()
+        await self._log.close()
+
+    def _committed(self, batch: Batch) -> None:
+        self.creations.replay(batch)
+        self.history.committed(batch, self._controller.image)

@@ -1,0 +1,86 @@
+"""A service and its listener in this process, on a log of its own."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+from api.client import MetadataClient
+from api.kafka.messages.brokers import (
+    BrokerHeartbeatRequest,
+    BrokerHeartbeatResponse,
+    BrokerRegistrationRequest,
+    BrokerRegistrationResponse,
+    Feature,
+    Listener,
+)
+from api.running import ServeOptions, serving
+from api.service import Service
+from controller.decisions.context import Settings
+from controller.decisions.levels import SUPPORTED_LEVELS
+from metadata_log.log import create_log
+from records.base import Uuid
+from records.text import uuid_text
+
+CLUSTER_ID = uuid_text(bytes(range(16)))
+
+
+class Server:
+    """A running service and a client of it."""
+
+    def __init__(self, service: Service, port: int, client: MetadataClient) -> None:
+        self.service = service
+        self.port = port
+        self.client = client
+
+    async def register(self, broker_id: int, incarnation: int = 1) -> int:
+        """Register a broker and let it be unfenced; return its epoch."""
+        response = await self.client.connection.request(
+            BrokerRegistrationRequest(
+                broker_id=broker_id,
+                cluster_id=CLUSTER_ID,
+                incarnation_id=Uuid(bytes([incarnation]) * 16),
+                listeners=(
+                    Listener(
+                        name="PLAINTEXT", host="h", port=9000 + broker_id, security_protocol=0
+                    ),
+                ),
+                features=tuple(
+                    [
+                        Feature(name=name, min_supported_version=low, max_supported_version=high)
+                        for name, (low, high) in SUPPORTED_LEVELS.items()
+                    ]
+                ),
+                log_dirs=(Uuid(bytes([100 + broker_id]) * 16),),
+            ),
+            BrokerRegistrationResponse,
+        )
+        assert response.error_code == 0
+        await self.beat(broker_id, response.broker_epoch)
+        return response.broker_epoch
+
+    async def beat(
+        self, broker_id: int, broker_epoch: int, **fields: Any
+    ) -> BrokerHeartbeatResponse:
+        """Send a heartbeat of a broker that has applied everything."""
+        fields.setdefault("current_metadata_offset", self.service.image.provenance.next_offset)
+        return await self.client.connection.request(
+            BrokerHeartbeatRequest(broker_id=broker_id, broker_epoch=broker_epoch, **fields),
+            BrokerHeartbeatResponse,
+        )
+
+
+@contextlib.asynccontextmanager
+async def server(directory: Path, **options: Any) -> AsyncIterator[Server]:
+    """Run a service on a new log, or on the one that is there."""
+    log = directory / "log"
+    if not log.exists():
+        create_log(log, CLUSTER_ID)
+    settings = options.pop("settings", Settings())
+    serve = ServeOptions(
+        log=log, host="127.0.0.1", port=0, advertised_host="127.0.0.1", settings=settings, **options
+    )
+    async with serving(serve) as (service, listener):
+        url = f"kafka://127.0.0.1:{listener.port}"
+        async with await MetadataClient.connect(url) as client:
+            yield Server(service, listener.port, client)

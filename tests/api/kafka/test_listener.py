@@ -1,0 +1,225 @@
+"""The listener on real sockets: order, limits, and what a stranger may send."""
+
+import asyncio
+import socket
+import struct
+from pathlib import Path
+
+import pytest
+
+from api.client import MetadataClient, server_address
+from api.kafka import apis, frames
+from api.kafka.connection import Connection
+from api.kafka.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from api.kafka.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from api.kafka.topics import creation_request
+from controller.decisions.assignments import Assignment
+from controller.decisions.configs import AlterConfigs, ConfigChange, ResourceChange
+from controller.decisions.context import Settings
+from controller.decisions.effective_configs import BROKER
+from controller.decisions.modes import DELETE_PARTITIONS_ENABLED, DeletePartitions, TopicShrink
+from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
+from records.errors import RequestError, UnavailableError
+from tests.api.kafka.servers import Server, server
+
+ENABLED = Settings(static_configs={DELETE_PARTITIONS_ENABLED: "true"})
+
+
+async def create(at: Server, name: str, partitions: int = 1) -> None:
+    (result,) = await at.client.create_topics(
+        CreateTopics(topics=(NewTopic(name=name, partitions=partitions, replication_factor=1),))
+    )
+    assert result.refusal is None, result.refusal
+    assert result.topic_id is not None
+
+
+async def test_versions_answered_are_those_that_are_taken(tmp_path: Path) -> None:
+    async with server(tmp_path) as at:
+        response = await at.client.connection.request(ApiVersionsRequest(), ApiVersionsResponse)
+    taken = {v.api_key: (v.min_version, v.max_version) for v in response.api_keys}
+    assert taken[apis.METADATA.key] == (0, 13)
+    assert taken[apis.DELETE_PARTITIONS_KEY] == (0, 0)
+    assert apis.PRODUCE.key not in taken
+
+
+async def test_version_from_the_future_is_answered_with_the_oldest(tmp_path: Path) -> None:
+    async with server(tmp_path) as at:
+        reader, writer = await asyncio.open_connection("127.0.0.1", at.port)
+        request = bytearray(frames.encode_request(apis.API_VERSIONS, 4, 5, ApiVersionsRequest()))
+        request[7] = 99
+        writer.write(bytes(request))
+        (size,) = struct.unpack(">i", await reader.readexactly(4))
+        response = frames.decode_response(await reader.readexactly(size), apis.API_VERSIONS, 0)
+        assert isinstance(response, ApiVersionsResponse)
+        assert (response.error_code, bool(response.api_keys)) == (35, True)
+        writer.close()
+
+
+@pytest.mark.parametrize(
+    "garbage", [b"GET / HTTP/1.1\r\n\r\n", b"\xff" * 8, b"\0\0\0\4\x7f\x7f\0\0"]
+)
+async def test_stranger_is_cut_off_and_others_go_on(tmp_path: Path, garbage: bytes) -> None:
+    async with server(tmp_path) as at:
+        reader, writer = await asyncio.open_connection("127.0.0.1", at.port)
+        writer.write(garbage)
+        assert await asyncio.wait_for(reader.read(), 5) == b""
+        writer.close()
+        assert (await at.client.metadata()).cluster_id is not None
+
+
+async def test_pipelined_requests_are_answered_in_their_order(tmp_path: Path) -> None:
+    async with server(tmp_path) as at:
+        await at.register(1)
+        reader, writer = await asyncio.open_connection("127.0.0.1", at.port)
+        sent = []
+        for number in range(200):
+            # A creation waits for the disk, a look does not; answers keep the order all the same.
+            if number % 2:
+                request = frames.encode_request(apis.METADATA, 9, number, MetadataRequest())
+            else:
+                topic = NewTopic(name=f"t{number}", partitions=1, replication_factor=1)
+                body = creation_request(CreateTopics(topics=(topic,)))
+                request = frames.encode_request(apis.CREATE_TOPICS, 7, number, body)
+            sent.append(number)
+            writer.write(request)
+        answered = []
+        for _ in sent:
+            (size,) = struct.unpack(">i", await reader.readexactly(4))
+            answered.append(frames.correlation_id_of(await reader.readexactly(size)))
+        assert answered == sent
+        writer.close()
+
+
+async def test_topic_is_created_described_and_deleted(tmp_path: Path) -> None:
+    async with server(tmp_path) as at:
+        await at.register(1)
+        await create(at, "orders", 3)
+        (topic,) = (await at.client.metadata(["orders"])).topics
+        assert [p.leader_id for p in topic.partitions] == [1, 1, 1]
+        by_id = MetadataRequest(topics=(MetadataRequestTopic(topic_id=topic.topic_id, name=None),))
+        (again,) = (await at.client.connection.request(by_id, MetadataResponse)).topics
+        assert again.name == "orders"
+        (result,) = await at.client.delete_topics(DeleteTopics(topics=(topic.topic_id,)))
+        assert (result.name, result.refusal) == ("orders", None)
+        (gone,) = (await at.client.metadata(["orders"])).topics
+        assert gone.error_code == 3
+        (refused,) = await at.client.delete_topics(DeleteTopics(topics=(topic.topic_id,)))
+        assert refused.refusal is not None
+        assert refused.refusal.code == "UNKNOWN_TOPIC_ID"
+
+
+async def test_refusals_keep_code_and_message(tmp_path: Path) -> None:
+    async with server(tmp_path) as at:
+        (result,) = await at.client.create_topics(CreateTopics(topics=(NewTopic(name="a b"),)))
+        assert result.refusal is not None
+        assert result.refusal.code == "INVALID_TOPIC_EXCEPTION"
+        assert "InvalidArgumentTopicName" in result.refusal.message
+        with pytest.raises(RequestError, match="broker 7 is not registered") as caught:
+            await at.client.run("brokers unregister", 7)
+        assert caught.value.code == "BROKER_ID_NOT_REGISTERED"
+
+
+async def test_any_decision_can_be_taken_by_its_name(tmp_path: Path) -> None:
+    async with server(tmp_path) as at:
+        await at.register(1)
+        change = ResourceChange(
+            resource_type=BROKER, resource_name="", changes=(ConfigChange("num.io.threads", "9"),)
+        )
+        answer = await at.client.run(
+            "configs alter", AlterConfigs(resources=(change,)), reason="more threads"
+        )
+        assert answer.end_offset == at.service.image.provenance.next_offset
+        assert at.service.image.config(BROKER, "") == {"num.io.threads": "9"}
+        topic = NewTopic(name="by-hand", assignments=(Assignment(0, (1,)),))
+        answer = await at.client.run("topics create", CreateTopics(topics=(topic,)))
+        made = at.service.image.topic_by_name("by-hand")
+        assert made is not None
+        assert answer.response[0].topic_id == made.topic_id
+
+
+async def test_partitions_that_are_deleted_are_read_only_and_then_gone(tmp_path: Path) -> None:
+    async with server(tmp_path, settings=ENABLED) as at:
+        await at.register(1)
+        await create(at, "orders", 3)
+        shrink = TopicShrink(topic="orders", partitions=1)
+        (result,) = await at.client.delete_partitions(
+            DeletePartitions(topics=(shrink,), delay_ms=60_000)
+        )
+        assert (result.partition_ids, result.refusal) == ((1, 2), None)
+        (topic,) = (await at.client.metadata(["orders"])).topics
+        assert [p.mode for p in topic.partitions] == [0, 1, 1]
+        # A client that cannot know modes sees them as usual.
+        old = await at.client.connection.request(
+            MetadataRequest(topics=(MetadataRequestTopic(name="orders"),)),
+            MetadataResponse,
+            version=4,
+        )
+        assert [p.error_code for p in old.topics[0].partitions] == [0, 0, 0]
+        (late,) = await at.client.delete_partitions(DeletePartitions(topics=(shrink,)))
+        assert late.refusal is not None
+        assert late.refusal.code == "REASSIGNMENT_IN_PROGRESS"
+
+
+async def test_strict_listener_hides_read_only_partitions(tmp_path: Path) -> None:
+    async with server(tmp_path, settings=ENABLED, strict_modes=True) as at:
+        await at.register(1)
+        await create(at, "orders", 2)
+        shrink = TopicShrink(topic="orders", partitions=1)
+        await at.client.delete_partitions(DeletePartitions(topics=(shrink,), delay_ms=60_000))
+        asked = MetadataRequest(topics=(MetadataRequestTopic(name="orders"),))
+        told = await at.client.connection.request(asked, MetadataResponse, version=4)
+        assert [p.error_code for p in told.topics[0].partitions] == [0, 5]
+        (knows,) = (await at.client.metadata(["orders"])).topics
+        assert [p.error_code for p in knows.partitions] == [0, 0]
+
+
+async def test_stale_and_foreign_brokers_are_refused(tmp_path: Path) -> None:
+    async with server(tmp_path) as at:
+        broker_epoch = await at.register(1)
+        assert (await at.beat(1, broker_epoch - 1)).error_code == 77
+        assert not (await at.beat(1, broker_epoch)).is_fenced
+
+
+async def test_silent_broker_is_fenced(tmp_path: Path) -> None:
+    async with server(tmp_path, settings=Settings(session_timeout_ms=200)) as at:
+        await at.register(1)
+        async with asyncio.timeout(5):
+            while (broker := at.service.image.broker(1)) is not None and not broker.fenced:
+                await at.service.history.beyond(at.service.image.provenance.next_offset - 1)
+
+
+async def test_service_goes_on_where_it_ended(tmp_path: Path) -> None:
+    async with server(tmp_path) as at:
+        await at.register(1)
+        await create(at, "orders")
+        before = at.service.image.topic_by_name("orders")
+        epoch = at.service.controller_epoch
+    async with server(tmp_path) as at:
+        assert at.service.image.topic_by_name("orders") == before
+        assert at.service.controller_epoch > epoch
+
+
+async def test_nobody_at_the_address_is_said_in_one_line() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    with pytest.raises(UnavailableError, match=f"127.0.0.1:{port} does not answer"):
+        await Connection.open("127.0.0.1", port)
+
+
+@pytest.mark.parametrize(
+    ("url", "address"),
+    [
+        ("kafka://h:1", ("h", 1)),
+        ("h:1", ("h", 1)),
+        ("kafka://h", ("h", 9092)),
+        ("[::1]:7", ("::1", 7)),
+    ],
+)
+def test_servers_are_named_by_url(url: str, address: tuple[str, int]) -> None:
+    assert server_address(url) == address
+
+
+@pytest.mark.parametrize("url", ["", "ftp://h:1", "h:x", "kafka://"])
+async def test_other_urls_are_refused(url: str) -> None:
+    with pytest.raises(RequestError, match="is no server"):
+        await MetadataClient.connect(url)
