@@ -1,6 +1,7 @@
 """Running a service, and a broker: serve, broker."""
 
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -78,3 +79,72 @@ def _configs(given: list[str]) -> dict[str, str]:
         if not name or not equals:
             raise typer.BadParameter(f"{name!r} is not NAME=VALUE", param_hint="--config")
     return {name: value for name, _, value in pairs}
+
+
+@app.command()
+def broker(
+    server: Annotated[
+        str, typer.Option("--server", metavar="URL", help="The service: kafka://HOST:PORT.")
+    ],
+    broker_id: Annotated[int, typer.Option("--id", help="Number of this broker.", min=0)],
+    log_dir: Annotated[
+        list[Path],
+        typer.Option("--log-dir", metavar="DIR", help="Where partitions lie; may be repeated."),
+    ],
+    listen: Annotated[
+        str, typer.Option("--listen", metavar="H:P", help="Where clients connect; port 0: any.")
+    ] = "127.0.0.1:0",
+    advertise: Annotated[
+        str, typer.Option("--advertise", metavar="HOST", help="The host that clients are told.")
+    ] = "",
+    allow_remote: Annotated[
+        bool, typer.Option("--allow-remote", help="Listen beyond this machine, to anybody.")
+    ] = False,
+    rack: Annotated[str | None, typer.Option(help="Where the broker stands.")] = None,
+    heartbeat_ms: Annotated[int, typer.Option(help="Time between heartbeats.", min=1)] = 2_000,
+    replica_lag_ms: Annotated[
+        int, typer.Option(help="How long a follower may lack records and stay in sync.", min=1)
+    ] = 30_000,
+    delete_stale_delay_ms: Annotated[
+        int, typer.Option(help="How long stale partitions wait in `deleting`.", min=0)
+    ] = 14_400_000,
+    strict_modes: Annotated[
+        bool,
+        typer.Option(
+            "--strict-modes", help="Read-only partitions have no leader to clients without modes."
+        ),
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Run the reference broker; SIGTERM hands its leaderships over first."""
+    import asyncio
+
+    from api.addresses import parse_address
+    from api.broker.process import BrokerOptions, run_broker_until_stopped
+
+    host, port = parse_address(listen, allow_remote=allow_remote)
+    options = BrokerOptions(
+        server=server,
+        broker_id=broker_id,
+        host=host,
+        port=port,
+        advertised_host=advertise or host,
+        log_dirs=tuple(log_dir),
+        rack=rack,
+        heartbeat_ms=heartbeat_ms,
+        replica_lag_ms=replica_lag_ms,
+        delete_stale_delay_ms=delete_stale_delay_ms,
+        strict_modes=strict_modes,
+    )
+
+    def ready(document: dict[str, object]) -> None:
+        if json:
+            print_json_line(document)
+        else:
+            print_line(
+                f"broker {document['broker']} serves at {document['listen']}, "
+                f"broker epoch {document['broker_epoch']}"
+            )
+        sys.stdout.flush()
+
+    asyncio.run(run_broker_until_stopped(options, ready))

@@ -1,18 +1,217 @@
-"""The controller's side of a broker's stream: pushes its view of the log, and takes its answers."""
+"""The controller's side of a broker's stream: pushes the broker's view, and takes its answers.
+
+One round at a time: what changed since the last one, LeaderAndIsr first, then StopReplica, then
+UpdateMetadata with the offset. A partition that the broker could not follow or leave is tried
+again every RETRY_MS, RETRIES_MAX times; then it is left to the FULL request of the next connection.
+How deletions went that the log tracks is written to the log at once, and the log tries them again.
+"""
 
 import asyncio
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TypeVar
 
+import msgspec
+
+from api.broker import view
+from api.broker.view import BrokerView, PartitionKey, Sender, Stop
+from api.kafka import apis, frames
+from api.kafka.connection import Connection
+from api.kafka.errors import CODES, NONE, name_of
 from api.kafka.frames import RequestFrame
+from api.kafka.messages.brokers import FollowLogRequest, FollowLogResponse
 from api.kafka.messages.metadata import MetadataBroker
+from api.kafka.messages.replicas import (
+    LeaderAndIsrResponse,
+    LiveBroker,
+    ReplicaResult,
+    StopReplicaResponse,
+    UpdatedEndpoint,
+    UpdateMetadataResponse,
+)
 from api.service import Service
+from controller.decisions.deletion_reports import (
+    ReplicaReport,
+    ReportDeletions,
+    report_deletions,
+)
+from records.errors import RequestError, UnavailableError
+from replay.image.metadata import MetadataImage
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+PLAINTEXT_LISTENER = "PLAINTEXT"
+RETRY_MS = 1_000
+RETRIES_MAX = 5
 
 
 class BrokerFeeds:
+    """Feeds whichever brokers connect."""
+
     def __init__(self, service: Service, node: Callable[[], MetadataBroker]) -> None:
+        """Take the service, and where it listens."""
         self._service = service
+        self._node = node
 
     async def feed(
         self, frame: RequestFrame, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        pass
+        """Answer a broker that asks to be told of the log, and tell it until it goes."""
+        request = frame.body
+        assert isinstance(request, FollowLogRequest)
+        response = FollowLogResponse(controller_epoch=self._service.controller_epoch)
+        if not _is_current(self._service.image, request):
+            response = FollowLogResponse(error_code=CODES["STALE_BROKER_EPOCH"])
+        raw = frames.encode_response(apis.FOLLOW_LOG, frame.version, frame.correlation_id, response)
+        writer.write(raw)
+        await writer.drain()
+        if response.error_code != NONE:
+            return
+        connection = Connection(reader, writer, f"controller-{self._service.settings.node_id}")
+        try:
+            await _Feed(self._service, self._sender(request), request, connection).run()
+        finally:
+            await connection.close()
+
+    def _sender(self, request: FollowLogRequest) -> Sender:
+        node = self._node()
+        endpoint = UpdatedEndpoint(
+            port=node.port, host=node.host, listener=PLAINTEXT_LISTENER, security_protocol=0
+        )
+        return Sender(
+            controller_id=node.node_id,
+            controller_epoch=self._service.controller_epoch,
+            controller=LiveBroker(id=node.node_id, endpoints=(endpoint,)),
+            broker_id=request.broker_id,
+            broker_epoch=request.broker_epoch,
+        )
+
+
+class _Failures(msgspec.Struct):
+    """What a broker could not do, and how often it has been tried."""
+
+    states: dict[PartitionKey, int]
+    stops: dict[Stop, int]
+
+    def __bool__(self) -> bool:
+        return bool(self.states or self.stops)
+
+
+class _Feed:
+    def __init__(
+        self, service: Service, sender: Sender, request: FollowLogRequest, connection: Connection
+    ) -> None:
+        self._service = service
+        self._sender = sender
+        self._request = request
+        self._connection = connection
+        self._failures = _Failures({}, {})
+        # The offset that the broker has, None when it must be told everything.
+        self._offset: int | None = None
+        if request.controller_epoch == sender.controller_epoch:
+            self._offset = request.metadata_offset
+
+    async def run(self) -> None:
+        """Push rounds until the broker, or this controller, is no longer what it was."""
+        while self._service.is_active and _is_current(self._service.image, self._request):
+            image = self._service.image
+            seen = self._view()
+            await self._round(image, seen)
+            self._offset = image.provenance.offset
+            await self._news()
+
+    def _view(self) -> BrokerView:
+        change = None if self._offset is None else self._service.history.since(self._offset)
+        if change is None:
+            return view.full_view(self._service.image, self._sender)
+        return view.changed_view(change, self._sender)
+
+    async def _news(self) -> None:
+        """Wait for the log to move, or for the time to try again."""
+        assert self._offset is not None
+        moved = self._service.history.beyond(self._offset)
+        ended = self._connection.ended()
+        pause = RETRY_MS / 1_000 if self._failures else None
+        tasks = [asyncio.ensure_future(moved), asyncio.ensure_future(ended)]
+        try:
+            await asyncio.wait(tasks, timeout=pause, return_when=asyncio.FIRST_COMPLETED)
+            if tasks[1].done():
+                raise UnavailableError("the broker has gone")
+        finally:
+            for task in tasks:
+                task.cancel()
+
+    async def _round(self, image: MetadataImage, seen: BrokerView) -> None:
+        await self._tell_partitions(image, seen)
+        await self._tell_stops(image, seen.stops)
+        update = view.update_metadata(image, seen, self._sender)
+        response = await self._connection.request(update, UpdateMetadataResponse)
+        self._check(response.error_code)
+
+    async def _tell_partitions(self, image: MetadataImage, seen: BrokerView) -> None:
+        keys = seen.partitions | self._failures.states.keys()
+        if not keys and not seen.is_full:
+            return
+        request = view.leader_and_isr(
+            image, keys, self._sender, self._service.creations.offset, full=seen.is_full
+        )
+        response = await self._connection.request(request, LeaderAndIsrResponse)
+        self._check(response.error_code)
+        failed = _failed(response.partitions)
+        for key in failed:
+            log.warning("broker %d did not take %s over", self._sender.broker_id, key)
+        self._failures.states = _again(self._failures.states, failed)
+
+    async def _tell_stops(self, image: MetadataImage, stops: Iterable[Stop]) -> None:
+        tracked = view.tracked_deletions(image, self._sender.broker_id)
+        wanted = dict.fromkeys((*stops, *self._failures.stops))
+        failed: set[PartitionKey] = set()
+        for request in view.stop_replicas(wanted, self._sender):
+            response = await self._connection.request(request, StopReplicaResponse)
+            self._check(response.error_code)
+            failed |= _failed(response.partitions)
+        again = [stop for stop in wanted if stop.key in failed and stop.key not in tracked]
+        self._failures.stops = _again(self._failures.stops, again)
+        await self._report(sorted(tracked), failed)
+
+    async def _report(self, tracked: list[PartitionKey], failed: set[PartitionKey]) -> None:
+        """Write down how deletions went; what failed is ineligible until it is tried again."""
+        if not tracked:
+            return
+        reports = tuple(
+            [
+                ReplicaReport(topic_id=i, partition_id=n, deleted=(i, n) not in failed)
+                for i, n in tracked
+            ]
+        )
+        request = ReportDeletions(
+            broker_id=self._sender.broker_id,
+            broker_epoch=self._sender.broker_epoch,
+            replicas=reports,
+        )
+        await self._service.submit(partial(report_deletions, request=request))
+
+    def _check(self, error_code: int) -> None:
+        """Raise RequestError: the broker takes another controller or process for the right one."""
+        if error_code != NONE:
+            raise RequestError(
+                name_of(error_code), f"broker {self._sender.broker_id} refuses what it is told"
+            )
+
+
+def _is_current(image: MetadataImage, request: FollowLogRequest) -> bool:
+    broker = image.broker(request.broker_id)
+    return broker is not None and broker.broker_epoch == request.broker_epoch
+
+
+def _failed(results: Iterable[ReplicaResult]) -> set[PartitionKey]:
+    return {(r.topic_id, r.partition) for r in results if r.error_code != NONE}
+
+
+def _again(tried: dict[T, int], failed: Iterable[T]) -> dict[T, int]:
+    """Count the failures, and give up what has failed too often."""
+    counted = {item: tried.get(item, 0) + 1 for item in failed}
+    return {item: count for item, count in counted.items() if count <= RETRIES_MAX}

@@ -24,8 +24,8 @@ class Connection:
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, client_id: str | None
     ) -> None:
         """Take over a stream on which no request is under way."""
-        self.reader = reader
-        self.writer = writer
+        self._reader = reader
+        self._writer = writer
         self._client_id = client_id
         self._numbers = itertools.count()
         self._waiting: dict[int, tuple[Api, int, asyncio.Future[Response]]] = {}
@@ -51,6 +51,10 @@ class Connection:
     def is_open(self) -> bool:
         """Whether requests can still be sent."""
         return not self._task.done()
+
+    async def ended(self) -> None:
+        """Return when no response can come any more."""
+        await asyncio.wait([self._task])
 
     async def request(
         self,
@@ -80,9 +84,9 @@ class Connection:
             raise UnavailableError("the connection is closed; connect again")
         self._waiting[number] = api, used, future
         try:
-            self.writer.write(frame)
+            self._writer.write(frame)
             async with asyncio.timeout(timeout_s):
-                await self.writer.drain()
+                await self._writer.drain()
                 return cast(R, await future)
         except (TimeoutError, ConnectionError) as error:
             raise UnavailableError(
@@ -95,19 +99,12 @@ class Connection:
         """Close; requests under way fail."""
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
-        await close_writer(self.writer)
-
-    async def release(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Stop asking and give the stream away; no request may be under way."""
-        assert not self._waiting
-        self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
-        return self.reader, self.writer
+        await close_writer(self._writer)
 
     async def _read(self) -> None:
         problem = "the other side closed the connection"
         try:
-            while (frame := await read_frame(self.reader)) is not None:
+            while (frame := await read_frame(self._reader)) is not None:
                 self._answer(frame)
         except MalformedFrameError as error:
             problem = str(error)

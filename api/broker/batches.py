@@ -1,0 +1,117 @@
+"""Record batches as clients send them: taken apart only as far as an offset needs.
+
+Source: KIP-98 (the format), KIP-101 (the leader epoch in it).
+"""
+
+import struct
+from collections.abc import Iterator
+
+import msgspec
+
+from metadata_log.kraft.batch import (
+    CRC_START,
+    HEADER_SIZE,
+    LENGTH_END,
+    LENGTH_MIN,
+    MAGIC,
+    BatchHeader,
+    crc_of,
+    parse_header,
+)
+from records.errors import CorruptLogError, RequestError
+
+BATCH_SIZE_BYTES_MAX = 8 * 1024 * 1024
+"""Of one batch; Kafka's default for topics is 1 MiB."""
+
+_BASE_OFFSET = struct.Struct(">q")
+_LEADER_EPOCH = struct.Struct(">i")
+_AFTER_BASE_OFFSET = 8
+_AFTER_LEADER_EPOCH = LENGTH_END + _LEADER_EPOCH.size
+
+
+class RawBatch(msgspec.Struct, frozen=True, gc=False):
+    """A whole batch whose CRC is right."""
+
+    header: BatchHeader
+    data: bytes
+
+    @property
+    def record_count(self) -> int:
+        """Records in it, and offsets that it takes."""
+        return self.header.last_offset_delta + 1
+
+    def stamped(self, base_offset: int, leader_epoch: int) -> "RawBatch":
+        """Return the batch at its place in a log; what is stamped is not under the CRC."""
+        data = b"".join(
+            (
+                _BASE_OFFSET.pack(base_offset),
+                self.data[_AFTER_BASE_OFFSET:LENGTH_END],
+                _LEADER_EPOCH.pack(leader_epoch),
+                self.data[_AFTER_LEADER_EPOCH:],
+            )
+        )
+        return RawBatch(parse_header(data), data)
+
+
+def produced_batches(data: bytes) -> list[RawBatch]:
+    """Return the batches that a client sent.
+
+    Raises:
+        RequestError: CORRUPT_MESSAGE, MESSAGE_TOO_LARGE, UNSUPPORTED_FOR_MESSAGE_FORMAT or
+            INVALID_RECORD.
+    """
+    try:
+        batches = list(whole_batches(data))
+    except CorruptLogError as error:
+        raise RequestError("CORRUPT_MESSAGE", str(error)) from error
+    if not batches:
+        raise RequestError("INVALID_RECORD", "there is no batch")
+    for batch in batches:
+        header = batch.header
+        if header.is_control:
+            raise RequestError("INVALID_RECORD", "clients write no control records")
+        if len(batch.data) > BATCH_SIZE_BYTES_MAX:
+            raise RequestError(
+                "MESSAGE_TOO_LARGE", f"{len(batch.data)} bytes; {BATCH_SIZE_BYTES_MAX} are taken"
+            )
+        if header.record_count != batch.record_count or header.record_count < 1:
+            raise RequestError(
+                "INVALID_RECORD",
+                f"{header.record_count} records with a last offset delta of "
+                f"{header.last_offset_delta}",
+            )
+    return batches
+
+
+def whole_batches(data: bytes, position: int = 0) -> Iterator[RawBatch]:
+    """Yield batch after batch to the end of the bytes.
+
+    Raises:
+        CorruptLogError: no whole batch of format 2, or one whose CRC is wrong; names the byte.
+    """
+    while position < len(data):
+        header = _header(data, position)
+        end = position + header.size
+        if header.length < LENGTH_MIN or end > len(data):
+            raise CorruptLogError(f"byte {position}: a batch of {header.size} bytes, cut short")
+        batch = data[position:end]
+        if crc_of(batch) != header.crc:
+            raise CorruptLogError(
+                f"byte {position}: the CRC is {crc_of(batch):#010x}, the header says "
+                f"{header.crc:#010x}"
+            )
+        yield RawBatch(header, batch)
+        position = end
+
+
+def _header(data: bytes, position: int) -> BatchHeader:
+    left = len(data) - position
+    if left > LENGTH_END + _LEADER_EPOCH.size and data[_AFTER_LEADER_EPOCH + position] != MAGIC:
+        magic = data[_AFTER_LEADER_EPOCH + position]
+        raise CorruptLogError(f"byte {position}: batches of format {magic} are not taken, only 2")
+    if left < HEADER_SIZE:
+        raise CorruptLogError(f"byte {position}: {left} bytes are left, a header has {HEADER_SIZE}")
+    return parse_header(data, position)
+
+
+assert CRC_START == _AFTER_LEADER_EPOCH + 1 + 4, "what is stamped must lie before the CRC's bytes"

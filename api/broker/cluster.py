@@ -1,0 +1,138 @@
+"""What a broker was told of its cluster: topics, leaders, modes, and who is there."""
+
+from collections.abc import Iterable
+
+from api.kafka.messages.metadata import MetadataBroker, MetadataPartition
+from api.kafka.messages.replicas import (
+    FULL,
+    LEADER_DURING_DELETE,
+    LiveBroker,
+    UpdatedPartition,
+    UpdatedTopic,
+    UpdateMetadataRequest,
+)
+from api.kafka.metadata import KnownTopic
+from records.base import ZERO_UUID, Uuid
+from records.errors import RequestError
+
+_NOTHING = -1
+
+
+class Cluster:
+    """Follows UpdateMetadata requests.
+
+    Attributes:
+        controller_id: Node id of the controller, -1 before the first request.
+        controller_epoch: The highest leader epoch that was heard of.
+        metadata_offset: Last offset of the log that this broker has applied, inclusive.
+    """
+
+    def __init__(self) -> None:
+        self._topics: dict[str, UpdatedTopic] = {}
+        self._names: dict[Uuid, str] = {}
+        self._brokers: dict[int, LiveBroker] = {}
+        self._controller: tuple[LiveBroker, ...] = ()
+        self.controller_id = _NOTHING
+        self.controller_epoch = _NOTHING
+        self.metadata_offset = _NOTHING
+
+    def check_controller(self, controller_epoch: int) -> None:
+        """Refuse a controller that has been succeeded.
+
+        Raises:
+            RequestError: STALE_CONTROLLER_EPOCH.
+        """
+        if controller_epoch < self.controller_epoch:
+            raise RequestError(
+                "STALE_CONTROLLER_EPOCH",
+                f"epoch {controller_epoch}; {self.controller_epoch} was heard of",
+            )
+        self.controller_epoch = controller_epoch
+
+    def update(self, request: UpdateMetadataRequest) -> None:
+        """Take a request in."""
+        if request.type == FULL:
+            self._topics.clear()
+            self._names.clear()
+        for topic in request.topic_states:
+            if any(p.leader == LEADER_DURING_DELETE for p in topic.partition_states):
+                self._forget(topic)
+            else:
+                self._topics[topic.topic_name] = topic
+                if topic.topic_id != ZERO_UUID:
+                    self._names[topic.topic_id] = topic.topic_name
+        self._brokers = {broker.id: broker for broker in request.live_brokers}
+        self._controller = request.controller
+        self.controller_id = request.controller_id
+        self.metadata_offset = max(self.metadata_offset, request.metadata_offset)
+
+    def address(self, broker_id: int) -> tuple[str, int] | None:
+        """Return where a live broker listens."""
+        broker = self._brokers.get(broker_id)
+        if broker is None or not broker.endpoints:
+            return None
+        return broker.endpoints[0].host, broker.endpoints[0].port
+
+    def partition(self, name: str, partition: int) -> UpdatedPartition | None:
+        """Return what is known of a partition."""
+        topic = self._topics.get(name)
+        if topic is None:
+            return None
+        states = [s for s in topic.partition_states if s.partition_index == partition]
+        return states[0] if states else None
+
+    def topic_named(self, full_name: str) -> KnownTopic | None:
+        """Return the topic of a name."""
+        topic = self._topics.get(full_name)
+        return None if topic is None else self._known(topic)
+
+    def topic_of(self, topic_id: Uuid) -> KnownTopic | None:
+        """Return the topic of an id."""
+        name = self._names.get(topic_id)
+        return None if name is None else self.topic_named(name)
+
+    def all_topics(self) -> Iterable[KnownTopic]:
+        """Return all topics, by name."""
+        return [self._known(topic) for _, topic in sorted(self._topics.items())]
+
+    def nodes(self) -> tuple[MetadataBroker, ...]:
+        """Return where to reach the live brokers and the controller."""
+        live = [self._brokers[broker_id] for broker_id in sorted(self._brokers)]
+        return tuple(
+            [
+                MetadataBroker(
+                    node_id=node.id,
+                    host=node.endpoints[0].host,
+                    port=node.endpoints[0].port,
+                    rack=node.rack,
+                )
+                for node in (*live, *self._controller)
+                if node.endpoints
+            ]
+        )
+
+    def _forget(self, topic: UpdatedTopic) -> None:
+        known = self._topics.get(topic.topic_name)
+        if known is not None and known.topic_id == topic.topic_id:
+            del self._topics[topic.topic_name]
+        if self._names.get(topic.topic_id) == topic.topic_name:
+            del self._names[topic.topic_id]
+
+    def _known(self, topic: UpdatedTopic) -> KnownTopic:
+        return KnownTopic(
+            name=topic.topic_name,
+            topic_id=topic.topic_id,
+            partitions=tuple([self._partition(state) for state in topic.partition_states]),
+        )
+
+    def _partition(self, state: UpdatedPartition) -> MetadataPartition:
+        return MetadataPartition(
+            partition_index=state.partition_index,
+            leader_id=state.leader,
+            leader_epoch=state.leader_epoch,
+            replica_nodes=state.replicas,
+            isr_nodes=state.isr,
+            # Brokers come and go without a word about the partitions they do not lead.
+            offline_replicas=tuple([r for r in state.replicas if r not in self._brokers]),
+            mode=state.mode,
+        )

@@ -1,0 +1,253 @@
+"""A broker's side of the controller: registration, heartbeats, and the stream of its view.
+
+One connection carries requests, another the stream, on which the controller asks and the broker
+answers. When either ends, both are made anew; the registration stays while the controller knows it.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from api.broker.cluster import Cluster
+from api.broker.key_values import read_key_values, write_key_values
+from api.broker.log_directory import LogDirectory
+from api.kafka import apis, frames
+from api.kafka.connection import Connection
+from api.kafka.errors import check, name_of
+from api.kafka.listener import Answering, answer
+from api.kafka.messages.brokers import (
+    AlteredTopic,
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    BrokerHeartbeatRequest,
+    BrokerHeartbeatResponse,
+    BrokerRegistrationRequest,
+    BrokerRegistrationResponse,
+    Feature,
+    FollowLogRequest,
+    FollowLogResponse,
+    Listener,
+    ReplicaLag,
+)
+from api.kafka.streams import close_writer, read_frame
+from controller.decisions.levels import SUPPORTED_LEVELS
+from records.base import Uuid
+from records.errors import RequestError, UnavailableError
+
+log = logging.getLogger(__name__)
+
+_RECONNECT_S = 0.2
+_REGISTER_AGAIN_S = 0.5
+_CLEAN_SHUTDOWN = "clean_shutdown"
+"""File in the first log directory: the broker epoch that ended in order."""
+
+_AGAIN = frozenset({"DUPLICATE_BROKER_REGISTRATION", "NOT_CONTROLLER", "REQUEST_TIMED_OUT"})
+"""Refusals of a registration after which it is worth trying again: an old session must end, or
+another controller take over."""
+
+
+class Identity(msgspec.Struct, frozen=True, kw_only=True):
+    """Who registers."""
+
+    broker_id: int
+    cluster_id: str
+    incarnation_id: Uuid
+    listener: Listener
+    rack: str | None
+    log_dirs: tuple[Uuid, ...]
+
+
+class ControllerLink:
+    """Keeps a broker registered, alive, and told.
+
+    Attributes:
+        broker_epoch: Of the registration, -1 before the first.
+        is_fenced: As the controller said last.
+    """
+
+    def __init__(
+        self,
+        address: tuple[str, int],
+        identity: Identity,
+        directories: list[LogDirectory],
+        cluster: Cluster,
+        answering: Answering,
+        *,
+        heartbeat_ms: int,
+        lags: Callable[[], Iterable[ReplicaLag]],
+        unfenced: Callable[[], None],
+    ) -> None:
+        """Nothing happens before `run`.
+
+        Args:
+            answering: What is done with what the controller pushes.
+            unfenced: Called whenever the broker begins to be part of the cluster.
+        """
+        self._address = address
+        self._identity = identity
+        self._marker = directories[0].path / _CLEAN_SHUTDOWN
+        self._cluster = cluster
+        self._answering = answering
+        self._heartbeat_s = heartbeat_ms / 1_000
+        self._lags = lags
+        self._unfenced = unfenced
+        self._connection: Connection | None = None
+        self._stopping = asyncio.Event()
+        self._stopped = asyncio.Event()
+        self.broker_epoch = -1
+        self.is_fenced = True
+
+    async def run(self) -> None:
+        """Stay connected until the controller lets the broker go after `stop`.
+
+        Raises:
+            RequestError: the controller will never take this broker.
+        """
+        while not self._stopped.is_set():
+            try:
+                await self._session()
+            except UnavailableError as error:
+                log.info("the controller is away: %s", error)
+                if self._stopping.is_set():
+                    return  # there is nobody to hand over to
+            except RequestError as error:
+                if error.code not in ("STALE_BROKER_EPOCH", *_AGAIN):
+                    raise
+                log.info("%s; registering again", error)
+                if error.code == "STALE_BROKER_EPOCH":
+                    self.broker_epoch = -1
+            await asyncio.sleep(_RECONNECT_S)
+
+    def stop(self) -> None:
+        """Ask to be let go: leaderships move first."""
+        self._stopping.set()
+
+    async def alter_partitions(self, topics: tuple[AlteredTopic, ...]) -> AlterPartitionResponse:
+        """Tell which followers are in sync.
+
+        Raises:
+            UnavailableError: no answer, the outcome is unknown.
+            RequestError: STALE_BROKER_EPOCH and the like.
+        """
+        if self._connection is None:
+            raise UnavailableError("there is no controller to ask")
+        request = AlterPartitionRequest(
+            broker_id=self._identity.broker_id, broker_epoch=self.broker_epoch, topics=topics
+        )
+        response = await self._connection.request(request, AlterPartitionResponse)
+        check(response.error_code, None)
+        return response
+
+    async def _session(self) -> None:
+        host, port = self._address
+        self._connection = await Connection.open(host, port, f"broker-{self._identity.broker_id}")
+        try:
+            if self.broker_epoch < 0:
+                await self._register(self._connection)
+            tasks = [
+                asyncio.create_task(self._beat(self._connection), name="heartbeats"),
+                asyncio.create_task(self._follow(), name="view of the log"),
+            ]
+            try:
+                await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+                for task in tasks:
+                    if task.done():
+                        await task
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+        finally:
+            connection, self._connection = self._connection, None
+            await connection.close()
+
+    async def _register(self, connection: Connection) -> None:
+        identity = self._identity
+        request = BrokerRegistrationRequest(
+            broker_id=identity.broker_id,
+            cluster_id=identity.cluster_id,
+            incarnation_id=identity.incarnation_id,
+            listeners=(identity.listener,),
+            features=tuple(
+                [
+                    Feature(name=name, min_supported_version=low, max_supported_version=high)
+                    for name, (low, high) in sorted(SUPPORTED_LEVELS.items())
+                ]
+            ),
+            rack=identity.rack,
+            log_dirs=identity.log_dirs,
+            previous_broker_epoch=self._previous_epoch(),
+        )
+        while True:
+            response = await connection.request(request, BrokerRegistrationResponse)
+            if name_of(response.error_code) not in _AGAIN:
+                break
+            if self._stopping.is_set():
+                raise UnavailableError("stopped before it was registered")
+            await asyncio.sleep(_REGISTER_AGAIN_S)
+        check(response.error_code, f"broker {identity.broker_id} is not taken into the cluster")
+        self._marker.unlink(missing_ok=True)
+        self.broker_epoch = response.broker_epoch
+
+    def _previous_epoch(self) -> int:
+        try:
+            return int(read_key_values(self._marker)["broker_epoch"])
+        except FileNotFoundError:
+            return -1
+
+    async def _beat(self, connection: Connection) -> None:
+        while True:
+            request = BrokerHeartbeatRequest(
+                broker_id=self._identity.broker_id,
+                broker_epoch=self.broker_epoch,
+                current_metadata_offset=self._cluster.metadata_offset,
+                want_shut_down=self._stopping.is_set(),
+                lags=tuple(self._lags()),
+            )
+            response = await connection.request(request, BrokerHeartbeatResponse)
+            check(response.error_code, None)
+            if response.should_shut_down:
+                write_key_values(self._marker, {"broker_epoch": self.broker_epoch})
+                self._stopped.set()
+                return
+            if self.is_fenced and not response.is_fenced:
+                self._unfenced()
+            self.is_fenced = response.is_fenced
+            await self._until_next_beat()
+
+    async def _until_next_beat(self) -> None:
+        """Fenced, or on the way out, waiting costs more than asking."""
+        if self.is_fenced or self._stopping.is_set():
+            await asyncio.sleep(min(self._heartbeat_s, _RECONNECT_S))
+            return
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._stopping.wait(), self._heartbeat_s)
+
+    async def _follow(self) -> None:
+        """Ask for the stream, and answer what the controller pushes until it ends."""
+        host, port = self._address
+        try:
+            reader, writer = await asyncio.open_connection(host, port)
+        except OSError as error:
+            raise UnavailableError(f"{host}:{port} does not answer") from error
+        request = FollowLogRequest(
+            broker_id=self._identity.broker_id,
+            broker_epoch=self.broker_epoch,
+            controller_epoch=self._cluster.controller_epoch,
+            metadata_offset=self._cluster.metadata_offset,
+        )
+        try:
+            writer.write(frames.encode_request(apis.FOLLOW_LOG, 0, 0, request))
+            raw = await read_frame(reader)
+            if raw is None:
+                raise UnavailableError("the controller ended the stream")
+            response = frames.decode_response(raw, apis.FOLLOW_LOG, 0)
+            assert isinstance(response, FollowLogResponse)
+            check(response.error_code, None)
+            await answer(reader, writer, self._answering)
+        finally:
+            await close_writer(writer)
+        raise UnavailableError("the controller ended the stream")

@@ -1,0 +1,88 @@
+"""Which replica a request means, and whether it may be read and written.
+
+A topic id in a request is checked against the data that lies here, not only against what the
+cluster is said to be: that fences reads from a deleted topic whose broker has not heard of it yet.
+
+Source: KIP-516 (fencing by topic id), KIP-694 (modes).
+"""
+
+from api.broker.cluster import Cluster
+from api.broker.replica import Replica
+from api.broker.replicas import Replicas
+from records.base import ZERO_UUID, Uuid
+from records.errors import RequestError
+from records.text import uuid_text
+from replay.image.partitions import NONE, READ_WRITE
+
+
+class Fencing:
+    """Finds replicas for requests, or says why not."""
+
+    def __init__(self, replicas: Replicas, cluster: Cluster) -> None:
+        self._replicas = replicas
+        self._cluster = cluster
+
+    def replica(self, name: str, topic_id: Uuid, partition: int) -> Replica:
+        """Return the replica that a request means.
+
+        Args:
+            topic_id: The zero id when the sender does not know one.
+
+        Raises:
+            RequestError: UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION or
+                NOT_LEADER_OR_FOLLOWER.
+        """
+        replica = self._replicas.get(name, partition)
+        if topic_id != ZERO_UUID:
+            self._check_id(name, topic_id, replica)
+        if replica is not None:
+            return replica
+        if self._cluster.partition(name, partition) is None:
+            raise RequestError("UNKNOWN_TOPIC_OR_PARTITION", f"there is no {name}-{partition}")
+        raise RequestError("NOT_LEADER_OR_FOLLOWER", f"{name}-{partition} is not on this broker")
+
+    def check_readable(self, name: str, partition: int) -> None:
+        """Refuse what may be neither read nor written.
+
+        Raises:
+            RequestError: LEADER_NOT_AVAILABLE, the mode is NONE; NOT_LEADER_OR_FOLLOWER, this
+                broker has not been told the mode yet.
+        """
+        if self._mode(name, partition) == NONE:
+            raise RequestError("LEADER_NOT_AVAILABLE", f"{name}-{partition} is being deleted")
+
+    def check_writable(self, name: str, partition: int) -> None:
+        """Refuse what may not be written.
+
+        Raises:
+            RequestError: POLICY_VIOLATION, the mode is READ_ONLY; or as `check_readable`.
+        """
+        self.check_readable(name, partition)
+        if self._mode(name, partition) != READ_WRITE:
+            raise RequestError(
+                "POLICY_VIOLATION",
+                f"{name}-{partition} is READ_ONLY, it will be deleted; write to other partitions",
+            )
+
+    def _mode(self, name: str, partition: int) -> int:
+        state = self._cluster.partition(name, partition)
+        if state is None:
+            raise RequestError(
+                "NOT_LEADER_OR_FOLLOWER", f"nothing is known of {name}-{partition} here yet"
+            )
+        return state.mode
+
+    def _check_id(self, name: str, topic_id: Uuid, replica: Replica | None) -> None:
+        here = ZERO_UUID if replica is None else replica.metadata.topic_id
+        if here == topic_id:
+            return
+        known = self._cluster.topic_of(topic_id)
+        if here == ZERO_UUID and known is not None and known.name == name:
+            return
+        is_known = known is not None or self._replicas.has_topic(topic_id)
+        if replica is None and not is_known:
+            raise RequestError("UNKNOWN_TOPIC_ID", f"no topic has the id {uuid_text(topic_id)}")
+        raise RequestError(
+            "INCONSISTENT_TOPIC_ID",
+            f"{name} has the id {uuid_text(here)} here, the request says {uuid_text(topic_id)}",
+        )

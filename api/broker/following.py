@@ -1,0 +1,206 @@
+"""Followers fetch from their leaders: first find where the logs part, then copy what follows.
+
+One task for each broker that leads something followed here. Every partition begins by asking, for
+the epoch of its own last batch, where that epoch ends on the leader, and cuts off what goes beyond.
+
+Source: KIP-101, KIP-279 (truncation by leader epoch).
+"""
+
+import asyncio
+import logging
+
+from api.broker.batches import whole_batches
+from api.broker.cluster import Cluster
+from api.broker.replica import Replica
+from api.broker.replicas import Replicas
+from api.kafka.connection import Connection
+from api.kafka.errors import NONE, name_of
+from api.kafka.messages.brokers import ReplicaLag
+from api.kafka.messages.records_io import (
+    EpochPartition,
+    EpochTopic,
+    FetchedPartition,
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+)
+from records.errors import CorruptLogError, RequestError, UnavailableError
+
+log = logging.getLogger(__name__)
+
+_MAX_WAIT_MS = 100
+_MIN_BYTES = 1
+_MAX_BYTES = 4 * 1024 * 1024
+_PARTITION_MAX_BYTES = 1024 * 1024
+_PAUSE_S = 0.1
+"""Before asking a leader again that was away, or refused some partition."""
+
+_Life = tuple[bytes, int, int]
+"""Topic id, partition and leader epoch: what was once brought in line stays so within it."""
+
+
+class Following:
+    """The fetching tasks of one broker."""
+
+    def __init__(self, broker_id: int, replicas: Replicas, cluster: Cluster) -> None:
+        """Nothing is fetched before `refresh`."""
+        self._broker_id = broker_id
+        self._replicas = replicas
+        self._cluster = cluster
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._lags: dict[tuple[bytes, int], int] = {}
+
+    def refresh(self) -> None:
+        """Follow whom the replicas say now."""
+        leaders = {r.leader_to_follow for r in self._replicas} - {None}
+        for leader in leaders:
+            task = self._tasks.get(leader) if leader is not None else None
+            if leader is not None and (task is None or task.done()):
+                self._tasks[leader] = asyncio.create_task(
+                    self._follow(leader), name=f"fetch from {leader}"
+                )
+
+    def lags(self) -> list[ReplicaLag]:
+        """Return how many records each followed partition lacks."""
+        return [
+            ReplicaLag(
+                topic_id=replica.metadata.topic_id,
+                partition_index=replica.metadata.partition,
+                lag=self._lags.get((replica.metadata.topic_id, replica.metadata.partition), 0),
+            )
+            for replica in self._replicas
+            if replica.leader_to_follow is not None
+        ]
+
+    async def close(self) -> None:
+        """End the tasks."""
+        for task in self._tasks.values():
+            task.cancel()
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+
+    async def _follow(self, leader: int) -> None:
+        """Fetch from one leader for as long as it leads something."""
+        while self._followed(leader):
+            address = self._cluster.address(leader)
+            if address is not None:
+                try:
+                    await self._fetch_from(leader, address)
+                except (UnavailableError, RequestError) as error:
+                    log.info("broker %d cannot be fetched from: %s", leader, error)
+            await asyncio.sleep(_PAUSE_S)
+
+    async def _fetch_from(self, leader: int, address: tuple[str, int]) -> None:
+        connection = await Connection.open(*address, f"replica-{self._broker_id}")
+        in_line: set[_Life] = set()
+        try:
+            while self._cluster.address(leader) == address:
+                replicas = self._followed(leader)
+                if not replicas:
+                    return
+                for replica in replicas:
+                    if _life(replica) not in in_line and await self._cut(connection, replica):
+                        in_line.add(_life(replica))
+                ready = [r for r in replicas if _life(r) in in_line]
+                refused = await self._copy(connection, ready) if ready else set()
+                in_line -= refused
+                if refused or not ready:
+                    await asyncio.sleep(_PAUSE_S)
+        finally:
+            await connection.close()
+
+    def _followed(self, leader: int) -> list[Replica]:
+        return [r for r in self._replicas if r.leader_to_follow == leader]
+
+    async def _cut(self, connection: Connection, replica: Replica) -> bool:
+        """Remove what the leader does not have; return whether that is done."""
+        life = _life(replica)
+        while replica.log.last_epoch is not None:
+            asked = replica.log.last_epoch
+            end = await self._epoch_end(connection, replica, asked)
+            if end is None or _life(replica) != life:
+                return False
+            leader_epoch, end_offset = end
+            ours = replica.log.epoch_end(leader_epoch)
+            replica.log.truncate_to(min(end_offset, 0 if ours is None else ours.end_offset))
+            if leader_epoch == asked:
+                break
+        replica.high_watermark = min(replica.high_watermark, replica.log.end_offset)
+        return True
+
+    async def _epoch_end(
+        self, connection: Connection, replica: Replica, epoch: int
+    ) -> tuple[int, int] | None:
+        """Return the leader's epoch at or below one and where it ends; None when it refuses."""
+        metadata = replica.metadata
+        asked = EpochPartition(
+            partition=metadata.partition,
+            current_leader_epoch=replica.leader_epoch,
+            leader_epoch=epoch,
+        )
+        topic = EpochTopic(topic=metadata.name, topic_id=metadata.topic_id, partitions=(asked,))
+        request = OffsetForLeaderEpochRequest(replica_id=self._broker_id, topics=(topic,))
+        response = await connection.request(request, OffsetForLeaderEpochResponse)
+        (partition,) = response.topics[0].partitions
+        if partition.error_code != NONE:
+            return None
+        # An epoch below all of the leader's: the logs have nothing in common.
+        return partition.leader_epoch, max(partition.end_offset, 0)
+
+    async def _copy(self, connection: Connection, replicas: list[Replica]) -> set[_Life]:
+        """Fetch once; return what the leader refused."""
+        by_place = {(r.metadata.name, r.metadata.partition): (r, _life(r)) for r in replicas}
+        response = await connection.request(self._request(replicas), FetchResponse)
+        refused: set[_Life] = set()
+        for topic in response.responses:
+            for fetched in topic.partitions:
+                replica, life = by_place[topic.topic, fetched.partition_index]
+                if _life(replica) != life:
+                    continue  # it has another leader by now, or none
+                if not self._taken(replica, fetched):
+                    refused.add(life)
+        return refused
+
+    def _request(self, replicas: list[Replica]) -> FetchRequest:
+        return FetchRequest(
+            replica_id=self._broker_id,
+            max_wait_ms=_MAX_WAIT_MS,
+            min_bytes=_MIN_BYTES,
+            max_bytes=_MAX_BYTES,
+            topics=tuple(
+                [
+                    FetchTopic(
+                        topic=replica.metadata.name,
+                        topic_id=replica.metadata.topic_id,
+                        partitions=(
+                            FetchPartition(
+                                partition=replica.metadata.partition,
+                                current_leader_epoch=replica.leader_epoch,
+                                fetch_offset=replica.log.end_offset,
+                                partition_max_bytes=_PARTITION_MAX_BYTES,
+                            ),
+                        ),
+                    )
+                    for replica in replicas
+                ]
+            ),
+        )
+
+    def _taken(self, replica: Replica, fetched: FetchedPartition) -> bool:
+        if fetched.error_code != NONE:
+            log.info("%s: the leader says %s", replica.path, name_of(fetched.error_code))
+            return False
+        try:
+            replica.replicate(whole_batches(fetched.records or b""), fetched.high_watermark)
+        except (OSError, CorruptLogError) as error:
+            log.warning("%s cannot take what the leader sent: %s", replica.path, error)
+            return False
+        key = (replica.metadata.topic_id, replica.metadata.partition)
+        self._lags[key] = max(fetched.high_watermark - replica.log.end_offset, 0)
+        return True
+
+
+def _life(replica: Replica) -> _Life:
+    return replica.metadata.topic_id, replica.metadata.partition, replica.leader_epoch

@@ -1,0 +1,45 @@
+"""Small files of `key: value` lines that people can read, replaced as a whole or not at all."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from records.errors import CorruptLogError
+
+
+def read_key_values(path: Path) -> dict[str, str]:
+    """Read a file.
+
+    Raises:
+        FileNotFoundError: there is none.
+        CorruptLogError: a line is no `key: value`; names file and line.
+    """
+    values: dict[str, str] = {}
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        key, separator, value = line.partition(": ")
+        if not separator or not key:
+            raise CorruptLogError(f"{path} line {number}: {line!r} is no `key: value`")
+        values[key] = value
+    return values
+
+
+def write_key_values(path: Path, values: Mapping[str, object]) -> None:
+    """Write a file beside its place, bring it to stable storage, and move it there."""
+    new = path.with_name(f"{path.name}.new")
+    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        os.write(descriptor, "".join(f"{k}: {v}\n" for k, v in values.items()).encode())
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    os.rename(new, path)
+    sync_directory(path.parent)
+
+
+def sync_directory(path: Path) -> None:
+    """Bring the names in a directory to stable storage."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

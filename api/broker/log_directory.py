@@ -1,0 +1,210 @@
+"""One log directory of a broker: its id, the partitions' folders in it, and what waits to go.
+
+    meta.properties                        whose directory this is
+    orders_0/partition.metadata            one partition, and whose data it is
+    org/apache/kafka/orders_0/             one of a topic in a namespace
+    deleting/{topic_id}_{partition}/       stale, removed after a delay
+
+Everything that leaves goes through `deleting/` by one rename, so that a crash never leaves half a
+folder where it could be taken for a partition.
+"""
+
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+import msgspec
+
+from api.broker.folders import DELETING, MOVING, partition_folder, partition_of
+from api.broker.key_values import read_key_values, sync_directory, write_key_values
+from api.broker.partition_metadata import (
+    PartitionMetadata,
+    read_partition_metadata,
+    write_partition_metadata,
+)
+from records.base import ZERO_UUID, Uuid
+from records.errors import RequestError
+from records.text import parse_uuid, uuid_text
+
+_META = "meta.properties"
+_DELETION = "deletion"
+"""File in a stale folder that says when it goes."""
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """A partition's folder as it lies on disk. `metadata` is None when it has no file.
+
+    `name` and `partition` are what the folder is called.
+    """
+
+    path: Path
+    name: str
+    partition: int
+    metadata: PartitionMetadata | None
+
+
+class Stale(msgspec.Struct, frozen=True, kw_only=True):
+    """A folder in `deleting/`, and when it goes, in ms since 1970."""
+
+    path: Path
+    delete_at_ms: int
+
+
+class LogDirectory:
+    """One directory.
+
+    Attributes:
+        directory_id: Random, made with the directory.
+    """
+
+    def __init__(self, path: Path, directory_id: Uuid) -> None:
+        """Use `LogDirectory.open`."""
+        self.path = path
+        self.directory_id = directory_id
+
+    @classmethod
+    def open(cls, path: Path, *, cluster_id: str, broker_id: int) -> "LogDirectory":
+        """Open a directory, or make one of a path that does not exist or is empty.
+
+        Raises:
+            RequestError: it belongs to another cluster or broker.
+            CorruptLogError: its file cannot be read.
+        """
+        path = path.absolute()
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        meta = path / _META
+        if not meta.exists():
+            directory_id = Uuid(b"\1" + secrets.token_bytes(15))
+            write_key_values(
+                meta,
+                {
+                    "version": 1,
+                    "cluster_id": cluster_id,
+                    "broker_id": broker_id,
+                    "directory_id": uuid_text(directory_id),
+                },
+            )
+        values = read_key_values(meta)
+        if (values.get("cluster_id"), values.get("broker_id")) != (cluster_id, str(broker_id)):
+            raise RequestError(
+                "INCONSISTENT_CLUSTER_ID",
+                f"{path} is of broker {values.get('broker_id')} in cluster "
+                f"{values.get('cluster_id')}, not of broker {broker_id} in {cluster_id}; name "
+                "another directory",
+            )
+        return cls(path, parse_uuid(values["directory_id"]))
+
+    def partitions(self) -> Iterator[Found]:
+        """Find the partitions' folders, those that were being renamed included.
+
+        Raises:
+            CorruptLogError: a file of one cannot be read.
+        """
+        for root, names, _ in os.walk(self.path):
+            here = PurePosixPath(root).relative_to(self.path)
+            for name in sorted(names):
+                called = partition_of(here / name)
+                if called is not None:
+                    path = Path(root) / name
+                    yield Found(
+                        path=path,
+                        name=called[0],
+                        partition=called[1],
+                        metadata=read_partition_metadata(path),
+                    )
+            names[:] = [n for n in names if n != DELETING and partition_of(here / n) is None]
+
+    def create(self, metadata: PartitionMetadata) -> Path:
+        """Make the folder of a new partition."""
+        path = self._path(metadata.name, metadata.partition)
+        path.mkdir(mode=0o700, parents=True)
+        if metadata.topic_id != ZERO_UUID:
+            write_partition_metadata(path, metadata)
+        sync_directory(path.parent)
+        return path
+
+    def step_aside(self, path: Path, metadata: PartitionMetadata) -> Path:
+        """Free the name of a folder whose topic gets another one."""
+        waiting = self.path / MOVING
+        waiting.mkdir(mode=0o700, exist_ok=True)
+        return self._rename(path, waiting / _id_name(metadata.topic_id, metadata.partition))
+
+    def rename(self, path: Path, metadata: PartitionMetadata) -> Path:
+        """Give a folder the name that its topic has now."""
+        target = self._path(metadata.name, metadata.partition)
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._rename(path, target)
+        write_partition_metadata(target, metadata)
+        self._remove_empty_parents(path)
+        return target
+
+    def stage(self, path: Path, topic_id: Uuid, partition: int, *, delete_at_ms: int) -> Stale:
+        """Move a stale folder out of the way; it goes later."""
+        deleting = self.path / DELETING
+        deleting.mkdir(mode=0o700, exist_ok=True)
+        target = deleting / _id_name(topic_id, partition)
+        life = 1
+        while target.exists():
+            # An earlier life of the same partition still waits.
+            life += 1
+            target = deleting / f"{_id_name(topic_id, partition)}.{life}"
+        self._rename(path, target)
+        self._remove_empty_parents(path)
+        if not target.is_symlink():
+            write_key_values(target / _DELETION, {"delete_at_ms": delete_at_ms})
+        return Stale(path=target, delete_at_ms=delete_at_ms)
+
+    def stale(self, delay_ms: int) -> list[Stale]:
+        """Return what waits in `deleting/`.
+
+        Args:
+            delay_ms: For a folder that a crash left without a time.
+        """
+        deleting = self.path / DELETING
+        if not deleting.exists():
+            return []
+        return [Stale(path=p, delete_at_ms=_time(p, delay_ms)) for p in sorted(deleting.iterdir())]
+
+    def stale_of(self, topic_id: Uuid, partition: int) -> list[Path]:
+        """Return the folders in which a partition's lives wait to go."""
+        name = _id_name(topic_id, partition)
+        waiting = [stale.path for stale in self.stale(0)]
+        return [path for path in waiting if path.name == name or path.name.startswith(f"{name}.")]
+
+    def _path(self, full_name: str, partition: int) -> Path:
+        return self.path / partition_folder(full_name, partition)
+
+    def _rename(self, source: Path, target: Path) -> Path:
+        os.rename(source, target)
+        sync_directory(target.parent)
+        sync_directory(source.parent)
+        return target
+
+    def _remove_empty_parents(self, path: Path) -> None:
+        """A namespace's folder goes with the last folder in it."""
+        for parent in path.parents:
+            if parent == self.path or any(parent.iterdir()):
+                return
+            parent.rmdir()
+
+
+def remove(path: Path) -> None:
+    """Remove a folder from `deleting/`.
+
+    Raises:
+        OSError: it, or something in it, cannot be removed.
+    """
+    shutil.rmtree(path)
+
+
+def _id_name(topic_id: Uuid, partition: int) -> str:
+    return f"{uuid_text(topic_id)}_{partition}"
+
+
+def _time(path: Path, delay_ms: int) -> int:
+    try:
+        return int(read_key_values(path / _DELETION)["delete_at_ms"])
+    except (FileNotFoundError, NotADirectoryError):
+        return int(path.lstat().st_mtime * 1_000) + delay_ms

@@ -1,0 +1,71 @@
+"""`partition.metadata`: whose data a partition's folder holds.
+
+The file travels with the folder between log directories. The offset at which the partition was
+created is ours: it tells two lives of one partition id apart.
+
+Source: KIP-516 (partition metadata file).
+"""
+
+from pathlib import Path
+
+import msgspec
+
+from api.broker.key_values import read_key_values, write_key_values
+from records.base import Uuid
+from records.errors import CorruptLogError
+from records.text import parse_uuid, uuid_text
+
+FILE_NAME = "partition.metadata"
+SCHEMA_VERSION = 1
+
+
+class PartitionMetadata(msgspec.Struct, frozen=True, kw_only=True):
+    """What the file says. `create_offset` is None where it was not known."""
+
+    topic_id: Uuid
+    name: str
+    partition: int
+    create_offset: int | None = None
+
+
+def read_partition_metadata(folder: Path) -> PartitionMetadata | None:
+    """Return what the file in a folder says, None when there is no file.
+
+    Raises:
+        CorruptLogError: the file cannot be read; names it and what is wrong.
+    """
+    path = folder / FILE_NAME
+    try:
+        values = read_key_values(path)
+    except FileNotFoundError:
+        return None
+    try:
+        version = int(values["schema_version"])
+        if version != SCHEMA_VERSION:
+            raise CorruptLogError(
+                f"{path}: schema_version {version}; this release reads {SCHEMA_VERSION}"
+            )
+        created = values.get("create_offset")
+        return PartitionMetadata(
+            topic_id=parse_uuid(values["id"]),
+            name=values["name"],
+            partition=int(values["partition"]),
+            create_offset=None if created is None else int(created),
+        )
+    except KeyError as error:
+        raise CorruptLogError(f"{path}: there is no {error.args[0]}") from error
+    except ValueError as error:
+        raise CorruptLogError(f"{path}: {error}") from error
+
+
+def write_partition_metadata(folder: Path, metadata: PartitionMetadata) -> None:
+    """Write the file of a folder, in place of an older one."""
+    values: dict[str, object] = {
+        "schema_version": SCHEMA_VERSION,
+        "id": uuid_text(metadata.topic_id),
+        "name": metadata.name,
+        "partition": metadata.partition,
+    }
+    if metadata.create_offset is not None:
+        values["create_offset"] = metadata.create_offset
+    write_key_values(folder / FILE_NAME, values)

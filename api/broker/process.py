@@ -1,0 +1,213 @@
+"""The reference broker: its parts, from the start of the process to its end."""
+
+import asyncio
+import contextlib
+import logging
+import secrets
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import msgspec
+
+from api.broker.cluster import Cluster
+from api.broker.controller_link import ControllerLink, Identity
+from api.broker.fencing import Fencing
+from api.broker.following import Following
+from api.broker.isr import keep_isr
+from api.broker.log_directory import LogDirectory
+from api.broker.records_requests import RecordsRequests
+from api.broker.replicas import DELETE_STALE_DELAY_MS, Replicas, now_ms
+from api.broker.told import Told
+from api.client import MetadataClient, server_address
+from api.kafka import apis
+from api.kafka.fields import Response
+from api.kafka.frames import RequestFrame
+from api.kafka.listener import Answering, Asker, Listener
+from api.kafka.messages.brokers import Listener as ListenerAddress
+from api.kafka.messages.metadata import MetadataRequest
+from api.kafka.metadata import PLAINTEXT, metadata_response
+from api.running import first_of, stopped_by_signal
+from records.base import Uuid
+from records.errors import UnavailableError
+
+log = logging.getLogger(__name__)
+
+_PURGE_S = 1.0
+_HAND_OVER_S_MAX = 30.0
+"""How long a broker waits to be let go; then it goes without."""
+
+_FIND_AGAIN_S = 0.3
+
+
+class BrokerOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What a broker is started with; port 0 lets the system choose."""
+
+    server: str
+    broker_id: int
+    host: str
+    port: int
+    advertised_host: str
+    log_dirs: tuple[Path, ...]
+    rack: str | None = None
+    heartbeat_ms: int = 2_000
+    replica_lag_ms: int = 30_000
+    delete_stale_delay_ms: int = DELETE_STALE_DELAY_MS
+    strict_modes: bool = False
+
+
+async def run_broker_until_stopped(
+    options: BrokerOptions, ready: Callable[[dict[str, object]], None]
+) -> None:
+    """Run a broker until SIGTERM or SIGINT; then hand its leaderships over and end.
+
+    Args:
+        ready: Called when the broker is part of the cluster, each time it becomes that.
+
+    Raises:
+        RequestError: the controller will never take this broker, or a directory is not its own.
+        UnavailableError: the address cannot be listened on.
+        CorruptLogError: a directory is damaged.
+    """
+    with stopped_by_signal() as stop:
+        cluster_id = await _cluster_id(options.server, stop)
+        if cluster_id is None:
+            return
+        async with _broker(options, cluster_id, ready) as link:
+            running = asyncio.create_task(link.run(), name="controller link")
+            await first_of(stop.wait(), asyncio.wait([running]))
+            link.stop()
+            try:
+                await asyncio.wait_for(running, _HAND_OVER_S_MAX)
+            except TimeoutError:
+                log.warning("the controller does not let this broker go; it goes all the same")
+
+
+async def _cluster_id(server: str, stop: asyncio.Event) -> str | None:
+    """Ask until somebody answers; None when the broker is stopped before that.
+
+    Raises:
+        RequestError: INVALID_REQUEST, no such URL.
+    """
+    server_address(server)
+    while not stop.is_set():
+        try:
+            async with await MetadataClient.connect(server) as client:
+                return (await client.metadata(())).cluster_id
+        except UnavailableError as error:
+            log.info("%s", error)
+            await asyncio.sleep(_FIND_AGAIN_S)
+    return None
+
+
+@contextlib.asynccontextmanager
+async def _broker(
+    options: BrokerOptions, cluster_id: str, ready: Callable[[dict[str, object]], None]
+) -> AsyncIterator[ControllerLink]:
+    """Put the parts together, and let them run while the body does."""
+    directories = [
+        LogDirectory.open(path, cluster_id=cluster_id, broker_id=options.broker_id)
+        for path in options.log_dirs
+    ]
+    replicas = Replicas(
+        options.broker_id, directories, delete_stale_delay_ms=options.delete_stale_delay_ms
+    )
+    cluster = Cluster()
+    following = Following(options.broker_id, replicas, cluster)
+    told = Told(
+        replicas, cluster, broker_epoch=lambda: link.broker_epoch, changed=following.refresh
+    )
+    answering = _answering(options, cluster_id, cluster, Fencing(replicas, cluster))
+    listener = await Listener.start(answering, options.host, options.port)
+
+    def unfenced() -> None:
+        ready(_document(options, cluster_id, listener, link))
+
+    link = ControllerLink(
+        server_address(options.server),
+        _identity(options, cluster_id, listener.port, directories),
+        directories,
+        cluster,
+        told.answering(),
+        heartbeat_ms=options.heartbeat_ms,
+        lags=following.lags,
+        unfenced=unfenced,
+    )
+    tasks = [
+        asyncio.create_task(_purge(replicas), name="stale partitions"),
+        asyncio.create_task(
+            keep_isr(replicas, link.alter_partitions, lag_ms_max=options.replica_lag_ms),
+            name="in-sync replicas",
+        ),
+    ]
+    try:
+        yield link
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await listener.close()
+        await following.close()
+        replicas.close()
+
+
+def _identity(
+    options: BrokerOptions, cluster_id: str, port: int, directories: list[LogDirectory]
+) -> Identity:
+    return Identity(
+        broker_id=options.broker_id,
+        cluster_id=cluster_id,
+        incarnation_id=Uuid(secrets.token_bytes(16)),
+        listener=ListenerAddress(
+            name="PLAINTEXT",
+            host=options.advertised_host,
+            port=port,
+            security_protocol=PLAINTEXT,
+        ),
+        rack=options.rack,
+        log_dirs=tuple([directory.directory_id for directory in directories]),
+    )
+
+
+def _answering(
+    options: BrokerOptions, cluster_id: str, cluster: Cluster, fencing: Fencing
+) -> Answering:
+    requests = RecordsRequests(fencing)
+
+    async def metadata(frame: RequestFrame, _: Asker) -> Response:
+        assert isinstance(frame.body, MetadataRequest)
+        return metadata_response(
+            cluster,
+            frame.body,
+            version=frame.version,
+            cluster_id=cluster_id,
+            controller_id=cluster.controller_id,
+            strict=options.strict_modes,
+        )
+
+    return Answering(
+        handlers={
+            apis.PRODUCE: requests.produce,
+            apis.FETCH: requests.fetch,
+            apis.LIST_OFFSETS: requests.list_offsets,
+            apis.OFFSET_FOR_LEADER_EPOCH: requests.offsets_for_leader_epoch,
+            apis.METADATA: metadata,
+        }
+    )
+
+
+async def _purge(replicas: Replicas) -> None:
+    while True:
+        replicas.purge(now_ms())
+        await asyncio.sleep(_PURGE_S)
+
+
+def _document(
+    options: BrokerOptions, cluster_id: str, listener: Listener, link: ControllerLink
+) -> dict[str, object]:
+    return {
+        "broker": options.broker_id,
+        "cluster_id": cluster_id,
+        "broker_epoch": link.broker_epoch,
+        "listen": f"{options.host}:{listener.port}",
+        "log_dirs": [str(path) for path in options.log_dirs],
+    }

@@ -1,0 +1,220 @@
+"""One replica: its log, its part in the partition, and how far everybody is.
+
+The high watermark is the offset below which every in-sync replica has all records; clients read up
+to there. A leader knows it from its followers' fetches, a follower from the leader's answers.
+
+Source: KIP-101 and KIP-279 (leader epochs), KIP-497 (the ISR is changed by the controller).
+"""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from api.broker.batches import RawBatch
+from api.broker.log_directory import LogDirectory
+from api.broker.partition_log import PartitionLog
+from api.broker.partition_metadata import PartitionMetadata
+from api.kafka.messages.replicas import LeaderAndIsrPartition
+from records.errors import RequestError
+
+ANY_EPOCH = -1
+"""Leader epoch of a request that does not know one."""
+
+
+class Progress(msgspec.Struct):
+    """How far a follower is: the end of its log, and when it last had everything (ms)."""
+
+    end_offset: int = -1
+    caught_up_ms: int = 0
+
+
+class Replica:
+    """A replica on this broker.
+
+    Attributes:
+        state: What the controller said last; None before that, and once it is stopped.
+        high_watermark: Exclusive. Invariant: never above the end of the log.
+        pending_isr: The ISR that the controller has been asked for and has not answered.
+    """
+
+    def __init__(
+        self,
+        broker_id: int,
+        metadata: PartitionMetadata,
+        directory: LogDirectory,
+        log: PartitionLog,
+    ) -> None:
+        """Take over a folder; nothing is served before `assign`."""
+        self._broker_id = broker_id
+        self.metadata = metadata
+        self.directory = directory
+        self.log = log
+        self.state: LeaderAndIsrPartition | None = None
+        self.high_watermark = 0
+        self.pending_isr: tuple[int, ...] | None = None
+        self._followers: dict[int, Progress] = {}
+        self._epoch_start = 0
+        self._moved = asyncio.Event()
+
+    @property
+    def path(self) -> Path:
+        """The folder."""
+        return self.log.folder
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether this broker leads the partition."""
+        return self.state is not None and self.state.leader == self._broker_id
+
+    @property
+    def leader_to_follow(self) -> int | None:
+        """The broker to fetch from, None when there is none or it is this one."""
+        if self.state is None or self.is_leader or self.state.leader < 0:
+            return None
+        return self.state.leader
+
+    @property
+    def leader_epoch(self) -> int:
+        """The epoch that the controller named last, -1 before that."""
+        return ANY_EPOCH if self.state is None else self.state.leader_epoch
+
+    def assign(self, state: LeaderAndIsrPartition, now_ms: int) -> None:
+        """Take the part that the controller gives; what is older than the last is left aside."""
+        old = self.state
+        if old is not None and (state.leader_epoch, state.zk_version) < (
+            old.leader_epoch,
+            old.zk_version,
+        ):
+            return
+        self.state = state
+        self.pending_isr = None
+        if old is None or old.leader_epoch != state.leader_epoch:
+            self._epoch_start = self.log.end_offset
+            self._followers = {}
+        self.high_watermark = min(self.high_watermark, self.log.end_offset)
+        if self.is_leader:
+            for broker_id in state.replicas:
+                if broker_id != self._broker_id:
+                    self._followers.setdefault(broker_id, Progress(caught_up_ms=now_ms))
+            self._advance()
+        self._wake()
+
+    def stop(self) -> None:
+        """Serve and follow no more."""
+        self.state = None
+        self.pending_isr = None
+        self._wake()
+
+    def check_leader(self, leader_epoch: int) -> LeaderAndIsrPartition:
+        """Return the state of a partition that this broker leads.
+
+        Raises:
+            RequestError: NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH or UNKNOWN_LEADER_EPOCH.
+        """
+        state = self.state
+        if state is None or not self.is_leader:
+            leader = "nobody" if state is None else f"broker {state.leader}"
+            raise RequestError("NOT_LEADER_OR_FOLLOWER", f"as far as is known here {leader} leads")
+        if leader_epoch != ANY_EPOCH and leader_epoch != state.leader_epoch:
+            code = "FENCED_LEADER_EPOCH"
+            if leader_epoch > state.leader_epoch:
+                code = "UNKNOWN_LEADER_EPOCH"
+            raise RequestError(
+                code, f"leader epoch {leader_epoch}, it is {state.leader_epoch} here"
+            )
+        return state
+
+    def append(self, batches: Sequence[RawBatch]) -> tuple[int, int]:
+        """Write what a client sent, as leader; return the offsets of the first and after the last.
+
+        Raises:
+            OSError: the disk refuses.
+        """
+        offset = base_offset = self.log.end_offset
+        stamped = []
+        for batch in batches:
+            stamped.append(batch.stamped(offset, self.leader_epoch))
+            offset += batch.record_count
+        self.log.append(stamped)
+        self._advance()
+        self._wake()
+        return base_offset, offset
+
+    def replicate(self, batches: Iterable[RawBatch], leader_high_watermark: int) -> None:
+        """Write what the leader sent, as follower.
+
+        Raises:
+            OSError: the disk refuses.
+        """
+        self.log.append(
+            batch for batch in batches if batch.header.base_offset >= self.log.end_offset
+        )
+        self.high_watermark = max(
+            self.high_watermark, min(leader_high_watermark, self.log.end_offset)
+        )
+        self._wake()
+
+    def fetched_by(self, broker_id: int, offset: int, now_ms: int) -> None:
+        """Take in, as leader, that a follower has everything below an offset."""
+        progress = self._followers.get(broker_id)
+        if progress is None:
+            return  # no replica of this partition
+        progress.end_offset = offset
+        if offset >= self.log.end_offset:
+            progress.caught_up_ms = now_ms
+        self._advance()
+
+    def wanted_isr(self, now_ms: int, lag_ms_max: int) -> tuple[int, ...] | None:
+        """Return the ISR as it should be, None when it is, or a change is under way.
+
+        A follower joins when it has everything below the high watermark and whatever the epoch
+        began with; it leaves when it has not had everything for too long.
+        """
+        state = self.state
+        if state is None or not self.is_leader or self.pending_isr is not None:
+            return None
+        isr = [
+            b for b in state.isr if b == self._broker_id or not self._lags(b, now_ms, lag_ms_max)
+        ]
+        bar = max(self.high_watermark, self._epoch_start)
+        for broker_id in state.replicas:
+            progress = self._followers.get(broker_id)
+            if broker_id not in state.isr and progress and progress.end_offset >= bar:
+                isr.append(broker_id)
+        return None if set(isr) == set(state.isr) else tuple(isr)
+
+    def isr_is(self, isr: tuple[int, ...], partition_epoch: int) -> None:
+        """Take in the ISR that the controller has written down."""
+        self.pending_isr = None
+        if self.state is not None and partition_epoch >= self.state.zk_version:
+            self.state = msgspec.structs.replace(self.state, isr=isr, zk_version=partition_epoch)
+            self._advance()
+            self._wake()
+
+    async def moved(self) -> None:
+        """Return when records, the high watermark or the leader have changed."""
+        await self._moved.wait()
+
+    def _lags(self, broker_id: int, now_ms: int, lag_ms_max: int) -> bool:
+        progress = self._followers.get(broker_id)
+        if progress is None:
+            return True
+        behind = progress.end_offset < self.log.end_offset
+        return behind and now_ms - progress.caught_up_ms > lag_ms_max
+
+    def _advance(self) -> None:
+        """Move the high watermark to what all in sync have, those about to join included."""
+        if self.state is None or not self.is_leader:
+            return
+        members = {*self.state.isr, *(self.pending_isr or ())} - {self._broker_id}
+        ends = [self._followers[b].end_offset for b in members if b in self._followers]
+        lowest = min([self.log.end_offset, *ends])
+        if lowest > self.high_watermark:
+            self.high_watermark = lowest
+            self._wake()
+
+    def _wake(self) -> None:
+        moved, self._moved = self._moved, asyncio.Event()
+        moved.set()

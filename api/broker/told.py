@@ -1,0 +1,88 @@
+"""What a broker does with the requests that the controller pushes."""
+
+from collections.abc import Callable
+
+from api.broker.cluster import Cluster
+from api.broker.replicas import Replicas
+from api.kafka import apis
+from api.kafka.errors import code_for
+from api.kafka.fields import Response
+from api.kafka.frames import RequestFrame
+from api.kafka.listener import Answering, Asker
+from api.kafka.messages.replicas import (
+    LeaderAndIsrRequest,
+    LeaderAndIsrResponse,
+    StopReplicaRequest,
+    StopReplicaResponse,
+    UpdateMetadataRequest,
+    UpdateMetadataResponse,
+)
+from records.errors import RequestError
+
+
+class Told:
+    """Applies the controller's requests, one at a time."""
+
+    def __init__(
+        self,
+        replicas: Replicas,
+        cluster: Cluster,
+        *,
+        broker_epoch: Callable[[], int],
+        changed: Callable[[], None],
+    ) -> None:
+        """Args are what is changed, the epoch that counts, and whom to tell of changes."""
+        self._replicas = replicas
+        self._cluster = cluster
+        self._broker_epoch = broker_epoch
+        self._changed = changed
+
+    def answering(self) -> Answering:
+        """Return what is answered on the stream."""
+        return Answering(
+            handlers={
+                apis.LEADER_AND_ISR: self._leader_and_isr,
+                apis.STOP_REPLICA: self._stop_replica,
+                apis.UPDATE_METADATA: self._update_metadata,
+            }
+        )
+
+    async def _leader_and_isr(self, frame: RequestFrame, _: Asker) -> Response:
+        request = frame.body
+        assert isinstance(request, LeaderAndIsrRequest)
+        try:
+            self._check(request.controller_epoch, request.broker_epoch)
+        except RequestError as error:
+            return LeaderAndIsrResponse(error_code=code_for(error))
+        results = self._replicas.take_over(request)
+        self._changed()
+        return LeaderAndIsrResponse(partitions=results)
+
+    async def _stop_replica(self, frame: RequestFrame, _: Asker) -> Response:
+        request = frame.body
+        assert isinstance(request, StopReplicaRequest)
+        try:
+            self._check(request.controller_epoch, request.broker_epoch)
+        except RequestError as error:
+            return StopReplicaResponse(error_code=code_for(error))
+        results = self._replicas.leave(request)
+        self._changed()
+        return StopReplicaResponse(partitions=results)
+
+    async def _update_metadata(self, frame: RequestFrame, _: Asker) -> Response:
+        request = frame.body
+        assert isinstance(request, UpdateMetadataRequest)
+        try:
+            self._check(request.controller_epoch, request.broker_epoch)
+        except RequestError as error:
+            return UpdateMetadataResponse(error_code=code_for(error))
+        self._cluster.update(request)
+        self._changed()
+        return UpdateMetadataResponse()
+
+    def _check(self, controller_epoch: int, broker_epoch: int) -> None:
+        if broker_epoch != self._broker_epoch():
+            raise RequestError(
+                "STALE_BROKER_EPOCH", f"epoch {broker_epoch}, this process has another"
+            )
+        self._cluster.check_controller(controller_epoch)

@@ -1,0 +1,357 @@
+"""What one broker must know of the log: a pure function of the image before, the image, and who.
+
+The first view is FULL: all partitions that the broker has, so that it can tell what on its disk is
+stale. Later ones hold what changed. Each ends in UpdateMetadata, which names the offset.
+
+A replica whose deletion is under way is stopped with deletion until the broker has said how that
+went, and is no longer named among the broker's partitions once it is gone.
+
+Source: KIP-516 (FULL and INCREMENTAL, StopReplica), KIP-694 (modes, deletion).
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+
+import msgspec
+
+from api.history import Change
+from api.kafka.messages.replicas import (
+    FULL,
+    INCREMENTAL,
+    LEADER_DURING_DELETE,
+    LeaderAndIsrPartition,
+    LeaderAndIsrRequest,
+    LeaderAndIsrTopic,
+    LiveBroker,
+    LiveLeader,
+    StoppedTopic,
+    StopReplicaRequest,
+    UpdatedEndpoint,
+    UpdatedPartition,
+    UpdatedTopic,
+    UpdateMetadataRequest,
+)
+from controller.decisions.replica_states import DELETION_STARTED, DELETION_SUCCESSFUL
+from records.base import Uuid
+from replay.image.cluster import Broker
+from replay.image.metadata import MetadataImage
+from replay.image.partitions import NONE, Partition
+from replay.image.topics import Topic
+
+PartitionKey = tuple[Uuid, int]
+"""Topic id and partition id."""
+
+Creation = Callable[[Uuid, int], int]
+"""Returns the offset at which a partition was created."""
+
+
+class Sender(msgspec.Struct, frozen=True, kw_only=True):
+    """Which controller speaks, and to which process of which broker."""
+
+    controller_id: int
+    controller_epoch: int
+    controller: LiveBroker
+    broker_id: int
+    broker_epoch: int
+
+
+class Stop(msgspec.Struct, frozen=True, kw_only=True):
+    """A replica that the broker must leave. `topic` is "" where the name is gone with the topic."""
+
+    topic: str
+    topic_id: Uuid
+    partition_id: int
+    delete: bool
+
+    @property
+    def key(self) -> PartitionKey:
+        """Which partition."""
+        return self.topic_id, self.partition_id
+
+
+class BrokerView(msgspec.Struct, frozen=True, kw_only=True):
+    """What changed for a broker: partitions to tell it of, replicas to leave, topics to know."""
+
+    is_full: bool
+    partitions: frozenset[PartitionKey]
+    stops: tuple[Stop, ...]
+    topics: tuple[UpdatedTopic, ...]
+
+
+def full_view(image: MetadataImage, sender: Sender) -> BrokerView:
+    """Return everything: O(partitions of the cluster)."""
+    gone = _deletions(image, sender.broker_id, DELETION_SUCCESSFUL)
+    return BrokerView(
+        is_full=True,
+        partitions=frozenset(
+            [
+                key
+                for topic in image.topics()
+                for key in _keys_on(image, topic.topic_id, sender.broker_id)
+                if key not in gone
+            ]
+        ),
+        stops=tuple(_started_deletions(image, sender.broker_id)),
+        topics=tuple([_updated(image, topic, sender) for topic in image.topics()]),
+    )
+
+
+def changed_view(change: Change, sender: Sender) -> BrokerView:
+    """Return what changed between two images: O(topics touched)."""
+    partitions: set[PartitionKey] = set()
+    stops: dict[PartitionKey, Stop] = {}
+    topics: list[UpdatedTopic] = []
+    gone = _deletions(change.after, sender.broker_id, DELETION_SUCCESSFUL)
+    # What goes comes first: a name may pass from one topic to another.
+    for topic_id in sorted(change.topic_ids, key=lambda i: change.after.topic(i) is not None):
+        partitions |= set(_changed_keys(change, topic_id, sender.broker_id)) - gone
+        stops |= {stop.key: stop for stop in _stops(change, topic_id, sender.broker_id)}
+        topics += _updated_topics(change, topic_id, sender)
+    stops |= {stop.key: stop for stop in _started_deletions(change.after, sender.broker_id)}
+    return BrokerView(
+        is_full=False,
+        partitions=frozenset(partitions),
+        stops=tuple(stops.values()),
+        topics=tuple(topics),
+    )
+
+
+def leader_and_isr(
+    image: MetadataImage,
+    keys: Iterable[PartitionKey],
+    sender: Sender,
+    created: Creation,
+    *,
+    full: bool,
+) -> LeaderAndIsrRequest:
+    """Return the request that tells a broker of partitions; those it no longer has are left out."""
+    by_topic: dict[Uuid, list[Partition]] = {}
+    for topic_id, partition_id in sorted(keys):
+        partition = image.partition(topic_id, partition_id)
+        if partition is not None and sender.broker_id in partition.replicas:
+            by_topic.setdefault(topic_id, []).append(partition)
+    leaders = {partition.leader for many in by_topic.values() for partition in many}
+    return LeaderAndIsrRequest(
+        controller_id=sender.controller_id,
+        controller_epoch=sender.controller_epoch,
+        broker_epoch=sender.broker_epoch,
+        type=FULL if full else INCREMENTAL,
+        topic_states=tuple(
+            [
+                _topic_state(image, topic_id, partitions, sender, created)
+                for topic_id, partitions in by_topic.items()
+            ]
+        ),
+        live_leaders=tuple(_live_leaders(image, leaders)),
+    )
+
+
+def stop_replicas(stops: Iterable[Stop], sender: Sender) -> list[StopReplicaRequest]:
+    """Return the requests that make a broker leave replicas: one without, one with deletion."""
+    requests = []
+    by_delete: dict[bool, list[Stop]] = {}
+    for stop in stops:
+        by_delete.setdefault(stop.delete, []).append(stop)
+    for delete, some in sorted(by_delete.items()):
+        by_topic: dict[tuple[str, Uuid], list[int]] = {}
+        for stop in some:
+            by_topic.setdefault((stop.topic, stop.topic_id), []).append(stop.partition_id)
+        topics = [
+            StoppedTopic(topic=name, topic_id=topic_id, partition_ids=tuple(sorted(ids)))
+            for (name, topic_id), ids in by_topic.items()
+        ]
+        request = StopReplicaRequest(
+            controller_id=sender.controller_id,
+            controller_epoch=sender.controller_epoch,
+            broker_epoch=sender.broker_epoch,
+            delete_partitions=delete,
+            partitions=tuple(topics),
+        )
+        requests.append(request)
+    return requests
+
+
+def update_metadata(
+    image: MetadataImage, view: BrokerView, sender: Sender
+) -> UpdateMetadataRequest:
+    """Return the request that ends a round."""
+    live = [broker for broker in image.brokers() if not broker.fenced]
+    offset = image.provenance.offset
+    assert offset is not None, "there is no broker in an empty log"
+    return UpdateMetadataRequest(
+        controller_id=sender.controller_id,
+        controller_epoch=sender.controller_epoch,
+        broker_epoch=sender.broker_epoch,
+        type=FULL if view.is_full else INCREMENTAL,
+        metadata_offset=offset,
+        controller=(sender.controller,),
+        topic_states=view.topics,
+        live_brokers=tuple(
+            [_live_broker(broker) for broker in sorted(live, key=lambda b: b.broker_id)]
+        ),
+    )
+
+
+def tracked_deletions(image: MetadataImage, broker_id: int) -> frozenset[PartitionKey]:
+    """Return the replicas whose deletion the controller waits to hear of."""
+    return _deletions(image, broker_id, DELETION_STARTED)
+
+
+def _deletions(image: MetadataImage, broker_id: int, state: int) -> frozenset[PartitionKey]:
+    return frozenset(
+        [
+            (deletion.topic_id, deletion.partition_id)
+            for deletion in image.replica_deletions()
+            if deletion.broker_id == broker_id and deletion.state == state
+        ]
+    )
+
+
+def _started_deletions(image: MetadataImage, broker_id: int) -> Iterator[Stop]:
+    for topic_id, partition_id in sorted(tracked_deletions(image, broker_id)):
+        topic = image.topic(topic_id)
+        name = "" if topic is None else image.full_name(topic)
+        yield Stop(topic=name, topic_id=topic_id, partition_id=partition_id, delete=True)
+
+
+def _keys_on(image: MetadataImage, topic_id: Uuid, broker_id: int) -> Iterator[PartitionKey]:
+    for partition in image.partitions(topic_id):
+        if broker_id in partition.replicas:
+            yield topic_id, partition.partition_id
+
+
+def _changed_keys(change: Change, topic_id: Uuid, broker_id: int) -> Iterator[PartitionKey]:
+    # A topic that moved has the same partitions under another name.
+    moved = change.before.topic(topic_id) != change.after.topic(topic_id)
+    for key in _keys_on(change.after, topic_id, broker_id):
+        if moved or change.before.partition(*key) != change.after.partition(*key):
+            yield key
+
+
+def _stops(change: Change, topic_id: Uuid, broker_id: int) -> Iterator[Stop]:
+    """Replicas that are no longer this broker's go at once; those of mode NONE only stop."""
+    topic = change.before.topic(topic_id)
+    if topic is None:
+        return
+    name = change.before.full_name(topic)
+    for before in change.before.partitions(topic_id):
+        if broker_id not in before.replicas:
+            continue
+        after = change.after.partition(topic_id, before.partition_id)
+        leaves = after is None or broker_id not in after.replicas
+        if leaves or (after is not None and before.mode != NONE and after.mode == NONE):
+            yield Stop(
+                topic=name, topic_id=topic_id, partition_id=before.partition_id, delete=leaves
+            )
+
+
+def _updated_topics(change: Change, topic_id: Uuid, sender: Sender) -> Iterator[UpdatedTopic]:
+    before, after = change.before.topic(topic_id), change.after.topic(topic_id)
+    if before is not None and (after is None or before != after):
+        yield _removed(change.before, before, sender)
+    if after is not None:
+        yield _updated(change.after, after, sender)
+
+
+def _removed(image: MetadataImage, topic: Topic, sender: Sender) -> UpdatedTopic:
+    return UpdatedTopic(
+        topic_name=image.full_name(topic),
+        topic_id=topic.topic_id,
+        partition_states=tuple(
+            [
+                UpdatedPartition(
+                    partition_index=partition.partition_id,
+                    controller_epoch=sender.controller_epoch,
+                    leader=LEADER_DURING_DELETE,
+                    leader_epoch=partition.leader_epoch,
+                )
+                for partition in image.partitions(topic.topic_id)
+            ]
+        ),
+    )
+
+
+def _updated(image: MetadataImage, topic: Topic, sender: Sender) -> UpdatedTopic:
+    partitions = image.partitions(topic.topic_id)
+    return UpdatedTopic(
+        topic_name=image.full_name(topic),
+        topic_id=topic.topic_id,
+        partition_states=tuple([_updated_partition(image, p, sender) for p in partitions]),
+    )
+
+
+def _updated_partition(
+    image: MetadataImage, partition: Partition, sender: Sender
+) -> UpdatedPartition:
+    return UpdatedPartition(
+        partition_index=partition.partition_id,
+        controller_epoch=sender.controller_epoch,
+        leader=partition.leader,
+        leader_epoch=partition.leader_epoch,
+        isr=partition.isr,
+        zk_version=partition.partition_epoch,
+        replicas=partition.replicas,
+        offline_replicas=tuple([r for r in partition.replicas if not _is_live(image, r)]),
+        mode=partition.mode,
+    )
+
+
+def _topic_state(
+    image: MetadataImage,
+    topic_id: Uuid,
+    partitions: list[Partition],
+    sender: Sender,
+    created: Creation,
+) -> LeaderAndIsrTopic:
+    topic = image.topic(topic_id)
+    assert topic is not None, "its partitions are of this image"
+    return LeaderAndIsrTopic(
+        topic=image.full_name(topic),
+        topic_id=topic_id,
+        partition_states=tuple(
+            [
+                LeaderAndIsrPartition(
+                    partition=partition.partition_id,
+                    controller_epoch=sender.controller_epoch,
+                    leader=partition.leader,
+                    leader_epoch=partition.leader_epoch,
+                    isr=partition.isr,
+                    zk_version=partition.partition_epoch,
+                    replicas=partition.replicas,
+                    is_new=partition.partition_epoch == 0,
+                    create_offset=created(topic_id, partition.partition_id),
+                )
+                for partition in partitions
+            ]
+        ),
+    )
+
+
+def _live_leaders(image: MetadataImage, leaders: set[int]) -> Iterator[LiveLeader]:
+    for broker_id in sorted(leaders):
+        broker = image.broker(broker_id)
+        if broker is not None and broker.end_points:
+            point = broker.end_points[0]
+            yield LiveLeader(id=broker_id, host=point.host, port=point.port)
+
+
+def _live_broker(broker: Broker) -> LiveBroker:
+    return LiveBroker(
+        id=broker.broker_id,
+        endpoints=tuple(
+            [
+                UpdatedEndpoint(
+                    port=point.port,
+                    host=point.host,
+                    listener=point.name,
+                    security_protocol=point.security_protocol,
+                )
+                for point in broker.end_points
+            ]
+        ),
+        rack=broker.rack,
+    )
+
+
+def _is_live(image: MetadataImage, broker_id: int) -> bool:
+    broker = image.broker(broker_id)
+    return broker is not None and not broker.fenced
