@@ -10,6 +10,7 @@ from typing import Any, get_args, get_type_hints
 import msgspec
 
 from controller.controller import Decision
+from controller.decisions.alter_topics import AlterTopics, alter_topics
 from controller.decisions.brokers import unregister_broker
 from controller.decisions.configs import AlterConfigs, alter_configs
 from controller.decisions.elections import ElectLeaders, elect_leaders
@@ -29,6 +30,7 @@ from controller.decisions.namespaces import (
     delete_namespace,
     move_topics,
 )
+from controller.decisions.reassignments import AlterReassignments, alter_reassignments
 from controller.decisions.topics import CreateTopics, DeleteTopics, create_topics, delete_topics
 from controller.result import ControllerResult
 from records.errors import RequestError
@@ -66,6 +68,8 @@ COMMANDS = {
         Command("features update", UpdateFeatures, update_features),
         Command("namespaces create", CreateNamespace, create_namespace),
         Command("namespaces delete", DeleteNamespace, delete_namespace),
+        Command("topics alter", AlterTopics, alter_topics),
+        Command("reassignments alter", AlterReassignments, alter_reassignments),
         Command("topics move", MoveTopics, move_topics),
     )
 }

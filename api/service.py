@@ -86,7 +86,9 @@ class Service:
         """
         clock = clock or SystemClock()
         cluster_id = read_manifest(OsFs(), directory).cluster_id
-        metadata_log = await MetadataLog.open(directory, clock=clock)
+        metadata_log = await MetadataLog.open(
+            directory, node_id=(settings or Settings()).node_id, clock=clock
+        )
         try:
             creations = PartitionCreations()
             with LogReader.open(directory) as reader:

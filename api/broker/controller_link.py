@@ -17,6 +17,8 @@ from api.broker.log_directory import LogDirectory
 from api.kafka import apis, frames
 from api.kafka.connection import Connection
 from api.kafka.errors import check, name_of
+from api.kafka.fields import Response
+from api.kafka.frames import RequestFrame
 from api.kafka.listener import Answering, answer
 from api.kafka.messages.brokers import (
     AlteredTopic,
@@ -140,6 +142,16 @@ class ControllerLink:
         response = await self._connection.request(request, AlterPartitionResponse)
         check(response.error_code, None)
         return response
+
+    async def forward(self, frame: RequestFrame) -> Response:
+        """Pass a client's request on as it came, and return the controller's response.
+
+        Raises:
+            UnavailableError: no answer, the outcome is unknown.
+        """
+        if self._connection is None:
+            raise UnavailableError("there is no controller to ask")
+        return await self._connection.request(frame.body, frame.api.response, version=frame.version)
 
     async def _session(self) -> None:
         host, port = self._address

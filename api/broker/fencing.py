@@ -6,6 +6,8 @@ cluster is said to be: that fences reads from a deleted topic whose broker has n
 Source: KIP-516 (fencing by topic id), KIP-694 (modes).
 """
 
+from typing import Protocol
+
 from api.broker.cluster import Cluster
 from api.broker.replica import Replica
 from api.broker.replicas import Replicas
@@ -15,8 +17,42 @@ from records.text import uuid_text
 from replay.image.partitions import NONE, READ_WRITE
 
 
-class Fencing:
+class Fence(Protocol):
     """Finds replicas for requests, or says why not."""
+
+    def replica(self, name: str, topic_id: Uuid, partition: int) -> Replica:
+        """Return the replica that a request means."""
+
+    def check_readable(self, name: str, partition: int) -> None:
+        """Refuse what may be neither read nor written."""
+
+    def check_writable(self, name: str, partition: int) -> None:
+        """Refuse what may not be written."""
+
+
+class NoReplicas:
+    """The fence of a node that leads nothing, such as the controller.
+
+    Clients that first connect there learn what is spoken in the whole cluster, and where to go.
+    """
+
+    def replica(self, name: str, topic_id: Uuid, partition: int) -> Replica:
+        """Refuse.
+
+        Raises:
+            RequestError: NOT_LEADER_OR_FOLLOWER.
+        """
+        raise RequestError("NOT_LEADER_OR_FOLLOWER", f"this node leads no {name}-{partition}")
+
+    def check_readable(self, name: str, partition: int) -> None:
+        """Leave it to `replica`."""
+
+    def check_writable(self, name: str, partition: int) -> None:
+        """Leave it to `replica`."""
+
+
+class Fencing:
+    """The fence of a broker: its replicas, and what it was told of the cluster."""
 
     def __init__(self, replicas: Replicas, cluster: Cluster) -> None:
         self._replicas = replicas

@@ -23,7 +23,9 @@ _CHECK_S = 0.1
 Alter = Callable[[tuple[AlteredTopic, ...]], Awaitable[AlterPartitionResponse]]
 
 
-async def keep_isr(replicas: Replicas, alter: Alter, *, lag_ms_max: int) -> None:
+async def keep_isr(
+    replicas: Replicas, alter: Alter, *, lag_ms_max: int, is_live: Callable[[int], bool]
+) -> None:
     """Look after the ISR of every partition led here, for ever.
 
     A change is in force once the controller has written it; one that it refuses is decided anew
@@ -31,18 +33,13 @@ async def keep_isr(replicas: Replicas, alter: Alter, *, lag_ms_max: int) -> None
     """
     while True:
         await asyncio.sleep(_CHECK_S)
-        wanted = {
-            (replica.metadata.topic_id, replica.metadata.partition): replica
-            for replica in replicas
-            if (isr := replica.wanted_isr(now_ms(), lag_ms_max)) is not None and _note(replica, isr)
-        }
+        wanted = {}
+        for replica in replicas:
+            replica.pending_isr = replica.wanted_isr(now_ms(), lag_ms_max, is_live)
+            if replica.pending_isr is not None:
+                wanted[replica.metadata.topic_id, replica.metadata.partition] = replica
         if wanted:
             await _ask(wanted, alter)
-
-
-def _note(replica: Replica, isr: tuple[int, ...]) -> bool:
-    replica.pending_isr = isr
-    return True
 
 
 async def _ask(wanted: dict[tuple[Uuid, int], Replica], alter: Alter) -> None:

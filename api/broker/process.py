@@ -22,7 +22,7 @@ from api.client import MetadataClient, server_address
 from api.kafka import apis
 from api.kafka.fields import Response
 from api.kafka.frames import RequestFrame
-from api.kafka.listener import Answering, Asker, Listener
+from api.kafka.listener import Answering, Asker, Handler, Listener
 from api.kafka.messages.brokers import Listener as ListenerAddress
 from api.kafka.messages.metadata import MetadataRequest
 from api.kafka.metadata import PLAINTEXT, metadata_response
@@ -37,6 +37,13 @@ _HAND_OVER_S_MAX = 30.0
 """How long a broker waits to be let go; then it goes without."""
 
 _FIND_AGAIN_S = 0.3
+
+_FORWARDED = (
+    apis.CREATE_TOPICS,
+    apis.DELETE_TOPICS,
+    apis.DELETE_PARTITIONS,
+    apis.RUN_COMMAND,
+)
 
 
 class BrokerOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,7 +123,11 @@ async def _broker(
     told = Told(
         replicas, cluster, broker_epoch=lambda: link.broker_epoch, changed=following.refresh
     )
-    answering = _answering(options, cluster_id, cluster, Fencing(replicas, cluster))
+
+    async def forward(frame: RequestFrame, _: Asker) -> Response:
+        return await link.forward(frame)
+
+    answering = _answering(options, cluster_id, cluster, Fencing(replicas, cluster), forward)
     listener = await Listener.start(answering, options.host, options.port)
 
     def unfenced() -> None:
@@ -135,7 +146,12 @@ async def _broker(
     tasks = [
         asyncio.create_task(_purge(replicas), name="stale partitions"),
         asyncio.create_task(
-            keep_isr(replicas, link.alter_partitions, lag_ms_max=options.replica_lag_ms),
+            keep_isr(
+                replicas,
+                link.alter_partitions,
+                lag_ms_max=options.replica_lag_ms,
+                is_live=lambda broker_id: cluster.address(broker_id) is not None,
+            ),
             name="in-sync replicas",
         ),
     ]
@@ -169,9 +185,13 @@ def _identity(
 
 
 def _answering(
-    options: BrokerOptions, cluster_id: str, cluster: Cluster, fencing: Fencing
+    options: BrokerOptions,
+    cluster_id: str,
+    cluster: Cluster,
+    fencing: Fencing,
+    forward: Handler,
 ) -> Answering:
-    requests = RecordsRequests(fencing)
+    """What clients ask for is answered here; what only the controller decides is passed on."""
 
     async def metadata(frame: RequestFrame, _: Asker) -> Response:
         assert isinstance(frame.body, MetadataRequest)
@@ -186,10 +206,8 @@ def _answering(
 
     return Answering(
         handlers={
-            apis.PRODUCE: requests.produce,
-            apis.FETCH: requests.fetch,
-            apis.LIST_OFFSETS: requests.list_offsets,
-            apis.OFFSET_FOR_LEADER_EPOCH: requests.offsets_for_leader_epoch,
+            **RecordsRequests(fencing).handlers(),
+            **dict.fromkeys(_FORWARDED, forward),
             apis.METADATA: metadata,
         }
     )

@@ -7,13 +7,15 @@ minimal size is not enforced: that is a matter of configs, which this broker doe
 import asyncio
 
 from api.broker.batches import produced_batches
-from api.broker.fencing import Fencing
+from api.broker.fencing import Fence
 from api.broker.replica import Replica
 from api.broker.replicas import now_ms
+from api.kafka import apis
+from api.kafka.apis import Api
 from api.kafka.errors import CODES, code_for
 from api.kafka.fields import Response
 from api.kafka.frames import RequestFrame
-from api.kafka.listener import Asker
+from api.kafka.listener import Asker, Handler
 from api.kafka.messages.records_io import (
     EARLIEST,
     LATEST,
@@ -50,10 +52,19 @@ _WAIT_MS_MAX = 60_000
 
 
 class RecordsRequests:
-    """Answers for the replicas of one broker."""
+    """Answers for the replicas of one node."""
 
-    def __init__(self, fencing: Fencing) -> None:
-        self._fencing = fencing
+    def __init__(self, fence: Fence) -> None:
+        self._fence = fence
+
+    def handlers(self) -> dict[Api, Handler]:
+        """Return what is answered, for a listener."""
+        return {
+            apis.PRODUCE: self.produce,
+            apis.FETCH: self.fetch,
+            apis.LIST_OFFSETS: self.list_offsets,
+            apis.OFFSET_FOR_LEADER_EPOCH: self.offsets_for_leader_epoch,
+        }
 
     async def produce(self, frame: RequestFrame, _: Asker) -> Response | None:
         """Write batches, and answer when as many have them as the client wants."""
@@ -138,8 +149,8 @@ class RecordsRequests:
         try:
             if acks not in (ACKS_NONE, ACKS_LEADER, ACKS_ALL):
                 raise RequestError("INVALID_REQUIRED_ACKS", f"acks {acks} is none of -1, 0 and 1")
-            replica = self._fencing.replica(topic.name, topic.topic_id, produced.index)
-            self._fencing.check_writable(topic.name, produced.index)
+            replica = self._fence.replica(topic.name, topic.topic_id, produced.index)
+            self._fence.check_writable(topic.name, produced.index)
             replica.check_leader(-1)
             base, end = replica.append(produced_batches(produced.records or b""))
         except RequestError as error:
@@ -162,9 +173,7 @@ class RecordsRequests:
         for topic in request.topics:
             for partition in topic.partitions:
                 try:
-                    replica = self._fencing.replica(
-                        topic.topic, topic.topic_id, partition.partition
-                    )
+                    replica = self._fence.replica(topic.topic, topic.topic_id, partition.partition)
                 except RequestError:
                     continue
                 found.append(replica)
@@ -190,8 +199,8 @@ class RecordsRequests:
         self, topic: FetchTopic, wanted: FetchPartition, replica_id: int, left: int
     ) -> FetchedPartition:
         try:
-            replica = self._fencing.replica(topic.topic, topic.topic_id, wanted.partition)
-            self._fencing.check_readable(topic.topic, wanted.partition)
+            replica = self._fence.replica(topic.topic, topic.topic_id, wanted.partition)
+            self._fence.check_readable(topic.topic, wanted.partition)
             replica.check_leader(wanted.current_leader_epoch)
             is_client = replica_id == NOT_A_REPLICA
             end = replica.high_watermark if is_client else replica.log.end_offset
@@ -222,8 +231,8 @@ class RecordsRequests:
         self, topic: ListOffsetsTopic, asked: ListOffsetsPartition, replica_id: int
     ) -> ListedOffset:
         try:
-            replica = self._fencing.replica(topic.name, topic.topic_id, asked.partition_index)
-            self._fencing.check_readable(topic.name, asked.partition_index)
+            replica = self._fence.replica(topic.name, topic.topic_id, asked.partition_index)
+            self._fence.check_readable(topic.name, asked.partition_index)
             replica.check_leader(asked.current_leader_epoch)
         except RequestError as error:
             return ListedOffset(partition_index=asked.partition_index, error_code=code_for(error))
@@ -241,8 +250,8 @@ class RecordsRequests:
 
     def _epoch_end(self, topic: EpochTopic, asked: EpochPartition) -> EpochEnd:
         try:
-            replica = self._fencing.replica(topic.topic, topic.topic_id, asked.partition)
-            self._fencing.check_readable(topic.topic, asked.partition)
+            replica = self._fence.replica(topic.topic, topic.topic_id, asked.partition)
+            self._fence.check_readable(topic.topic, asked.partition)
             replica.check_leader(asked.current_leader_epoch)
         except RequestError as error:
             return EpochEnd(partition=asked.partition, error_code=code_for(error))

@@ -7,7 +7,7 @@ Source: KIP-101 and KIP-279 (leader epochs), KIP-497 (the ISR is changed by the 
 """
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -96,8 +96,12 @@ class Replica:
         self.high_watermark = min(self.high_watermark, self.log.end_offset)
         if self.is_leader:
             for broker_id in state.replicas:
-                if broker_id != self._broker_id:
-                    self._followers.setdefault(broker_id, Progress(caught_up_ms=now_ms))
+                left = old is not None and broker_id in old.isr and broker_id not in state.isr
+                if broker_id == self._broker_id:
+                    continue
+                if left or broker_id not in self._followers:
+                    # Whoever left must be heard of again before it may come back.
+                    self._followers[broker_id] = Progress(caught_up_ms=now_ms)
             self._advance()
         self._wake()
 
@@ -166,11 +170,13 @@ class Replica:
             progress.caught_up_ms = now_ms
         self._advance()
 
-    def wanted_isr(self, now_ms: int, lag_ms_max: int) -> tuple[int, ...] | None:
+    def wanted_isr(
+        self, now_ms: int, lag_ms_max: int, is_live: Callable[[int], bool]
+    ) -> tuple[int, ...] | None:
         """Return the ISR as it should be, None when it is, or a change is under way.
 
-        A follower joins when it has everything below the high watermark and whatever the epoch
-        began with; it leaves when it has not had everything for too long.
+        A follower that is live joins when it has everything below the high watermark and whatever
+        the epoch began with; one leaves when it has not had everything for too long.
         """
         state = self.state
         if state is None or not self.is_leader or self.pending_isr is not None:
@@ -181,7 +187,8 @@ class Replica:
         bar = max(self.high_watermark, self._epoch_start)
         for broker_id in state.replicas:
             progress = self._followers.get(broker_id)
-            if broker_id not in state.isr and progress and progress.end_offset >= bar:
+            has_all = progress is not None and progress.end_offset >= bar
+            if broker_id not in state.isr and has_all and is_live(broker_id):
                 isr.append(broker_id)
         return None if set(isr) == set(state.isr) else tuple(isr)
 

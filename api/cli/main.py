@@ -47,7 +47,8 @@ def _options(
 ) -> None:
     if debug:
         os.environ["METALOG_DEBUG"] = "1"
-    logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
+    level = logging.INFO if debug else logging.WARNING
+    logging.basicConfig(format="%(levelname)s: %(message)s", level=level)
 
 
 def main() -> None:

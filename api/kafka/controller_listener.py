@@ -5,6 +5,8 @@ from typing import TypeVar
 
 import msgspec
 
+from api.broker.fencing import NoReplicas
+from api.broker.records_requests import RecordsRequests
 from api.commands import find_command
 from api.kafka import apis, brokers, topics
 from api.kafka.broker_feed import BrokerFeeds
@@ -72,6 +74,7 @@ class ControllerListener:
         feeds = BrokerFeeds(self._service, self._node)
         return Answering(
             handlers={
+                **RecordsRequests(NoReplicas()).handlers(),
                 apis.METADATA: self._metadata,
                 apis.CREATE_TOPICS: self._create_topics,
                 apis.DELETE_TOPICS: self._delete_topics,

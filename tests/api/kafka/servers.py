@@ -18,7 +18,7 @@ from api.running import ServeOptions, serving
 from api.service import Service
 from controller.decisions.context import Settings
 from controller.decisions.levels import SUPPORTED_LEVELS
-from metadata_log.log import create_log
+from metadata_log.creation import create_log
 from records.base import Uuid
 from records.text import uuid_text
 

@@ -39,7 +39,7 @@ async def test_versions_answered_are_those_that_are_taken(tmp_path: Path) -> Non
     taken = {v.api_key: (v.min_version, v.max_version) for v in response.api_keys}
     assert taken[apis.METADATA.key] == (0, 13)
     assert taken[apis.DELETE_PARTITIONS_KEY] == (0, 0)
-    assert apis.PRODUCE.key not in taken
+    assert apis.LEADER_AND_ISR.key not in taken
 
 
 async def test_version_from_the_future_is_answered_with_the_oldest(tmp_path: Path) -> None:

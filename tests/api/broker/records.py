@@ -1,0 +1,47 @@
+"""Record batches for tests: values in, values out."""
+
+import struct
+
+from metadata_log.kraft.batch import CRC_START, HEADER, HEADER_SIZE, MAGIC, crc_of, parse_header
+from records.kafka.varint import decode_zigzag, encode_zigzag
+
+
+def batch(*values: bytes, timestamp: int = 1_700_000_000_000) -> bytes:
+    """Return one batch, as a client sends it."""
+    records = b"".join(_record(delta, value) for delta, value in enumerate(values))
+    count = len(values)
+    raw = HEADER.pack(
+        *(0, HEADER_SIZE - 12 + len(records), -1, MAGIC, 0, 0, count - 1, timestamp, timestamp),
+        *(-1, -1, -1, count),
+    )
+    raw += records
+    return raw[: CRC_START - 4] + struct.pack(">I", crc_of(raw)) + raw[CRC_START:]
+
+
+def values(data: bytes) -> list[bytes]:
+    """Return the values in batches, in order."""
+    found = []
+    while data:
+        header = parse_header(data)
+        position = HEADER_SIZE
+        for _ in range(header.record_count):
+            value, position = _value(data, position)
+            found.append(value)
+        data = data[header.size :]
+    return found
+
+
+def _record(offset_delta: int, value: bytes) -> bytes:
+    body = b"\0\0" + encode_zigzag(offset_delta) + encode_zigzag(-1)
+    body += encode_zigzag(len(value)) + value + encode_zigzag(0)
+    return encode_zigzag(len(body)) + body
+
+
+def _value(data: bytes, position: int) -> tuple[bytes, int]:
+    length, position = decode_zigzag(data, position)
+    end = position + length
+    _, position = decode_zigzag(data, position + 1)  # time, after the attributes
+    _, position = decode_zigzag(data, position)  # offset
+    _, position = decode_zigzag(data, position)  # no key
+    size, position = decode_zigzag(data, position)
+    return data[position : position + size], end

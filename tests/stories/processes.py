@@ -1,0 +1,175 @@
+"""Real processes: one service and its brokers, on logs of their own, ended by their process ids."""
+
+import asyncio
+import contextlib
+import json
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any, Self
+
+from api.client import MetadataClient
+from metadata_log.creation import create_log
+from metadata_log.log_reader import LogReader
+from records.text import uuid_text
+from replay.image.metadata import MetadataImage
+from replay.loader import load_image
+
+READY_S = 30.0
+"""Starting Python on a busy machine takes its time."""
+
+SOON_S = 20.0
+_STOP_S = 20.0
+
+SERVICE_OPTIONS = (
+    "--session-timeout-ms=3000",
+    "--config=delete.topic.partition.enable=true",
+    "--config=delete.topic.partition.interval.delay.ms=200",
+)
+BROKER_OPTIONS = ("--heartbeat-ms=300", "--replica-lag-ms=1500")
+
+
+class Process:
+    """A `metalog` command that runs on, and what it said when it was ready."""
+
+    def __init__(self, process: asyncio.subprocess.Process, log: Path) -> None:
+        self._process = process
+        self._log = log
+        self.ready: dict[str, Any] = {}
+
+    @classmethod
+    async def start(cls, log: Path, *arguments: object) -> Self:
+        """Start a command; what it writes to standard error is added to `log`."""
+        with log.open("ab") as errors:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                "api.cli",
+                "--debug",
+                *map(str, arguments),
+                "--json",
+                stdout=asyncio.subprocess.PIPE,
+                stderr=errors,
+            )
+        return cls(process, log)
+
+    async def is_ready(self) -> Self:
+        """Wait for the line that says so."""
+        assert self._process.stdout is not None
+        async with asyncio.timeout(READY_S):
+            line = await self._process.stdout.readline()
+        assert line, f"it ended before it was ready: {self.errors}"
+        self.ready = json.loads(line)
+        return self
+
+    @property
+    def errors(self) -> str:
+        """What was written to standard error."""
+        return self._log.read_text()
+
+    @property
+    def is_running(self) -> bool:
+        return self._process.returncode is None
+
+    async def stop(self) -> int:
+        """End it in order; return its exit code."""
+        return await self._end(signal.SIGTERM)
+
+    async def kill(self) -> None:
+        """End it as a crash would."""
+        await self._end(signal.SIGKILL)
+
+    async def _end(self, number: signal.Signals) -> int:
+        if self.is_running:
+            self._process.send_signal(number)
+        try:
+            async with asyncio.timeout(_STOP_S):
+                # Also reads what is left, so that the pipe is closed.
+                await self._process.communicate()
+        except TimeoutError:
+            self._process.kill()
+            await self._process.communicate()
+            raise
+        assert self._process.returncode is not None
+        return self._process.returncode
+
+
+class World:
+    """A service, brokers by their ids, and a client."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.log = directory / "log"
+        self.port = 0
+        self.service: Process | None = None
+        self.brokers: dict[int, Process] = {}
+        create_log(self.log, uuid_text(bytes(range(16))))
+
+    async def serve(self) -> None:
+        """Start the service, on the port that it had before."""
+        process = await Process.start(
+            self.directory / "service.txt",
+            *("serve", self.log, "--kafka", f"127.0.0.1:{self.port}", *SERVICE_OPTIONS),
+        )
+        self.service = process
+        await process.is_ready()
+        self.port = int(process.ready["kafka"].rpartition(":")[2])
+
+    async def start_brokers(self, *broker_ids: int, **options: Any) -> None:
+        """Start brokers side by side, and wait until all are part of the cluster."""
+        for broker_id in broker_ids:
+            await self.start_broker(broker_id, **options)
+        for broker_id in broker_ids:
+            await self.brokers[broker_id].is_ready()
+
+    async def start_broker(self, broker_id: int, *more: str, port: int | None = None) -> Process:
+        """Start a broker without waiting for it."""
+        self.brokers[broker_id] = await Process.start(
+            self.directory / f"broker-{broker_id}.txt",
+            *("broker", "--server", f"kafka://127.0.0.1:{port or self.port}", "--id", broker_id),
+            *("--log-dir", self.log_dir(broker_id), *BROKER_OPTIONS, *more),
+        )
+        return self.brokers[broker_id]
+
+    def log_dir(self, broker_id: int) -> Path:
+        return self.directory / f"broker-{broker_id}"
+
+    def folders(self, broker_id: int) -> set[str]:
+        """Return the partitions' folders on a broker's disk."""
+        found = self.log_dir(broker_id).rglob("partition.metadata")
+        folders = {str(p.parent.relative_to(self.log_dir(broker_id))) for p in found}
+        return {folder for folder in folders if not folder.startswith("deleting/")}
+
+    def staged(self, broker_id: int) -> set[str]:
+        """Return what waits in `deleting/` on a broker's disk."""
+        deleting = self.log_dir(broker_id) / "deleting"
+        return {path.name for path in deleting.iterdir()} if deleting.exists() else set()
+
+    def image(self) -> MetadataImage:
+        """Return the state that the log says, read beside the service."""
+        with LogReader.open(self.log) as reader:
+            return load_image(reader)
+
+    @contextlib.asynccontextmanager
+    async def client(self) -> AsyncIterator[MetadataClient]:
+        async with await MetadataClient.connect(f"kafka://127.0.0.1:{self.port}") as client:
+            yield client
+
+    async def end(self) -> None:
+        """End everything that runs."""
+        processes = [*self.brokers.values(), *([self.service] if self.service else [])]
+        await asyncio.gather(*[process.kill() for process in processes if process.is_running])
+
+
+async def soon(check: Callable[[], Any], within_s: float = SOON_S) -> Any:
+    """Wait until a check gives something true, and return it; it may be a coroutine function."""
+    deadline = asyncio.get_running_loop().time() + within_s
+    while True:
+        result = check()
+        if asyncio.iscoroutine(result):
+            result = await result
+        if result:
+            return result
+        assert asyncio.get_running_loop().time() < deadline, f"not within {within_s} s: {result!r}"
+        await asyncio.sleep(0.05)

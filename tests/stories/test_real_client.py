@@ -1,0 +1,36 @@
+"""A client that knows nothing of us uses the service and its brokers."""
+
+import asyncio
+import json
+import sys
+from itertools import chain
+
+import pytest
+
+from tests.stories.processes import World
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+async def test_unmodified_client_creates_writes_reads_and_deletes(world: World) -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *("-m", "tests.stories.real_client", f"127.0.0.1:{world.port}"),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        async with asyncio.timeout(60):
+            out, err = await process.communicate()
+    except TimeoutError:
+        process.kill()
+        out, err = await process.communicate()
+        pytest.fail(f"the client hangs: {err.decode()[-2_000:]}")
+    assert process.returncode == 0, err.decode()[-2_000:]
+    assert json.loads(out) == {
+        "refused": True,
+        "offsets": list(chain.from_iterable(zip(range(10), range(10), strict=True))),
+        "read": list(range(20)),
+        "listed": True,
+        "deleted": True,
+    }
