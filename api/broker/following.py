@@ -55,10 +55,11 @@ class Following:
 
     def refresh(self) -> None:
         """Follow whom the replicas say now."""
-        leaders = {r.leader_to_follow for r in self._replicas} - {None}
-        for leader in leaders:
-            task = self._tasks.get(leader) if leader is not None else None
-            if leader is not None and (task is None or task.done()):
+        for leader in {r.leader_to_follow for r in self._replicas}:
+            if leader is None:
+                continue
+            task = self._tasks.get(leader)
+            if task is None or task.done():
                 self._tasks[leader] = asyncio.create_task(
                     self._follow(leader), name=f"fetch from {leader}"
                 )
@@ -90,6 +91,8 @@ class Following:
                     await self._fetch_from(leader, address)
                 except (UnavailableError, RequestError) as error:
                     log.info("broker %d cannot be fetched from: %s", leader, error)
+                except Exception:
+                    log.exception("fetching from broker %d has failed; it is begun anew", leader)
             await asyncio.sleep(_PAUSE_S)
 
     async def _fetch_from(self, leader: int, address: tuple[str, int]) -> None:

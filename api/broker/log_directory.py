@@ -135,8 +135,8 @@ class LogDirectory:
         """Give a folder the name that its topic has now."""
         target = self._path(metadata.name, metadata.partition)
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_partition_metadata(path, metadata)
         self._rename(path, target)
-        write_partition_metadata(target, metadata)
         self._remove_empty_parents(path)
         return target
 

@@ -79,14 +79,21 @@ async def run_broker_until_stopped(
         cluster_id = await _cluster_id(options.server, stop)
         if cluster_id is None:
             return
-        async with _broker(options, cluster_id, ready) as link:
+        async with _broker(options, cluster_id, ready) as (link, background):
             running = asyncio.create_task(link.run(), name="controller link")
-            await first_of(stop.wait(), asyncio.wait([running]))
+            await first_of(stop.wait(), _first_end([running, *background]))
+            for task in background:
+                if task.done():
+                    await task  # none of them ends unless it fails
             link.stop()
             try:
                 await asyncio.wait_for(running, _HAND_OVER_S_MAX)
             except TimeoutError:
                 log.warning("the controller does not let this broker go; it goes all the same")
+
+
+async def _first_end(tasks: list[asyncio.Task[None]]) -> None:
+    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
 
 
 async def _cluster_id(server: str, stop: asyncio.Event) -> str | None:
@@ -109,8 +116,12 @@ async def _cluster_id(server: str, stop: asyncio.Event) -> str | None:
 @contextlib.asynccontextmanager
 async def _broker(
     options: BrokerOptions, cluster_id: str, ready: Callable[[dict[str, object]], None]
-) -> AsyncIterator[ControllerLink]:
-    """Put the parts together, and let them run while the body does."""
+) -> AsyncIterator[tuple[ControllerLink, list[asyncio.Task[None]]]]:
+    """Put the parts together, and let them run while the body does.
+
+    Yields:
+        The link, which is to be run, and the tasks that run beside it.
+    """
     directories = [
         LogDirectory.open(path, cluster_id=cluster_id, broker_id=options.broker_id)
         for path in options.log_dirs
@@ -156,7 +167,7 @@ async def _broker(
         ),
     ]
     try:
-        yield link
+        yield link, tasks
     finally:
         for task in tasks:
             task.cancel()

@@ -10,7 +10,7 @@ Source: KIP-516.
 
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 
 import msgspec
@@ -85,11 +85,12 @@ class Replicas:
         """Bring what is on disk in line with a request, and take the parts that it gives."""
         if request.type == FULL:
             self._stage_absent(request)
-        if request.type != UNSPECIFIED:
-            self._rename_moved(request)
+        stuck = set() if request.type == UNSPECIFIED else self._rename_moved(request)
         return tuple(
             [
-                self._taken(topic, state, request.type)
+                _storage_error(topic, state.partition)
+                if (topic.topic, state.partition) in stuck
+                else self._taken(topic, state, request.type)
                 for topic in request.topic_states
                 for state in topic.partition_states
             ]
@@ -128,8 +129,9 @@ class Replicas:
                 "INVALID_REQUEST",
                 f"{found.path} and {other.path} hold the same partition; keep one of them",
             )
-        metadata = found.metadata or PartitionMetadata(
-            topic_id=ZERO_UUID, name=found.name, partition=found.partition
+        # What the folder is called counts: a crash may have left the file ahead of a renaming.
+        metadata = msgspec.structs.replace(
+            found.metadata or _nobodys(found), name=found.name, partition=found.partition
         )
         replica_log = PartitionLog.open(found.path)
         self._by_name[name] = Replica(self._broker_id, metadata, directory, replica_log)
@@ -142,10 +144,17 @@ class Replicas:
             key = (replica.metadata.topic_id, replica.metadata.partition)
             named = name in names if replica.metadata.topic_id == ZERO_UUID else key in ids
             if not named:
-                self._stage(name, replica, "the controller does not name it any more")
+                try:
+                    self._stage(name, replica, "the controller does not name it any more")
+                except OSError as error:
+                    log.warning("%s cannot be moved away: %s", replica.path, error)
 
-    def _rename_moved(self, request: LeaderAndIsrRequest) -> None:
-        """Rename the folders of topics that have another name now; never stage them."""
+    def _rename_moved(self, request: LeaderAndIsrRequest) -> set[Name]:
+        """Rename the folders of topics that have another name now; never stage them.
+
+        Returns:
+            The new names whose folders could not be renamed.
+        """
         moved: dict[Name, Replica] = {}
         by_id = {(r.metadata.topic_id, r.metadata.partition): n for n, r in self._by_name.items()}
         for topic in request.topic_states:
@@ -154,18 +163,38 @@ class Replicas:
                 new = (topic.topic, state.partition)
                 if topic.topic_id != ZERO_UUID and old is not None and old != new:
                     moved[new] = self._by_name.pop(old)
-        for replica in moved.values():
-            # Two topics may have swapped their names.
-            if (replica.metadata.name, replica.metadata.partition) in moved:
-                aside = replica.directory.step_aside(replica.path, replica.metadata)
-                replica.log.moved_to(aside)
-        for (name, partition), replica in moved.items():
-            occupant = self._by_name.get((name, partition))
-            if occupant is not None:
-                self._stage((name, partition), occupant, "another topic has its name now")
-            replica.metadata = msgspec.structs.replace(replica.metadata, name=name)
-            replica.log.moved_to(replica.directory.rename(replica.path, replica.metadata))
-            self._by_name[name, partition] = replica
+        # A topic may get the name that another one is about to lose; that one steps aside first.
+        in_the_way = {new: r for new, r in moved.items() if _name(r) in moved}
+        stuck = self._try_each(in_the_way, self._step_aside)
+        return stuck | self._try_each(
+            {new: replica for new, replica in moved.items() if new not in stuck}, self._rename
+        )
+
+    def _try_each(
+        self, moved: dict[Name, Replica], rename: Callable[[Name, Replica], None]
+    ) -> set[Name]:
+        """Rename some folders; return the new names of those that could not be."""
+        stuck = set()
+        for new, replica in moved.items():
+            try:
+                rename(new, replica)
+            except OSError as error:
+                log.warning("%s cannot be renamed: %s", replica.path, error)
+                self._by_name[_name(replica)] = replica
+                stuck.add(new)
+        return stuck
+
+    def _step_aside(self, _: Name, replica: Replica) -> None:
+        replica.log.moved_to(replica.directory.step_aside(replica.path, replica.metadata))
+
+    def _rename(self, new: Name, replica: Replica) -> None:
+        occupant = self._by_name.get(new)
+        if occupant is not None:
+            self._stage(new, occupant, "another topic has its name now")
+        metadata = msgspec.structs.replace(replica.metadata, name=new[0])
+        replica.log.moved_to(replica.directory.rename(replica.path, metadata))
+        replica.metadata = metadata
+        self._by_name[new] = replica
 
     def _taken(
         self, topic: LeaderAndIsrTopic, state: LeaderAndIsrPartition, request_type: int
@@ -295,6 +324,23 @@ class Replicas:
 def now_ms() -> int:
     """Return the time of day, ms since 1970."""
     return time.time_ns() // 1_000_000
+
+
+def _name(replica: Replica) -> Name:
+    return replica.metadata.name, replica.metadata.partition
+
+
+def _nobodys(found: Found) -> PartitionMetadata:
+    return PartitionMetadata(topic_id=ZERO_UUID, name=found.name, partition=found.partition)
+
+
+def _storage_error(topic: LeaderAndIsrTopic, partition: int) -> ReplicaResult:
+    return ReplicaResult(
+        topic=topic.topic,
+        topic_id=topic.topic_id,
+        partition=partition,
+        error_code=CODES["KAFKA_STORAGE_ERROR"],
+    )
 
 
 def _creation(state: LeaderAndIsrPartition) -> int | None:

@@ -151,8 +151,11 @@ class ControllerListener:
             answer = await self._service.heartbeat(
                 brokers.beat(request), origin=_broker_origin(request.broker_id, asker, "heartbeat")
             )
-        except RequestError as error:
+        except (RequestError, UnavailableError) as error:
             return BrokerHeartbeatResponse(error_code=code_for(error))
+        self._service.lags[request.broker_id] = {
+            (lag.topic_id, lag.partition_index): lag.lag for lag in request.lags
+        }
         return brokers.beat_response(answer.response)
 
     async def _alter_partition(self, frame: RequestFrame, asker: Asker) -> Response:

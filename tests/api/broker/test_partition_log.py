@@ -1,0 +1,141 @@
+"""One replica's batches on disk."""
+
+from pathlib import Path
+
+import pytest
+
+from api.broker.batches import RawBatch, produced_batches, whole_batches
+from api.broker.partition_log import EpochEnd, PartitionLog
+from records.errors import CorruptLogError, RequestError
+from tests.api.broker.records import batch, values
+
+
+def append(log: PartitionLog, *some: bytes, epoch: int = 0, timestamp: int = 1_000) -> None:
+    (raw,) = produced_batches(batch(*some, timestamp=timestamp))
+    log.append([raw.stamped(log.end_offset, epoch)])
+
+
+def read(log: PartitionLog, offset: int = 0) -> list[bytes]:
+    return values(log.read(offset, up_to=log.end_offset, size_bytes_max=1 << 20))
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_batches_are_read_back_from_any_offset_within_them(tmp_path: Path) -> None:
+    log = PartitionLog.open(tmp_path)
+    append(log, b"a", b"b")
+    append(log, b"c")
+    assert log.end_offset == 3
+    assert read(log, 0) == [b"a", b"b", b"c"]
+    assert read(log, 1) == [b"a", b"b", b"c"]
+    assert read(log, 2) == [b"c"]
+    assert log.read(3, up_to=3, size_bytes_max=100) == b""
+
+
+def test_batches_that_go_past_the_bound_are_left_out(tmp_path: Path) -> None:
+    log = PartitionLog.open(tmp_path)
+    append(log, b"a", b"b")
+    append(log, b"c")
+    assert values(log.read(0, up_to=2, size_bytes_max=1 << 20)) == [b"a", b"b"]
+    assert log.read(0, up_to=1, size_bytes_max=1 << 20) == b""
+
+
+def test_one_batch_is_given_even_when_it_is_too_large(tmp_path: Path) -> None:
+    log = PartitionLog.open(tmp_path)
+    append(log, b"a" * 500)
+    append(log, b"b")
+    assert values(log.read(0, up_to=2, size_bytes_max=10)) == [b"a" * 500]
+
+
+def test_log_goes_on_after_a_restart_over_several_segments(tmp_path: Path) -> None:
+    log = PartitionLog.open(tmp_path, segment_size_bytes_max=200)
+    for number in range(10):
+        append(log, b"%d" % number, epoch=number // 4)
+    log.close()
+    assert len(files(tmp_path)) > 2
+    log = PartitionLog.open(tmp_path, segment_size_bytes_max=200)
+    append(log, b"10", epoch=3)
+    assert read(log) == [b"%d" % number for number in range(11)]
+    assert log.last_epoch == 3
+
+
+def test_torn_end_is_cut(tmp_path: Path) -> None:
+    log = PartitionLog.open(tmp_path)
+    append(log, b"a")
+    append(log, b"b")
+    log.close()
+    path = tmp_path / f"{0:020}.log"
+    path.write_bytes(path.read_bytes()[:-3])
+    log = PartitionLog.open(tmp_path)
+    assert read(log) == [b"a"]
+    append(log, b"c")
+    assert read(log) == [b"a", b"c"]
+
+
+def test_damage_before_the_last_segment_is_refused(tmp_path: Path) -> None:
+    log = PartitionLog.open(tmp_path, segment_size_bytes_max=100)
+    for number in range(4):
+        append(log, b"%d" % number)
+    log.close()
+    first = tmp_path / files(tmp_path)[0]
+    first.write_bytes(first.read_bytes()[:-1] + b"x")
+    with pytest.raises(CorruptLogError, match=rf"{first} byte \d+: the CRC is"):
+        PartitionLog.open(tmp_path)
+
+
+def test_truncation_removes_whole_batches_and_later_segments(tmp_path: Path) -> None:
+    log = PartitionLog.open(tmp_path, segment_size_bytes_max=200)
+    for number in range(8):
+        append(log, b"%d" % number, b"x")
+    log.truncate_to(5)
+    assert log.end_offset == 4
+    append(log, b"new")
+    assert read(log) == [b"0", b"x", b"1", b"x", b"new"]
+    log.close()
+    assert read(PartitionLog.open(tmp_path)) == [b"0", b"x", b"1", b"x", b"new"]
+
+
+def test_epochs_end_where_the_next_one_begins(tmp_path: Path) -> None:
+    log = PartitionLog.open(tmp_path)
+    for epoch in (1, 1, 3, 5):
+        append(log, b"x", epoch=epoch)
+    assert log.epoch_end(0) is None
+    assert log.epoch_end(1) == log.epoch_end(2) == EpochEnd(1, 2)
+    assert log.epoch_end(4) == EpochEnd(3, 3)
+    assert log.epoch_end(9) == EpochEnd(5, 4)
+
+
+def test_offsets_are_found_by_time(tmp_path: Path) -> None:
+    log = PartitionLog.open(tmp_path)
+    append(log, b"a", timestamp=1_000)
+    append(log, b"b", timestamp=2_000)
+    assert log.offset_at(0) == (0, 1_000)
+    assert log.offset_at(1_001) == (1, 2_000)
+    assert log.offset_at(2_001) is None
+
+
+def test_stamping_changes_nothing_that_the_crc_covers() -> None:
+    (raw,) = produced_batches(batch(b"a", b"b"))
+    (stamped,) = whole_batches(raw.stamped(1 << 40, 7).data)
+    assert (stamped.header.base_offset, stamped.header.leader_epoch) == (1 << 40, 7)
+    assert stamped.header.crc == raw.header.crc
+    assert isinstance(stamped, RawBatch)
+
+
+@pytest.mark.parametrize(
+    ("data", "code", "problem"),
+    [
+        (b"", "INVALID_RECORD", "there is no batch"),
+        (batch(b"a")[:-1], "CORRUPT_MESSAGE", "cut short"),
+        (batch(b"a")[:-1] + b"x", "CORRUPT_MESSAGE", "the CRC is"),
+        (batch(b"a")[:20], "CORRUPT_MESSAGE", "20 bytes are left"),
+        (b"\0" * 16 + b"\1" + b"\0" * 60, "CORRUPT_MESSAGE", "format 1"),
+        (batch(b"a")[:8] + b"\xff" * 4 + batch(b"a")[12:], "CORRUPT_MESSAGE", "cut short"),
+    ],
+)
+def test_what_is_no_batch_is_refused(data: bytes, code: str, problem: str) -> None:
+    with pytest.raises(RequestError, match=problem) as caught:
+        produced_batches(data)
+    assert caught.value.code == code
