@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from api.kafka.broker_feed import RETRY_MS
 from api.kafka.controller_listener import ControllerListener, ListenerSettings
 from api.kafka.listener import Listener
 from api.service import Service
@@ -24,6 +25,7 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
     port: int
     advertised_host: str
     strict_modes: bool = False
+    retry_ms: int = RETRY_MS
     settings: Settings = Settings()
 
 
@@ -54,7 +56,9 @@ async def serving(options: ServeOptions) -> AsyncIterator[tuple[Service, Listene
         kafka = ControllerListener(
             service,
             ListenerSettings(
-                advertised_host=options.advertised_host, strict_modes=options.strict_modes
+                advertised_host=options.advertised_host,
+                strict_modes=options.strict_modes,
+                retry_ms=options.retry_ms,
             ),
         )
         listener = await Listener.start(kafka.answering(), options.host, options.port)

@@ -33,8 +33,11 @@ def serve(
         ),
     ] = False,
     session_timeout_ms: Annotated[
-        int, typer.Option(help="Silence after which a broker is fenced.")
+        int, typer.Option(help="Silence after which a broker is fenced.", min=1)
     ] = 9_000,
+    retry_ms: Annotated[
+        int, typer.Option(help="When a broker is asked again to do what it could not.", min=1)
+    ] = 1_000,
     config: Annotated[
         list[str] | None,
         typer.Option("--config", metavar="NAME=VALUE", help="A server-level config, as in a file."),
@@ -55,6 +58,7 @@ def serve(
         port=port,
         advertised_host=advertise or host,
         strict_modes=strict_modes,
+        retry_ms=retry_ms,
         settings=Settings(
             session_timeout_ms=session_timeout_ms, static_configs=_configs(config or [])
         ),

@@ -2,7 +2,7 @@
 
 One round at a time: what changed since the last one, LeaderAndIsr first, then StopReplica, then
 UpdateMetadata with the offset. A partition that the broker could not follow or leave is tried
-again every RETRY_MS, RETRIES_MAX times; then it is left to the FULL request of the next connection.
+again every retry_ms, RETRIES_MAX times; then it is left to the FULL request of the next connection.
 How deletions went that the log tracks is written to the log at once, and the log tries them again.
 """
 
@@ -51,10 +51,17 @@ RETRIES_MAX = 5
 class BrokerFeeds:
     """Feeds whichever brokers connect."""
 
-    def __init__(self, service: Service, node: Callable[[], MetadataBroker]) -> None:
-        """Take the service, and where it listens."""
+    def __init__(
+        self, service: Service, node: Callable[[], MetadataBroker], *, retry_ms: int = RETRY_MS
+    ) -> None:
+        """Take the service, and where it listens.
+
+        Args:
+            retry_ms: Time after which what a broker could not do is tried again.
+        """
         self._service = service
         self._node = node
+        self._retry_ms = retry_ms
 
     async def feed(
         self, frame: RequestFrame, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -72,7 +79,8 @@ class BrokerFeeds:
             return
         connection = Connection(reader, writer, f"controller-{self._service.settings.node_id}")
         try:
-            await _Feed(self._service, self._sender(request), request, connection).run()
+            feed = _Feed(self._service, self._sender(request), request, connection)
+            await feed.run(self._retry_ms)
         finally:
             await connection.close()
 
@@ -114,14 +122,14 @@ class _Feed:
         if request.controller_epoch == sender.controller_epoch:
             self._offset = request.metadata_offset
 
-    async def run(self) -> None:
+    async def run(self, retry_ms: int) -> None:
         """Push rounds until the broker, or this controller, is no longer what it was."""
         while self._service.is_active and _is_current(self._service.image, self._request):
             image = self._service.image
             seen = self._view()
             await self._round(image, seen)
             self._offset = image.provenance.offset
-            await self._news()
+            await self._news(retry_ms)
 
     def _view(self) -> BrokerView:
         change = None if self._offset is None else self._service.history.since(self._offset)
@@ -129,12 +137,12 @@ class _Feed:
             return view.full_view(self._service.image, self._sender)
         return view.changed_view(change, self._sender)
 
-    async def _news(self) -> None:
+    async def _news(self, retry_ms: int) -> None:
         """Wait for the log to move, or for the time to try again."""
         assert self._offset is not None
         moved = self._service.history.beyond(self._offset)
         ended = self._connection.ended()
-        pause = RETRY_MS / 1_000 if self._failures else None
+        pause = retry_ms / 1_000 if self._failures else None
         tasks = [asyncio.ensure_future(moved), asyncio.ensure_future(ended)]
         try:
             await asyncio.wait(tasks, timeout=pause, return_when=asyncio.FIRST_COMPLETED)

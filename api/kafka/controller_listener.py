@@ -9,7 +9,7 @@ from api.broker.fencing import NoReplicas
 from api.broker.records_requests import RecordsRequests
 from api.commands import find_command
 from api.kafka import apis, brokers, topics
-from api.kafka.broker_feed import BrokerFeeds
+from api.kafka.broker_feed import RETRY_MS, BrokerFeeds
 from api.kafka.errors import code_for, code_of
 from api.kafka.fields import Request, Response
 from api.kafka.frames import RequestFrame
@@ -53,11 +53,13 @@ class ListenerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How the listener answers.
 
     `advertised_host` and the port are what clients are told of the controller. `strict_modes`:
-    READ_ONLY partitions have no leader to clients that cannot know modes.
+    READ_ONLY partitions have no leader to clients that cannot know modes. `retry_ms`: when a broker
+    is asked again to do what it could not.
     """
 
     advertised_host: str
     strict_modes: bool = False
+    retry_ms: int = RETRY_MS
 
 
 class ControllerListener:
@@ -71,7 +73,7 @@ class ControllerListener:
 
     def answering(self) -> Answering:
         """Return what is answered, for a listener."""
-        feeds = BrokerFeeds(self._service, self._node)
+        feeds = BrokerFeeds(self._service, self._node, retry_ms=self._settings.retry_ms)
         return Answering(
             handlers={
                 **RecordsRequests(NoReplicas()).handlers(),

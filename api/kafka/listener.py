@@ -105,6 +105,8 @@ class Listener:
         task = asyncio.create_task(answer(reader, writer, self._answering), name="kafka connection")
         self._connections.add(task)
         task.add_done_callback(self._connections.discard)
+        # A task that is cancelled before its first step closes nothing by itself.
+        task.add_done_callback(lambda _: writer.close())
 
 
 async def answer(

@@ -1,0 +1,134 @@
+"""What clients are told, and which partitions they may use."""
+
+from typing import Any
+
+import pytest
+
+from api.kafka.available import available_partitions
+from api.kafka.messages.metadata import (
+    MetadataBroker,
+    MetadataPartition,
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataTopic,
+)
+from api.kafka.metadata import ImageCluster, metadata_response
+from controller.decisions.context import Settings
+from controller.decisions.modes import (
+    DELETE_PARTITIONS_ENABLED,
+    DeletePartitions,
+    TopicShrink,
+    delete_partitions,
+)
+from replay.image.partitions import NONE, READ_ONLY, READ_WRITE
+from tests.controller.cluster import Cluster
+
+LEADER_NOT_AVAILABLE = 5
+CONTROLLER = MetadataBroker(node_id=3000, host="c", port=1)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Cluster:
+    """Topic a: partition 0 READ_WRITE, 1 READ_ONLY; topic b: 0 READ_WRITE, 1 NONE."""
+    enabled = {DELETE_PARTITIONS_ENABLED: "true"}
+    made = Cluster(settings=Settings(cluster_id="test", static_configs=enabled))
+    made.add_brokers(1, 2)
+    for name, delay_ms in (("a", 1_000), ("b", 0)):
+        made.create(name, (1, 2), (2, 1))
+        shrink = TopicShrink(topic=name, partitions=1)
+        made.do(delete_partitions, DeletePartitions(topics=(shrink,), delay_ms=delay_ms))
+    return made
+
+
+def ask(cluster: Cluster, *names: str, strict: bool = False, **fields: Any) -> MetadataResponse:
+    asked = tuple([MetadataRequestTopic(name=name) for name in names])
+    return metadata_response(
+        ImageCluster(cluster.image, CONTROLLER),
+        MetadataRequest(topics=asked, **fields),
+        version=9,
+        cluster_id="test",
+        controller_id=3000,
+        strict=strict,
+    )
+
+
+def errors(response: MetadataResponse) -> list[list[int]]:
+    return [[p.error_code for p in topic.partitions] for topic in response.topics]
+
+
+def test_client_without_modes_sees_read_only_as_usual_and_none_without_leader(
+    cluster: Cluster,
+) -> None:
+    assert errors(ask(cluster, "a", "b")) == [[0, 0], [0, LEADER_NOT_AVAILABLE]]
+
+
+def test_strict_rule_hides_read_only_too(cluster: Cluster) -> None:
+    expected = [[0, LEADER_NOT_AVAILABLE], [0, LEADER_NOT_AVAILABLE]]
+    assert errors(ask(cluster, "a", "b", strict=True)) == expected
+
+
+def test_client_that_knows_modes_is_told_them_all(cluster: Cluster) -> None:
+    response = ask(cluster, "a", "b", strict=True, knows_modes=True)
+    modes = [[p.mode for p in topic.partitions] for topic in response.topics]
+    assert modes == [[READ_WRITE, READ_ONLY], [READ_WRITE, NONE]]
+    # A partition of mode NONE has no leader in the image either.
+    assert errors(response) == [[0, 0], [0, LEADER_NOT_AVAILABLE]]
+
+
+def test_all_topics_are_asked_for_with_null_and_in_the_oldest_version_with_none(
+    cluster: Cluster,
+) -> None:
+    source = ImageCluster(cluster.image, CONTROLLER)
+
+    def names(request: MetadataRequest, version: int) -> list[str | None]:
+        response = metadata_response(
+            source, request, version=version, cluster_id=None, controller_id=3000
+        )
+        return [topic.name for topic in response.topics]
+
+    assert names(MetadataRequest(topics=None), 9) == ["a", "b"]
+    assert names(MetadataRequest(topics=()), 9) == []
+    assert names(MetadataRequest(topics=()), 0) == ["a", "b"]
+
+
+def test_unknown_topics_are_told_by_name_and_by_id(cluster: Cluster) -> None:
+    assert [topic.error_code for topic in ask(cluster, "nowhere").topics] == [3]
+    request = MetadataRequest(topics=(MetadataRequestTopic(name=None),))
+    response = metadata_response(
+        ImageCluster(cluster.image, CONTROLLER),
+        request,
+        version=12,
+        cluster_id=None,
+        controller_id=1,
+    )
+    assert [topic.error_code for topic in response.topics] == [100]
+
+
+def test_controller_is_the_last_of_the_nodes(cluster: Cluster) -> None:
+    assert ask(cluster).brokers[-1] == CONTROLLER
+    assert ask(cluster).controller_id == CONTROLLER.node_id
+
+
+def _topic(*modes: int, leader: int = 1) -> MetadataTopic:
+    partitions = [
+        MetadataPartition(partition_index=n, leader_id=leader, mode=mode)
+        for n, mode in enumerate(modes)
+    ]
+    return MetadataTopic(name="a", partitions=tuple(partitions))
+
+
+def test_available_partitions_filter_by_mode_and_use() -> None:
+    topic = _topic(READ_WRITE, READ_ONLY, NONE)
+
+    def ids(**use: bool) -> list[int]:
+        return [p.partition_index for p in available_partitions(topic, **use)]
+
+    assert ids(for_write=True) == [0]
+    assert ids(for_read=True) == [0, 1]
+    assert ids(for_read=True, for_write=True) == [0]
+    assert ids() == [0, 1, 2]
+
+
+def test_available_partitions_have_a_leader() -> None:
+    assert available_partitions(_topic(READ_WRITE, leader=-1), for_read=True) == ()

@@ -1,0 +1,149 @@
+"""The last images of a service, and what changed between them."""
+
+import asyncio
+
+from api.creations import UNKNOWN, PartitionCreations
+from api.history import History
+from metadata_log.batch import Batch
+from records.base import Record, Uuid
+from records.control import (
+    AbortTransactionRecord,
+    BeginTransactionRecord,
+    EndTransactionRecord,
+)
+from records.envelope import Envelope
+from records.partitions import PartitionRecord, RemovePartitionsRecord
+from records.topics import RemoveTopicRecord, TopicRecord
+from replay.image.metadata import MetadataImage
+from replay.loader import Replayer
+
+A, B = Uuid(b"a" * 16), Uuid(b"b" * 16)
+
+
+def created(topic_id: Uuid) -> TopicRecord:
+    return TopicRecord(name=topic_id[:1].decode(), topic_id=topic_id)
+
+
+def partition(partition_id: int) -> PartitionRecord:
+    return PartitionRecord(
+        topic_id=A,
+        partition_id=partition_id,
+        replicas=(1,),
+        isr=(1,),
+        removing_replicas=(),
+        adding_replicas=(),
+        leader=1,
+        leader_epoch=0,
+        partition_epoch=0,
+    )
+
+
+class Log:
+    """Batches one after the other, with the image after each."""
+
+    def __init__(self, images_max: int = 100) -> None:
+        self.history = History(MetadataImage.EMPTY, images_max)
+        self.creations = PartitionCreations()
+        self._replayer = Replayer()
+        self._end = 0
+
+    def write(self, *records: Record) -> int:
+        """Write a batch; return its last offset."""
+        rows = [
+            Envelope(
+                offset=self._end + index,
+                leader_epoch=1,
+                timestamp=0,
+                batch_offset=self._end,
+                record_version=0,
+                payload=record,
+            )
+            for index, record in enumerate(records)
+        ]
+        self._end += len(rows)
+        batch = Batch.of(rows)
+        self._replayer.replay(batch)
+        self.creations.replay(batch)
+        self.history.committed(batch, self._replayer.image())
+        return self._end - 1
+
+    def touched(self, since: int) -> set[Uuid] | None:
+        change = self.history.since(since)
+        return None if change is None else set(change.topic_ids)
+
+
+def test_change_names_the_topics_touched_since_an_image() -> None:
+    log = Log()
+    first = log.write(created(A))
+    second = log.write(created(B))
+    assert log.touched(first) == {B}
+    assert log.touched(second) == set()
+    change = log.history.since(first)
+    assert change is not None
+    assert (change.before.topic(B), change.after.topic(B) is not None) == (None, True)
+
+
+def test_offset_that_is_no_image_or_no_longer_kept_has_no_change() -> None:
+    log = Log(images_max=2)
+    first = log.write(created(A))
+    middle = log.write(created(B), partition(0)) - 1
+    log.write(partition(1))
+    assert log.touched(first) is None
+    assert log.touched(middle) is None
+    assert log.touched(99) is None
+
+
+def test_what_a_transaction_holds_comes_when_it_ends() -> None:
+    log = Log()
+    before = log.write(created(A))
+    log.write(BeginTransactionRecord(name="t"))
+    log.write(created(B))
+    assert log.touched(before) == set()
+    log.write(EndTransactionRecord())
+    assert log.touched(before) == {B}
+
+
+async def test_waiting_ends_when_the_present_is_past_the_offset() -> None:
+    log = Log()
+    first = log.write(created(A))
+    waiting = asyncio.ensure_future(log.history.beyond(first))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    log.write(created(B))
+    await asyncio.wait_for(waiting, 1)
+    await asyncio.wait_for(log.history.beyond(first), 1)
+
+
+def test_creation_is_the_offset_of_the_partitions_record() -> None:
+    log = Log()
+    log.write(created(A), partition(0), partition(1))
+    assert [log.creations.offset(A, n) for n in range(3)] == [1, 2, UNKNOWN]
+    assert log.creations.offset(B, 0) == UNKNOWN
+
+
+def test_partition_that_comes_back_has_another_creation() -> None:
+    log = Log()
+    log.write(created(A), partition(0), partition(1))
+    log.write(RemovePartitionsRecord(topic_id=A, partition_ids=(1,)))
+    assert log.creations.offset(A, 1) == UNKNOWN
+    again = log.write(partition(1))
+    assert [log.creations.offset(A, n) for n in (0, 1)] == [1, again]
+
+
+def test_creations_go_with_their_topic() -> None:
+    log = Log()
+    log.write(created(A), partition(0))
+    log.write(RemoveTopicRecord(topic_id=A))
+    assert log.creations.offset(A, 0) == UNKNOWN
+
+
+def test_creations_in_a_transaction_count_when_it_ends_well() -> None:
+    log = Log()
+    log.write(created(A), partition(0))
+    log.write(BeginTransactionRecord(name="t"), partition(1))
+    log.write(AbortTransactionRecord(reason="no"))
+    assert log.creations.offset(A, 1) == UNKNOWN
+    log.write(BeginTransactionRecord(name="t"))
+    inside = log.write(partition(1))
+    log.write(EndTransactionRecord())
+    assert log.creations.offset(A, 1) == inside

@@ -1,0 +1,95 @@
+"""Decisions' requests and responses as bytes."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from api.commands import COMMANDS, find_command
+from api.packed import packed, unpacked
+from controller.decisions.assignments import Assignment
+from controller.decisions.configs import AlterConfigs, ConfigChange, Operation, ResourceChange
+from controller.decisions.lookup import TopicRef
+from controller.decisions.outcome import Refusal
+from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic, TopicResult
+from records.base import Uuid
+from records.errors import RequestError
+
+ID = Uuid(b"1" * 16)
+
+REQUEST = CreateTopics(
+    topics=(
+        NewTopic(name="a", assignments=(Assignment(0, (1, 2)),), configs=(("x", "1"), ("y", None))),
+        NewTopic(name="b", namespace="org", partitions=3),
+    ),
+    validate_only=True,
+)
+
+
+@pytest.mark.parametrize(
+    ("value", "as_type"),
+    [
+        (REQUEST, CreateTopics),
+        (DeleteTopics(topics=("a", ID)), DeleteTopics),
+        (ID, TopicRef),
+        ("name", TopicRef),
+        (7, int),
+        (None, type(None)),
+        (
+            (TopicResult(name="a", topic_id=ID), TopicResult(name="b", refusal=Refusal("X", "y"))),
+            tuple[TopicResult, ...],
+        ),
+        (
+            AlterConfigs(
+                resources=(
+                    ResourceChange(
+                        resource_type=2,
+                        resource_name="a",
+                        changes=(ConfigChange("k", "v", Operation.APPEND),),
+                    ),
+                )
+            ),
+            AlterConfigs,
+        ),
+    ],
+)
+def test_values_come_back_as_they_were(value: Any, as_type: Any) -> None:
+    assert unpacked(packed(value), as_type) == value
+
+
+@pytest.mark.parametrize(
+    ("plain", "as_type", "problem"),
+    [
+        ([], DeleteTopics, "value: list, not dict"),
+        ({"topics": [1]}, DeleteTopics, r"value.topics\[0\]: int is none of"),
+        ({"topics": [], "more": 1}, DeleteTopics, "DeleteTopics has no more"),
+        ({}, DeleteTopics, "there is no topics"),
+        ({"topics": [], "validate_only": 1}, CreateTopics, "validate_only: int, not bool"),
+        (True, int, "value: bool, not int"),
+        ({"topics": [{"name": "a", "configs": [["k"]]}]}, CreateTopics, "1 items, not 2"),
+    ],
+)
+def test_what_is_of_another_type_is_refused_with_its_place(
+    plain: Any, as_type: Any, problem: str
+) -> None:
+    with pytest.raises(RequestError, match=problem) as caught:
+        unpacked(msgspec.msgpack.encode(plain), as_type)
+    assert caught.value.code == "INVALID_REQUEST"
+
+
+def test_bytes_that_are_no_messagepack_are_refused() -> None:
+    with pytest.raises(RequestError, match="no MessagePack"):
+        unpacked(b"\xc1", int)
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_every_command_knows_the_types_of_request_and_response(name: str) -> None:
+    command = find_command(name)
+    for as_type in (command.request, command.response):
+        with pytest.raises(RequestError):
+            unpacked(msgspec.msgpack.encode({"no": "such thing"}), as_type)
+
+
+def test_unknown_command_is_refused() -> None:
+    with pytest.raises(RequestError, match="there is no command 'topics destroy'"):
+        find_command("topics destroy")
