@@ -30,18 +30,21 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def serve_until_stopped(
-    options: ServeOptions, ready: Callable[[dict[str, object]], None]
+    options: ServeOptions,
+    ready: Callable[[dict[str, object]], None],
+    loaded: Callable[[int], None] | None = None,
 ) -> None:
     """Serve until SIGTERM or SIGINT, then commit what was decided and give the log up.
 
     Args:
         ready: Called once requests are taken, with where.
+        loaded: Called with the offset up to which the log was loaded, again and again.
 
     Raises:
         FencedError: the log was lost to another writer, or its disk has failed.
     """
     with stopped_by_signal() as stop:
-        async with serving(options) as (service, listener):
+        async with serving(options, loaded) as (service, listener):
             ready(_document(options, service, listener))
             await first_of(stop.wait(), service.lost())
         if not stop.is_set():
@@ -49,9 +52,11 @@ async def serve_until_stopped(
 
 
 @contextlib.asynccontextmanager
-async def serving(options: ServeOptions) -> AsyncIterator[tuple[Service, Listener]]:
+async def serving(
+    options: ServeOptions, loaded: Callable[[int], None] | None = None
+) -> AsyncIterator[tuple[Service, Listener]]:
     """Run a service and its listener while the body runs."""
-    service = await Service.open(options.log, settings=options.settings)
+    service = await Service.open(options.log, settings=options.settings, progress=loaded)
     try:
         kafka = ControllerListener(
             service,

@@ -50,6 +50,9 @@ from records.errors import RequestError
 ACKS_NONE, ACKS_LEADER, ACKS_ALL = 0, 1, -1
 _WAIT_MS_MAX = 60_000
 
+FETCH_SIZE_BYTES_MAX = 55 * 1024 * 1024
+"""Kafka's default of `fetch.max.bytes`; a client that asks for more gets this."""
+
 
 class RecordsRequests:
     """Answers for the replicas of one node."""
@@ -180,7 +183,7 @@ class RecordsRequests:
         return found
 
     def _read(self, request: FetchRequest) -> FetchResponse:
-        left = request.max_bytes
+        left = min(request.max_bytes, FETCH_SIZE_BYTES_MAX)
         topics = []
         for topic in request.topics:
             partitions = []
@@ -203,12 +206,16 @@ class RecordsRequests:
             self._fence.check_readable(topic.topic, wanted.partition)
             replica.check_leader(wanted.current_leader_epoch)
             is_client = replica_id == NOT_A_REPLICA
-            end = replica.high_watermark if is_client else replica.log.end_offset
+            # A new leader may not know yet how far clients were allowed to read: it has nothing to
+            # give from there on, but the offset is a good one.
+            end = replica.log.end_offset
             if not 0 <= wanted.fetch_offset <= end:
                 raise RequestError(
                     "OFFSET_OUT_OF_RANGE", f"offset {wanted.fetch_offset}; 0 to {end} are here"
                 )
-            if not is_client:
+            if is_client:
+                end = replica.high_watermark
+            else:
                 replica.fetched_by(replica_id, wanted.fetch_offset, now_ms())
             records = b""
             if left > 0:

@@ -17,7 +17,7 @@ from api.broker.log_directory import LogDirectory
 from api.broker.partition_log import PartitionLog
 from api.broker.partition_metadata import PartitionMetadata
 from api.kafka.messages.replicas import LeaderAndIsrPartition
-from records.errors import RequestError
+from records.errors import CorruptLogError, RequestError
 
 ANY_EPOCH = -1
 """Leader epoch of a request that does not know one."""
@@ -147,14 +147,20 @@ class Replica:
         return base_offset, offset
 
     def replicate(self, batches: Iterable[RawBatch], leader_high_watermark: int) -> None:
-        """Write what the leader sent, as follower.
+        """Write what the leader sent, as follower; what is there already is passed over.
 
         Raises:
             OSError: the disk refuses.
+            CorruptLogError: batches are missing before one of these.
         """
-        self.log.append(
-            batch for batch in batches if batch.header.base_offset >= self.log.end_offset
-        )
+        for batch in batches:
+            base_offset = batch.header.base_offset
+            if base_offset > self.log.end_offset:
+                raise CorruptLogError(
+                    f"offset {self.log.end_offset} is missing before {base_offset}"
+                )
+            if base_offset == self.log.end_offset:
+                self.log.append([batch])
         self.high_watermark = max(
             self.high_watermark, min(leader_high_watermark, self.log.end_offset)
         )

@@ -8,7 +8,7 @@ import typer
 
 from api.cli.arguments import Json, Log
 from api.cli.main import app
-from api.cli.output import print_json_line, print_line
+from api.cli.output import print_json_line, print_line, progress
 
 _DEFAULT_KAFKA = "127.0.0.1:9092"
 
@@ -46,8 +46,10 @@ def serve(
 ) -> None:
     """Run the service: the only writer of a log, asked over the network; stop it with SIGTERM."""
     import asyncio
+    from contextlib import ExitStack
 
     from api.addresses import parse_address
+    from api.cli.reading import open_reader
     from api.running import ServeOptions, serve_until_stopped
     from controller.decisions.context import Settings
 
@@ -64,7 +66,12 @@ def serve(
         ),
     )
 
+    with open_reader(log) as reader:
+        log_end = reader.end_offset
+    loading = ExitStack()
+
     def ready(document: dict[str, object]) -> None:
+        loading.close()
         if json:
             print_json_line(document)
         else:
@@ -74,7 +81,9 @@ def serve(
             )
         sys.stdout.flush()
 
-    asyncio.run(serve_until_stopped(options, ready))
+    with loading:
+        loaded = loading.enter_context(progress("loading", 0, log_end))
+        asyncio.run(serve_until_stopped(options, ready, loaded))
 
 
 def _configs(given: list[str]) -> dict[str, str]:

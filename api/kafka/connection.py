@@ -88,7 +88,7 @@ class Connection:
             async with asyncio.timeout(timeout_s):
                 await self._writer.drain()
                 return cast(R, await future)
-        except (TimeoutError, ConnectionError) as error:
+        except OSError as error:  # a time-out is one too
             raise UnavailableError(
                 f"{api.name}: no answer ({error or 'time out'}); the outcome is unknown"
             ) from error

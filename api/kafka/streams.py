@@ -22,12 +22,12 @@ async def read_frame(
                 f"a frame of {size} bytes; 0 to {size_bytes_max} are taken: is this Kafka?"
             )
         return await reader.readexactly(size)
-    except (asyncio.IncompleteReadError, ConnectionError):
+    except (asyncio.IncompleteReadError, OSError):
         return None
 
 
 async def close_writer(writer: asyncio.StreamWriter) -> None:
     """Close a stream, whatever state it is in."""
     writer.close()
-    with contextlib.suppress(ConnectionError):
+    with contextlib.suppress(OSError):
         await writer.wait_closed()
