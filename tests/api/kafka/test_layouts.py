@@ -13,6 +13,7 @@ from api.kafka.apis import Api
 from api.kafka.fields import Message
 from api.kafka.layouts import message_layout
 from records.kafka.layout import ArrayOf, FieldType, Layout
+from tests.docs_console import ROOT
 
 # Where ours is another layout on purpose, or the client has none.
 _OURS = (
@@ -139,3 +140,23 @@ def _has(versions: str, version: int) -> bool:
     if versions.endswith("+"):
         return version >= int(versions[:-1])
     return int(first) <= version <= int(last or first)
+
+
+def test_documented_requests_and_versions_are_those_that_are_taken() -> None:
+    text = (ROOT / "docs" / "broker.md").read_text()
+    rows = re.findall(r"^\| (\d+) \| (\w+) \| (\d+)(?: to (\d+))? \|", text, re.MULTILINE)
+    documented = {(int(key), name, int(low), int(high or low)) for key, name, low, high in rows}
+    assert documented == {(a.key, a.name, a.min_version, a.max_version) for a in apis.ALL}
+
+
+def test_documented_tags_are_those_that_are_used() -> None:
+    text = (ROOT / "docs" / "broker.md").read_text()
+    documented = {int(tag) for tag in re.findall(r"^\| (1\d\d) \| ", text, re.MULTILINE)}
+    used = {
+        field.tag
+        for api in apis.ALL
+        for cls in (api.request, api.response)
+        for field in _all_tagged(message_layout(cls, api.max_version, flexible=True))
+        if field.tag is not None and field.tag >= _PRIVATE_TAG_MIN
+    }
+    assert used == documented
