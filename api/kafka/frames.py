@@ -10,7 +10,7 @@ Source: KIP-482, KIP-511.
 
 import functools
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 
@@ -21,6 +21,7 @@ from records.base import Record
 from records.envelope import UnknownTag
 from records.errors import CorruptLogError, RequestError
 from records.kafka import compiled_decoder, compiled_encoder, reference
+from records.kafka.layout import Layout
 from records.kafka.varint import decode_unsigned
 
 FRAME_SIZE_BYTES_MAX = 100 * 1024 * 1024
@@ -105,7 +106,11 @@ def decode_request(frame: bytes, apis: Mapping[int, Api]) -> RequestFrame:
     client_id, position = _client_id(frame, name_size)
     if api.is_flexible(version):
         position = _after_tags(frame, position)
-    body, unknown_tags = _decode(api, version, api.request, frame, position)
+    # Kafka looks at nothing behind a request either, and librdkafka 2.16 leaves three bytes there
+    # when it asks Metadata for all topics.
+    body, unknown_tags = _decode(
+        api, version, api.request, frame, position, unusual=reference.decode_start
+    )
     assert isinstance(body, Request)
     return RequestFrame(
         api=api,
@@ -146,7 +151,7 @@ def decode_response(frame: bytes, api: Api, version: int) -> Response:
     position = _CORRELATION_ID.size
     if _has_header_tags(api, version):
         position = _after_tags(frame, position)
-    body, _ = _decode(api, version, api.response, frame, position)
+    body, _ = _decode(api, version, api.response, frame, position, unusual=reference.decode)
     assert isinstance(body, Response)
     return body
 
@@ -210,14 +215,21 @@ def _encode(api: Api, version: int, body: Message) -> bytes:
 
 
 def _decode(
-    api: Api, version: int, cls: type[Message], frame: bytes, position: int
+    api: Api,
+    version: int,
+    cls: type[Message],
+    frame: bytes,
+    position: int,
+    *,
+    unusual: Callable[[Layout, bytes, int], tuple[Record, tuple[UnknownTag, ...]]],
 ) -> tuple[Record, tuple[UnknownTag, ...]]:
+    """Read a message; what the compiled codec does not know goes to the `unusual` reader."""
     flexible = api.is_flexible(version)
     try:
         return _decoder(cls, version, flexible)(frame, position), ()
     except compiled_decoder.NOT_PLAIN:
         pass
     try:
-        return reference.decode(message_layout(cls, version, flexible=flexible), frame, position)
+        return unusual(message_layout(cls, version, flexible=flexible), frame, position)
     except CorruptLogError as error:
         raise MalformedFrameError(f"{api.name} {version}: {error}") from error

@@ -48,6 +48,14 @@ def decode(layout: Layout, data: bytes, position: int) -> tuple[Record, tuple[Un
     return record, tuple(decoder.unknown_tags)
 
 
+def decode_start(
+    layout: Layout, data: bytes, position: int
+) -> tuple[Record, tuple[UnknownTag, ...]]:
+    """Read one structure that begins at `position`, whatever follows it; as `decode`."""
+    decoder = _Decoder(data, position)
+    return decoder.structure(layout), tuple(decoder.unknown_tags)
+
+
 class _Decoder:
     """Reads on from `position`; `_path` leads to the field it is in.
 

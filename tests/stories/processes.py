@@ -83,6 +83,10 @@ class Process:
     async def _end(self, number: signal.Signals) -> int:
         if self.is_running:
             self._process.send_signal(number)
+        return await self.ended()
+
+    async def ended(self) -> int:
+        """Wait for its end; return its exit code."""
         try:
             async with asyncio.timeout(_STOP_S):
                 # Also reads what is left, so that the pipe is closed.

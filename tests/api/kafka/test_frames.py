@@ -111,6 +111,15 @@ def test_unknown_tags_of_a_request_are_kept() -> None:
     assert (tag.tag, tag.value) == (9, b"hi")
 
 
+def test_bytes_behind_a_request_are_passed_over_as_kafka_does() -> None:
+    # What librdkafka 2.16 sends to ask for all topics.
+    read = frames.decode_request(
+        bytes.fromhex("0003000d00000003000772646b61666b610000000000010000"), _BY_KEY
+    )
+    assert (read.version, read.client_id) == (13, "rdkafka")
+    assert read.body == MetadataRequest(allow_auto_topic_creation=False)
+
+
 def test_request_is_refused_in_a_version_that_cannot_say_it() -> None:
     request = MetadataRequest(
         topics=(MetadataRequestTopic(topic_id=Uuid(bytes(range(16))), name="a"),)

@@ -1,4 +1,4 @@
-"""A client that knows nothing of us uses the service and its brokers."""
+"""Clients that know nothing of us use the service and its brokers."""
 
 import asyncio
 import json
@@ -12,10 +12,13 @@ from tests.stories.processes import World
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
-async def test_unmodified_client_creates_writes_reads_and_deletes(world: World) -> None:
+@pytest.mark.parametrize("client", ["kafka_python_client", "librdkafka_client"])
+async def test_unmodified_client_creates_writes_reads_and_deletes(
+    world: World, client: str
+) -> None:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
-        *("-m", "tests.stories.real_client", f"127.0.0.1:{world.port}"),
+        *("-m", f"tests.stories.{client}", f"127.0.0.1:{world.port}"),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )

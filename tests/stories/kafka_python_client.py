@@ -1,4 +1,4 @@
-"""An unmodified client at work, in a process of its own: python -m tests.stories.real_client H:P.
+"""kafka-python at work in a process of its own: python -m tests.stories.kafka_python_client H:P.
 
 Prints what it found as one JSON document.
 """
@@ -11,7 +11,7 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient, NewTopic
 from kafka.errors import TopicAlreadyExistsError
 
-TOPIC = "from-a-client"
+TOPIC = "from-kafka-python"
 
 
 def main(server: str) -> None:
