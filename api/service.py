@@ -9,10 +9,11 @@ import gc
 import random
 from collections.abc import Callable
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from msgspec.structs import replace
 
+from api.commands import find_command
 from api.creations import Observed, PartitionCreations
 from api.history import History
 from api.timers import Timers
@@ -138,6 +139,10 @@ class Service:
             RequestError: the decision's refusal; or NOT_CONTROLLER, the outcome is unknown.
         """
         return await asyncio.shield(self._controller.submit(decide, origin=origin))
+
+    async def run(self, command: str, request: Any, *, origin: Origin | None = None) -> Answer[Any]:
+        """Take any decision of `api.commands` by its name, as a client does; as `submit`."""
+        return await self.submit(find_command(command).bound(request), origin=origin)
 
     async def heartbeat(
         self, request: Heartbeat, *, origin: Origin | None = None

@@ -77,4 +77,5 @@ REQUEST_TYPE_TAG = 103
 METADATA_OFFSET_TAG = 104
 CREATE_OFFSET_TAG = 105
 CONTROLLER_TAG = 106
+LAG_TAG = 107
 """Tags of fields that Kafka does not have, one for each meaning."""

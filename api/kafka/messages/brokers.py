@@ -7,6 +7,7 @@ directories).
 from typing import Annotated
 
 from api.kafka.fields import (
+    LAG_TAG,
     Int8,
     Int16,
     Int32,
@@ -20,9 +21,6 @@ from api.kafka.fields import (
     until,
 )
 from records.base import Uuid
-
-LAG_TAG = 107
-"""Tag of a field of ours; see `api.kafka.fields`."""
 
 
 class Listener(Message, frozen=True, kw_only=True):

@@ -37,7 +37,7 @@ def _messages(cls: type[Message], api: Api, version: int) -> st.SearchStrategy[A
 
 
 @pytest.mark.parametrize(("api", "version"), _VERSIONS)
-@settings(max_examples=10)
+@settings(max_examples=5, deadline=None)
 @given(data=st.data())
 def test_requests_and_responses_are_read_back(api: Api, version: int, data: st.DataObject) -> None:
     request = data.draw(_messages(api.request, api, version))
@@ -52,7 +52,7 @@ def test_requests_and_responses_are_read_back(api: Api, version: int, data: st.D
 
 
 @pytest.mark.parametrize(("api", "version"), _VERSIONS)
-@settings(max_examples=10)
+@settings(max_examples=5, deadline=None)
 @given(data=st.data())
 def test_compiled_codec_and_reference_agree(api: Api, version: int, data: st.DataObject) -> None:
     for cls in (api.request, api.response):

@@ -223,3 +223,28 @@ def test_servers_are_named_by_url(url: str, address: tuple[str, int]) -> None:
 async def test_other_urls_are_refused(url: str) -> None:
     with pytest.raises(RequestError, match="is no server"):
         await MetadataClient.connect(url)
+
+
+async def test_service_and_client_take_the_same_commands(tmp_path: Path) -> None:
+    async with server(tmp_path) as at:
+        await at.register(1)
+        for run, name in ((at.service.run, "here"), (at.client.run, "there")):
+            topic = NewTopic(name=name, partitions=1, replication_factor=1)
+            answer = await run("topics create", CreateTopics(topics=(topic,)))
+            assert answer.end_offset == at.service.image.provenance.next_offset
+            assert [(r.name, r.refusal) for r in answer.response] == [(name, None)]
+
+
+async def test_decision_outlives_the_connection_that_asked_for_it(tmp_path: Path) -> None:
+    async with server(tmp_path) as at:
+        await at.register(1)
+        _, writer = await asyncio.open_connection("127.0.0.1", at.port)
+        topic = NewTopic(name="orphan", partitions=1, replication_factor=1)
+        body = creation_request(CreateTopics(topics=(topic,)))
+        writer.write(frames.encode_request(apis.CREATE_TOPICS, 7, 1, body))
+        await writer.drain()
+        writer.close()
+        async with asyncio.timeout(5):
+            while at.service.image.topic_by_name("orphan") is None:
+                await at.service.history.beyond(at.service.image.provenance.next_offset - 1)
+        await create(at, "next")
