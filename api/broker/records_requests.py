@@ -10,6 +10,7 @@ from api.broker.batches import produced_batches
 from api.broker.fencing import Fence
 from api.broker.replica import Replica
 from api.broker.replicas import now_ms
+from api.broker.written import Written, settled
 from api.kafka import apis
 from api.kafka.apis import Api
 from api.kafka.errors import CODES, code_for
@@ -84,7 +85,7 @@ class RecordsRequests:
         deadline = asyncio.get_running_loop().time() + min(request.timeout_ms, _WAIT_MS_MAX) / 1_000
         responses = []
         for topic, waits in writes:
-            results = [await _settled(wait, deadline) for wait in waits]
+            results = [await settled(wait, deadline) for wait in waits]
             responses.append(
                 ProducedTopicResult(
                     name=topic.name, topic_id=topic.topic_id, partition_responses=tuple(results)
@@ -148,7 +149,7 @@ class RecordsRequests:
 
     def _write(
         self, topic: ProducedTopic, produced: ProducedPartition, acks: int
-    ) -> "ProducedPartitionResult | _Written":
+    ) -> ProducedPartitionResult | Written:
         try:
             if acks not in (ACKS_NONE, ACKS_LEADER, ACKS_ALL):
                 raise RequestError("INVALID_REQUIRED_ACKS", f"acks {acks} is none of -1, 0 and 1")
@@ -169,7 +170,7 @@ class RecordsRequests:
         result = ProducedPartitionResult(index=produced.index, base_offset=base, log_start_offset=0)
         if acks != ACKS_ALL:
             return result
-        return _Written(replica, end, replica.leader_epoch, result)
+        return Written(replica, end, replica.leader_epoch, result)
 
     def _replicas_of(self, request: FetchRequest) -> list[Replica]:
         found = []
@@ -270,43 +271,6 @@ class RecordsRequests:
             leader_epoch=found.leader_epoch,
             end_offset=found.end_offset,
         )
-
-
-class _Written:
-    """Batches that the leader has, and others must still get."""
-
-    def __init__(
-        self, replica: Replica, end_offset: int, leader_epoch: int, result: ProducedPartitionResult
-    ) -> None:
-        self._replica = replica
-        self._end_offset = end_offset
-        self._leader_epoch = leader_epoch
-        self._result = result
-
-    async def result(self, deadline: float) -> ProducedPartitionResult:
-        """Wait until all in sync have them, or until that can no longer be said."""
-        try:
-            async with asyncio.timeout_at(deadline):
-                while self._replica.high_watermark < self._end_offset:
-                    if self._replica.leader_epoch != self._leader_epoch:
-                        return self._failed("NOT_LEADER_OR_FOLLOWER")
-                    await self._replica.moved()
-        except TimeoutError:
-            return self._failed("REQUEST_TIMED_OUT")
-        return self._result
-
-    def _failed(self, name: str) -> ProducedPartitionResult:
-        return ProducedPartitionResult(
-            index=self._result.index,
-            error_code=CODES[name],
-            error_message="not all replicas in sync are known to have it; the outcome is unknown",
-        )
-
-
-async def _settled(
-    write: ProducedPartitionResult | _Written, deadline: float
-) -> ProducedPartitionResult:
-    return await write.result(deadline) if isinstance(write, _Written) else write
 
 
 def _at(replica: Replica, timestamp: int, end: int) -> tuple[int, int]:

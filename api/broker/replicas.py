@@ -9,15 +9,15 @@ Source: KIP-516.
 """
 
 import logging
-import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 
 import msgspec
 
+from api.broker.identity import completed_by, named_by, nobodys, why_stale
 from api.broker.log_directory import Found, LogDirectory, remove
 from api.broker.partition_log import PartitionLog
-from api.broker.partition_metadata import PartitionMetadata, write_partition_metadata
+from api.broker.partition_metadata import write_partition_metadata
 from api.broker.replica import Replica
 from api.kafka.errors import CODES, NONE
 from api.kafka.messages.replicas import (
@@ -30,6 +30,7 @@ from api.kafka.messages.replicas import (
     StoppedTopic,
     StopReplicaRequest,
 )
+from metadata_log.clock import SystemClock
 from records.base import ZERO_UUID, Uuid
 from records.errors import CorruptLogError, RequestError
 from records.text import uuid_text
@@ -39,7 +40,8 @@ log = logging.getLogger(__name__)
 DELETE_STALE_DELAY_MS = 14_400_000
 """`delete.stale.topic.delay.ms`: four hours."""
 
-_UNKNOWN_CREATION = -1
+now_ms = SystemClock().now_ms
+"""Milliseconds since 1970."""
 
 Name = tuple[str, int]
 """A partition by the full name of its topic and its id."""
@@ -131,7 +133,7 @@ class Replicas:
             )
         # What the folder is called counts: a crash may have left the file ahead of a renaming.
         metadata = msgspec.structs.replace(
-            found.metadata or _nobodys(found), name=found.name, partition=found.partition
+            found.metadata or nobodys(found), name=found.name, partition=found.partition
         )
         replica_log = PartitionLog.open(found.path)
         self._by_name[name] = Replica(self._broker_id, metadata, directory, replica_log)
@@ -220,7 +222,7 @@ class Replicas:
     ) -> None:
         name = (topic.topic, state.partition)
         replica = self._by_name.get(name)
-        reason = None if replica is None else _why_stale(replica.metadata, topic, state)
+        reason = None if replica is None else why_stale(replica.metadata, topic, state)
         if replica is not None and reason is not None:
             if request_type == UNSPECIFIED:
                 raise RequestError("INCONSISTENT_TOPIC_ID", reason)
@@ -234,12 +236,7 @@ class Replicas:
         replica.assign(state, now_ms())
 
     def _created(self, topic: LeaderAndIsrTopic, state: LeaderAndIsrPartition) -> Replica:
-        metadata = PartitionMetadata(
-            topic_id=topic.topic_id,
-            name=topic.topic,
-            partition=state.partition,
-            create_offset=_creation(state),
-        )
+        metadata = named_by(topic, state)
         counts = {id(directory): 0 for directory in self._directories}
         for replica in self._by_name.values():
             counts[id(replica.directory)] += 1
@@ -254,11 +251,7 @@ class Replicas:
     ) -> None:
         """Write down what a folder did not know of itself."""
         known = replica.metadata
-        completed = msgspec.structs.replace(
-            known,
-            topic_id=topic.topic_id if known.topic_id == ZERO_UUID else known.topic_id,
-            create_offset=_creation(state) if known.create_offset is None else known.create_offset,
-        )
+        completed = completed_by(known, topic, state)
         if completed != known and completed.topic_id != ZERO_UUID:
             write_partition_metadata(replica.path, completed)
             replica.metadata = completed
@@ -321,17 +314,8 @@ class Replicas:
         )
 
 
-def now_ms() -> int:
-    """Return the time of day, ms since 1970."""
-    return time.time_ns() // 1_000_000
-
-
 def _name(replica: Replica) -> Name:
     return replica.metadata.name, replica.metadata.partition
-
-
-def _nobodys(found: Found) -> PartitionMetadata:
-    return PartitionMetadata(topic_id=ZERO_UUID, name=found.name, partition=found.partition)
 
 
 def _storage_error(topic: LeaderAndIsrTopic, partition: int) -> ReplicaResult:
@@ -341,21 +325,3 @@ def _storage_error(topic: LeaderAndIsrTopic, partition: int) -> ReplicaResult:
         partition=partition,
         error_code=CODES["KAFKA_STORAGE_ERROR"],
     )
-
-
-def _creation(state: LeaderAndIsrPartition) -> int | None:
-    return None if state.create_offset == _UNKNOWN_CREATION else state.create_offset
-
-
-def _why_stale(
-    known: PartitionMetadata, topic: LeaderAndIsrTopic, state: LeaderAndIsrPartition
-) -> str | None:
-    """Return why a folder of that name holds other data than the request speaks of."""
-    if ZERO_UUID in (known.topic_id, topic.topic_id):
-        return None
-    if known.topic_id != topic.topic_id:
-        return f"the topic of that name has the id {uuid_text(topic.topic_id)} now"
-    created = _creation(state)
-    if None not in (known.create_offset, created) and known.create_offset != created:
-        return f"the partition was removed, and created again at offset {created}"
-    return None

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import msgspec
 
-from api.broker import view
+from api.broker import view, view_requests
 from api.broker.view import BrokerView, PartitionKey, Sender, Stop
 from api.kafka import apis, frames
 from api.kafka.connection import Connection
@@ -155,7 +155,7 @@ class _Feed:
     async def _round(self, image: MetadataImage, seen: BrokerView) -> None:
         await self._tell_partitions(image, seen)
         await self._tell_stops(image, seen.stops)
-        update = view.update_metadata(image, seen, self._sender)
+        update = view_requests.update_metadata(image, seen, self._sender)
         response = await self._connection.request(update, UpdateMetadataResponse)
         self._check(response.error_code)
 
@@ -163,7 +163,7 @@ class _Feed:
         keys = seen.partitions | self._failures.states.keys()
         if not keys and not seen.is_full:
             return
-        request = view.leader_and_isr(
+        request = view_requests.leader_and_isr(
             image, keys, self._sender, self._service.creations.offset, full=seen.is_full
         )
         response = await self._connection.request(request, LeaderAndIsrResponse)
@@ -177,7 +177,7 @@ class _Feed:
         tracked = view.tracked_deletions(image, self._sender.broker_id)
         wanted = dict.fromkeys((*stops, *self._failures.stops))
         failed: set[PartitionKey] = set()
-        for request in view.stop_replicas(wanted, self._sender):
+        for request in view_requests.stop_replicas(wanted, self._sender):
             response = await self._connection.request(request, StopReplicaResponse)
             self._check(response.error_code)
             failed |= _failed(response.partitions)

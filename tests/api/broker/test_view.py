@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from api.broker import view
+from api.broker import view, view_requests
 from api.broker.view import BrokerView, PartitionKey, Sender
 from api.history import Change
 from api.kafka.messages.replicas import FULL, INCREMENTAL, LEADER_DURING_DELETE, LiveBroker
@@ -140,7 +140,9 @@ def test_moved_topic_is_told_under_its_new_name_and_the_old_one_forgotten() -> N
     made.do(move_topics, MoveTopics(from_namespace="", to_namespace="org", topic="a"))
     seen = changed(before, made, 1)
     assert [topic.topic_name for topic in seen.topics] == ["a", "org:a"]
-    request = view.leader_and_isr(made.image, seen.partitions, sender(1), lambda *_: 7, full=False)
+    request = view_requests.leader_and_isr(
+        made.image, seen.partitions, sender(1), lambda *_: 7, full=False
+    )
     assert [topic.topic for topic in request.topic_states] == ["org:a"]
     assert seen.stops == ()
 
@@ -192,16 +194,16 @@ def test_requests_carry_type_creation_and_offset() -> None:
     made = cluster()
     topic = made.create("a", (1, 2), (1, 3))
     seen = view.full_view(made.image, sender(1))
-    request = view.leader_and_isr(
+    request = view_requests.leader_and_isr(
         made.image, seen.partitions, sender(1), lambda _, n: 100 + n, full=True
     )
     assert request.type == FULL
     (state,) = request.topic_states
     assert (state.topic, state.topic_id) == ("a", topic.topic_id)
     assert [p.create_offset for p in state.partition_states] == [100, 101]
-    update = view.update_metadata(made.image, seen, sender(1))
+    update = view_requests.update_metadata(made.image, seen, sender(1))
     assert (update.type, update.metadata_offset) == (FULL, made.next_offset - 1)
     assert [broker.id for broker in update.live_brokers] == [1, 2, 3]
-    assert view.update_metadata(made.image, changed(made.image, made, 1), sender(1)).type == (
-        INCREMENTAL
-    )
+    assert view_requests.update_metadata(
+        made.image, changed(made.image, made, 1), sender(1)
+    ).type == (INCREMENTAL)

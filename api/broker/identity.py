@@ -1,0 +1,62 @@
+"""Whose data a folder holds, against what a request says of the partition.
+
+Source: KIP-516; the creation is ours.
+"""
+
+from msgspec.structs import replace
+
+from api.broker.log_directory import Found
+from api.broker.partition_metadata import PartitionMetadata
+from api.kafka.messages.replicas import LeaderAndIsrPartition, LeaderAndIsrTopic
+from records.base import ZERO_UUID
+from records.text import uuid_text
+
+_UNKNOWN_CREATION = -1
+
+
+def nobodys(found: Found) -> PartitionMetadata:
+    """Return what is known of a folder without a file: what it is called."""
+    return PartitionMetadata(topic_id=ZERO_UUID, name=found.name, partition=found.partition)
+
+
+def named_by(topic: LeaderAndIsrTopic, state: LeaderAndIsrPartition) -> PartitionMetadata:
+    """Return what a request says of a partition."""
+    return PartitionMetadata(
+        topic_id=topic.topic_id,
+        name=topic.topic,
+        partition=state.partition,
+        create_offset=_creation(state),
+    )
+
+
+def completed_by(
+    known: PartitionMetadata, topic: LeaderAndIsrTopic, state: LeaderAndIsrPartition
+) -> PartitionMetadata:
+    """Return what is known, and from a request what is not."""
+    told = named_by(topic, state)
+    return replace(
+        known,
+        topic_id=told.topic_id if known.topic_id == ZERO_UUID else known.topic_id,
+        create_offset=told.create_offset if known.create_offset is None else known.create_offset,
+    )
+
+
+def why_stale(
+    known: PartitionMetadata, topic: LeaderAndIsrTopic, state: LeaderAndIsrPartition
+) -> str | None:
+    """Return why a folder holds other data than a request speaks of, None when it does not.
+
+    What one side does not know is no difference.
+    """
+    if ZERO_UUID in (known.topic_id, topic.topic_id):
+        return None
+    if known.topic_id != topic.topic_id:
+        return f"the topic of that name has the id {uuid_text(topic.topic_id)} now"
+    created = _creation(state)
+    if None not in (known.create_offset, created) and known.create_offset != created:
+        return f"the partition was removed, and created again at offset {created}"
+    return None
+
+
+def _creation(state: LeaderAndIsrPartition) -> int | None:
+    return None if state.create_offset == _UNKNOWN_CREATION else state.create_offset
