@@ -1,5 +1,5 @@
 """`python -m api.cli` is `metalog`."""
 
-from api.cli.main import main
+from api.cli.entry import main
 
 main()

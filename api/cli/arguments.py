@@ -5,7 +5,21 @@ from typing import Annotated
 
 import typer
 
-Log = Annotated[Path, typer.Argument(metavar="LOG", help="Log directory.", show_default=False)]
+OFFSET_MAX = 2**63 - 1
+"""Largest offset that a record can have."""
+
+
+def log_path(text: str) -> Path:
+    """Read a path; an empty one, as an unset variable leaves it, is not the working directory."""
+    if not text:
+        raise typer.BadParameter("the path is empty; write . for the working directory")
+    return Path(text)
+
+
+Log = Annotated[
+    Path,
+    typer.Argument(metavar="LOG", help="Log directory.", show_default=False, parser=log_path),
+]
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 

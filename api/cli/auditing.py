@@ -21,7 +21,7 @@ def audit(
     name: Annotated[str, typer.Argument(metavar="list|sql|NAME", help="What to ask.")],
     log: Annotated[Path | None, typer.Argument(metavar="[LOG]", show_default=False)] = None,
     query: Annotated[str | None, typer.Argument(metavar="[SELECT ...]", show_default=False)] = None,
-    since: Annotated[str, typer.Option(metavar="POINT", help="First, inclusive.")] = "",
+    since: Annotated[str, typer.Option(metavar="POINT", help="First, inclusive.")] = "start",
     until: Annotated[str, typer.Option(metavar="POINT", help="Last, inclusive.")] = "end",
     limit: Annotated[int, typer.Option(min=1, help="Print at most this many rows.")] = _ROWS_MAX,
     show_secrets: ShowSecrets = False,
@@ -70,7 +70,7 @@ def _ask(
     *,
     show_secrets: bool,
 ) -> tuple[list[str], list[list[Any]], dict[str, Any]]:
-    from api.cli.reading import bounds, offset_of
+    from api.cli.reading import bounds, first_offset_of, offset_of
     from api.cli.spark import spark_and_files
     from records.errors import RequestError
     from replay.audit.queries import QUERIES, Range, run_sql
@@ -79,8 +79,7 @@ def _ask(
         raise RequestError(
             "INVALID_REQUEST", f"{name!r} is no audit; `metalog audit list` names those there are"
         )
-    first = max(offset_of(reader, since), reader.start_offset) if since else reader.start_offset
-    offsets = Range(first, offset_of(reader, until))
+    offsets = Range(first_offset_of(reader, since), offset_of(reader, until))
     with spark_and_files(reader) as (spark, files):
         if query is not None:
             frame = _sql_or_refusal(

@@ -46,7 +46,11 @@ def print_image(
 
 
 def _heading(about: dict[str, Any]) -> str:
+    if about["log_end"] == about["history_start"]:
+        return f"the log is empty: its first record will be {about['log_end']}"
     text = f"as of offset {about['as_of']}, {time_text(about['as_of_timestamp'])}"
+    if about["as_of"] < about["history_start"]:
+        text = "before the first record"
     if about.get("mid_batch"):
         text += ", inside a batch"
     if "pending_transaction" in about:

@@ -6,18 +6,16 @@ from typing import Annotated
 import typer
 
 from api.cli.arguments import Json
-from api.cli.main import CORRUPT, app
+from api.cli.main import CORRUPT, app, need_command
 from api.cli.output import print_json, print_line, progress
 
 importing = typer.Typer(
-    name="import", help="Bring in a log that others wrote.", no_args_is_help=True
+    name="import",
+    help="Bring in a log that others wrote.",
+    invoke_without_command=True,
+    callback=need_command,
 )
 app.add_typer(importing)
-
-
-@importing.callback()
-def _group() -> None:
-    pass
 
 
 @importing.command()

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 @app.command()
 def dump(
     log: Log,
-    from_: Annotated[str, typer.Option("--from", metavar="POINT", help="First, inclusive.")] = "",
+    from_: Annotated[
+        str, typer.Option("--from", metavar="POINT", help="First, inclusive.")
+    ] = "start",
     to: Annotated[str, typer.Option("--to", metavar="POINT", help="Last, inclusive.")] = "end",
     types: Annotated[
         list[str] | None, typer.Option("--type", help="Only this record type; repeatable.")
@@ -36,13 +38,12 @@ def dump(
     ] = False,
 ) -> None:
     """Print records, one a line."""
-    from api.cli.reading import bounds, offset_of, open_reader
+    from api.cli.reading import bounds, first_offset_of, offset_of, open_reader
     from api.cli.rows import check_types, row_json, row_text
 
     check_types(types or [])
     with open_reader(log) as reader:
-        first = max(offset_of(reader, from_), 0) if from_ else reader.start_offset
-        last = offset_of(reader, to)
+        first, last = first_offset_of(reader, from_), offset_of(reader, to)
         for row in _rows(reader, first, last, object_):
             if types and type(row.payload).__name__ not in types:
                 continue

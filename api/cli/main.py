@@ -4,6 +4,7 @@ Only typer is imported here; each command imports what it needs when it runs, so
 `metalog --help` is quick.
 """
 
+import errno
 import importlib.util
 import logging
 import os
@@ -17,7 +18,7 @@ from typer import exceptions
 app = typer.Typer(
     name="metalog",
     help="Keep, replay and debug the metadata log of a cluster.",
-    no_args_is_help=True,
+    invoke_without_command=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
@@ -37,23 +38,42 @@ _MODULES = (
 )
 _PACKAGES = ("records", "metadata_log", "replay", "controller", "api", "migrations")
 
+# The machine refuses what was asked for, and would do so again: a wrong path, a missing permission.
+_WRONG_PATH = frozenset(
+    {
+        errno.EACCES,
+        errno.EEXIST,
+        errno.EISDIR,
+        errno.ELOOP,
+        errno.ENAMETOOLONG,
+        errno.ENOENT,
+        errno.ENOTDIR,
+        errno.EPERM,
+        errno.EROFS,
+    }
+)
+
 DONE, FOUND, USAGE, REFUSED, UNAVAILABLE, CORRUPT = 0, 1, 2, 3, 4, 5
 """Exit codes."""
 
 
+def need_command(context: typer.Context) -> None:
+    """Print a group's help when it is called without a command: that is wrong usage."""
+    if context.invoked_subcommand is None:
+        sys.stderr.write(context.get_help() + "\n")
+        raise typer.Exit(USAGE)
+
+
 @app.callback()
 def _options(
+    context: typer.Context,
     debug: Annotated[bool, typer.Option("--debug", help="Show where an error came from.")] = False,
 ) -> None:
     if debug:
         os.environ["METALOG_DEBUG"] = "1"
+    need_command(context)
     level = logging.INFO if debug else logging.WARNING
     logging.basicConfig(format="%(levelname)s: %(message)s", level=level)
-
-
-def main() -> None:
-    """Entry point of the command."""
-    sys.exit(run(sys.argv[1:]))
 
 
 def run(arguments: list[str]) -> int:
@@ -107,7 +127,12 @@ def _report(error: Exception) -> int:
             return _fail("UNAVAILABLE", str(error), UNAVAILABLE)
         case OSError():
             where = f"{error.filename}: " if error.filename else ""
-            return _fail("IO", f"{where}{error.strerror or error}", UNAVAILABLE)
+            refused = error.errno in _WRONG_PATH
+            next_ = (
+                "check the path and its permissions" if refused else "try again when it is mended"
+            )
+            message = f"{where}{error.strerror or error}; {next_}"
+            return _fail("IO", message, REFUSED if refused else UNAVAILABLE)
         case _:
             return _fail(
                 "INTERNAL",
@@ -118,7 +143,9 @@ def _report(error: Exception) -> int:
 
 
 def _fail(code: str, message: str, exit_code: int) -> int:
-    sys.stderr.write(f"error: {code}: {' '.join(message.split())}\n")
+    from api.cli.output import plain
+
+    sys.stderr.write(f"error: {code}: {plain(' '.join(message.split()))}\n")
     return exit_code
 
 

@@ -23,13 +23,23 @@ def print_json_line(document: Any) -> None:
 
 def print_line(text: str = "") -> None:
     """Print a line of text to standard output."""
-    sys.stdout.write(text + "\n")
+    sys.stdout.write(plain(text) + "\n")
 
 
 def note(text: str) -> None:
     """Tell a person something beside the answer; scripts never see it."""
     if sys.stderr.isatty():
-        sys.stderr.write(text + "\n")
+        sys.stderr.write(plain(text) + "\n")
+
+
+def plain(text: str) -> str:
+    """Return a text as one line that no terminal obeys: control characters as `\\x1b`.
+
+    Names, reasons and values come out of a log, where anybody may have written them.
+    """
+    if text.isprintable():
+        return text
+    return "".join([c if c.isprintable() else c.encode("unicode_escape").decode() for c in text])
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
@@ -39,13 +49,13 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Non
 
     table = Table(*columns, box=None, pad_edge=False, header_style="bold")
     for row in rows:
-        table.add_row(*("" if cell is None else str(cell) for cell in row))
+        table.add_row(*("" if cell is None else plain(str(cell)) for cell in row))
     width = None if sys.stdout.isatty() else 10_000
     console = Console(file=sys.stdout, width=width, highlight=False, markup=False, emoji=False)
     with console.capture() as captured:
         console.print(table)
     for line in captured.get().splitlines():
-        print_line(line.rstrip())
+        sys.stdout.write(line.rstrip() + "\n")
 
 
 @contextmanager

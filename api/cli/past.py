@@ -92,7 +92,7 @@ def diff(
     from replay.time_travel.diff import diff_images
     from replay.time_travel.objects import parse_object
 
-    only = parse_object(object_) if object_ else None
+    only = parse_object(object_) if object_ is not None else None
     with open_reader(log) as reader:
         first, second = offset_of(reader, before), offset_of(reader, after)
         old = image_at(reader, min(first, second))

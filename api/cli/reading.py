@@ -27,6 +27,26 @@ def offset_of(reader: "LogReader", point: str) -> int:
     return resolve_point(reader, point, time.time_ns() // 1_000_000)
 
 
+def first_offset_of(reader: "LogReader", point: str) -> int:
+    """Return the first offset of a range that begins at a point, inclusive.
+
+    `start`, and a time before all records, stand for the first record.
+
+    Raises:
+        UnknownHistoryError: the point lies before the kept history.
+    """
+    from records.errors import UnknownHistoryError
+
+    offset = offset_of(reader, point)
+    if point == "start" or offset == reader.start_offset - 1:
+        return reader.start_offset
+    if offset < reader.start_offset:
+        raise UnknownHistoryError(
+            f"offset {offset} is not kept: history starts at {reader.start_offset}"
+        )
+    return offset
+
+
 def image_at(reader: "LogReader", at: int) -> "MetadataImage":
     """Replay the log to an offset, with a progress bar."""
     from api.cli.output import progress

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from api.cli.arguments import At, Json, Log
-from api.cli.main import app
+from api.cli.arguments import OFFSET_MAX, At, Json, Log
+from api.cli.main import app, need_command
 from api.cli.output import (
     print_json,
     print_line,
@@ -23,7 +23,12 @@ if TYPE_CHECKING:
     from replay.snapshot.info import SnapshotInfo
     from replay.snapshot.store import SnapshotStore
 
-snapshots = typer.Typer(name="snapshot", help="Keep images in SQL.", no_args_is_help=True)
+snapshots = typer.Typer(
+    name="snapshot",
+    help="Keep images in SQL.",
+    invoke_without_command=True,
+    callback=need_command,
+)
 app.add_typer(snapshots)
 
 Database = Annotated[
@@ -31,7 +36,14 @@ Database = Annotated[
     typer.Option("--database", metavar="URL", help="Default: sqlite:///LOG/snapshots.db"),
 ]
 EndOffset = Annotated[
-    int, typer.Argument(metavar="END_OFFSET", help="As `list` shows it.", show_default=False)
+    int,
+    typer.Argument(
+        metavar="END_OFFSET",
+        help="As `list` shows it.",
+        min=0,
+        max=OFFSET_MAX,
+        show_default=False,
+    ),
 ]
 
 
@@ -44,7 +56,7 @@ def _opened(
     from replay.snapshot.store import SnapshotStore
 
     with open_reader(log) as reader:
-        url = database or default_url(reader.directory)
+        url = default_url(reader.directory) if database is None else database
         with SnapshotStore.open(url, reader.cluster_id, upgrade=upgrade) as store:
             yield reader, store
 
@@ -112,7 +124,9 @@ def show(log: Log, end_offset: EndOffset, database: Database = None, json: Json 
 @snapshots.command()
 def prune(
     log: Log,
-    keep: Annotated[int, typer.Option(min=0, help="How many of the newest to keep.")] = 10,
+    keep: Annotated[
+        int, typer.Option(min=0, max=OFFSET_MAX, help="How many of the newest to keep.")
+    ] = 10,
     database: Database = None,
     json: Json = False,
 ) -> None:

@@ -10,6 +10,10 @@ REPLICATION_FACTOR = 3
 """Replicas of an ordinary topic, if there are as many brokers."""
 
 
+_NUMBERS_MAX = {"topics": 100_000, "brokers": 1_000, "changes": 10_000_000}
+"""More would fill the disk or take days; who asks for it has mistyped."""
+
+
 class DemoOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How large a history to make.
 
@@ -26,11 +30,11 @@ class DemoOptions(msgspec.Struct, frozen=True, kw_only=True):
         """Return the options.
 
         Raises:
-            RequestError: INVALID_REQUEST, a number is too small.
+            RequestError: INVALID_REQUEST, a number is too small or too large.
         """
-        for name in ("topics", "brokers", "changes"):
-            if getattr(self, name) < 1:
-                raise RequestError("INVALID_REQUEST", f"--{name} must be at least 1")
+        for name, most in _NUMBERS_MAX.items():
+            if not 1 <= getattr(self, name) <= most:
+                raise RequestError("INVALID_REQUEST", f"--{name} must be 1 to {most:,}")
         return self
 
     @property

@@ -42,8 +42,10 @@ def open_database(url: str | URL, *, create: bool = False) -> Engine:
     Raises:
         RequestError: `url` names no database that can be opened, or none is there.
     """
+    shown = str(url)
     try:
         parsed = make_url(url)
+        shown = parsed.render_as_string(hide_password=True)
         if parsed.get_backend_name() == "sqlite":
             return _open_sqlite(parsed, create)
         if parsed.get_backend_name() == "postgresql":
@@ -53,11 +55,11 @@ def open_database(url: str | URL, *, create: bool = False) -> Engine:
     except (ArgumentError, NoSuchModuleError) as error:
         raise RequestError(
             "INVALID_REQUEST",
-            f"{url} is no database URL; expected sqlite:///FILE or postgresql://...: {error}",
+            f"{shown} is no database URL; expected sqlite:///FILE or postgresql://...: {error}",
         ) from error
     except ImportError as error:
         raise RequestError(
-            "INVALID_REQUEST", f"{url}: the driver of this database is not installed: {error}"
+            "INVALID_REQUEST", f"{shown}: the driver of this database is not installed: {error}"
         ) from error
 
 

@@ -124,7 +124,7 @@ def blame(
     """Return for each field of an object as of offset `at` the record that last set it.
 
     Raises:
-        RequestError: RESOURCE_NOT_FOUND, the object is absent at that offset.
+        RequestError: RESOURCE_NOT_FOUND, the object is absent at that offset, or has not the field.
         UnknownHistoryError: the offset lies before the kept history.
     """
     image = load_image(source, at)
@@ -132,6 +132,11 @@ def blame(
     if fields is None:
         raise RequestError(
             "RESOURCE_NOT_FOUND", f"{name.text} is absent at offset {at}; see `metalog history`"
+        )
+    if not fields and name.field is not None:
+        raise RequestError(
+            "RESOURCE_NOT_FOUND",
+            f"{name.text}: there is no such field at offset {at}; see `metalog blame` without it",
         )
     # By key, so that the lives of other objects of the same name do not count.
     key = name.key(image)

@@ -4,6 +4,7 @@ Each kind knows how to name its objects, to list them, and to give one's fields 
 A key identifies an object however it is named: a topic's is its id.
 """
 
+import re
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
@@ -26,6 +27,8 @@ CONFIG_RESOURCES = {
     "namespace": 64,
 }
 _CONFIG_NAMES = {code: name for name, code in CONFIG_RESOURCES.items()}
+# ASCII only, and not endless: int() takes other digits too, and refuses more than 4,300 of them.
+_NUMBER = re.compile(r"[0-9]{1,4000}")
 _SCRAM_MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
 
 
@@ -89,7 +92,7 @@ def _partitions(image: MetadataImage) -> Iterator[tuple[Any, Any]]:
 
 def _partition_key(image: MetadataImage, name: str) -> Any:
     topic, slash, number = name.rpartition("/")
-    if not slash or not number.isdigit():
+    if not slash or not _NUMBER.fullmatch(number):
         raise ValueError(f"{name!r} is no partition: write TOPIC/NUMBER")
     topic_id = _topic_key(image, topic)
     if topic_id is None or image.partition(topic_id, int(number)) is None:  # type: ignore[arg-type]
@@ -99,7 +102,7 @@ def _partition_key(image: MetadataImage, name: str) -> Any:
 
 def _by_number(get: Callable[[MetadataImage, int], Any]) -> Callable[[MetadataImage, str], Any]:
     def find(image: MetadataImage, name: str) -> int | None:
-        if not name.isdigit():
+        if not _NUMBER.fullmatch(name):
             raise ValueError(f"{name!r} is no id: write a number")
         return None if get(image, int(name)) is None else int(name)
 

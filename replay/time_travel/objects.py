@@ -39,11 +39,12 @@ def parse_object(text: str) -> ObjectName:
     Raises:
         RequestError: no kind of object has that name; lists those there are.
     """
-    whole, _, field = text.partition("#")
+    whole, hash_, field = text.partition("#")
     kind, colon, name = whole.partition(":")
-    if not colon or kind not in KINDS or not name:
+    if not colon or kind not in KINDS or not name or (hash_ and not field):
         raise RequestError(
             "INVALID_REQUEST",
-            f"{text!r} names no object; write KIND:NAME, KIND one of {', '.join(KINDS)}",
+            f"{text!r} names no object; write KIND:NAME or KIND:NAME#FIELD, "
+            f"KIND one of {', '.join(KINDS)}",
         )
     return ObjectName(text, KINDS[kind], name, field or None)

@@ -7,7 +7,9 @@ from typing import Protocol
 from records.errors import RequestError
 from replay.loader import BatchSource
 
-_AGE = re.compile(r"(\d+)(ms|s|m|h|d)")
+# ASCII only, and not endless: int() takes other digits too, and refuses more than 4,300 of them.
+_OFFSET = re.compile(r"[0-9]{1,4000}")
+_AGE = re.compile(r"([0-9]{1,4000})(ms|s|m|h|d)")
 _AGE_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _HELP = "an offset, `start`, `end`, an RFC 3339 time, or an age such as 10m, 2h or 7d"
 
@@ -36,12 +38,21 @@ def resolve_point(source: TimedSource, point: str, now_ms: int) -> int:
         return source.history_start - 1
     if point == "end":
         return source.end_offset - 1
-    if point.isdigit():
-        return int(point)
+    if _OFFSET.fullmatch(point):
+        return _existing(source, int(point))
     age = _AGE.fullmatch(point)
     if age:
         return source.last_offset_at(now_ms - int(age[1]) * _AGE_MS[age[2]])
     return source.last_offset_at(_milliseconds(point))
+
+
+def _existing(source: TimedSource, offset: int) -> int:
+    if offset >= source.end_offset:
+        raise RequestError(
+            "OFFSET_OUT_OF_RANGE",
+            f"offset {offset} is past the end: the log ends at {source.end_offset} (exclusive)",
+        )
+    return offset
 
 
 def _milliseconds(text: str) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from api.cli.output import plain
 from metadata_log.log_reader import LogReader
 from replay.image.digest import image_digest
 from replay.loader import load_image
@@ -203,6 +204,21 @@ def test_digest_of_the_command_is_that_of_the_library(metalog: Metalog, demo_log
         (["init", "{log}"], 3, "error: LOG_EXISTS: "),
         (["demo", "{log}", "--topics", "0"], 3, "error: INVALID_REQUEST: "),
         (["snapshot", "list", "{log}"], 3, "error: SNAPSHOT_NOT_FOUND: "),
+        (["dump", "{log}", "--from", "99999999"], 3, "error: OFFSET_OUT_OF_RANGE: "),
+        (["dump", "{log}", "--to", "99999999"], 3, "error: OFFSET_OUT_OF_RANGE: "),
+        (["audit", "who", "{log}", "--until", "99999999"], 3, "error: OFFSET_OUT_OF_RANGE: "),
+        (["image", "{log}", "--at", "²"], 3, "error: INVALID_REQUEST: "),
+        (["blame", "{log}", "broker:²"], 3, "error: INVALID_REQUEST: "),
+        (["blame", "{log}", "broker:1#"], 3, "error: INVALID_REQUEST: "),
+        (["blame", "{log}", "broker:1#no-such-field"], 3, "error: RESOURCE_NOT_FOUND: "),
+        (["diff", "{log}", "0", "9", "--object", ""], 3, "error: INVALID_REQUEST: "),
+        (["demo", "{log}", "--topics", "9" * 20], 3, "error: INVALID_REQUEST: "),
+        (["init", "{log}/metalog.json/below"], 3, "error: IO: "),
+        (["init", "{log}/no/such/parent"], 3, "error: IO: "),
+        (["info", ""], 2, "error: USAGE: "),
+        (["snapshot", "show", "{log}", "9" * 30], 2, "error: USAGE: "),
+        (["snapshot", "prune", "{log}", "--keep", "9" * 30], 2, "error: USAGE: "),
+        (["blame", "{log}", "topic:\x1b[31mred\x07"], 3, "error: RESOURCE_NOT_FOUND: topic:\\x1b"),
     ],
 )
 def test_error_is_one_line_with_a_code(
@@ -212,6 +228,7 @@ def test_error_is_one_line_with_a_code(
     assert answer.code == code
     assert answer.err.startswith(message)
     assert answer.err.count("\n") == 1
+    assert answer.err[:-1].isprintable()
     assert answer.out == ""
 
 
@@ -244,3 +261,65 @@ def test_reader_that_leaves_early_is_no_error(demo_log: Path) -> None:
     assert answer.returncode == 0
     assert answer.stderr == ""
     assert json.loads(answer.stdout)["offset"] == 0
+
+
+@pytest.mark.parametrize("group", [[], ["snapshot"], ["import"]])
+def test_group_without_a_command_prints_its_help_as_it_is(
+    metalog: Metalog, group: list[str]
+) -> None:
+    answer = metalog(*group)
+    assert answer.code == 2
+    assert answer.out == ""
+    assert answer.err.startswith("Usage: metalog")
+    assert "\nCommands:\n" in answer.err
+
+
+def test_password_of_a_database_is_never_printed(metalog: Metalog, demo_log: Path) -> None:
+    url = "mysql://admin:hunter2@db.example/x"
+    answer = metalog("snapshot", "create", demo_log, "--database", url)
+    assert answer.code == 3
+    assert "mysql://admin:***@db.example/x is no database URL" in answer.err
+
+
+def test_first_record_of_a_range_is_the_first_kept_one_at_start(
+    metalog: Metalog, demo_log: Path
+) -> None:
+    for point in ("start", "0", "1999-12-31T00:00:00Z"):
+        lines = metalog("dump", demo_log, "--from", point, "--to", 2, "--json").lines
+        assert [line["offset"] for line in lines] == [0, 1, 2]
+
+
+def test_image_of_an_empty_log_says_so_in_text(metalog: Metalog, tmp_path: Path) -> None:
+    metalog("init", tmp_path / "log")
+    assert metalog("image", tmp_path / "log").out.startswith("the log is empty: ")
+
+
+def test_control_characters_of_a_log_never_reach_a_terminal() -> None:
+    assert plain("a\x1b]0;title\x07b\nc\u202ed") == "a\\x1b]0;title\\x07b\\nc\\u202ed"
+    assert plain("plain, Ünïcode 漢字") == "plain, Ünïcode 漢字"
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_standard_streams_are_no_error_and_no_danger(demo_log: Path, closed: str) -> None:
+    command = f"{sys.executable} -m api.cli image {demo_log} {closed}"
+    answer = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert (answer.returncode, answer.stderr) == (0, "")
+    if ">&-" not in closed.replace("2>&-", ""):
+        assert "brokers" in answer.stdout
+
+
+def test_interrupt_during_start_is_one_line(demo_log: Path) -> None:
+    code = (
+        "import os, signal, sys, importlib.abc\n"
+        "class Interrupt(importlib.abc.MetaPathFinder):\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'typer': os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupt())\n"
+        f"sys.argv = ['metalog', 'image', {str(demo_log)!r}]\n"
+        "from api.cli.entry import main\n"
+        "main()\n"
+    )
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert answer.returncode == 130
+    assert answer.stderr.startswith("error: INTERRUPTED: ")
+    assert answer.stderr.count("\n") == 1

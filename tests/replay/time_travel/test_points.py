@@ -35,6 +35,8 @@ NOW_MS = 10_000
         ("3s", 7),
         ("2500ms", 7),
         ("10m", 4),
+        ("99999999999999999999d", 4),
+        ("007", 7),
         ("2h", 4),
         ("7d", 4),
     ],
@@ -43,7 +45,17 @@ def test_point_is_the_last_offset_applied(point: str, offset: int) -> None:
     assert resolve_point(Times(), point, NOW_MS) == offset  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("point", ["yesterday", "-1", "10 m", "", "1970-01-01T00:00:06"])
+@pytest.mark.parametrize(
+    "point",
+    ["yesterday", "-1", "10 m", "", "1970-01-01T00:00:06", "²", "٣", "٣m", "1_0", "9" * 5_000],
+)
 def test_what_is_no_point_is_refused_with_the_ways_to_write_one(point: str) -> None:
     with pytest.raises(RequestError, match=r"RFC 3339|time zone"):
         resolve_point(Times(), point, NOW_MS)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("point", ["10", "9" * 30])
+def test_offset_past_the_end_is_refused(point: str) -> None:
+    with pytest.raises(RequestError, match="past the end: the log ends at 10") as refused:
+        resolve_point(Times(), point, NOW_MS)  # type: ignore[arg-type]
+    assert refused.value.code == "OFFSET_OUT_OF_RANGE"

@@ -1,0 +1,39 @@
+"""Where the command begins, before anything else is imported: importing takes most of a short run.
+
+Nothing can have been written yet, so an interrupt simply ends the process.
+"""
+
+import os
+import signal
+import sys
+
+
+def main() -> None:
+    """Entry point of the command."""
+    signal.signal(signal.SIGINT, _leave)
+    _open_standard_streams()
+    from api.cli.main import load_commands, run
+
+    load_commands()
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    sys.exit(run(sys.argv[1:]))
+
+
+def _leave(_signal: int, _frame: object) -> None:
+    # No exception: one raised inside an import can surface in a destructor, which prints it.
+    os.write(2, b"error: INTERRUPTED: stopped before anything was done\n")
+    os._exit(130)
+
+
+def _open_standard_streams() -> None:
+    """Open the standard streams that the caller closed.
+
+    Else the next file to be opened, perhaps a segment, would get the number of one, and whoever
+    writes to it, Java for example, would write into the log.
+    """
+    descriptor = os.open(os.devnull, os.O_RDWR)
+    while descriptor <= 2:
+        descriptor = os.dup(descriptor)
+    os.close(descriptor)
+    sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
+    sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
