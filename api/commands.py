@@ -11,10 +11,11 @@ import msgspec
 
 from controller.controller import Decision
 from controller.decisions.alter_topics import AlterTopics, alter_topics
-from controller.decisions.brokers import unregister_broker
+from controller.decisions.brokers import RegisterBroker, register_broker, unregister_broker
 from controller.decisions.configs import AlterConfigs, alter_configs
 from controller.decisions.elections import ElectLeaders, elect_leaders
 from controller.decisions.features import UpdateFeatures, update_features
+from controller.decisions.fencing import SetFencing, set_fencing
 from controller.decisions.growth import CreatePartitions, create_partitions
 from controller.decisions.lookup import TopicRef
 from controller.decisions.modes import (
@@ -30,6 +31,7 @@ from controller.decisions.namespaces import (
     delete_namespace,
     move_topics,
 )
+from controller.decisions.partition_plan import PlanPartitions, plan_partitions
 from controller.decisions.reassignments import AlterReassignments, alter_reassignments
 from controller.decisions.topics import CreateTopics, DeleteTopics, create_topics, delete_topics
 from controller.result import ControllerResult
@@ -58,11 +60,16 @@ COMMANDS = {
     command.name: command
     for command in (
         Command("topics create", CreateTopics, create_topics),
+        Command("topics alter", AlterTopics, alter_topics),
         Command("topics delete", DeleteTopics, delete_topics),
         Command("partitions create", CreatePartitions, create_partitions),
+        Command("partitions plan", PlanPartitions, plan_partitions),
         Command("partitions delete", DeletePartitions, delete_partitions),
         Command("partitions cancel-delete", TopicRef, cancel_delete_partitions),
         Command("leaders elect", ElectLeaders, elect_leaders),
+        Command("reassignments alter", AlterReassignments, alter_reassignments),
+        Command("brokers register", RegisterBroker, register_broker),
+        Command("brokers fence", SetFencing, set_fencing),
         Command("brokers unregister", int, unregister_broker),
         Command("configs alter", AlterConfigs, alter_configs),
         Command("features update", UpdateFeatures, update_features),

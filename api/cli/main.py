@@ -35,6 +35,7 @@ _MODULES = (
     "copying",
     "auditing",
     "serving",
+    "administering",
 )
 _PACKAGES = ("records", "metadata_log", "replay", "controller", "api", "migrations")
 
@@ -142,10 +143,15 @@ def _report(error: Exception) -> int:
             )
 
 
-def _fail(code: str, message: str, exit_code: int) -> int:
+def print_error(code: str, message: str) -> None:
+    """Print an error as its one line."""
     from api.cli.output import plain
 
     sys.stderr.write(f"error: {code}: {plain(' '.join(message.split()))}\n")
+
+
+def _fail(code: str, message: str, exit_code: int) -> int:
+    print_error(code, message)
     return exit_code
 
 

@@ -34,6 +34,7 @@ from controller.result import ControllerResult
 from records.base import Uuid
 from records.configs import ConfigRecord
 from records.errors import RequestError
+from records.text import uuid_text
 from records.topics import RemoveTopicRecord, TopicRecord
 from replay.image.configs import TOPIC
 
@@ -41,8 +42,15 @@ SERVER_DEFAULT = -1
 """A count that is left to the server's default."""
 
 
+# "No topic", and the log of the metadata itself.
+_RESERVED_IDS = frozenset({bytes(16), (1).to_bytes(16)})
+
+
 class NewTopic(msgspec.Struct, frozen=True, kw_only=True):
-    """A topic to create: by counts, or by naming the replicas of every partition."""
+    """A topic to create: by counts, or by naming the replicas of every partition.
+
+    `topic_id` is that of a topic which is brought in from elsewhere; None draws one.
+    """
 
     name: str
     namespace: str = ""
@@ -50,6 +58,7 @@ class NewTopic(msgspec.Struct, frozen=True, kw_only=True):
     replication_factor: int = SERVER_DEFAULT
     assignments: tuple[Assignment, ...] = ()
     configs: tuple[tuple[str, str | None], ...] = ()
+    topic_id: Uuid | None = None
 
     @property
     def full_name(self) -> str:
@@ -155,6 +164,7 @@ class _Creation:
         self._validate_only = request.validate_only
         self._placement = Placement(context, request.placement)
         self._unified_names: dict[tuple[Uuid | None, str], str] = {}
+        self._ids: set[Uuid] = set()
         self.records = RecordList()
 
     def plan(self, topic: NewTopic) -> _Plan:
@@ -165,6 +175,7 @@ class _Creation:
             raise topic_already_exists(topic.full_name)
         check_topic_name(topic.name)
         self._check_collision(namespace_id, topic.name)
+        self._check_id(topic)
         configs = config_records(self._context, _config_changes(topic))
         assignments = self._assignments(topic)
         self._check_policy(topic, assignments)
@@ -172,7 +183,8 @@ class _Creation:
 
     def create(self, topic: NewTopic, plan: _Plan) -> TopicResult:
         """Write the records of a topic that was checked."""
-        topic_id = new_id(self._context.rng)
+        topic_id = topic.topic_id or new_id(self._context.rng)
+        self._ids.add(topic_id)
         self._unified_names[plan.namespace_id, topic.name.replace(".", "_")] = topic.name
         self.records.add(
             TopicRecord(name=topic.name, topic_id=topic_id, namespace_id=plan.namespace_id),
@@ -185,6 +197,19 @@ class _Creation:
             partitions=len(plan.assignments),
             replication_factor=len(plan.assignments[0].broker_ids),
         )
+
+    def _check_id(self, topic: NewTopic) -> None:
+        if topic.topic_id is None:
+            return
+        if topic.topic_id in _RESERVED_IDS:
+            raise RequestError(
+                "INVALID_REQUEST", f"{uuid_text(topic.topic_id)} is reserved and no topic's id"
+            )
+        if topic.topic_id in self._ids or self._context.image.topic(topic.topic_id) is not None:
+            raise RequestError(
+                "TOPIC_ALREADY_EXISTS",
+                f"TopicAlreadyExists: another topic has the id {uuid_text(topic.topic_id)}",
+            )
 
     def _check_collision(self, namespace_id: Uuid | None, name: str) -> None:
         """Metric names fold '.' into '_': two topics that differ by these only would be mixed up.

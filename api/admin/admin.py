@@ -1,0 +1,26 @@
+"""What an administrator can ask, wherever it is decided."""
+
+from typing import Any, Protocol
+
+from controller.parking import Answer
+
+
+class Admin(Protocol):
+    """Takes the decisions of `api.commands` by name.
+
+    `api.admin.local.LocalAdmin` decides in this process as the only writer of a log;
+    `api.client.MetadataClient` asks a service.
+    """
+
+    async def run(self, command: str, request: Any, *, reason: str | None = None) -> Answer[Any]:
+        """Decide, and answer once it is committed.
+
+        Args:
+            request: What the command takes, such as `CreateTopics`.
+            reason: Stands in the log beside the records.
+
+        Raises:
+            RequestError: the whole request is refused.
+            UnavailableError: try again; or no answer, and then the outcome is unknown.
+        """
+        ...

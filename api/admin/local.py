@@ -1,0 +1,145 @@
+"""Changes decided in this process, as the only writer of a log directory.
+
+Each request is rehearsed first, on the log as it can be read without a lock: what is refused, only
+validated, or changes nothing leaves no trace in the log, not even a new epoch. Only then the log is
+locked, its tail since the rehearsal is read, and the decision is taken again, for good.
+"""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from api.admin.rehearsal import RehearsalLog
+from api.commands import find_command
+from controller.controller import Controller, Decision
+from controller.decisions.context import Settings
+from controller.log_port import LogPort
+from controller.parking import Answer
+from metadata_log.clock import Clock, SystemClock
+from metadata_log.log import MetadataLog
+from metadata_log.log_reader import LogReader
+from metadata_log.manifest import Kind
+from records.envelope import Origin
+from records.errors import RequestError
+from replay.image.metadata import MetadataImage
+from replay.loader import load_image
+
+CLIENT = "metalog"
+"""What the origin of a batch says of the program."""
+
+
+class _Read(msgspec.Struct, frozen=True, kw_only=True):
+    """A log as it was read, without a lock."""
+
+    image: MetadataImage
+    end_offset: int
+    leader_epoch: int
+    cluster_id: str
+
+
+class LocalAdmin:
+    """Takes decisions over a log directory that nobody else writes.
+
+    Attributes:
+        history_start: Of the log, once something was run.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        principal: str,
+        settings: Settings | None = None,
+        clock: Clock | None = None,
+        load: Callable[[LogReader], MetadataImage] = load_image,
+    ) -> None:
+        """Nothing is opened yet.
+
+        Args:
+            load: Gives the state at a log's end; one that shows progress, for example.
+        """
+        self._directory = directory
+        self._principal = principal
+        self._settings = settings or Settings()
+        self._clock = clock or SystemClock()
+        self._load = load
+        self._known: MetadataImage | None = None
+        self.history_start = 0
+
+    async def run(self, command: str, request: Any, *, reason: str | None = None) -> Answer[Any]:
+        """Decide, and answer once it is committed; see `Admin`.
+
+        Raises:
+            RequestError: no log, a mirror, or the whole request is refused; nothing was written.
+            UnavailableError: another process writes the log.
+            CorruptLogError: the log is damaged.
+        """
+        found = find_command(command)
+        decide = found.bound(request)
+        origin = Origin(principal=self._principal, command=found.name, reason=reason, client=CLIENT)
+        read = self._read()
+        rehearsal = RehearsalLog(leader_epoch=read.leader_epoch + 1, end_offset=read.end_offset)
+        answer, wrote = await self._decided(rehearsal, read.image, read, decide, origin)
+        if not wrote:
+            return Answer(answer.response, read.end_offset)
+        log = await MetadataLog.open(self._directory, clock=self._clock)
+        try:
+            answer, _ = await self._decided(log, self._current(read), read, decide, origin)
+        finally:
+            await log.close()
+        return answer
+
+    def _read(self) -> _Read:
+        with LogReader.open(self._directory) as reader:
+            if reader.kind is Kind.MIRROR:
+                raise RequestError(
+                    "NOT_CONTROLLER",
+                    f"{self._directory} mirrors a Kafka cluster and takes no changes; make an own "
+                    f"log of it with `metalog fork {self._directory} LOG --at end`",
+                )
+            self.history_start = reader.history_start
+            image = self._load(reader) if self._known is None else self._go_on(reader, self._known)
+            self._known = image
+            return _Read(
+                image=image,
+                end_offset=reader.end_offset,
+                leader_epoch=reader.mark.leader_epoch,
+                cluster_id=reader.cluster_id,
+            )
+
+    def _current(self, read: _Read) -> MetadataImage:
+        """Return the state at the log's end, which may have moved until the lock was ours."""
+        with LogReader.open(self._directory) as reader:
+            return self._go_on(reader, read.image)
+
+    def _go_on(self, reader: LogReader, image: MetadataImage) -> MetadataImage:
+        """Return the state at the log's end, from an earlier one."""
+        # Inside a transaction the image lies before it; there is nothing to go on from.
+        settled = image.provenance.pending_transaction is None
+        return load_image(reader, start=image) if settled else load_image(reader)
+
+    async def _decided(
+        self,
+        log: LogPort,
+        image: MetadataImage,
+        read: _Read,
+        decide: Decision[Any],
+        origin: Origin,
+    ) -> tuple[Answer[Any], bool]:
+        """Return the answer, and whether the decision wrote anything."""
+        controller = Controller(
+            log,
+            image,
+            clock=self._clock,
+            rng=random.SystemRandom(),
+            settings=replace(self._settings, cluster_id=read.cluster_id),
+        )
+        await controller.activate()
+        before = log.end_offset
+        answer = await controller.submit(decide, origin=origin)
+        await controller.drained()
+        return answer, log.end_offset > before

@@ -1,0 +1,32 @@
+"""A log that forgets: a controller over it decides exactly as the real one would."""
+
+from metadata_log.batch import NewBatch
+from metadata_log.log import AppendResult
+
+
+class RehearsalLog:
+    """Commits every batch at once, to nowhere.
+
+    Attributes:
+        leader_epoch: The epoch that a writer of the real log would claim.
+        end_offset: Exclusive; grows as the real log would.
+    """
+
+    def __init__(self, *, leader_epoch: int, end_offset: int) -> None:
+        self.leader_epoch = leader_epoch
+        self.end_offset = end_offset
+
+    async def append(
+        self, batch: NewBatch, *, expected_end_offset: int | None = None
+    ) -> AppendResult:
+        """Count a batch in."""
+        assert expected_end_offset in (None, self.end_offset), "only one controller writes here"
+        assert batch.timestamp is not None, "a controller dates its batches"
+        base = self.end_offset
+        self.end_offset += len(batch.records)
+        return AppendResult(
+            base_offset=base,
+            end_offset=self.end_offset,
+            leader_epoch=self.leader_epoch,
+            timestamp=batch.timestamp,
+        )

@@ -1,0 +1,1 @@
+"""The admin verbs: one module a noun, imported when it is named."""

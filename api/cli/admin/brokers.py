@@ -1,0 +1,205 @@
+"""Brokers: list, describe, register, fence, unfence, unregister."""
+
+import re
+import secrets
+from collections import Counter
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from api.cli.admin.asking import Ask, Item, One, changing
+from api.cli.admin.looking_at import Look, reading
+from api.cli.output import print_json, print_line, print_table, value_text
+
+if TYPE_CHECKING:
+    from controller.descriptions.view import View
+    from records.brokers import BrokerEndpoint
+    from replay.image.cluster import Broker
+
+app = typer.Typer(rich_markup_mode=None)
+
+_ID_MAX = 2**31 - 1
+_PLAINTEXT = 0
+_PORT_MAX = 65_535
+_LISTENER = re.compile(r"(?:([A-Z0-9_]+)://)?(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
+
+_Id = Annotated[
+    int, typer.Argument(metavar="ID", min=0, max=_ID_MAX, help="Id.", show_default=False)
+]
+_Ids = Annotated[
+    list[int], typer.Argument(metavar="ID...", min=0, max=_ID_MAX, help="Ids.", show_default=False)
+]
+
+
+@reading(app, "list")
+def list_(look: Look) -> None:
+    """List brokers, with how many partitions each leads and holds."""
+    view, about = look.view()
+    counts = _counts(view)
+    brokers = [_broker_json(broker, counts) for broker in _by_id(view)]
+    if look.json:
+        print_json({**about, "brokers": brokers})
+        return
+    print_table(
+        ("broker", "state", "rack", "leads", "replicas", "listeners"),
+        [
+            (b["broker"], b["state"], b["rack"], b["leads"], b["replicas"], _listeners(b))
+            for b in brokers
+        ],
+    )
+
+
+@reading(app)
+def describe(look: Look, broker_id: _Id) -> None:
+    """Tell everything about one broker's registration."""
+    from records.errors import RequestError
+    from records.json import fields_json
+
+    view, about = look.view()
+    broker = view.image.broker(broker_id)
+    if broker is None:
+        raise RequestError("BROKER_ID_NOT_REGISTERED", f"broker {broker_id} is not registered")
+    document = {**_broker_json(broker, _counts(view)), **fields_json(broker)}
+    if look.json:
+        print_json({**about, "broker": document})
+        return
+    for name, value in document.items():
+        print_line(f"{name.replace('_', ' '):<24}{value_text(value)}")
+
+
+@changing(app)
+def register(
+    ask: Ask,
+    broker_id: _Id,
+    listener: Annotated[
+        list[str] | None,
+        typer.Option(metavar="[NAME://]HOST:PORT", help="Where it listens; repeatable."),
+    ] = None,
+    rack: Annotated[str | None, typer.Option(help="Where it stands.")] = None,
+) -> int:
+    """Register a broker that has no process, fenced; a new incarnation of one that is known."""
+    from controller.decisions.brokers import RegisterBroker
+    from controller.decisions.ids import new_id
+    from controller.decisions.levels import SUPPORTED_LEVELS
+    from records.brokers import BrokerFeature
+
+    if ask.log is None:
+        raise typer.BadParameter("a service's brokers register themselves; name --log LOG")
+    rng = secrets.SystemRandom()
+    request = RegisterBroker(
+        broker_id=broker_id,
+        cluster_id=_cluster_id(ask),
+        incarnation_id=new_id(rng),
+        end_points=tuple([_end_point(text) for text in listener or []]),
+        features=tuple(
+            [
+                BrokerFeature(name=name, min_supported_version=low, max_supported_version=high)
+                for name, (low, high) in SUPPORTED_LEVELS.items()
+            ]
+        ),
+        rack=rack,
+        log_dirs=(new_id(rng),),
+    )
+    told = ask.run("brokers register", request)
+    epoch = told.response.broker_epoch
+    item = Item(
+        fields={"broker": broker_id, "broker_epoch": epoch},
+        lines=(f"registered broker {broker_id}, epoch {epoch}; it is fenced until unfenced",),
+    )
+    return ask.report(told, [item])
+
+
+@changing(app)
+def fence(ask: Ask, broker_ids: _Ids) -> int:
+    """Fence brokers: others lead what they led, and they leave every ISR."""
+    return _set_fencing(ask, broker_ids, fenced=True)
+
+
+@changing(app)
+def unfence(ask: Ask, broker_ids: _Ids) -> int:
+    """Let fenced brokers serve."""
+    return _set_fencing(ask, broker_ids, fenced=False)
+
+
+@changing(app)
+def unregister(ask: Ask, broker_ids: _Ids) -> int:
+    """Remove brokers' registrations for good."""
+    wanted = [
+        One(request=i, fields={"broker": i}, line=lambda response: "unregistered")
+        for i in broker_ids
+    ]
+    return ask.each("brokers unregister", wanted)
+
+
+def _set_fencing(ask: Ask, broker_ids: list[int], *, fenced: bool) -> int:
+    from controller.decisions.fencing import SetFencing
+
+    if ask.log is None:
+        raise typer.BadParameter("a service's brokers speak for themselves; name --log LOG")
+    wanted = [
+        One(
+            request=SetFencing(broker_id=i, fenced=fenced),
+            fields={"broker": i},
+            line=lambda reply: "fenced" if reply.is_fenced else "active",
+        )
+        for i in broker_ids
+    ]
+    return ask.each("brokers fence", wanted)
+
+
+def _by_id(view: "View") -> "list[Broker]":
+    return sorted(view.image.brokers(), key=lambda broker: broker.broker_id)
+
+
+def _counts(view: "View") -> tuple[Counter[int], Counter[int]]:
+    """Return how many partitions each broker leads and holds now."""
+    leads, holds = Counter[int](), Counter[int]()
+    for topic in view.image.topics():
+        for partition in view.image.partitions(topic.topic_id):
+            leads[partition.leader] += 1
+            holds.update(partition.replicas)
+    return leads, holds
+
+
+def _broker_json(broker: "Broker", counts: tuple[Counter[int], Counter[int]]) -> dict[str, Any]:
+    leads, holds = counts
+    return {
+        "broker": broker.broker_id,
+        "state": _state(broker),
+        "rack": broker.rack,
+        "leads": leads[broker.broker_id],
+        "replicas": holds[broker.broker_id],
+        "listeners": [f"{point.name}://{point.host}:{point.port}" for point in broker.end_points],
+    }
+
+
+def _state(broker: "Broker") -> str:
+    if broker.fenced:
+        return "fenced"
+    return "shutting down" if broker.in_controlled_shutdown else "active"
+
+
+def _listeners(broker: dict[str, Any]) -> str:
+    return ", ".join(broker["listeners"])
+
+
+def _end_point(text: str) -> "BrokerEndpoint":
+    from records.brokers import BrokerEndpoint
+
+    found = _LISTENER.fullmatch(text)
+    if found is None or int(found[3]) > _PORT_MAX:
+        raise typer.BadParameter(f"{text!r} is no listener; write PLAINTEXT://HOST:PORT")
+    return BrokerEndpoint(
+        name=found[1] or "PLAINTEXT",
+        host=found[2],
+        port=int(found[3]),
+        security_protocol=_PLAINTEXT,
+    )
+
+
+def _cluster_id(ask: Ask) -> str:
+    from metadata_log.fs import OsFs
+    from metadata_log.manifest import read_manifest
+
+    assert ask.log is not None, "a broker is registered in a log"
+    return read_manifest(OsFs(), ask.log).cluster_id

@@ -1,0 +1,184 @@
+"""Configs of topics, brokers and the cluster: set, delete, append, subtract, describe."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from api.cli.admin.asking import Ask, Item, changing
+from api.cli.admin.looking_at import Look, reading
+from api.cli.admin.options import NamespaceOption, ValidateOnly
+from api.cli.admin.parsing import config_pairs
+from api.cli.arguments import ShowSecrets
+from api.cli.output import print_json, print_table
+from api.redaction import redact_field
+
+if TYPE_CHECKING:
+    from controller.decisions.configs import ConfigChange
+    from controller.descriptions.view import View
+
+app = typer.Typer(rich_markup_mode=None)
+
+_Resource = Annotated[
+    str,
+    typer.Argument(
+        metavar="RESOURCE", help="topic/NAME, broker/ID, or cluster.", show_default=False
+    ),
+]
+_Pairs = Annotated[
+    list[str], typer.Argument(metavar="NAME=VALUE...", help="Configs.", show_default=False)
+]
+
+
+@changing(app, "set")
+def set_(
+    ask: Ask,
+    resource: _Resource,
+    configs: _Pairs,
+    namespace: NamespaceOption = "",
+    validate_only: ValidateOnly = False,
+) -> int:
+    """Set configs of a resource."""
+    return _alter(ask, resource, namespace, _changes("set", configs), validate_only)
+
+
+@changing(app)
+def append(
+    ask: Ask,
+    resource: _Resource,
+    configs: _Pairs,
+    namespace: NamespaceOption = "",
+    validate_only: ValidateOnly = False,
+) -> int:
+    """Append items to configs that are lists."""
+    return _alter(ask, resource, namespace, _changes("append", configs), validate_only)
+
+
+@changing(app)
+def subtract(
+    ask: Ask,
+    resource: _Resource,
+    configs: _Pairs,
+    namespace: NamespaceOption = "",
+    validate_only: ValidateOnly = False,
+) -> int:
+    """Take items out of configs that are lists."""
+    return _alter(ask, resource, namespace, _changes("subtract", configs), validate_only)
+
+
+@changing(app)
+def delete(
+    ask: Ask,
+    resource: _Resource,
+    names: Annotated[
+        list[str], typer.Argument(metavar="NAME...", help="Configs.", show_default=False)
+    ],
+    namespace: NamespaceOption = "",
+    validate_only: ValidateOnly = False,
+) -> int:
+    """Remove configs, so that the next level's value counts."""
+    from controller.decisions.configs import ConfigChange, Operation
+
+    changes = [ConfigChange(name, operation=Operation.DELETE) for name in names]
+    return _alter(ask, resource, namespace, changes, validate_only)
+
+
+@reading(app)
+def describe(
+    look: Look,
+    resource: _Resource,
+    namespace: NamespaceOption = "",
+    all_: Annotated[
+        bool, typer.Option("--all", help="Of a topic: also what it does not set itself.")
+    ] = False,
+    show_secrets: ShowSecrets = False,
+) -> None:
+    """Tell the configs of a resource, and which level sets each of a topic's."""
+    kind, name = _resource(resource, namespace)
+    view, about = look.view()
+    found = [
+        {**config, "value": config["value"] if show_secrets else _redacted(config)}
+        for config in _described(view, kind, name)
+        if all_ or config["source"] == _own_level(resource)
+    ]
+    if look.json:
+        print_json({**about, "resource": resource, "configs": found})
+    else:
+        print_table(("config", "value", "set by"), [tuple(config.values()) for config in found])
+
+
+def _alter(
+    ask: Ask,
+    resource: str,
+    namespace: str,
+    changes: "list[ConfigChange]",
+    validate_only: bool,
+) -> int:
+    from controller.decisions.configs import AlterConfigs, ResourceChange
+
+    kind, name = _resource(resource, namespace)
+    change = ResourceChange(resource_type=kind, resource_name=name, changes=tuple(changes))
+    told = ask.run("configs alter", AlterConfigs(resources=(change,), validate_only=validate_only))
+    names = [change.name for change in changes]
+    verb = "can be changed" if validate_only else "changed"
+    items = [
+        Item(
+            fields={"resource": resource, "configs": names},
+            lines=(f"{verb}: {', '.join(names)} of {resource}",),
+            refusal=result.refusal,
+        )
+        for result in told.response
+    ]
+    return ask.report(told, items, validate_only=validate_only)
+
+
+def _changes(operation: str, texts: list[str]) -> "list[ConfigChange]":
+    from controller.decisions.configs import ConfigChange, Operation
+
+    return [ConfigChange(name, value, Operation(operation)) for name, value in config_pairs(texts)]
+
+
+def _resource(text: str, namespace: str) -> tuple[int, str]:
+    """Return resource type and name of `topic/NAME`, `broker/ID` or `cluster`."""
+    from controller.decisions.effective_configs import BROKER, CLUSTER_DEFAULT
+    from replay.image.configs import TOPIC
+
+    kind, slash, name = text.partition("/")
+    if text == "cluster":
+        return BROKER, CLUSTER_DEFAULT
+    if kind == "topic" and name:
+        return TOPIC, f"{namespace}:{name}" if namespace else name
+    if kind == "broker" and slash and name:
+        return BROKER, name
+    raise typer.BadParameter(f"{text!r} is none of topic/NAME, broker/ID and cluster")
+
+
+def _own_level(resource: str) -> str:
+    return resource.partition("/")[0]
+
+
+def _described(view: "View", kind: int, name: str) -> list[dict[str, Any]]:
+    """Return name, value and level of each config, ordered by name.
+
+    Raises:
+        RequestError: UNKNOWN_TOPIC_OR_PARTITION or BROKER_ID_NOT_REGISTERED.
+    """
+    from controller.decisions.effective_configs import BROKER
+    from controller.decisions.lookup import find_topic
+    from controller.descriptions.topics import topic_configs
+    from records.errors import RequestError
+
+    if kind != BROKER:
+        configs = topic_configs(view, find_topic(view.image, name))
+        return [{"name": c.name, "value": c.value, "source": c.source.value} for c in configs]
+    known = name == "" or (
+        name.isascii() and name.isdigit() and view.image.broker(int(name)) is not None
+    )
+    if not known:
+        raise RequestError("BROKER_ID_NOT_REGISTERED", f"broker {name} is not registered")
+    source = "broker" if name else "cluster"
+    own = sorted(view.image.config(kind, name).items())
+    return [{"name": key, "value": value, "source": source} for key, value in own]
+
+
+def _redacted(config: dict[str, Any]) -> Any:
+    return redact_field("config", config["name"], config["value"])

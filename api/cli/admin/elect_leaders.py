@@ -1,0 +1,41 @@
+"""elect-leaders: a verb of its own, as Kafka has it."""
+
+from typing import Annotated
+
+import typer
+
+from api.cli.admin.asking import Ask, Item, changing
+from api.cli.admin.options import NamespaceOption
+from api.cli.admin.parsing import partition_ref
+from api.cli.main import app
+from api.cli.output import print_line
+
+
+@changing(app, "elect-leaders")
+def elect_leaders(
+    ask: Ask,
+    partitions: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[TOPIC/NUMBER...]", help="None: all.", show_default=False),
+    ] = None,
+    unclean: Annotated[
+        bool, typer.Option("--unclean", help="Rather lose records than have no leader.")
+    ] = False,
+    namespace: NamespaceOption = "",
+) -> int:
+    """Let the preferred replicas lead, or (--unclean) any replica where none leads."""
+    from controller.decisions.elections import ElectLeaders
+
+    refs = tuple([partition_ref(text, namespace) for text in partitions or []])
+    told = ask.run("leaders elect", ElectLeaders(partitions=refs, unclean=unclean))
+    items = [
+        Item(
+            fields={"topic": result.topic, "partition": result.partition_id},
+            lines=(f"elected a leader for {result.topic}/{result.partition_id}",),
+            refusal=result.refusal,
+        )
+        for result in told.response
+    ]
+    if not items and not ask.json:
+        print_line("no partition needs an election")
+    return ask.report(told, items)

@@ -1,0 +1,81 @@
+"""Features: describe, upgrade, downgrade."""
+
+from typing import Annotated, Any
+
+import typer
+
+from api.cli.admin.asking import Ask, Item, changing
+from api.cli.admin.looking_at import Look, reading
+from api.cli.admin.options import ValidateOnly
+from api.cli.output import print_json, print_table
+
+app = typer.Typer(rich_markup_mode=None)
+
+_LEVEL_DIGITS_MAX = 5
+
+_Levels = Annotated[
+    list[str],
+    typer.Argument(metavar="FEATURE=LEVEL...", help="Levels; 0 removes.", show_default=False),
+]
+
+
+@reading(app)
+def describe(look: Look) -> None:
+    """Tell the level of each feature, and the levels that this release can write."""
+    from controller.decisions.levels import SUPPORTED_LEVELS
+
+    view, about = look.view()
+    levels = view.image.features()
+    found: list[dict[str, Any]] = [
+        {
+            "feature": name,
+            "level": levels.get(name, 0),
+            "supported": list(SUPPORTED_LEVELS.get(name, (0, 0))),
+        }
+        for name in sorted(levels.keys() | SUPPORTED_LEVELS.keys())
+    ]
+    if look.json:
+        print_json({**about, "features": found})
+        return
+    rows = [(f["feature"], f["level"], "{} to {}".format(*f["supported"])) for f in found]
+    print_table(("feature", "level", "supported"), rows)
+
+
+@changing(app)
+def upgrade(ask: Ask, levels: _Levels, validate_only: ValidateOnly = False) -> int:
+    """Raise feature levels: all of them, or none."""
+    return _update(ask, levels, "upgrade", validate_only=validate_only)
+
+
+@changing(app)
+def downgrade(ask: Ask, levels: _Levels, validate_only: ValidateOnly = False) -> int:
+    """Lower feature levels where nothing is lost by it: all of them, or none."""
+    return _update(ask, levels, "safe downgrade", validate_only=validate_only)
+
+
+def _update(ask: Ask, levels: list[str], kind: str, *, validate_only: bool) -> int:
+    from controller.decisions.features import FeatureUpdate, UpdateFeatures, UpgradeType
+
+    updates = tuple(
+        [
+            FeatureUpdate(name=name, level=level, upgrade_type=UpgradeType(kind))
+            for name, level in map(_parsed, levels)
+        ]
+    )
+    told = ask.run("features update", UpdateFeatures(updates=updates, validate_only=validate_only))
+    verb = "can be" if validate_only else "is"
+    items = [
+        Item(
+            fields={"feature": update.name, "level": update.level},
+            lines=(f"{update.name} {verb} at level {update.level}",),
+        )
+        for update in updates
+    ]
+    return ask.report(told, items, validate_only=validate_only)
+
+
+def _parsed(text: str) -> tuple[str, int]:
+    name, _, level = text.partition("=")
+    if not (name and level.isascii() and level.isdigit() and len(level) <= _LEVEL_DIGITS_MAX):
+        raise typer.BadParameter(f"{text!r} is no level; write FEATURE=LEVEL")
+    return name, int(level)

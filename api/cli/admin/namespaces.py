@@ -1,0 +1,100 @@
+"""Namespaces: create, list, delete; and moving topics between them."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from api.cli.admin.asking import Ask, Item, changing
+from api.cli.admin.looking_at import Look, reading
+from api.cli.output import print_json, print_table
+
+if TYPE_CHECKING:
+    from controller.decisions.namespaces import NamespaceResult
+
+app = typer.Typer(rich_markup_mode=None)
+
+_Name = Annotated[
+    str, typer.Argument(metavar="NAMESPACE", help="Such as org:apache.", show_default=False)
+]
+
+
+@changing(app)
+def create(ask: Ask, name: _Name) -> int:
+    """Create a namespace, with every tier above it that does not exist yet."""
+    from controller.decisions.namespaces import CreateNamespace
+
+    told = ask.run("namespaces create", CreateNamespace(name))
+    return ask.report(told, _items("created", told.response))
+
+
+@changing(app)
+def delete(
+    ask: Ask,
+    name: _Name,
+    recursive: Annotated[
+        bool, typer.Option("--recursive", help="With all namespaces below it.")
+    ] = False,
+) -> int:
+    """Delete a namespace and the topics in it."""
+    from controller.decisions.namespaces import DeleteNamespace
+
+    told = ask.run("namespaces delete", DeleteNamespace(name=name, recursive=recursive))
+    return ask.report(told, _items("deleted", told.response))
+
+
+@changing(app)
+def move(
+    ask: Ask,
+    from_: Annotated[str, typer.Option("--from", metavar="NS", help='"" is the default one.')],
+    to: Annotated[str, typer.Option("--to", metavar="NS", help='"" is the default one.')],
+    topic: Annotated[
+        str | None, typer.Option(metavar="TOPIC", help="Only this one of its topics.")
+    ] = None,
+) -> int:
+    """Move all topics of a namespace, or one; ids, partitions, configs and history stay."""
+    from controller.decisions.namespaces import MoveTopics
+
+    request = MoveTopics(from_namespace=from_, to_namespace=to, topic=topic)
+    told = ask.run("topics move", request)
+    items = [
+        Item(fields={"topic": name}, lines=(f"moved {name} to {to or 'the default namespace'}",))
+        for name in told.response.topics
+    ]
+    return ask.report(told, items)
+
+
+@reading(app, "list")
+def list_(
+    look: Look,
+    below: Annotated[
+        str, typer.Argument(metavar="[NAMESPACE]", help="Only what is below it.")
+    ] = "",
+) -> None:
+    """List namespaces, with how many topics lie right in each."""
+    from records.text import uuid_text
+
+    view, about = look.view()
+    found = [
+        {
+            "name": namespace.name,
+            "namespace_id": uuid_text(namespace.namespace_id),
+            "topics": sum(1 for _ in view.image.topics_in(namespace.namespace_id)),
+        }
+        for namespace in sorted(view.image.namespaces(), key=lambda n: n.name)
+        if not below or namespace.name.startswith(f"{below}:")
+    ]
+    if look.json:
+        print_json({**about, "namespaces": found})
+    else:
+        print_table(("namespace", "id", "topics"), [tuple(n.values()) for n in found])
+
+
+def _items(verb: str, result: "NamespaceResult") -> list[Item]:
+    topics = [
+        Item(fields={"topic": name}, lines=(f"{verb} topic {name}",)) for name in result.topics
+    ]
+    namespaces = [
+        Item(fields={"namespace": name}, lines=(f"{verb} namespace {name}",))
+        for name in result.namespaces
+    ]
+    return topics + namespaces

@@ -1,0 +1,61 @@
+"""The nouns, each a group of verbs whose modules are imported when the noun is asked for.
+
+Their options take several hundred lines to declare; `metalog --help` shall not pay for them.
+"""
+
+import importlib
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_group
+
+from api.cli.main import app, need_command
+
+# Modules of api.cli.admin, the first of which makes the typer app; and what --help says.
+_NOUNS: dict[str, tuple[tuple[str, ...], str]] = {
+    "topics": (
+        ("topics", "topics_altering", "topics_adopting"),
+        "Create, list, describe, alter, delete and adopt topics.",
+    ),
+    "namespaces": (("namespaces",), "Create, list and delete namespaces; move topics."),
+    "configs": (("configs",), "Change and explain configs of topics, brokers, the cluster."),
+    "brokers": (("brokers",), "List, describe, register, fence and unregister brokers."),
+    "partitions": (("partitions",), "List and describe partitions; print their states."),
+    "reassignments": (("reassignments",), "Move partitions to other brokers."),
+    "features": (("features",), "Describe and change feature levels."),
+}
+
+
+class _Noun(TyperGroup):
+    """A group that knows its verbs when it is asked for one."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        self._load()
+        return super().list_commands(ctx)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        self._load()
+        return super().get_command(ctx, cmd_name)
+
+    def _load(self) -> None:
+        if not self.commands:
+            self.commands.update(get_group(verbs(str(self.name))).commands)
+
+
+def verbs(noun: str) -> typer.Typer:
+    """Import a noun's modules, and return its app with all verbs."""
+    modules = [importlib.import_module(f"api.cli.admin.{module}") for module in _NOUNS[noun][0]]
+    found: typer.Typer = modules[0].app
+    return found
+
+
+def _add(noun: str, help_: str) -> None:
+    group = typer.Typer(
+        name=noun, help=help_, cls=_Noun, invoke_without_command=True, callback=need_command
+    )
+    app.add_typer(group)
+
+
+for _noun, (_, _help) in _NOUNS.items():
+    _add(_noun, _help)

@@ -1,0 +1,60 @@
+"""Arguments and options that several admin verbs share."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from api.cli.arguments import log_path
+
+LogOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--log",
+        metavar="LOG",
+        help="Log directory, of which this process becomes the only writer.",
+        parser=log_path,
+    ),
+]
+
+ReadLogOption = Annotated[
+    Path,
+    typer.Option(
+        "--log", metavar="LOG", help="Log directory, read without a lock.", parser=log_path
+    ),
+]
+
+ServerOption = Annotated[
+    str | None,
+    typer.Option("--server", metavar="URL", help="A running service, as kafka://HOST:PORT."),
+]
+
+Principal = Annotated[
+    str | None,
+    typer.Option("--as", metavar="PRINCIPAL", help="Who asks; default User:$USER."),
+]
+
+Reason = Annotated[str | None, typer.Option("--reason", help="Why; written beside the records.")]
+
+NamespaceOption = Annotated[
+    str, typer.Option("--namespace", metavar="NS", help="The namespace that holds the topics.")
+]
+
+ValidateOnly = Annotated[
+    bool, typer.Option("--validate-only", help="Check and answer, but write nothing.")
+]
+
+TopicNames = Annotated[
+    list[str],
+    typer.Argument(metavar="TOPIC...", help="Names, or @ID each.", show_default=False),
+]
+
+Configs = Annotated[
+    list[str] | None,
+    typer.Option("--config", metavar="NAME=VALUE", help="A config to set; repeatable."),
+]
+
+Placement = Annotated[
+    str | None,
+    typer.Option("--placement", help="balanced, striped, classic or classic-rack-unaware."),
+]

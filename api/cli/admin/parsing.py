@@ -1,0 +1,76 @@
+"""What people write for topics, partitions, replicas and configs.
+
+What cannot be read is wrong usage; what can be read and cannot be is for the controller to refuse.
+"""
+
+import re
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from controller.decisions.assignments import Assignment
+    from controller.decisions.lookup import TopicRef
+
+_BROKER_ID = re.compile(r"[0-9]{1,10}")
+_BROKER_ID_MAX = 2**31 - 1
+
+
+def topic_ref(text: str, namespace: str = "") -> "TopicRef":
+    """Return a topic by its full name, or by its id when written `@ID`."""
+    if text.startswith("@"):
+        from records.text import parse_uuid
+
+        try:
+            return parse_uuid(text[1:])
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from None
+    return f"{namespace}:{text}" if namespace else text
+
+
+def new_topic_name(text: str, namespace: str = "") -> tuple[str, str]:
+    """Return the namespace and the last part of a topic's name; `a:b` is `b` in `a`."""
+    full = f"{namespace}:{text}" if namespace else text
+    found, _, name = full.rpartition(":")
+    return found, name
+
+
+def partition_ref(text: str, namespace: str = "") -> "tuple[TopicRef, int]":
+    """Read `TOPIC/NUMBER`."""
+    topic, slash, number = text.rpartition("/")
+    if not slash or not topic or not _BROKER_ID.fullmatch(number):
+        raise typer.BadParameter(f"{text!r} is no partition; write TOPIC/NUMBER")
+    return topic_ref(topic, namespace), int(number)
+
+
+def broker_ids(text: str, separator: str = ",") -> tuple[int, ...]:
+    """Read ids of brokers, such as `1,2,3`."""
+    ids = text.split(separator)
+    if not all(_BROKER_ID.fullmatch(i) and int(i) <= _BROKER_ID_MAX for i in ids):
+        raise typer.BadParameter(
+            f"{text!r} names no brokers; write their ids as 1{separator}2{separator}3"
+        )
+    return tuple([int(i) for i in ids])
+
+
+def assignments(text: str, first_partition_id: int = 0) -> "tuple[Assignment, ...]":
+    """Read `1:2,2:3`: partition 0 on brokers 1 and 2, partition 1 on brokers 2 and 3."""
+    from controller.decisions.assignments import Assignment
+
+    return tuple(
+        [
+            Assignment(first_partition_id + index, broker_ids(item, ":"))
+            for index, item in enumerate(text.split(","))
+        ]
+    )
+
+
+def config_pairs(texts: list[str] | None) -> tuple[tuple[str, str], ...]:
+    """Read `NAME=VALUE` each; the value may hold further equals signs."""
+    pairs = []
+    for text in texts or []:
+        name, equals, value = text.partition("=")
+        if not name or not equals:
+            raise typer.BadParameter(f"{text!r} is no config; write NAME=VALUE")
+        pairs.append((name, value))
+    return tuple(pairs)

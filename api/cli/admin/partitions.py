@@ -1,0 +1,204 @@
+"""Partitions: list, describe, and the states they walked through."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from api.cli.admin.looking_at import Look, reading
+from api.cli.admin.options import NamespaceOption
+from api.cli.admin.parsing import partition_ref, topic_ref
+from api.cli.admin.topics import PARTITION_COLUMNS, id_text, partition_json, partition_row
+from api.cli.output import print_json, print_json_line, print_line, print_table, time_text
+
+if TYPE_CHECKING:
+    from controller.descriptions.state_walk import Transition
+    from controller.descriptions.view import View
+    from replay.image.partitions import Partition
+
+app = typer.Typer(rich_markup_mode=None)
+
+_Topic = Annotated[
+    str | None, typer.Argument(metavar="[TOPIC]", help="Name or @ID.", show_default=False)
+]
+
+
+@reading(app, "list")
+def list_(
+    look: Look,
+    topic: _Topic = None,
+    namespace: NamespaceOption = "",
+    unavailable: Annotated[
+        bool, typer.Option("--unavailable", help="Only those without a leader.")
+    ] = False,
+    under_replicated: Annotated[
+        bool, typer.Option("--under-replicated", help="Only those with replicas out of sync.")
+    ] = False,
+    removing: Annotated[
+        bool, typer.Option("--removing", help="Only those on their way out, and how far.")
+    ] = False,
+) -> None:
+    """List partitions of one topic, or of all."""
+    from controller.descriptions.topics import describe_partition
+
+    view, about = look.view()
+    ref = None if topic is None else topic_ref(topic, namespace)
+    if removing:
+        _print_removals(look, view, about, ref)
+        return
+    found = [
+        {"topic": name, **partition_json(describe_partition(view, partition))}
+        for name, partition in _partitions(view, ref)
+        if not (unavailable and partition.leader >= 0)
+        and not (under_replicated and len(partition.isr) >= len(partition.replicas))
+    ]
+    if look.json:
+        print_json({**about, "partitions": found})
+    else:
+        print_table(("topic", *PARTITION_COLUMNS), [(p["topic"], *partition_row(p)) for p in found])
+
+
+@reading(app)
+def describe(
+    look: Look,
+    partition: Annotated[
+        str, typer.Argument(metavar="TOPIC/NUMBER", help="Which.", show_default=False)
+    ],
+    namespace: NamespaceOption = "",
+) -> None:
+    """Describe one partition."""
+    from controller.decisions.lookup import find_partition, find_topic
+    from controller.descriptions.topics import describe_partition
+
+    ref, number = partition_ref(partition, namespace)
+    view, about = look.view()
+    found = find_topic(view.image, ref)
+    described = describe_partition(view, find_partition(view.image, found, number))
+    document = {
+        "topic": view.image.full_name(found),
+        "topic_id": id_text(found.topic_id),
+        **partition_json(described),
+    }
+    if look.json:
+        print_json({**about, "partition": document})
+        return
+    for name, value in document.items():
+        shown = ["?" if lag is None else lag for lag in value] if name == "lags" else value
+        print_line(f"{name.replace('_', ' '):<18}{_text(shown)}")
+
+
+@reading(app)
+def states(
+    look: Look,
+    topic: Annotated[
+        str | None,
+        typer.Argument(metavar="[TOPIC[/NUMBER]]", help="Which; else all.", show_default=False),
+    ] = None,
+    since: Annotated[
+        str, typer.Option("--since", metavar="POINT", help="First, inclusive; --at is the last.")
+    ] = "start",
+    replicas: Annotated[
+        bool, typer.Option("--replicas", help="Also the states of replicas.")
+    ] = False,
+) -> None:
+    """Print the states that partitions walked through, one transition a line."""
+    for step in _transitions(look, since):
+        if (step.broker_id is None or replicas) and _is_asked_for(step, topic):
+            if look.json:
+                print_json_line(_transition_json(step))
+            else:
+                print_line(_transition_text(step))
+
+
+def _partitions(view: "View", ref: Any) -> "Iterator[tuple[str, Partition]]":
+    """Yield the partitions of a topic, or of all, ordered by name.
+
+    Raises:
+        RequestError: UNKNOWN_TOPIC_OR_PARTITION or UNKNOWN_TOPIC_ID.
+    """
+    from controller.decisions.lookup import find_topic
+
+    topics = list(view.image.topics()) if ref is None else [find_topic(view.image, ref)]
+    for name, topic in sorted((view.image.full_name(topic), topic) for topic in topics):
+        for partition in view.image.partitions(topic.topic_id):
+            yield name, partition
+
+
+def _print_removals(look: Look, view: "View", about: dict[str, Any], ref: Any) -> None:
+    from controller.decisions.replica_states import REPLICAS
+    from controller.descriptions.progress import list_removals
+
+    removals: list[dict[str, Any]] = [
+        {
+            "topic": removal.topic,
+            "partition": removal.partition_id,
+            "mode": "READ_ONLY" if removal.mode == 1 else "NONE",
+            "due": removal.due_ms,
+            "waited_for": list(removal.waited_for),
+            "replicas": {
+                str(broker): REPLICAS.name(state) for broker, state in removal.replica_states
+            },
+        }
+        for removal in list_removals(view, ref)
+    ]
+    if look.json:
+        print_json({**about, "removals": removals})
+        return
+    print_table(
+        ("topic", "partition", "mode", "due", "waits for"),
+        [
+            (r["topic"], r["partition"], r["mode"], time_text(r["due"]), _text(r["waited_for"]))
+            for r in removals
+        ],
+    )
+
+
+def _transitions(look: Look, since: str) -> "Iterator[Transition]":
+    from api.cli.reading import first_offset_of, offset_of, open_reader
+    from controller.descriptions.state_walk import walk_states
+    from replay.loader import images, load_image
+
+    with open_reader(look.log) as reader:
+        last = offset_of(reader, look.at)
+        first = max(first_offset_of(reader, since), reader.history_start)
+        start = load_image(reader, first - 1)
+        if first <= last:
+            yield from walk_states(images(reader, first, last + 1, start=start), start)
+
+
+def _is_asked_for(step: "Transition", topic: str | None) -> bool:
+    if topic is None:
+        return True
+    name = f"@{id_text(step.topic_id)}" if topic.startswith("@") else step.topic
+    return topic in (name, f"{name}/{step.partition_id}")
+
+
+def _transition_json(step: "Transition") -> dict[str, Any]:
+    return {
+        "offset": step.offset,
+        "timestamp": step.timestamp,
+        "topic": step.topic,
+        "topic_id": id_text(step.topic_id),
+        "partition": step.partition_id,
+        "broker": step.broker_id,
+        "before": step.before,
+        "after": step.after,
+        "leader": step.leader,
+    }
+
+
+def _transition_text(step: "Transition") -> str:
+    what = f"{step.topic}/{step.partition_id}"
+    if step.broker_id is not None:
+        what += f" on broker {step.broker_id}"
+    leader = f"  leader {step.leader}" if step.broker_id is None and step.leader >= 0 else ""
+    return (
+        f"{step.offset:>8} {time_text(step.timestamp)} {what}: "
+        f"{step.before} -> {step.after}{leader}"
+    )
+
+
+def _text(value: Any) -> str:
+    from api.cli.output import value_text
+
+    return value_text(value)

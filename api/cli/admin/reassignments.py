@@ -1,0 +1,136 @@
+"""Reassignments: start, list, cancel."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from api.cli.admin.asking import Ask, Item, changing
+from api.cli.admin.looking_at import Look, reading
+from api.cli.admin.options import NamespaceOption, ValidateOnly
+from api.cli.admin.parsing import broker_ids, partition_ref
+from api.cli.admin.topics import id_text
+from api.cli.output import print_json, print_table, value_text
+
+if TYPE_CHECKING:
+    from controller.decisions.reassignments import PartitionTarget
+
+app = typer.Typer(rich_markup_mode=None)
+
+
+@changing(app)
+def start(
+    ask: Ask,
+    moves: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="TOPIC/NUMBER=1,2,3...",
+            help="Partitions and their brokers, the leader first.",
+            show_default=False,
+        ),
+    ],
+    keep_replication_factor: Annotated[
+        bool, typer.Option("--keep-replication-factor", help="Refuse another number of replicas.")
+    ] = False,
+    namespace: NamespaceOption = "",
+    validate_only: ValidateOnly = False,
+) -> int:
+    """Begin to move partitions to other brokers; a new target replaces the one before it."""
+    targets = [_target(text, namespace) for text in moves]
+    return _alter(
+        ask,
+        targets,
+        "can move" if validate_only else "moves",
+        allow_rf_change=not keep_replication_factor,
+        validate_only=validate_only,
+    )
+
+
+@changing(app)
+def cancel(
+    ask: Ask,
+    partitions: Annotated[
+        list[str],
+        typer.Argument(metavar="TOPIC/NUMBER...", help="Partitions.", show_default=False),
+    ],
+    namespace: NamespaceOption = "",
+    validate_only: ValidateOnly = False,
+) -> int:
+    """Call moves off; the partitions keep the replicas they had."""
+    from controller.decisions.reassignments import PartitionTarget
+
+    targets = []
+    for text in partitions:
+        ref, number = partition_ref(text, namespace)
+        targets.append(PartitionTarget(topic=ref, partition_id=number, broker_ids=None))
+    verb = "can stay" if validate_only else "stays"
+    return _alter(ask, targets, verb, allow_rf_change=True, validate_only=validate_only)
+
+
+@reading(app, "list")
+def list_(look: Look) -> None:
+    """List the partitions that move, and whom they wait for."""
+    from controller.descriptions.progress import list_reassignments
+
+    view, about = look.view()
+    found = [
+        {
+            "topic": moving.topic,
+            "topic_id": id_text(moving.topic_id),
+            "partition": moving.partition_id,
+            "replicas": list(moving.replicas),
+            "adding_replicas": list(moving.adding_replicas),
+            "removing_replicas": list(moving.removing_replicas),
+            "waited_for": list(moving.waited_for),
+        }
+        for moving in list_reassignments(view)
+    ]
+    if look.json:
+        print_json({**about, "reassignments": found})
+        return
+    lists = ("replicas", "adding_replicas", "removing_replicas", "waited_for")
+    print_table(
+        ("topic", "partition", "replicas", "adding", "removing", "waits for"),
+        [(m["topic"], m["partition"], *(value_text(m[name]) for name in lists)) for m in found],
+    )
+
+
+def _alter(
+    ask: Ask,
+    targets: "list[PartitionTarget]",
+    verb: str,
+    *,
+    allow_rf_change: bool,
+    validate_only: bool,
+) -> int:
+    from controller.decisions.reassignments import AlterReassignments
+
+    request = AlterReassignments(
+        partitions=tuple(targets), allow_rf_change=allow_rf_change, validate_only=validate_only
+    )
+    told = ask.run("reassignments alter", request)
+    items = []
+    for target, result in zip(targets, told.response, strict=True):
+        brokers = None if target.broker_ids is None else list(target.broker_ids)
+        where = "" if brokers is None else f" to {value_text(brokers)}"
+        items.append(
+            Item(
+                fields={
+                    "topic": result.topic,
+                    "partition": result.partition_id,
+                    "replicas": brokers,
+                },
+                lines=(f"{result.topic}/{result.partition_id} {verb}{where}",),
+                refusal=result.refusal,
+            )
+        )
+    return ask.report(told, items, validate_only=validate_only)
+
+
+def _target(text: str, namespace: str) -> "PartitionTarget":
+    from controller.decisions.reassignments import PartitionTarget
+
+    partition, equals, brokers = text.rpartition("=")
+    if not equals:
+        raise typer.BadParameter(f"{text!r} is no move; write TOPIC/NUMBER=1,2,3")
+    ref, number = partition_ref(partition, namespace)
+    return PartitionTarget(topic=ref, partition_id=number, broker_ids=broker_ids(brokers))

@@ -1,0 +1,59 @@
+"""Options that all verbs of a kind have, declared once.
+
+A verb is a function whose first parameter is made from those options: an `Ask` for one that
+changes the cluster, a `Look` for one that reads it.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import typer
+
+Verb = TypeVar("Verb", bound=Callable[..., Any])
+
+
+def verb_with(options: Callable[..., Any]) -> Callable[..., Callable[[Verb], Verb]]:
+    """Return a decorator for verbs that begin with what `options` makes of its parameters."""
+
+    def register(app: typer.Typer, name: str | None = None) -> Callable[[Verb], Verb]:
+        def decorate(function: Verb) -> Verb:
+            app.command(name)(_with_options(function, options))
+            return function
+
+        return decorate
+
+    return register
+
+
+def check_text(value: Any) -> None:
+    """Refuse arguments whose bytes are no UTF-8: a log could not hold them.
+
+    Raises:
+        typer.BadParameter: wrong usage.
+    """
+    for text in value if isinstance(value, list | tuple) else [value]:
+        if isinstance(text, str) and not text.isascii():
+            try:
+                text.encode()
+            except UnicodeEncodeError:
+                raise typer.BadParameter(f"{text!r} is not UTF-8") from None
+
+
+def _with_options(function: Callable[..., Any], options: Callable[..., Any]) -> Callable[..., Any]:
+    own = list(inspect.signature(function).parameters.values())[1:]
+    common = list(inspect.signature(options).parameters.values())
+
+    @functools.wraps(function)
+    def command(**given: Any) -> Any:
+        for value in given.values():
+            check_text(value)
+        first = options(**{parameter.name: given.pop(parameter.name) for parameter in common})
+        return function(first, **given)
+
+    # What typer reads, to make arguments and options of it.
+    parameters = [p.replace(kind=p.KEYWORD_ONLY) for p in (*own, *common)]
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {p.name: p.annotation for p in parameters}
+    return command

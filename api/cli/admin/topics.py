@@ -1,0 +1,266 @@
+"""Topics: create, list, describe, delete."""
+
+import fnmatch
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from api.cli.admin.asking import Ask, Item, changing
+from api.cli.admin.looking_at import Look, reading
+from api.cli.admin.options import (
+    Configs,
+    NamespaceOption,
+    Placement,
+    TopicNames,
+    ValidateOnly,
+)
+from api.cli.admin.parsing import assignments, config_pairs, new_topic_name, topic_ref
+from api.cli.main import REFUSED, print_error
+from api.cli.output import count_text, print_json, print_line, print_table, value_text
+from api.redaction import redact_field
+
+if TYPE_CHECKING:
+    from controller.decisions.topics import TopicResult
+    from controller.descriptions.topics import PartitionDescription, TopicDescription
+
+app = typer.Typer(rich_markup_mode=None)
+
+_MODES = {0: "READ_WRITE", 1: "READ_ONLY", -1: "NONE"}
+
+
+@changing(app)
+def create(
+    ask: Ask,
+    names: Annotated[
+        list[str], typer.Argument(metavar="TOPIC...", help="Names.", show_default=False)
+    ],
+    partitions: Annotated[int, typer.Option(help="-1: the server's default.")] = -1,
+    replication_factor: Annotated[int, typer.Option(help="-1: the server's default.")] = -1,
+    assignment: Annotated[
+        str | None,
+        typer.Option(metavar="1:2,2:3", help="Brokers of each partition, the leader first."),
+    ] = None,
+    config: Configs = None,
+    placement: Placement = None,
+    namespace: NamespaceOption = "",
+    validate_only: ValidateOnly = False,
+) -> int:
+    """Create topics, all alike; one that is refused does not stop the others."""
+    from controller.decisions.topics import CreateTopics, NewTopic
+
+    named = [new_topic_name(text, namespace) for text in names]
+    topics = [
+        NewTopic(
+            name=name,
+            namespace=of_namespace,
+            partitions=partitions,
+            replication_factor=replication_factor,
+            assignments=() if assignment is None else assignments(assignment),
+            configs=config_pairs(config),
+        )
+        for of_namespace, name in named
+    ]
+    request = CreateTopics(topics=tuple(topics), placement=placement, validate_only=validate_only)
+    told = ask.run("topics create", request)
+    items = [created_item(result) for result in told.response]
+    return ask.report(told, items, validate_only=validate_only)
+
+
+@changing(app)
+def delete(
+    ask: Ask,
+    topics: TopicNames,
+    namespace: NamespaceOption = "",
+    validate_only: ValidateOnly = False,
+) -> int:
+    """Delete topics; a name is free again at once."""
+    from controller.decisions.topics import DeleteTopics
+
+    refs = tuple([topic_ref(name, namespace) for name in topics])
+    told = ask.run("topics delete", DeleteTopics(topics=refs, validate_only=validate_only))
+    verb = "can delete" if validate_only else "deleted"
+    items = [
+        Item(
+            fields={"name": result.name, "topic_id": id_text(result.topic_id)},
+            lines=(f"{verb} {result.name}, id {id_text(result.topic_id)}",),
+            refusal=result.refusal,
+        )
+        for result in told.response
+    ]
+    return ask.report(told, items, validate_only=validate_only)
+
+
+@reading(app, "list")
+def list_(
+    look: Look,
+    pattern: Annotated[
+        str, typer.Option(help="Only names like this; * and ? stand for characters.")
+    ] = "*",
+    namespace: NamespaceOption = "",
+    exclude_internal: Annotated[
+        bool, typer.Option("--exclude-internal", help="Leave out what Kafka itself uses.")
+    ] = False,
+) -> None:
+    """List topics, ordered by name."""
+    from controller.descriptions.topics import list_topics
+
+    view, about = look.view()
+    prefix = f"{namespace}:" if namespace else ""
+    found = [
+        topic
+        for topic in list_topics(view, internal=not exclude_internal)
+        if topic.name.startswith(prefix)
+        and fnmatch.fnmatchcase(topic.name.removeprefix(prefix), pattern)
+    ]
+    if look.json:
+        topics = [
+            {
+                "name": topic.name,
+                "topic_id": id_text(topic.topic_id),
+                "is_internal": topic.is_internal,
+                "partitions": topic.partition_count,
+                "replication_factor": topic.replication_factor,
+            }
+            for topic in found
+        ]
+        print_json({**about, "topics": topics})
+        return
+    print_table(
+        ("topic", "id", "partitions", "replicas"),
+        [(t.name, id_text(t.topic_id), t.partition_count, t.replication_factor) for t in found],
+    )
+
+
+@reading(app)
+def describe(
+    look: Look,
+    topics: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[TOPIC...]", help="Names, or @ID; none: all.", show_default=False),
+    ] = None,
+    topic_id: Annotated[
+        list[str] | None, typer.Option("--topic-id", metavar="ID", help="By id; repeatable.")
+    ] = None,
+    namespace: NamespaceOption = "",
+    all_configs: Annotated[
+        bool, typer.Option("--all-configs", help="Also those that are set elsewhere or nowhere.")
+    ] = False,
+    show_secrets: Annotated[
+        bool, typer.Option("--show-secrets", help="Print secrets instead of (redacted).")
+    ] = False,
+) -> int:
+    """Describe topics: ids, configs, and each partition's mode, leader, replicas and lag."""
+    from controller.descriptions.topics import describe_topics
+
+    refs = [topic_ref(name, namespace) for name in topics or []]
+    refs += [topic_ref(f"@{text}") for text in topic_id or []]
+    view, about = look.view()
+    found = describe_topics(view, refs)
+    shown = [
+        topic_json(topic.description, all_configs=all_configs, show_secrets=show_secrets)
+        for topic in found
+        if topic.description is not None
+    ]
+    if look.json:
+        print_json({**about, "cluster_id": view.settings.cluster_id, "topics": shown})
+    else:
+        for topic in shown:
+            _print_topic(topic)
+    refused = [topic.refusal for topic in found if topic.refusal is not None]
+    for refusal in refused:
+        print_error(refusal.code, refusal.message)
+    return REFUSED if refused else 0
+
+
+def created_item(result: "TopicResult") -> Item:
+    """Return what became of a topic to create."""
+    has_id = f", id {id_text(result.topic_id)}" if result.topic_id else ""
+    counts = (
+        f"{count_text(result.partitions, 'partition')} of "
+        f"{count_text(result.replication_factor, 'replica')}"
+    )
+    return Item(
+        fields={
+            "name": result.name,
+            "topic_id": id_text(result.topic_id),
+            "partitions": result.partitions,
+            "replication_factor": result.replication_factor,
+        },
+        lines=(
+            f"{'created' if result.topic_id else 'can create'} {result.name}: {counts}{has_id}",
+        ),
+        refusal=result.refusal,
+    )
+
+
+def id_text(topic_id: bytes | None) -> str | None:
+    """Return an id as its 22 characters."""
+    from records.text import uuid_text
+
+    return None if topic_id is None else uuid_text(topic_id)
+
+
+def topic_json(
+    topic: "TopicDescription", *, all_configs: bool, show_secrets: bool
+) -> dict[str, Any]:
+    """Return a described topic as JSON."""
+    return {
+        "name": topic.name,
+        "topic_id": id_text(topic.topic_id),
+        "is_internal": topic.is_internal,
+        "partitions": [partition_json(partition) for partition in topic.partitions],
+        "configs": [
+            {
+                "name": config.name,
+                "value": config.value
+                if show_secrets
+                else redact_field("config", config.name, config.value),
+                "source": config.source.value,
+                "overridden": config.is_overridden,
+            }
+            for config in topic.configs
+            if all_configs or config.is_overridden
+        ],
+    }
+
+
+def partition_json(described: "PartitionDescription") -> dict[str, Any]:
+    """Return a described partition as JSON; a lag of null is unknown."""
+    partition = described.partition
+    return {
+        "partition": partition.partition_id,
+        "mode": _MODES[partition.mode],
+        "leader": partition.leader,
+        "leader_epoch": partition.leader_epoch,
+        "partition_epoch": partition.partition_epoch,
+        "replicas": list(partition.replicas),
+        "isr": list(partition.isr),
+        "offline_replicas": list(described.offline_replicas),
+        "adding_replicas": list(partition.adding_replicas),
+        "removing_replicas": list(partition.removing_replicas),
+        "lags": list(described.lags),
+    }
+
+
+def partition_row(partition: dict[str, Any]) -> tuple[object, ...]:
+    """Return a partition's cells, as in `PARTITION_COLUMNS`."""
+    lags = ["?" if lag is None else lag for lag in partition["lags"]]
+    return (
+        partition["partition"],
+        partition["mode"],
+        "none" if partition["leader"] < 0 else partition["leader"],
+        *(value_text(partition[name]) for name in ("replicas", "isr", "offline_replicas")),
+        value_text(lags),
+    )
+
+
+PARTITION_COLUMNS = ("partition", "mode", "leader", "replicas", "isr", "offline", "lag")
+"""Columns of a table of partitions; a lag of ? is unknown."""
+
+
+def _print_topic(topic: dict[str, Any]) -> None:
+    print_line(f"{topic['name']}  id {topic['topic_id']}{'  internal' * topic['is_internal']}")
+    for config in topic["configs"]:
+        source = "" if config["overridden"] else f"  ({config['source']})"
+        print_line(f"  {config['name']}={config['value']}{source}")
+    print_table(PARTITION_COLUMNS, [partition_row(p) for p in topic["partitions"]])

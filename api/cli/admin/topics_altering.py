@@ -1,0 +1,177 @@
+"""Topics: alter."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from api.cli.admin.asking import Ask, Item, One, changing
+from api.cli.admin.options import NamespaceOption, Placement, TopicNames, ValidateOnly
+from api.cli.admin.parsing import assignments, config_pairs, topic_ref
+from api.cli.admin.topics import app, id_text
+from api.cli.output import time_text, value_text
+
+if TYPE_CHECKING:
+    from controller.decisions.alter_topics import AlterationResult
+    from controller.decisions.assignments import Assignment
+    from controller.decisions.configs import ConfigChange
+    from controller.decisions.lookup import TopicRef
+    from controller.decisions.partition_plan import PartitionPlan
+
+_UNSET = -1
+# A hundred years: what is due must be a time that can be told.
+_DELAY_MAX_MS = 100 * 366 * 24 * 3_600_000
+
+
+@changing(app)
+def alter(
+    ask: Ask,
+    topics: TopicNames,
+    partitions: Annotated[
+        int, typer.Option(metavar="N", help="More, or fewer: the highest ids go.")
+    ] = _UNSET,
+    replication_factor: Annotated[
+        int, typer.Option(metavar="N", help="Replicas of each.")
+    ] = _UNSET,
+    assignment: Annotated[
+        str | None,
+        typer.Option(
+            metavar="1:2,2:3",
+            help="Brokers of the new partitions; without --partitions: of all there are.",
+        ),
+    ] = None,
+    config: Annotated[
+        list[str] | None,
+        typer.Option("--config", metavar="NAME=VALUE", help="A config to set; repeatable."),
+    ] = None,
+    delete_config: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="A config to remove; repeatable.")
+    ] = None,
+    delete_partitions_delay: Annotated[
+        int,
+        typer.Option(
+            metavar="MS",
+            max=_DELAY_MAX_MS,
+            help="How long leaving partitions can still be read.",
+        ),
+    ] = 0,
+    cancel_delete_partitions: Annotated[
+        bool,
+        typer.Option("--cancel-delete-partitions", help="Let partitions that are leaving stay."),
+    ] = False,
+    placement: Placement = None,
+    namespace: NamespaceOption = "",
+    validate_only: ValidateOnly = False,
+) -> int:
+    """Alter topics, in one way each; --validate-only tells which partitions would go, and when."""
+    from controller.decisions.alter_topics import AlterTopics, TopicAlteration
+
+    refs = [topic_ref(name, namespace) for name in topics]
+    if cancel_delete_partitions:
+        if validate_only:
+            raise typer.BadParameter("calling a removal off cannot only be validated")
+        return _cancel(ask, refs)
+    plans = _plans(ask, refs, partitions, delete_partitions_delay)
+    alterations = [
+        TopicAlteration(
+            topic=ref,
+            partitions=partitions,
+            replication_factor=replication_factor,
+            assignments=_assignments(assignment, plans.get(ref)),
+            configs=_config_changes(config, delete_config),
+        )
+        for ref in refs
+    ]
+    request = AlterTopics(
+        topics=tuple(alterations),
+        delete_partitions_delay_ms=delete_partitions_delay,
+        placement=placement,
+        validate_only=validate_only,
+    )
+    told = ask.run("topics alter", request)
+    items = [
+        _item(result, plans.get(ref), validate_only=validate_only)
+        for ref, result in zip(refs, told.response, strict=True)
+    ]
+    return ask.report(told, items, validate_only=validate_only)
+
+
+def _plans(
+    ask: Ask, refs: "list[TopicRef]", partitions: int, delay_ms: int
+) -> "dict[TopicRef, PartitionPlan]":
+    """Ask what another number of partitions would do; nothing when none is asked for."""
+    from controller.decisions.partition_plan import PlanPartitions
+
+    if partitions == _UNSET:
+        return {}
+    question = PlanPartitions(topics=tuple(refs), partitions=partitions, delay_ms=delay_ms)
+    return dict(zip(refs, ask.run("partitions plan", question).response, strict=True))
+
+
+def _assignments(text: str | None, plan: "PartitionPlan | None") -> "tuple[Assignment, ...]":
+    if text is None:
+        return ()
+    return assignments(text, 0 if plan is None else plan.partitions_now)
+
+
+def _config_changes(
+    set_: list[str] | None, deleted: list[str] | None
+) -> "tuple[ConfigChange, ...]":
+    from controller.decisions.configs import ConfigChange, Operation
+
+    return (
+        *(ConfigChange(name, value) for name, value in config_pairs(set_)),
+        *(ConfigChange(name, operation=Operation.DELETE) for name in deleted or []),
+    )
+
+
+def _item(result: "AlterationResult", plan: "PartitionPlan | None", *, validate_only: bool) -> Item:
+    instruction = None if result.instruction is None else result.instruction.value
+    fields: dict[str, Any] = {
+        "name": result.name,
+        "topic_id": id_text(result.topic_id),
+        "instruction": instruction,
+    }
+    lines = [f"{'can be altered' if validate_only else 'altered'}: {result.name}, {instruction}"]
+    if plan is not None and plan.refusal is None:
+        fields |= _plan_json(plan)
+        lines += _plan_lines(plan)
+    return Item(fields=fields, lines=tuple(lines), refusal=result.refusal)
+
+
+def _plan_json(plan: "PartitionPlan") -> dict[str, Any]:
+    return {
+        "partitions_before": plan.partitions_now,
+        "leaving": [
+            {"partition": p.partition_id, "leader": p.leader, "replicas": list(p.replicas)}
+            for p in plan.leaving
+        ],
+        "due": plan.due_ms,
+        "is_compacted": plan.is_compacted,
+        "warnings": list(plan.warnings),
+    }
+
+
+def _plan_lines(plan: "PartitionPlan") -> list[str]:
+    return [
+        *(f"  WARNING: {warning}" for warning in plan.warnings),
+        *(
+            f"  partition {partition.partition_id} goes at {time_text(plan.due_ms)}; "
+            f"on brokers {value_text(list(partition.replicas))}, led by {partition.leader}"
+            for partition in plan.leaving
+        ),
+    ]
+
+
+def _cancel(ask: Ask, refs: "list[TopicRef]") -> int:
+    """Call removals off, one topic after the other: each is a request of its own."""
+    from controller.decisions.lookup import ref_text
+
+    wanted = [
+        One(
+            request=ref,
+            fields={"topic": ref_text(ref)},
+            line=lambda result: f"partitions {value_text(list(result.partition_ids))} stay",
+        )
+        for ref in refs
+    ]
+    return ask.each("partitions cancel-delete", wanted)

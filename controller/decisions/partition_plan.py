@@ -1,0 +1,125 @@
+"""What another number of partitions would do to topics, told before it is asked for.
+
+A decision that writes nothing, so that it can be asked wherever decisions are taken.
+
+Source: KIP-694 (the warnings of its command, and a dry run).
+"""
+
+import msgspec
+
+from controller.decisions.context import Context
+from controller.decisions.effective_configs import is_true, server_config, topic_config
+from controller.decisions.levels import METADATA_VERSION, MODE_FEATURE
+from controller.decisions.lookup import TopicRef, find_topic, ref_text
+from controller.decisions.modes import DELETE_PARTITIONS_ENABLED
+from controller.decisions.outcome import Refusal
+from controller.decisions.settled import is_moving
+from controller.decisions.topic_configs import CLEANUP_POLICY
+from controller.result import ControllerResult
+from records.errors import RequestError
+from replay.image.topics import Topic
+
+# The proposal's condition; here modes are a feature of their own.
+_METADATA_VERSION_NEEDED = 10
+
+
+class PlanPartitions(msgspec.Struct, frozen=True, kw_only=True):
+    """A question: these topics with that many partitions, those that leave after a delay."""
+
+    topics: tuple[TopicRef, ...]
+    partitions: int
+    delay_ms: int = 0
+
+
+class LeavingPartition(msgspec.Struct, frozen=True, kw_only=True):
+    """A partition that would go, and the brokers that replicate it."""
+
+    partition_id: int
+    leader: int
+    replicas: tuple[int, ...]
+
+
+class PartitionPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """What would become of one topic.
+
+    `due_ms` is when `leaving` partitions can no longer be read, ms since 1970, were it decided
+    now. Whether the controller would allow it is not asked here.
+    """
+
+    name: str
+    partitions_now: int = 0
+    leaving: tuple[LeavingPartition, ...] = ()
+    due_ms: int | None = None
+    is_compacted: bool = False
+    warnings: tuple[str, ...] = ()
+    refusal: Refusal | None = None
+
+
+def plan_partitions(
+    context: Context, request: PlanPartitions
+) -> ControllerResult[tuple[PartitionPlan, ...]]:
+    """Tell for each topic which partitions would go, when, and what to mind."""
+    plans = []
+    for ref in request.topics:
+        try:
+            topic = find_topic(context.image, ref)
+        except RequestError as error:
+            plans.append(PartitionPlan(name=ref_text(ref), refusal=Refusal.of(error)))
+        else:
+            plans.append(_plan(context, topic, request))
+    return ControllerResult(response=tuple(plans))
+
+
+def _plan(context: Context, topic: Topic, request: PlanPartitions) -> PartitionPlan:
+    partitions = context.image.partitions(topic.topic_id)
+    leaving = partitions[max(request.partitions, 0) :]
+    is_compacted = "compact" in topic_config(context, topic, CLEANUP_POLICY)
+    return PartitionPlan(
+        name=context.image.full_name(topic),
+        partitions_now=len(partitions),
+        leaving=tuple(
+            [
+                LeavingPartition(partition_id=p.partition_id, leader=p.leader, replicas=p.replicas)
+                for p in leaving
+            ]
+        ),
+        due_ms=context.now_ms + request.delay_ms if leaving else None,
+        is_compacted=is_compacted,
+        warnings=_warnings(context, topic, is_shrink=bool(leaving), is_compacted=is_compacted),
+    )
+
+
+def _warnings(
+    context: Context, topic: Topic, *, is_shrink: bool, is_compacted: bool
+) -> tuple[str, ...]:
+    """Return those of the proposal's warnings that apply, and one for topics that are compacted."""
+    found = [
+        "If partitions are changed for a topic that has a key, the partition logic or ordering of "
+        "the messages will be affected"
+    ]
+    if is_shrink and is_compacted:
+        found.append(
+            "The topic is compacted: the latest value of each key in a partition that goes is lost"
+        )
+    if is_shrink and not _is_enabled(context):
+        found.append(
+            "This feature is only enabled with Metadata version above "
+            f"{_METADATA_VERSION_NEEDED} and {DELETE_PARTITIONS_ENABLED} turned on"
+        )
+    if _is_changing(context, topic):
+        found.append("The topic is currently under changes")
+    return tuple(found)
+
+
+def _is_enabled(context: Context) -> bool:
+    return (
+        (context.image.feature(METADATA_VERSION) or 0) > _METADATA_VERSION_NEEDED
+        and bool(context.image.feature(MODE_FEATURE))
+        and is_true(server_config(context, DELETE_PARTITIONS_ENABLED, "false"))
+    )
+
+
+def _is_changing(context: Context, topic: Topic) -> bool:
+    if next(context.image.pending_removals(topic.topic_id), None) is not None:
+        return True
+    return any(is_moving(partition) for partition in context.image.partitions(topic.topic_id))
