@@ -1,0 +1,96 @@
+"""namespaces create, list, delete, move."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.api.conftest import Metalog
+
+
+def names(metalog: Metalog, log: Path, *arguments: object) -> list[str]:
+    found = metalog("namespaces", "list", *arguments, "--log", log, "--json").json["namespaces"]
+    return [namespace["name"] for namespace in found]
+
+
+def topics(metalog: Metalog, log: Path) -> dict[str, str]:
+    found = metalog("topics", "list", "--log", log, "--json").json["topics"]
+    return {topic["name"]: topic["topic_id"] for topic in found}
+
+
+def test_every_missing_tier_is_created(metalog: Metalog, log: Path) -> None:
+    answer = metalog("namespaces", "create", "org:apache:kafka:streams", "--log", log)
+    assert answer.out.splitlines()[:2] == [
+        "created namespace org:apache:kafka",
+        "created namespace org:apache:kafka:streams",
+    ]
+    assert names(metalog, log, "org:apache") == [
+        "org:apache:kafka",
+        "org:apache:kafka:streams",
+    ]
+
+
+def test_namespaces_are_listed_with_their_topics(metalog: Metalog, log: Path) -> None:
+    metalog("topics", "create", "a", "--namespace", "org:apache", "--log", log)
+    listed = metalog("namespaces", "list", "--log", log, "--json").json["namespaces"]
+    assert [(n["name"], n["topics"]) for n in listed] == [("org", 0), ("org:apache", 1)]
+    assert len(metalog("namespaces", "list", "--log", log).out.splitlines()) == 3
+
+
+def test_namespace_goes_with_what_is_below_it_only_when_told(metalog: Metalog, log: Path) -> None:
+    metalog("topics", "create", "org:apache:a", "--log", log)
+    refused = metalog("namespaces", "delete", "org", "--log", log)
+    assert (refused.code, "'org:apache'" in refused.err) == (3, True)
+    gone = metalog("namespaces", "delete", "org", "--recursive", "--log", log, "--json").json
+    assert gone["results"] == [
+        {"topic": "org:apache:a", "error": None},
+        {"namespace": "org:apache", "error": None},
+        {"namespace": "org", "error": None},
+    ]
+    assert names(metalog, log) == []
+    assert sorted(topics(metalog, log)) == ["clicks", "orders"]
+
+
+def test_topics_move_with_their_ids_and_configs(metalog: Metalog, log: Path) -> None:
+    metalog("configs", "set", "topic/orders", "retention.ms=5", "--log", log)
+    before = topics(metalog, log)
+    moved = metalog("namespaces", "move", "--from", "", "--to", "org", "--log", log)
+    assert moved.out.splitlines()[:2] == ["moved clicks to org", "moved orders to org"]
+    after = topics(metalog, log)
+    assert after == {f"org:{name}": topic_id for name, topic_id in before.items()}
+    arguments = ["topic/orders", "--namespace", "org", "--log", log, "--json"]
+    (config,) = metalog("configs", "describe", *arguments).json["configs"]
+    assert (config["name"], config["value"]) == ("retention.ms", "5")
+
+
+def test_one_topic_moves(metalog: Metalog, log: Path) -> None:
+    arguments = ["--from", "", "--to", "org:apache", "--topic", "orders", "--log", log]
+    assert metalog("namespaces", "move", *arguments).code == 0
+    assert sorted(topics(metalog, log)) == ["clicks", "org:apache:orders"]
+
+
+def test_taken_target_name_moves_nothing(metalog: Metalog, log: Path) -> None:
+    metalog("topics", "create", "org:orders", "--log", log)
+    answer = metalog("namespaces", "move", "--from", "", "--to", "org", "--log", log)
+    assert (answer.code, answer.err.startswith("error: TOPIC_ALREADY_EXISTS: ")) == (3, True)
+    assert sorted(topics(metalog, log)) == ["clicks", "orders", "org:orders"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["create", "org"], "DUPLICATE_RESOURCE"),
+        (["create", "a::b"], "INVALID_TOPIC_EXCEPTION"),
+        (["create", "deleting"], "INVALID_TOPIC_EXCEPTION"),
+        (["delete", ""], "INVALID_TOPIC_EXCEPTION"),
+        (["delete", "absent"], "INVALID_TOPIC_EXCEPTION"),
+        (["move", "--from", "", "--to", "absent"], "INVALID_TOPIC_EXCEPTION"),
+        (["move", "--from", "org", "--to", "org"], "INVALID_REQUEST"),
+        (["move", "--from", "", "--to", "org", "--topic", "x"], "UNKNOWN_TOPIC_OR_PARTITION"),
+    ],
+)
+def test_refused_request_prints_its_code_and_exits_3(
+    metalog: Metalog, log: Path, arguments: list[str], code: str
+) -> None:
+    answer = metalog("namespaces", *arguments, "--log", log)
+    assert answer.code == 3
+    assert answer.err.startswith(f"error: {code}: ")
