@@ -34,6 +34,12 @@ from controller.decisions.namespaces import (
 from controller.decisions.partition_plan import PlanPartitions, plan_partitions
 from controller.decisions.reassignments import AlterReassignments, alter_reassignments
 from controller.decisions.topics import CreateTopics, DeleteTopics, create_topics, delete_topics
+from controller.descriptions.queries import (
+    DescribeTopics,
+    ListTopics,
+    topics_described,
+    topics_listed,
+)
 from controller.result import ControllerResult
 from records.errors import RequestError
 
@@ -61,6 +67,8 @@ COMMANDS = {
     for command in (
         Command("topics create", CreateTopics, create_topics),
         Command("topics alter", AlterTopics, alter_topics),
+        Command("topics list", ListTopics, topics_listed),
+        Command("topics describe", DescribeTopics, topics_described),
         Command("topics delete", DeleteTopics, delete_topics),
         Command("partitions create", CreatePartitions, create_partitions),
         Command("partitions plan", PlanPartitions, plan_partitions),

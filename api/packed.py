@@ -60,14 +60,16 @@ def _branch(plain: Any, branches: tuple[Any, ...], place: str) -> Any:
     raise _wrong(place, f"{type(plain).__name__} is none of {branches}")
 
 
-def _plain_type(as_type: Any) -> type:
+def _plain_type(as_type: Any) -> type[Any]:
     as_type = getattr(as_type, "__supertype__", as_type)
     origin = typing.get_origin(as_type)
     if origin is tuple:
         return list
     if origin is not None or issubclass(as_type, msgspec.Struct):
         return dict
-    plain: type = as_type
+    plain: type[Any] = as_type
+    if issubclass(as_type, enum.Enum):
+        (plain,) = {type(member.value) for member in as_type}
     return plain
 
 

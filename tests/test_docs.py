@@ -8,6 +8,7 @@ import google_crc32c
 import msgspec
 import pytest
 
+from api.cli.admin.nouns import NOUNS, verbs
 from api.cli.main import app, load_commands
 from metadata_log.block import BlockEncoder
 from metadata_log.commit_mark import CommitMark
@@ -122,10 +123,11 @@ def _commands() -> Iterator[str]:
         yield command.name or command.callback.__name__.rstrip("_")
     for group in app.registered_groups:
         assert group.typer_instance is not None
-        for command in group.typer_instance.registered_commands:
+        noun = str(group.typer_instance.info.name)
+        with_verbs = verbs(noun) if noun in NOUNS else group.typer_instance
+        for command in with_verbs.registered_commands:
             assert command.callback is not None
-            name = command.name or command.callback.__name__.rstrip("_")
-            yield f"{group.typer_instance.info.name} {name}"
+            yield f"{noun} {command.name or command.callback.__name__.rstrip('_')}"
 
 
 def test_every_record_type_has_its_effect_documented() -> None:

@@ -1,5 +1,6 @@
 """Decisions' requests and responses as bytes."""
 
+import enum
 from typing import Any
 
 import msgspec
@@ -93,3 +94,21 @@ def test_every_command_knows_the_types_of_request_and_response(name: str) -> Non
 def test_unknown_command_is_refused() -> None:
     with pytest.raises(RequestError, match="there is no command 'topics destroy'"):
         find_command("topics destroy")
+
+
+class Colour(enum.Enum):
+    RED = "red"
+
+
+class Wall(msgspec.Struct, frozen=True):
+    colour: Colour | None
+
+
+@pytest.mark.parametrize("wall", [Wall(Colour.RED), Wall(None)])
+def test_enumeration_that_may_be_absent_comes_back(wall: Wall) -> None:
+    assert unpacked(packed(wall), Wall) == wall
+
+
+def test_value_of_no_member_is_refused_with_its_place() -> None:
+    with pytest.raises(RequestError, match=r"value\.colour: 'blue' is no Colour"):
+        unpacked(packed({"colour": "blue"}), Wall)

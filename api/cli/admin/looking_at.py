@@ -1,10 +1,12 @@
-"""Reading a cluster out of a log directory, at any point, without a lock."""
+"""Reading a cluster: out of a log directory, at any point and without a lock, or of a service."""
 
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from api.cli.admin.options import ReadLogOption
+import typer
+
+from api.cli.admin.options import LogOption, ReadLogOption, ServerOption
 from api.cli.admin.shared import verb_with
 from api.cli.arguments import At, Json
 
@@ -14,11 +16,31 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Look:
-    """Which log is read, at which point, and how the answer is printed."""
+    """Which log is read, at which point, or which service; and how the answer is printed."""
 
-    log: Path
+    log: Path | None
     at: str
     json: bool
+    server: str | None = None
+
+    def ask(self, question: str, request: Any) -> tuple[Any, dict[str, Any]]:
+        """Ask the service, and return its answer and what the answer says of where it stands.
+
+        Raises:
+            UnavailableError: no service answers.
+        """
+        import asyncio
+
+        return asyncio.run(self._ask(question, request))
+
+    async def _ask(self, question: str, request: Any) -> tuple[Any, dict[str, Any]]:
+        from api.client import MetadataClient
+
+        assert self.server is not None, "a service is asked"
+        async with await MetadataClient.connect(self.server) as client:
+            answer = await client.run(question, request)
+        end = answer.end_offset
+        return answer.response, {"as_of": end - 1, "history_start": None, "log_end": end}
 
     def view(self) -> "tuple[View, dict[str, Any]]":
         """Return the cluster at the point, and what the answer says of where it stands.
@@ -31,6 +53,7 @@ class Look:
         from controller.decisions.context import Settings
         from controller.descriptions.view import View
 
+        assert self.log is not None, "a log is read"
         with open_reader(self.log) as reader:
             offset = offset_of(reader, self.at)
             image = image_at(reader, offset)
@@ -42,5 +65,18 @@ def _look(*, log: ReadLogOption, at: At = "end", json: Json = False) -> Look:
     return Look(log=log, at=at, json=json)
 
 
+def _look_anywhere(
+    *, log: LogOption = None, server: ServerOption = None, at: At = "end", json: Json = False
+) -> Look:
+    if (log is None) == (server is None):
+        raise typer.BadParameter("name one of --log LOG and --server URL")
+    if server is not None and at != "end":
+        raise typer.BadParameter("a service tells its latest state; for --at name --log LOG")
+    return Look(log=log, server=server, at=at, json=json)
+
+
 reading = verb_with(_look)
-"""Registers a verb that reads the cluster; its first parameter is a `Look`."""
+"""Registers a verb that reads a log; its first parameter is a `Look`."""
+
+reading_anywhere = verb_with(_look_anywhere)
+"""Registers a verb that reads a log or asks a service; its first parameter is a `Look`."""

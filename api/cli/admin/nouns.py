@@ -12,8 +12,7 @@ from typer.main import get_group
 
 from api.cli.main import app, need_command
 
-# Modules of api.cli.admin, the first of which makes the typer app; and what --help says.
-_NOUNS: dict[str, tuple[tuple[str, ...], str]] = {
+NOUNS: dict[str, tuple[tuple[str, ...], str]] = {
     "topics": (
         ("topics", "topics_altering", "topics_adopting"),
         "Create, list, describe, alter, delete and adopt topics.",
@@ -25,6 +24,7 @@ _NOUNS: dict[str, tuple[tuple[str, ...], str]] = {
     "reassignments": (("reassignments",), "Move partitions to other brokers."),
     "features": (("features",), "Describe and change feature levels."),
 }
+"""Modules of `api.cli.admin`, the first of which makes the typer app; and what --help says."""
 
 
 class _Noun(TyperGroup):
@@ -45,7 +45,7 @@ class _Noun(TyperGroup):
 
 def verbs(noun: str) -> typer.Typer:
     """Import a noun's modules, and return its app with all verbs."""
-    modules = [importlib.import_module(f"api.cli.admin.{module}") for module in _NOUNS[noun][0]]
+    modules = [importlib.import_module(f"api.cli.admin.{module}") for module in NOUNS[noun][0]]
     found: typer.Typer = modules[0].app
     return found
 
@@ -57,5 +57,5 @@ def _add(noun: str, help_: str) -> None:
     app.add_typer(group)
 
 
-for _noun, (_, _help) in _NOUNS.items():
+for _noun, (_, _help) in NOUNS.items():
     _add(_noun, _help)

@@ -158,6 +158,7 @@ def _transitions(look: Look, since: str) -> "Iterator[Transition]":
     from controller.descriptions.state_walk import walk_states
     from replay.loader import images, load_image
 
+    assert look.log is not None, "a log is read"
     with open_reader(look.log) as reader:
         last = offset_of(reader, look.at)
         first = max(first_offset_of(reader, since), reader.history_start)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from api.cli.admin.asking import Ask, Item, changing
-from api.cli.admin.looking_at import Look, reading
+from api.cli.admin.looking_at import Look, reading_anywhere
 from api.cli.admin.options import (
     Configs,
     NamespaceOption,
@@ -20,8 +20,14 @@ from api.cli.output import count_text, print_json, print_line, print_table, valu
 from api.redaction import redact_field
 
 if TYPE_CHECKING:
+    from controller.decisions.lookup import TopicRef
     from controller.decisions.topics import TopicResult
-    from controller.descriptions.topics import PartitionDescription, TopicDescription
+    from controller.descriptions.topics import (
+        PartitionDescription,
+        TopicDescription,
+        TopicFound,
+        TopicListing,
+    )
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -90,7 +96,7 @@ def delete(
     return ask.report(told, items, validate_only=validate_only)
 
 
-@reading(app, "list")
+@reading_anywhere(app, "list")
 def list_(
     look: Look,
     pattern: Annotated[
@@ -102,13 +108,11 @@ def list_(
     ] = False,
 ) -> None:
     """List topics, ordered by name."""
-    from controller.descriptions.topics import list_topics
-
-    view, about = look.view()
+    listed, about = _listed(look, internal=not exclude_internal)
     prefix = f"{namespace}:" if namespace else ""
     found = [
         topic
-        for topic in list_topics(view, internal=not exclude_internal)
+        for topic in listed
         if topic.name.startswith(prefix)
         and fnmatch.fnmatchcase(topic.name.removeprefix(prefix), pattern)
     ]
@@ -131,7 +135,7 @@ def list_(
     )
 
 
-@reading(app)
+@reading_anywhere(app)
 def describe(
     look: Look,
     topics: Annotated[
@@ -150,19 +154,16 @@ def describe(
     ] = False,
 ) -> int:
     """Describe topics: ids, configs, and each partition's mode, leader, replicas and lag."""
-    from controller.descriptions.topics import describe_topics
-
     refs = [topic_ref(name, namespace) for name in topics or []]
     refs += [topic_ref(f"@{text}") for text in topic_id or []]
-    view, about = look.view()
-    found = describe_topics(view, refs)
+    found, about = _described(look, tuple(refs))
     shown = [
         topic_json(topic.description, all_configs=all_configs, show_secrets=show_secrets)
         for topic in found
         if topic.description is not None
     ]
     if look.json:
-        print_json({**about, "cluster_id": view.settings.cluster_id, "topics": shown})
+        print_json({**about, "topics": shown})
     else:
         for topic in shown:
             _print_topic(topic)
@@ -170,6 +171,29 @@ def describe(
     for refusal in refused:
         print_error(refusal.code, refusal.message)
     return REFUSED if refused else 0
+
+
+def _listed(look: Look, *, internal: bool) -> "tuple[tuple[TopicListing, ...], dict[str, Any]]":
+    from controller.descriptions.queries import ListTopics
+    from controller.descriptions.topics import list_topics
+
+    if look.server is not None:
+        return look.ask("topics list", ListTopics(internal=internal))
+    view, about = look.view()
+    return list_topics(view, internal=internal), about
+
+
+def _described(
+    look: Look, refs: "tuple[TopicRef, ...]"
+) -> "tuple[tuple[TopicFound, ...], dict[str, Any]]":
+    from controller.descriptions.queries import DescribeTopics
+    from controller.descriptions.topics import describe_topics
+
+    if look.server is not None:
+        answer, about = look.ask("topics describe", DescribeTopics(topics=refs))
+        return answer.topics, {**about, "cluster_id": answer.cluster_id}
+    view, about = look.view()
+    return describe_topics(view, refs), {**about, "cluster_id": view.settings.cluster_id}
 
 
 def created_item(result: "TopicResult") -> Item:

@@ -1,0 +1,102 @@
+"""The verbs against a running service."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.api.conftest import Metalog
+
+
+@pytest.fixture(scope="module")
+def url(cluster_log: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A service of its own process, on a copy of the cluster, that fences nobody meanwhile."""
+    import shutil
+
+    log = shutil.copytree(cluster_log, tmp_path_factory.mktemp("served") / "log")
+    command = [sys.executable, "-m", "api.cli", "serve", str(log), "--kafka", "127.0.0.1:0"]
+    with subprocess.Popen(
+        [*command, "--session-timeout-ms", "600000", "--json"], stdout=subprocess.PIPE, text=True
+    ) as service:
+        assert service.stdout is not None
+        yield f"kafka://{json.loads(service.stdout.readline())['kafka']}"
+        service.terminate()
+        assert service.wait(timeout=20) == 0
+
+
+def test_topics_of_a_service_are_created_listed_described_and_deleted(
+    metalog: Metalog, url: str
+) -> None:
+    created = metalog(
+        *("topics", "create", "a", "org:apache:b", "--partitions", 2, "--server", url, "--json"),
+        *("--reason", "over the wire", "--config", "retention.ms=5"),
+    )
+    assert created.code == 0
+    committed = created.json["committed_at"]
+    listed = metalog("topics", "list", "--server", url, "--json").json
+    assert [t["name"] for t in listed["topics"]] == ["a", "clicks", "orders", "org:apache:b"]
+    assert listed["as_of"] >= committed
+    (topic,) = metalog("topics", "describe", "a", "--server", url, "--json").json["topics"]
+    assert topic["topic_id"] == created.json["results"][0]["topic_id"]
+    assert [(c["name"], c["value"]) for c in topic["configs"]] == [("retention.ms", "5")]
+    assert metalog("topics", "delete", "a", "org:apache:b", "--server", url).code == 0
+    gone = metalog("topics", "describe", "a", "--server", url)
+    assert (gone.code, gone.err.startswith("error: UNKNOWN_TOPIC_OR_PARTITION: ")) == (3, True)
+
+
+def test_service_and_log_refuse_alike(metalog: Metalog, url: str, log: Path) -> None:
+    for arguments in (
+        ["topics", "create", "orders"],
+        ["topics", "create", "a b"],
+        ["topics", "delete", "absent"],
+        ["topics", "alter", "orders", "--partitions", "1"],
+        ["namespaces", "create", "org"],
+        ["configs", "set", "topic/orders", "retention.ms=soon"],
+        ["reassignments", "cancel", "orders/0"],
+        ["brokers", "unregister", "9"],
+        ["features", "upgrade", "metadata.version=99"],
+        ["elect-leaders", "orders/0"],
+    ):
+        served = metalog(*arguments, "--server", url)
+        local = metalog(*arguments, "--log", log)
+        assert (served.code, served.err) == (local.code, local.err) != (0, "")
+
+
+def test_plan_of_a_shrink_comes_from_the_service_too(metalog: Metalog, url: str) -> None:
+    arguments = ["--partitions", 2, "--validate-only", "--server", url, "--json"]
+    answer = metalog("topics", "alter", "orders", *arguments)
+    (result,) = answer.json["results"]
+    assert result["leaving"] == [{"partition": 2, "leader": 3, "replicas": [3, 1]}]
+    assert result["error"]["code"] == "INVALID_PARTITIONS"
+
+
+def test_each_kind_of_change_reaches_the_service(metalog: Metalog, url: str) -> None:
+    for arguments in (
+        ["configs", "set", "topic/clicks", "retention.ms=7"],
+        ["configs", "append", "topic/clicks", "cleanup.policy=compact"],
+        ["topics", "alter", "clicks", "--partitions", "2", "--assignment", "2:1"],
+        ["reassignments", "start", "clicks/0=3,1"],
+        ["reassignments", "cancel", "clicks/0"],
+        ["namespaces", "create", "served"],
+        ["namespaces", "move", "--from", "", "--to", "served", "--topic", "clicks"],
+        ["namespaces", "move", "--from", "served", "--to", ""],
+        ["namespaces", "delete", "served"],
+        ["features", "upgrade", "eligible.leader.replicas.version=1"],
+        ["features", "downgrade", "eligible.leader.replicas.version=0"],
+        ["elect-leaders"],
+    ):
+        answer = metalog(*arguments, "--server", url)
+        assert (answer.code, answer.err) == (0, ""), arguments
+
+
+def test_service_tells_its_latest_state_only(metalog: Metalog, url: str) -> None:
+    answer = metalog("topics", "list", "--server", url, "--at", "3")
+    assert (answer.code, answer.err.startswith("error: USAGE: ")) == (2, True)
+
+
+def test_log_of_a_service_is_read_but_not_changed(metalog: Metalog, url: str) -> None:
+    answer = metalog("topics", "list", "--server", url, "--log", "x")
+    assert (answer.code, answer.err.startswith("error: USAGE: ")) == (2, True)
