@@ -1,6 +1,5 @@
 """Making logs and looking at what they are: init, info, demo."""
 
-import secrets
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -24,6 +23,8 @@ if TYPE_CHECKING:
 @app.command()
 def init(log: Log, json: Json = False) -> None:
     """Make an empty log with a new cluster id."""
+    import secrets
+
     from metadata_log.creation import create_log
     from records.text import uuid_text
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from api.cli.admin.asking import Ask, Item, One, changing
+from api.cli.admin.asker import Ask, Item, One
+from api.cli.admin.asking import changing
 from api.cli.admin.looking_at import Look, reading
 from api.cli.output import print_json, print_line, print_table, value_text
 

@@ -1,19 +1,22 @@
 """elect-leaders: a verb of its own, as Kafka has it."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from api.cli.admin.asking import Ask, Item, changing
+from api.cli.admin.asking import changing
 from api.cli.admin.options import NamespaceOption
 from api.cli.admin.parsing import partition_ref
 from api.cli.main import app
 from api.cli.output import print_line
 
+if TYPE_CHECKING:
+    from api.cli.admin.asker import Ask
+
 
 @changing(app, "elect-leaders")
 def elect_leaders(
-    ask: Ask,
+    ask: "Ask",
     partitions: Annotated[
         list[str] | None,
         typer.Argument(metavar="[TOPIC/NUMBER...]", help="None: all.", show_default=False),
@@ -24,6 +27,7 @@ def elect_leaders(
     namespace: NamespaceOption = "",
 ) -> int:
     """Let the preferred replicas lead, or (--unclean) any replica where none leads."""
+    from api.cli.admin.asker import Item
     from controller.decisions.elections import ElectLeaders
 
     refs = tuple([partition_ref(text, namespace) for text in partitions or []])

@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from api.cli.admin.asking import Ask, Item, changing
+from api.cli.admin.asker import Ask, Item
+from api.cli.admin.asking import changing
 from api.cli.admin.looking_at import Look, reading
 from api.cli.admin.options import NamespaceOption, ValidateOnly
 from api.cli.admin.parsing import broker_ids, partition_ref

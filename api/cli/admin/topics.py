@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from api.cli.admin.asking import Ask, Item, changing
+from api.cli.admin.asker import Ask, Item
+from api.cli.admin.asking import changing
 from api.cli.admin.looking_at import Look, reading_anywhere
 from api.cli.admin.options import (
     Configs,

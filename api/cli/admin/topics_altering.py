@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from api.cli.admin.asking import Ask, Item, One, changing
+from api.cli.admin.asker import Ask, Item, One
+from api.cli.admin.asking import changing
 from api.cli.admin.options import NamespaceOption, Placement, TopicNames, ValidateOnly
 from api.cli.admin.parsing import assignments, config_pairs, topic_ref
 from api.cli.admin.topics import app, id_text

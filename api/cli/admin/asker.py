@@ -1,0 +1,171 @@
+"""What asks for a change, and tells what became of it."""
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from api.cli.main import REFUSED, print_error
+from api.cli.output import print_json, print_line
+
+if TYPE_CHECKING:
+    from api.admin.local import LocalAdmin
+    from controller.decisions.outcome import Refusal
+    from metadata_log.log_reader import LogReader
+    from replay.image.metadata import MetadataImage
+
+
+@dataclass(frozen=True, kw_only=True)
+class Item:
+    """What became of one thing that was asked for: as JSON fields, and as lines of text."""
+
+    fields: dict[str, Any]
+    lines: tuple[str, ...] = ()
+    refusal: "Refusal | None" = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class One:
+    """One of several things that take a request each; `line` tells its response in a few words."""
+
+    request: Any
+    fields: dict[str, Any]
+    line: Callable[[Any], str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """An answer, valid below `end_offset` (exclusive); a service does not tell `history_start`."""
+
+    response: Any
+    end_offset: int
+    history_start: int | None = None
+
+
+class Ask:
+    """Where a change is asked for, by whom and why, and how the answer is printed.
+
+    Attributes:
+        server: The service that is asked; None: it is decided in this process.
+        log: The log directory that it is decided over, else None.
+        json: Whether the answer is one JSON document.
+    """
+
+    def __init__(
+        self,
+        *,
+        log: Path | None,
+        server: str | None,
+        principal: str,
+        reason: str | None,
+        json: bool,
+    ) -> None:
+        self.log, self.server, self.json = log, server, json
+        self._principal, self._reason = principal, reason
+        # Kept, so that a second request need not load the log again.
+        self._local: LocalAdmin | None = None
+
+    def run(self, command: str, request: Any) -> Told:
+        """Ask, and wait until it is committed.
+
+        Raises:
+            RequestError: the whole request is refused.
+            UnavailableError: another process writes the log, or no service answers.
+        """
+        import asyncio
+
+        return asyncio.run(self._run(command, request))
+
+    async def _run(self, command: str, request: Any) -> Told:
+        if self.server is not None:
+            from api.client import MetadataClient
+
+            async with await MetadataClient.connect(self.server) as client:
+                answer = await client.run(command, request, reason=self._reason)
+            return Told(response=answer.response, end_offset=answer.end_offset)
+        admin = self._local = self._local or self._in_process()
+        answer = await admin.run(command, request, reason=self._reason)
+        return Told(
+            response=answer.response,
+            end_offset=answer.end_offset,
+            history_start=admin.history_start,
+        )
+
+    def each(self, command: str, wanted: Sequence[One]) -> int:
+        """Ask for one thing after the other; one that is refused does not stop the others."""
+        from controller.decisions.outcome import Refusal
+        from records.errors import RequestError
+
+        items, told = [], None
+        for one in wanted:
+            try:
+                told = self.run(command, one.request)
+            except RequestError as error:
+                items.append(Item(fields=one.fields, refusal=Refusal.of(error)))
+            else:
+                what = " ".join(f"{name} {value}" for name, value in one.fields.items())
+                line = f"{what}: {one.line(told.response)}"
+                items.append(Item(fields=one.fields, lines=(line,)))
+        return self.report(told, items)
+
+    def _in_process(self) -> "LocalAdmin":
+        from api.admin.local import LocalAdmin
+
+        assert self.log is not None, "a log or a server is named"
+        return LocalAdmin(self.log, principal=self._principal, load=_load)
+
+    def report(
+        self,
+        told: Told | None,
+        items: list[Item],
+        *,
+        validate_only: bool = False,
+        **more: Any,
+    ) -> int:
+        """Print what became of each item, and return the exit code.
+
+        Args:
+            told: None when nothing was decided, since every item was refused by itself.
+            more: Further fields of the document.
+        """
+        done = [item for item in items if item.refusal is None]
+        refused = [item for item in items if item.refusal is not None]
+        end = None if told is None else told.end_offset
+        committed = end - 1 if end is not None and done and not validate_only else None
+        if self.json:
+            print_json(
+                {
+                    "as_of": None if end is None else end - 1,
+                    "history_start": None if told is None else told.history_start,
+                    "log_end": end,
+                    "committed_at": committed,
+                    "validated_only": validate_only,
+                    **more,
+                    "results": [_document(item) for item in items],
+                }
+            )
+        else:
+            for line in (line for item in done for line in item.lines):
+                print_line(line)
+            if validate_only and done:
+                print_line("only validated: nothing was written")
+            elif committed is not None:
+                print_line(f"committed at offset {committed}")
+        sys.stdout.flush()
+        for item in refused:
+            assert item.refusal is not None
+            print_error(item.refusal.code, item.refusal.message)
+        return REFUSED if refused else 0
+
+
+def _document(item: Item) -> dict[str, Any]:
+    refusal = item.refusal
+    error = None if refusal is None else {"code": refusal.code, "message": refusal.message}
+    return {**item.fields, "error": error}
+
+
+def _load(reader: "LogReader") -> "MetadataImage":
+    from api.cli.reading import image_at
+
+    return image_at(reader, reader.end_offset - 1)
