@@ -36,6 +36,8 @@ class History:
     def __init__(self, image: MetadataImage, images_max: int = IMAGES_MAX) -> None:
         """Begin with the image at the log's end."""
         self._commits = deque([_Commit(image, frozenset())], maxlen=images_max)
+        # Topics of which batches spoke that no image shows yet.
+        self._touched: set[Uuid] = set()
         self._moved = asyncio.Event()
 
     @property
@@ -46,8 +48,11 @@ class History:
     def committed(self, batch: Batch, image: MetadataImage) -> None:
         """Take in a batch and the image that holds it, and wake who waits."""
         touched = [getattr(row.payload, "topic_id", None) for row in batch.rows]
-        topic_ids = frozenset([topic_id for topic_id in touched if topic_id is not None])
-        self._commits.append(_Commit(image, topic_ids))
+        self._touched |= {topic_id for topic_id in touched if topic_id is not None}
+        if image.provenance.offset == self.image.provenance.offset:
+            return  # a transaction is open: what it holds comes when it ends
+        self._commits.append(_Commit(image, frozenset(self._touched)))
+        self._touched.clear()
         moved, self._moved = self._moved, asyncio.Event()
         moved.set()
 

@@ -16,11 +16,11 @@ from msgspec.structs import replace
 from api.commands import find_command
 from api.creations import Observed, PartitionCreations
 from api.history import History
-from api.timers import Timers
 from controller.controller import Controller, Decision
 from controller.decisions.context import Settings
 from controller.decisions.heartbeats import Heartbeat, HeartbeatReply
 from controller.parking import Answer
+from controller.timers import Timers
 from metadata_log.batch import Batch
 from metadata_log.clock import Clock, SystemClock
 from metadata_log.fs import OsFs
@@ -67,7 +67,8 @@ class Service:
             settings=settings,
             on_commit=self._committed,
         )
-        self._timers = Timers(self)
+        self._timers = Timers(self._controller, clock)
+        self._running: asyncio.Task[None] | None = None
 
     @classmethod
     async def open(
@@ -107,7 +108,7 @@ class Service:
         except BaseException:
             await metadata_log.close()
             raise
-        service._timers.start()
+        service._running = asyncio.create_task(service._timers.run(), name="timers")
         return service
 
     @property
@@ -151,12 +152,18 @@ class Service:
         return await asyncio.shield(self._controller.heartbeat(request, origin=origin))
 
     async def lost(self) -> None:
-        """Return when the log can no longer be written by this process."""
-        await self._timers.lost()
+        """Return when the log can no longer be written by this process.
+
+        The timers run for as long as it can.
+        """
+        assert self._running is not None
+        await asyncio.wait([self._running])
 
     async def close(self) -> None:
         """Take no more decisions, commit what was decided, and give the log up."""
-        await self._timers.stop()
+        if self._running is not None:
+            self._running.cancel()
+            await asyncio.gather(self._running, return_exceptions=True)
         await self._controller.drained()
         await self._log.close()
 

@@ -86,9 +86,7 @@ class Controller:
         self._transaction_turn = asyncio.Lock()
         # Events that an open transaction holds up.
         self._waiting: deque[Callable[[], None]] = deque()
-        self._pipeline = Pipeline(
-            log, image, on_failure=self._start_sessions, on_commit=on_commit
-        )
+        self._pipeline = Pipeline(log, image, on_failure=self._start_sessions, on_commit=on_commit)
         self._sessions = Sessions(timeout_ms=self.settings.session_timeout_ms)
         self._start_sessions()
 

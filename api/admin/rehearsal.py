@@ -1,7 +1,7 @@
 """A log that forgets: a controller over it decides exactly as the real one would."""
 
+from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
-from metadata_log.log import AppendResult
 
 
 class RehearsalLog:

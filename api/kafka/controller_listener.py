@@ -33,13 +33,16 @@ from api.kafka.messages.topics import (
 from api.kafka.metadata import ImageCluster, metadata_response
 from api.packed import packed, unpacked
 from api.service import Service
+from controller.controller import Decision
 from controller.decisions.alter_partition import alter_partition
 from controller.decisions.brokers import register_broker
 from controller.decisions.modes import delete_partitions
 from controller.decisions.topics import create_topics, delete_topics
+from controller.parking import Answer
 from records.envelope import Origin
-from records.errors import RequestError
+from records.errors import RequestError, UnavailableError
 
+T = TypeVar("T")
 Q = TypeVar("Q", bound=Request)
 
 REQUEST_SIZE_BYTES_MAX = 16 * 1024 * 1024
@@ -90,6 +93,13 @@ class ControllerListener:
             frame_size_bytes_max=REQUEST_SIZE_BYTES_MAX,
         )
 
+    async def _submit(self, decide: Decision[T], origin: Origin) -> Answer[T]:
+        """Decide; being told to try again is a refusal like others here."""
+        try:
+            return await self._service.submit(decide, origin=origin)
+        except UnavailableError as error:
+            raise RequestError("REQUEST_TIMED_OUT", str(error)) from error
+
     def _node(self) -> MetadataBroker:
         return MetadataBroker(
             node_id=self._service.settings.node_id,
@@ -111,7 +121,7 @@ class ControllerListener:
         request = _body(frame, CreateTopicsRequest)
         decide = partial(create_topics, request=topics.creation(request))
         try:
-            answer = await self._service.submit(decide, origin=_origin(asker, "topics create"))
+            answer = await self._submit(decide, origin=_origin(asker, "topics create"))
         except RequestError as error:
             return topics.creation_refused(request, error)
         return topics.creation_response(answer.response)
@@ -122,7 +132,7 @@ class ControllerListener:
         before = self._service.image
         decide = partial(delete_topics, request=wanted)
         try:
-            answer = await self._service.submit(decide, origin=_origin(asker, "topics delete"))
+            answer = await self._submit(decide, origin=_origin(asker, "topics delete"))
         except RequestError as error:
             return topics.deletion_refused(request, error)
         return topics.deletion_response(wanted.topics, answer.response, before)
@@ -131,7 +141,7 @@ class ControllerListener:
         request = _body(frame, DeletePartitionsRequest)
         decide = partial(delete_partitions, request=topics.shrinking(request))
         try:
-            answer = await self._service.submit(decide, origin=_origin(asker, "partitions delete"))
+            answer = await self._submit(decide, origin=_origin(asker, "partitions delete"))
         except RequestError as error:
             return topics.shrinking_refused(error)
         return topics.shrinking_response(answer.response, request)
@@ -140,7 +150,7 @@ class ControllerListener:
         request = _body(frame, BrokerRegistrationRequest)
         decide = partial(register_broker, request=brokers.registration(request))
         try:
-            answer = await self._service.submit(
+            answer = await self._submit(
                 decide, origin=_broker_origin(request.broker_id, asker, "register")
             )
         except RequestError as error:
@@ -164,7 +174,7 @@ class ControllerListener:
         request = _body(frame, AlterPartitionRequest)
         decide = partial(alter_partition, request=brokers.alteration(request))
         try:
-            answer = await self._service.submit(
+            answer = await self._submit(
                 decide, origin=_broker_origin(request.broker_id, asker, "alter partition")
             )
         except RequestError as error:
@@ -177,7 +187,7 @@ class ControllerListener:
             command = find_command(request.command)
             wanted = unpacked(request.payload, command.request)
             origin = _origin(asker, command.name, request.reason)
-            answer = await self._service.submit(command.bound(wanted), origin=origin)
+            answer = await self._submit(command.bound(wanted), origin=origin)
         except RequestError as error:
             return RunCommandResponse(
                 error_code=code_of(error.code), error_name=error.code, error_message=str(error)

@@ -67,7 +67,7 @@ def test_compiled_codec_and_reference_agree(api: Api, version: int, data: st.Dat
             assert of.flexible, "only tagged fields may be left to the reference"
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(data=st.data())
 def test_damaged_requests_are_refused_or_read_but_never_crash(data: st.DataObject) -> None:
     api = data.draw(st.sampled_from(apis.ALL))
