@@ -33,6 +33,6 @@ def run(scratch: Path) -> list[Result]:
             ours=rate(RECORDS, timed.ours),
             peer=rate(RECORDS, timed.peer),
             ratio=timed.speed,
-            target=0.5,
+            target=0.8,
         )
     ]
