@@ -101,6 +101,8 @@ def console_blocks() -> Iterator[tuple[str, str]]:
             yield name, content
 
 
+# A page runs a hundred commands, some of them in Spark: minutes on a busy machine.
+@pytest.mark.timeout(1_200)
 @pytest.mark.spark
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_commands_print_what_the_document_says(name: str, tmp_path: Path) -> None:
