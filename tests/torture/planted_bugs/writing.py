@@ -133,9 +133,9 @@ BUGS = (
         new="""        self.tail = msgspec.structs.replace(tail, end_offset=end_offset)
         stored = self._encoder.encode([first, *rows[1:]], self._sync_marker)
 """,
-        campaign="crashes",
-        seeds=(24, 35),
-        expects="CorruptLogError|stands after",
+        campaign="tests/metadata_log/test_log.py",
+        seeds=(0,),
+        expects="too_many_bytes",
     ),
     Bug(
         name="partial batch on a full disk",
