@@ -46,6 +46,15 @@ async def test_every_flipped_bit_of_a_segment_is_reported_with_file_and_byte(wri
     assert read_all(written)
 
 
+async def test_unused_bit_of_the_last_block_is_noticed_by_the_mark(written: Path) -> None:
+    path = written / SEGMENT
+    data = path.read_bytes()
+    frame = data.rindex(b"\x28\xb5\x2f\xfd")
+    flip(path, frame + 4, 4)
+    with pytest.raises(CorruptLogError, match=r"the block has CRC .* the commit mark says"):
+        read_all(written)
+
+
 async def test_damage_names_the_offsets_that_are_intact(written: Path) -> None:
     path = written / SEGMENT
     flip(path, path.stat().st_size - 30, 3)
