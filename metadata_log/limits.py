@@ -30,6 +30,12 @@ WRITE_SIZE_BYTES = 256 * 1024
 GROUP_SIZE_BYTES_MAX = MIB
 GROUP_BATCHES_MAX = 1_000
 
+# A lone batch is committed in the event loop itself while the disk takes no longer than this, which
+# no other task notices; handing it to a thread and back would cost about as much as the sync
+# (docs/decisions/0004). After a slower one it takes as many quick ones before the loop waits again.
+QUICK_SYNC_S_MAX = 0.001
+QUICK_SYNCS_MIN = 8
+
 # Appends that wait for a sync; more callers than this wait for room.
 PENDING_BATCHES_MAX = 10_000
 

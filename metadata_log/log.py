@@ -9,6 +9,7 @@ whatever becomes of the callers.
 
 import asyncio
 import logging
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -30,6 +31,8 @@ from metadata_log.limits import (
     GROUP_SIZE_BYTES_MAX,
     MARK_SYNC_INTERVAL_MS,
     PENDING_BATCHES_MAX,
+    QUICK_SYNC_S_MAX,
+    QUICK_SYNCS_MIN,
     REQUEST_WINDOW_OFFSETS,
     SEGMENT_SIZE_BYTES_MAX,
 )
@@ -97,6 +100,7 @@ class MetadataLog:
         self._failure: Exception | None = None
         self._mark_timer: asyncio.TimerHandle | None = None
         self._mark_is_due = False
+        self._quick_syncs = 0
         self.leader_epoch = claim.leader_epoch
         self._task = asyncio.create_task(self._run(), name="metadata log writer")
 
@@ -258,7 +262,7 @@ class MetadataLog:
                 await self._run_blocking(self._roll)
             results = self._write_group(group)
             if self._writer.group_size_bytes:
-                await self._run_blocking(self._commit)
+                await self._commit(alone=len(group) == 1)
         except UnavailableError as error:
             self._requests.drop_from(self.end_offset)
             # Without a new segment there is no group yet: all that wait have to know.
@@ -336,8 +340,17 @@ class MetadataLog:
     def _roll(self) -> None:
         self._writer.start_segment(self.leader_epoch, check=self._claim.check)
 
-    def _commit(self) -> None:
+    async def _commit(self, *, alone: bool) -> None:
+        if alone and self._quick_syncs >= QUICK_SYNCS_MIN:
+            self._sync_and_publish()
+        else:
+            await self._run_blocking(self._sync_and_publish)
+
+    def _sync_and_publish(self) -> None:
+        start = time.perf_counter()
         self._writer.sync()
+        is_quick = time.perf_counter() - start < QUICK_SYNC_S_MAX
+        self._quick_syncs = self._quick_syncs + 1 if is_quick else 0
         self._claim.check()
         self._writer.publish()
 
