@@ -349,9 +349,9 @@ class MetadataLog:
     def _sync_and_publish(self) -> None:
         start = time.perf_counter()
         self._writer.sync()
+        self._claim.check()
         is_quick = time.perf_counter() - start < QUICK_SYNC_S_MAX
         self._quick_syncs = self._quick_syncs + 1 if is_quick else 0
-        self._claim.check()
         self._writer.publish()
 
     async def _load_requests(self) -> None:
@@ -410,6 +410,7 @@ def _recovered(
         manifest.cluster_id,
         tail,
         segment_size_bytes_max=segment_size_bytes_max,
+        check_claim=claim.check,
     )
     try:
         writer.take_over(mark, claim.leader_epoch)

@@ -67,7 +67,9 @@ class LogWriter:
         *,
         batch_size_bytes_max: int = BATCH_SIZE_BYTES_MAX,
         segment_size_bytes_max: int = SEGMENT_SIZE_BYTES_MAX,
+        check_claim: Callable[[], None] = lambda: None,
     ) -> None:
+        self._check_claim = check_claim
         self._fs = fs
         self._directory = directory
         self._cluster_id = cluster_id
@@ -205,7 +207,11 @@ class LogWriter:
         """Take back everything written since the last sync, as if it had never been.
 
         Synced, because a crash could otherwise bring back what the callers were told is not there.
+
+        Raises:
+            FencedError: another writer took over, and may have kept what is to be taken back.
         """
+        self._check_claim()
         self._unwritten.clear()
         self._unwritten_bytes = 0
         self.tail = self.synced
@@ -213,6 +219,7 @@ class LogWriter:
             self._index.forget()
             self._file.truncate(self.synced.position)
             self._file.sync()
+            self._check_claim()
 
     def close(self) -> None:
         """Commit, sync the mark in both slots, and close the files."""

@@ -158,6 +158,23 @@ async def test_writer_that_lost_the_log_is_fenced_before_it_answers(
     assert names(directory) == ["topic-0", "topic-2"]
 
 
+async def test_writer_that_lost_the_log_takes_nothing_back_from_the_one_that_has_it(
+    directory: Path, fs: FailingFs
+) -> None:
+    fs.locks = False
+    old = await MetadataLog.open(directory, fs=fs)
+    await old.append(topics(0, 1))
+    new = await MetadataLog.open(directory, clock=StepClock(), fs=fs)
+    segments = {path: path.stat().st_size for path in directory.glob("*.avro")}
+    fs.room = 0
+    with pytest.raises(FencedError):
+        await old.append(topics(1, 1))
+    fs.room = None
+    assert {path: path.stat().st_size for path in directory.glob("*.avro")} == segments
+    await old.close()
+    await new.close()
+
+
 async def test_writer_is_fenced_also_by_the_one_after_the_next(
     directory: Path, fs: FailingFs
 ) -> None:

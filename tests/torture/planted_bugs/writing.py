@@ -16,14 +16,14 @@ BUGS = (
         what="The callers are answered before their batches are synced.",
         file=_LOG,
         old="""            if self._writer.group_size_bytes:
-                await self._run_blocking(self._commit)
+                await self._commit(alone=len(group) == 1)
 """,
         new="""            for pending, result in results:
                 if not pending.answer.done():
                     pending.answer.set_result(result)
             await asyncio.sleep(0)
             if self._writer.group_size_bytes:
-                await self._run_blocking(self._commit)
+                await self._commit(alone=len(group) == 1)
 """,
         campaign="crashes",
         seeds=(0, 1, 2, 3),
