@@ -10,6 +10,7 @@ import os
 import stat
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import wraps
 from pathlib import Path
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
@@ -229,19 +230,39 @@ def read_whole(fs: Fs, path: Path) -> bytes:
         file.close()
 
 
+def create_synced(fs: Fs, path: Path, write: Callable[[File], None]) -> File:
+    """Make a file anew, with what `write` writes on stable storage; its name is not yet.
+
+    When this fails no file is left.
+    """
+    if fs.exists(path):
+        fs.unlink(path)
+    file = fs.open(path, create=True)
+    try:
+        write(file)
+        file.sync()
+    except BaseException:
+        file.close()
+        with suppress(OSError):
+            fs.unlink(path)
+        raise
+    return file
+
+
 def write_whole(fs: Fs, path: Path, data: bytes) -> None:
     """Make a file with this content appear, whole or not at all, on stable storage.
 
     An older file of this name is replaced.
     """
+    replace_whole(fs, path, lambda file: file.pwrite(data, 0))
+
+
+def replace_whole(fs: Fs, path: Path, write: Callable[[File], None]) -> None:
+    """Put a new file in the place of one, whole or not at all, on stable storage.
+
+    Who has the older file open goes on with that one.
+    """
     part = path.with_name(f"{path.name}.part")
-    if fs.exists(part):
-        fs.unlink(part)
-    file = fs.open(part, create=True)
-    try:
-        file.pwrite(data, 0)
-        file.sync()
-    finally:
-        file.close()
+    create_synced(fs, part, write).close()
     fs.rename(part, path)
     fs.sync_directory(path.parent)

@@ -7,7 +7,6 @@ the own log (log.py) and the mirror (mirror.py) do.
                      \\-> roll_back                                 when the disk is full
 """
 
-import errno
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -17,19 +16,18 @@ import msgspec
 
 from metadata_log.block import BlockEncoder
 from metadata_log.commit_mark import MARK_SIZE, CommitMark, MarkWriter
-from metadata_log.fs import File, Fs
+from metadata_log.fs import File, Fs, create_synced
 from metadata_log.limits import (
     BATCH_SIZE_BYTES_MAX,
     SEGMENT_SIZE_BYTES_MAX,
     WRITE_SIZE_BYTES,
 )
 from metadata_log.names import COMMIT_MARK, segment_name
+from metadata_log.no_room import room_or_refusal
 from metadata_log.offset_index import IndexWriter
 from metadata_log.segment import SegmentHeader
 from records.envelope import Envelope
 from records.errors import UnavailableError
-
-_NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 class Tail(msgspec.Struct, frozen=True, kw_only=True):
@@ -207,6 +205,7 @@ class LogWriter:
         """Take back everything written since the last sync, as if it had never been.
 
         Synced, because a crash could otherwise bring back what the callers were told is not there.
+        Who takes over meanwhile keeps what it keeps in a file of its own (recovery.py).
 
         Raises:
             FencedError: another writer took over, and may have kept what is to be taken back.
@@ -244,12 +243,11 @@ class LogWriter:
             return
         data = b"".join(self._unwritten)
         try:
-            self._file.pwrite(data, self.tail.position - len(data))
-        except OSError as error:
-            if error.errno not in _NO_SPACE:
-                raise
+            with room_or_refusal(self._directory):
+                self._file.pwrite(data, self.tail.position - len(data))
+        except UnavailableError:
             self.roll_back()
-            raise _no_room(self._directory, error) from error
+            raise
         self._unwritten.clear()
         self._unwritten_bytes = 0
 
@@ -272,15 +270,8 @@ class LogWriter:
     def _create_segment(self, header: SegmentHeader, check: Callable[[], None]) -> None:
         path = self._directory / segment_name(header.base_offset)
         part = path.with_suffix(".avro.part")
-        try:
-            file = self._create_part(part, header)
-        except OSError as error:
-            # Nothing refers to the file yet: it can be made again.
-            with suppress(OSError):
-                self._fs.unlink(part)
-            if error.errno not in _NO_SPACE:
-                raise
-            raise _no_room(self._directory, error) from error
+        with room_or_refusal(self._directory):
+            file = create_synced(self._fs, part, lambda file: file.pwrite(header.encode(), 0))
         try:
             check()
             self._fs.rename(part, path)
@@ -293,25 +284,6 @@ class LogWriter:
         self._file = file
         self._sync_marker = header.sync_marker
         self._index = IndexWriter(self._fs, self._directory, header.base_offset)
-
-    def _create_part(self, part: Path, header: SegmentHeader) -> File:
-        if self._fs.exists(part):
-            self._fs.unlink(part)
-        file = self._fs.open(part, create=True)
-        try:
-            file.pwrite(header.encode(), 0)
-            file.sync()
-        except BaseException:
-            file.close()
-            raise
-        return file
-
-
-def _no_room(directory: Path, error: OSError) -> UnavailableError:
-    return UnavailableError(
-        f"{directory}: no room on the disk ({error.strerror}); nothing was written, "
-        "and the log goes on when there is room again"
-    )
 
 
 EMPTY_TAIL = Tail(

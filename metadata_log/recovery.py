@@ -1,8 +1,9 @@
 """Finding the end of a log when a writer opens it: from the commit mark on, by the decision table.
 
 The mark may lag behind what was acknowledged by what a crash of the machine can lose of it. All
-bytes past it are looked at; what is kept is written once more before it is synced, because after
-a sync that failed the system can hold, and show, bytes that never reached the disk.
+bytes past it are looked at. What is kept of them is written to a new file, which takes the place of
+the segment's: after a sync that failed the system can hold, and show, bytes that never reached the
+disk; and a writer that lost the log without knowing it may still cut the file that it has open.
 """
 
 import logging
@@ -12,9 +13,10 @@ from pathlib import Path
 import msgspec
 
 from metadata_log.commit_mark import CommitMark
-from metadata_log.fs import File, Fs
+from metadata_log.fs import File, Fs, replace_whole
 from metadata_log.log_writer import Tail
 from metadata_log.names import segment_name, segment_offsets
+from metadata_log.no_room import room_or_refusal
 from metadata_log.proof import placed, proves_more
 from metadata_log.recovery_rules import Action, Marked, Next, Rest, decide
 from metadata_log.segment import SegmentHeader
@@ -30,6 +32,7 @@ def recover(fs: Fs, directory: Path, mark: CommitMark) -> Tail:
 
     Raises:
         CorruptLogError: acknowledged records are damaged or missing; names file, byte and offset.
+        UnavailableError: there is no room for a copy of the last segment.
     """
     path = directory / segment_name(mark.segment_offset)
     mark = placed(fs, directory, mark)
@@ -91,10 +94,23 @@ class _Segment:
                 tail.position,
                 damage or "a later segment begins there",
             )
-            file.truncate(tail.position)
-        _write_again(file, self._tail.position, tail.position)
-        file.sync()
+        if tail.position > self._tail.position:
+            self._keep(file, tail.position)
+        else:
+            if file.size() > tail.position:
+                file.truncate(tail.position)
+            file.sync()
         return tail
+
+    def _keep(self, file: File, end: int) -> None:
+        """Put a new file with the bytes up to `end` in the place of this one."""
+
+        def copy(new: File) -> None:
+            for position in range(0, end, _COPY_SIZE):
+                new.pwrite(file.pread(min(_COPY_SIZE, end - position), position), position)
+
+        with room_or_refusal(self._path.parent):
+            replace_whole(self._fs, self._path, copy)
 
     def _look_at_next(self) -> tuple[Next, SegmentHeader | None]:
         """Return what the next segment seems to be, and its header."""
@@ -234,8 +250,3 @@ def _max_timestamp_before(
     if header.max_timestamp is not None:
         times.append(header.max_timestamp)
     return max(times, default=None)
-
-
-def _write_again(file: File, start: int, end: int) -> None:
-    for position in range(start, end, _COPY_SIZE):
-        file.pwrite(file.pread(min(_COPY_SIZE, end - position), position), position)

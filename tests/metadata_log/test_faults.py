@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,9 @@ class FailingFile:
         self._file.pwrite(data, position)
 
     def truncate(self, size: int) -> None:
+        before, self._fs.before_cut = self._fs.before_cut, None
+        if before is not None:
+            before()
         self._file.truncate(size)
 
     def sync(self) -> None:
@@ -54,9 +58,13 @@ class NoLock:
 
 
 class FailingFs(OsFs):
-    """The system's files; `room`: bytes that a write to a segment may still take."""
+    """The system's files.
+
+    `room`: bytes that a write to a segment may still take; `before_cut` is called once.
+    """
 
     room: int | None = None
+    before_cut: Callable[[], None] | None = None
     failing_syncs = 0
     locks = True
 
@@ -173,6 +181,30 @@ async def test_writer_that_lost_the_log_takes_nothing_back_from_the_one_that_has
     assert {path: path.stat().st_size for path in directory.glob("*.avro")} == segments
     await old.close()
     await new.close()
+
+
+async def test_writer_that_loses_the_log_while_it_takes_back_harms_nothing(
+    directory: Path, fs: FailingFs
+) -> None:
+    async def take_over() -> None:
+        fs.room = None
+        new = await MetadataLog.open(directory, clock=StepClock(), fs=fs)
+        await new.append(topics(9, 1))
+        await new.close()
+
+    fs.locks = False
+    # Its first write holds two whole blocks and part of a third: a taker-over keeps the two.
+    old = await MetadataLog.open(directory, fs=fs)
+    await old.append(topics(0, 1))
+    fs.room = 300
+    fs.before_cut = lambda: asyncio.run(take_over())
+    appends = [old.append(topics(n, 1)) for n in range(1, 9)]
+    answers = await asyncio.gather(*appends, return_exceptions=True)
+    assert {type(answer) for answer in answers} == {FencedError}
+    await old.close()
+    kept = names(directory)
+    assert kept[:2] == ["topic-0", "topic-1"]
+    assert kept[-1] == "topic-9"
 
 
 async def test_writer_is_fenced_also_by_the_one_after_the_next(

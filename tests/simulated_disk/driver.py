@@ -209,8 +209,12 @@ class Driver:
     def _takeover(self, random: Random) -> None:
         """Let another writer start while this one works; then this one goes on, and must stop."""
         stale = self._writer()
-        self._arm(random, lambda: _in_another_thread(self._open_by_force))
+        failed: list[BaseException] = []
+        self._arm(random, lambda: failed.extend(_failures_in_thread(self._open_by_force)))
         self._gather(random)
+        # What the other process met is its own: the one that goes on must not be told.
+        for error in failed:
+            raise error
         if self.session is stale:
             self._armed.clear()
             self._open_by_force()
@@ -311,8 +315,8 @@ def _texts(random: Random) -> list[str]:
     return [f"{random.random()}"[:6] for _ in range(random.choice((1, 1, 1, 2, 5)))]
 
 
-def _in_another_thread(action: Callable[[], None]) -> None:
-    """Run to the end in a thread, because this one is inside an event loop."""
+def _failures_in_thread(action: Callable[[], None]) -> list[BaseException]:
+    """Run to the end in a thread, because this one is inside an event loop; return what it met."""
     failed: list[BaseException] = []
 
     def run() -> None:
@@ -324,5 +328,4 @@ def _in_another_thread(action: Callable[[], None]) -> None:
     thread = threading.Thread(target=run)
     thread.start()
     thread.join()
-    if failed:
-        raise failed[0]
+    return failed

@@ -57,11 +57,11 @@ BUGS = (
     Bug(
         name="segment named before it is synced",
         what="A segment gets its name before its header is on stable storage.",
-        file=_WRITER,
-        old="""            file.pwrite(header.encode(), 0)
-            file.sync()
+        file="metadata_log/fs.py",
+        old="""        write(file)
+        file.sync()
 """,
-        new="""            file.pwrite(header.encode(), 0)
+        new="""        write(file)
 """,
         campaign="crashes",
         seeds=(0, 1, 2, 3),
@@ -142,10 +142,10 @@ BUGS = (
         what="What was written before the disk was full stays, although its callers were refused.",
         file=_WRITER,
         old="""            self.roll_back()
-            raise _no_room(self._directory, error) from error
+            raise
         self._unwritten.clear()
 """,
-        new="""            raise _no_room(self._directory, error) from error
+        new="""            raise
         self._unwritten.clear()
 """,
         campaign="io_errors",

@@ -1,0 +1,28 @@
+"""A full disk is no failure: what was asked is refused, and may be asked again."""
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from records.errors import UnavailableError
+
+_NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+@contextmanager
+def room_or_refusal(directory: Path) -> Iterator[None]:
+    """Turn the system's word for a full disk, quota or file into a refusal.
+
+    Raises:
+        UnavailableError: there is no room.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _NO_SPACE:
+            raise
+        raise UnavailableError(
+            f"{directory}: no room on the disk ({error.strerror}); nothing was written, "
+            "and the log goes on when there is room again"
+        ) from error
