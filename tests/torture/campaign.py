@@ -9,6 +9,9 @@ from typing import Protocol
 
 import msgspec
 
+LOG_SOURCES: tuple[str, ...] = ("records", "metadata_log", "tests/simulated_disk", "tests/torture")
+"""What a campaign against the log depends on."""
+
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
     """Where something failed: a piece, and as far as the campaign goes into it.
@@ -68,6 +71,7 @@ class Campaign(Protocol):
         TARGET: How many distinct cases there must be.
         SEEDS_MIN: How many pieces are run at least, whatever the target.
         SEEDS_MAX: How many pieces there are; None when there is no end of them.
+        SOURCES: The folders whose code the results depend on: the code under test, and its tests.
     """
 
     NAME: str
@@ -75,6 +79,7 @@ class Campaign(Protocol):
     TARGET: int
     SEEDS_MIN: int
     SEEDS_MAX: int | None
+    SOURCES: tuple[str, ...]
 
     def run(self, seed: int) -> Outcome:
         """Run a piece. Failures are returned, not raised; a few of a kind are enough."""

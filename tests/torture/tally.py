@@ -11,8 +11,6 @@ from tests.torture.campaign import Campaign, Failure, Outcome
 from tests.torture.shrinking import some_of_each_kind
 
 _ROOT = Path(__file__).parents[2]
-# What a result depends on: the code under test, and the code that tests it.
-_SOURCES = ("records", "metadata_log", "tests/simulated_disk", "tests/torture")
 
 
 class Tally(msgspec.Struct, kw_only=True):
@@ -57,7 +55,7 @@ class Tally(msgspec.Struct, kw_only=True):
 
 def load(directory: Path, campaign: Campaign) -> Tally:
     """Return what is known of a campaign, nothing when the code has changed since."""
-    source = source_digest()
+    source = source_digest(campaign.SOURCES)
     path = _path(directory, campaign)
     if path.exists():
         tally = msgspec.json.decode(path.read_bytes(), type=Tally)
@@ -75,10 +73,10 @@ def save(directory: Path, campaign: Campaign, tally: Tally) -> None:
 
 
 @functools.cache
-def source_digest() -> str:
-    """Return a digest of the code that results depend on."""
+def source_digest(sources: tuple[str, ...]) -> str:
+    """Return a digest of the code in some folders."""
     digest = hashlib.sha256()
-    for source in _SOURCES:
+    for source in sources:
         for path in sorted((_ROOT / source).rglob("*")):
             if path.suffix in (".py", ".avsc"):
                 digest.update(f"{path.relative_to(_ROOT)}\n".encode())

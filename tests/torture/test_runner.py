@@ -19,6 +19,7 @@ class _Toy:
     TARGET = 35
     SEEDS_MIN = 2
     SEEDS_MAX: int | None = None
+    SOURCES: tuple[str, ...] = ()
 
     def run(self, seed: int) -> Outcome:
         return Outcome(done=10, distinct=9)
@@ -78,7 +79,7 @@ def test_tally_is_gone_on_with_until_the_code_changes(
     tally.add(0, campaign.run(0), 1.5)
     tallies.save(tmp_path, campaign, tally)
     assert tallies.load(tmp_path, campaign) == tally
-    monkeypatch.setattr(tallies, "source_digest", lambda: "of other code")
+    monkeypatch.setattr(tallies, "source_digest", lambda sources: "of other code")
     assert tallies.load(tmp_path, campaign).done == 0
 
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from records.errors import MetadataLogError
 from tests.controller.schedules import Schedule
-from tests.torture.campaign import Failure, Outcome, Place
+from tests.torture.campaign import LOG_SOURCES, Failure, Outcome, Place
 from tests.torture.shrinking import kept_operations, shrink_workload
 
 NAME = "controller"
@@ -16,6 +16,13 @@ TEST = "fault schedules of a cluster"
 TARGET = 10_000
 SEEDS_MIN = 100
 SEEDS_MAX: int | None = None
+SOURCES: tuple[str, ...] = (
+    *LOG_SOURCES,
+    "replay",
+    "controller",
+    "tests/controller",
+    "tests/simulated_cluster",
+)
 
 _SCHEDULES = 100
 _OPERATIONS = 80

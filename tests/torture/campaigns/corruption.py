@@ -14,7 +14,7 @@ from functools import partial
 
 import msgspec
 
-from tests.torture.campaign import Failure, Outcome, Place
+from tests.torture.campaign import LOG_SOURCES, Failure, Outcome, Place
 from tests.torture.damage import changes, samples, specimens
 from tests.torture.damage.specimens import Specimen
 from tests.torture.damage.verdict import judge
@@ -28,6 +28,7 @@ _SAMPLE_PIECES = 32
 _SAMPLES_A_PIECE = 1_000
 SEEDS_MIN = _STRIPES + _SAMPLE_PIECES
 SEEDS_MAX: int | None = SEEDS_MIN
+SOURCES: tuple[str, ...] = LOG_SOURCES
 # Further failures of a piece say nothing new.
 _FAILURES_MAX = 20
 

@@ -2,7 +2,7 @@
 
 from tests.simulated_disk.explorer import Explorer, only, sampled
 from tests.simulated_disk.workload import make_workload
-from tests.torture.campaign import Failure, Outcome, Place
+from tests.torture.campaign import LOG_SOURCES, Failure, Outcome, Place
 from tests.torture.shrinking import failures_of, kept_operations, shrink_workload
 
 NAME = "crashes"
@@ -10,6 +10,7 @@ TEST = "crash states at every I/O boundary"
 TARGET = 1_000_000
 SEEDS_MIN = 400
 SEEDS_MAX: int | None = None
+SOURCES: tuple[str, ...] = LOG_SOURCES
 
 _OPERATIONS = 12
 _STATES_PER_POINT = 12

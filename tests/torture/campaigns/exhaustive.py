@@ -6,7 +6,7 @@ is the number of a sequence; the distinct cases are crash states.
 
 from tests.simulated_disk.explorer import Explorer, only, sampled
 from tests.simulated_disk.workload import Kind, Operation
-from tests.torture.campaign import Failure, Outcome, Place
+from tests.torture.campaign import LOG_SOURCES, Failure, Outcome, Place
 from tests.torture.shrinking import failures_of, kept_operations, shrink_workload
 
 NAME = "exhaustive"
@@ -30,6 +30,7 @@ _STATES_PER_POINT = 5
 TARGET = sum(len(_ALPHABET) ** length for length in range(1, _LENGTH_MAX + 1))
 SEEDS_MIN = TARGET
 SEEDS_MAX: int | None = TARGET
+SOURCES: tuple[str, ...] = LOG_SOURCES
 
 
 def run(seed: int) -> Outcome:

@@ -18,7 +18,7 @@ from tests.simulated_disk.faults import Call, Fault, Faults
 from tests.simulated_disk.history import Known
 from tests.simulated_disk.verdict import judge
 from tests.simulated_disk.workload import Operation, make_workload
-from tests.torture.campaign import Failure, Outcome, Place
+from tests.torture.campaign import LOG_SOURCES, Failure, Outcome, Place
 from tests.torture.shrinking import kept_operations, shrink_workload, some_of_each_kind
 
 NAME = "io_errors"
@@ -26,6 +26,7 @@ TEST = "n-th call errors, short writes, full disk"
 TARGET = 30_000
 SEEDS_MIN = 20
 SEEDS_MAX: int | None = None
+SOURCES: tuple[str, ...] = LOG_SOURCES
 
 _OPERATIONS = 6
 _CAPACITIES = 20

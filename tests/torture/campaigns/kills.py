@@ -20,7 +20,7 @@ from pathlib import Path
 from metadata_log.creation import create_log
 from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
-from tests.torture.campaign import Failure, Outcome, Place
+from tests.torture.campaign import LOG_SOURCES, Failure, Outcome, Place
 from tests.torture.killed import answers
 
 NAME = "kills"
@@ -28,6 +28,7 @@ TEST = "real process: appends at full speed, kill -9"
 TARGET = 40
 SEEDS_MIN = 4
 SEEDS_MAX: int | None = None
+SOURCES: tuple[str, ...] = LOG_SOURCES
 
 _KILLS_A_PIECE = 10
 # From the start of the process: some kills hit the imports, some the opening of the log.

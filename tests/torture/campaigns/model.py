@@ -23,13 +23,14 @@ from tests.simulated_disk.faults import Fault, Faults
 from tests.simulated_disk.session import view_log
 from tests.simulated_disk.verdict import judge
 from tests.simulated_disk.workload import Kind, Operation
-from tests.torture.campaign import Failure, Outcome, Place
+from tests.torture.campaign import LOG_SOURCES, Failure, Outcome, Place
 
 NAME = "model"
 TEST = "steps of model-based operation sequences"
 TARGET = 250_000
 SEEDS_MIN = 1
 SEEDS_MAX: int | None = None
+SOURCES: tuple[str, ...] = LOG_SOURCES
 
 _EXAMPLES = 25
 _STEPS = 50

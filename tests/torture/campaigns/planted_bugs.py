@@ -3,7 +3,7 @@
 A piece is a bug. It is a failure when the campaign that should notice it does not.
 """
 
-from tests.torture.campaign import Failure, Outcome, Place
+from tests.torture.campaign import LOG_SOURCES, Failure, Outcome, Place
 from tests.torture.planted_bugs.all_bugs import BUGS
 from tests.torture.planted_bugs.planting import problem
 
@@ -12,6 +12,7 @@ TEST = "planted bugs that are noticed"
 TARGET = 25
 SEEDS_MIN = len(BUGS)
 SEEDS_MAX: int | None = len(BUGS)
+SOURCES: tuple[str, ...] = LOG_SOURCES
 
 
 def run(seed: int) -> Outcome:

@@ -10,7 +10,7 @@ from tests.simulated_disk.explorer import Case, Explorer, judge_case, sampled
 from tests.simulated_disk.history import History
 from tests.simulated_disk.session import Session, StepClock
 from tests.simulated_disk.workload import make_workload
-from tests.torture.campaign import Failure, Outcome, Place
+from tests.torture.campaign import LOG_SOURCES, Failure, Outcome, Place
 from tests.torture.shrinking import kept_operations, shrink_workload, some_of_each_kind
 
 NAME = "recovery"
@@ -18,6 +18,7 @@ TEST = "crash states during recovery, and during the recovery after"
 TARGET = 100_000
 SEEDS_MIN = 100
 SEEDS_MAX: int | None = None
+SOURCES: tuple[str, ...] = LOG_SOURCES
 
 _OPERATIONS = 8
 _STATES_PER_POINT = 4
