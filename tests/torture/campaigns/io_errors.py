@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from random import Random
 
 from records.errors import UnavailableError
-from tests.simulated_disk.crash import KEPT_ALL, LOST_ALL, PowerLosses
+from tests.simulated_disk.crash import KEPT_ALL, LOST_ALL, LOST_NEWEST, PowerLosses
 from tests.simulated_disk.disk import DiskState
 from tests.simulated_disk.driver import Driver
 from tests.simulated_disk.faults import Call, Fault, Faults
@@ -146,7 +146,8 @@ class _FaultyRun:
     def _observe(self, driver: Driver) -> None:
         if self.has_failed_call() and self._boundaries:
             self._boundaries -= 1
-            self._take(driver, LOST_ALL, KEPT_ALL)
+            # The newest change may be the cut that takes back what was refused.
+            self._take(driver, LOST_ALL, KEPT_ALL, LOST_NEWEST)
 
     def _take(self, driver: Driver, *numbers: int) -> None:
         losses = PowerLosses(driver.disk, str(driver.point))

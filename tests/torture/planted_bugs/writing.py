@@ -153,6 +153,19 @@ BUGS = (
         expects="refused",
     ),
     Bug(
+        name="cut after a full disk not synced",
+        what="A refused batch is cut in the page cache only: a power loss brings it back.",
+        file=_WRITER,
+        old="""            self._file.truncate(self.synced.position)
+            self._file.sync()
+""",
+        new="""            self._file.truncate(self.synced.position)
+""",
+        campaign="io_errors",
+        seeds=(0, 1, 2),
+        expects="refused",
+    ),
+    Bug(
         name="failed sync tried again",
         what="A sync that failed is tried again, and believed when it then succeeds.",
         file=_WRITER,
