@@ -12,7 +12,7 @@ from random import Random
 
 from records.errors import UnavailableError
 from tests.simulated_disk.crash import KEPT_ALL, LOST_ALL, LOST_NEWEST, PowerLosses
-from tests.simulated_disk.disk import DiskState
+from tests.simulated_disk.disk import DiskState, state_key
 from tests.simulated_disk.driver import Driver
 from tests.simulated_disk.faults import Call, Fault, Faults
 from tests.simulated_disk.history import Known
@@ -112,6 +112,7 @@ class _FaultyRun:
         self.problem: str | None = None
         self._faults = Faults(*([breakage.fault] if breakage.fault else []))
         self._cases: list[tuple[DiskState, Known, bool]] = []
+        self._keys: set[tuple[int, int]] = set()
         self._boundaries = _BOUNDARIES
         driver = Driver(observe=self._observe, faults=self._faults, capacity=breakage.capacity)
         self.calls = driver.trace
@@ -152,5 +153,11 @@ class _FaultyRun:
     def _take(self, driver: Driver, *numbers: int) -> None:
         losses = PowerLosses(driver.disk, str(driver.point))
         for number in numbers:
-            if number < max(losses.count, 1):
-                self._cases.append((losses.state(number), driver.known(), driver.is_created))
+            if number >= max(losses.count, 1):
+                continue
+            state = losses.state(number)
+            # An equal state with the same duties was judged already.
+            key = (state_key(state), driver.history.duties)
+            if key not in self._keys:
+                self._keys.add(key)
+                self._cases.append((state, driver.known(), driver.is_created))
