@@ -1,10 +1,10 @@
 """The disk states that a power loss may leave, numbered from the simplest on.
 
 State 0 has lost everything unsynced, state 1 has kept all of it. Then come, systematically: every
-prefix (the longest first: all but the newest change), all but one change, only one change, each write torn at its first and last byte and at
-sector borders, and each write that only made the file longer. All further numbers are random
-subsets. At most one write of a state is torn inside a sector: a sector is written as a whole but
-for the one under the head when the power went.
+prefix (the longest first: all but the newest change), all but one change, only one change, each
+write torn at its first and last byte and at sector borders, and each write that only made the file
+longer. All further numbers are random subsets. At most one write of a state is torn inside a
+sector: a sector is written as a whole but for the one under the head when the power went.
 """
 
 from collections.abc import Iterator
