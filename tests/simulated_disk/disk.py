@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from metadata_log.fs import File, Lock
-from tests.simulated_disk.faults import READS, Call, Faults, failure
+from tests.simulated_disk.faults import READS, Call, Fault, Faults, failure
 from tests.simulated_disk.inode import Inode, Kept
 from tests.simulated_disk.names import NameChange, Names
 
@@ -29,7 +29,7 @@ class SimulatedDisk:
     """A disk and the system's cache in front of it; an `Fs`.
 
     Attributes:
-        trace: Every call so far.
+        trace: Every call so far, where someone wants to know.
         boundary: Called before each call that changes something.
         boundary_count: How many of these there were.
         capacity: Bytes that fit; None for no end.
@@ -47,7 +47,7 @@ class SimulatedDisk:
         self.capacity: int | None = None
         self.boundary: Callable[[], None] | None = None
         self.boundary_count = 0
-        self.trace: list[Call] = []
+        self.trace: list[Call] | None = None
         self.is_gone = False
         self._serial = 0
         self._locks: dict[str, SimulatedLock] = {}
@@ -73,8 +73,9 @@ class SimulatedDisk:
         self.call("list", prefix)
         if str(directory) not in self.names.current:
             raise failure(errno.ENOENT, str(directory))
-        inside = (n[len(prefix) :] for n in self.names.current if n.startswith(prefix))
-        return sorted(name for name in inside if "/" not in name)
+        start = len(prefix)
+        inside = [name[start:] for name in self.names.current if name.startswith(prefix)]
+        return sorted([name for name in inside if "/" not in name])
 
     def exists(self, path: Path) -> bool:
         self.call("exists", str(path))
@@ -162,15 +163,13 @@ class SimulatedDisk:
             OSError: a fault hits this call.
             PowerLoss: there is no disk any more.
         """
-        call = self._begin(operation, path, position, size)
-        fault = self.faults.next(call)
+        fault = self._begin(operation, path, position, size)
         if fault is not None:
             raise failure(fault.error, path)
 
     def begin_write(self, path: str, inode: Inode, position: int, size: int) -> tuple[int, int]:
         """Count a write; return how much of it can be done, and the errno if that is not all."""
-        call = self._begin("pwrite", path, position, size)
-        fault = self.faults.next(call)
+        fault = self._begin("pwrite", path, position, size)
         if fault is not None:
             return min(fault.written, size), fault.error
         if self.capacity is None:
@@ -181,16 +180,16 @@ class SimulatedDisk:
         self.faults.happened += 1
         return max(room, 0), errno.ENOSPC
 
-    def _begin(self, operation: str, path: str, position: int, size: int) -> Call:
+    def _begin(self, operation: str, path: str, position: int, size: int) -> Fault | None:
         if self.is_gone:
             raise PowerLoss
         if operation not in READS:
             if self.boundary is not None:
                 self.boundary()
             self.boundary_count += 1
-        call = Call(operation, path, position, size)
-        self.trace.append(call)
-        return call
+        if self.trace is not None:
+            self.trace.append(Call(operation, path, position, size))
+        return self.faults.next(operation)
 
     def _check_room(self, path: str) -> None:
         if self.capacity is not None and self._used() >= self.capacity:

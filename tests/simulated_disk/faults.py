@@ -48,11 +48,11 @@ class Faults:
         self._faults = [(fault, [0]) for fault in faults]
         self.happened = 0
 
-    def next(self, call: Call) -> Fault | None:
-        """Count a call; return the fault that hits it."""
+    def next(self, operation: str) -> Fault | None:
+        """Count a call of an operation; return the fault that hits it."""
         hit: Fault | None = None
         for fault, seen in self._faults:
-            if fault.operations and call.operation not in fault.operations:
+            if fault.operations and operation not in fault.operations:
                 continue
             index = seen[0] - fault.first
             seen[0] += 1

@@ -65,13 +65,14 @@ class Inode:
         changes: What is uncertain, oldest first, and what was synced after a forgotten change.
     """
 
-    __slots__ = ("_base", "_content", "_frozen", "changes", "is_directory")
+    __slots__ = ("_base", "_content", "_frozen", "_has_forgotten", "changes", "is_directory")
 
     def __init__(self, content: bytes = b"", *, is_directory: bool = False) -> None:
         self.is_directory = is_directory
         self._base = content
         self._content: bytes | bytearray = content
         self._frozen: bytes | None = content
+        self._has_forgotten = False
         self.changes: list[Change] = []
 
     @property
@@ -88,13 +89,13 @@ class Inode:
 
     def read(self, size: int, position: int) -> bytes:
         """Return what the system shows of a range."""
-        return bytes(self._content[position : position + size])
+        return self.content[position : position + size]
 
     def write(self, data: bytes, position: int, serial: int) -> None:
         """Change what the system shows; the disk may follow at any time, or never."""
         buffer = self._writable()
         put(buffer, data, position)
-        if any(change.fate is Fate.FORGOTTEN for change in self.changes):
+        if self._has_forgotten:
             data, position = _whole_pages(buffer, position, len(data))
         self.changes.append(Change(serial, position, data))
 
@@ -117,6 +118,7 @@ class Inode:
         for change in self.changes:
             if change.fate is Fate.PENDING:
                 change.fate = Fate.FORGOTTEN
+                self._has_forgotten = True
 
     def after_power_loss(self, kept: Mapping[int, Kept]) -> bytes:
         """Return what is on the disk when these of the uncertain changes reached it."""

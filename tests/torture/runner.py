@@ -10,6 +10,7 @@ from pathlib import Path
 from tests.torture import tally as tallies
 from tests.torture.campaign import Campaign, Outcome
 from tests.torture.registry import find
+from tests.torture.remembering import remember_decoding
 from tests.torture.tally import Tally
 
 # What is lost at most when a run is killed; pieces may take no more than milliseconds.
@@ -55,7 +56,12 @@ def run_campaign(
 def make_pool(jobs: int) -> ProcessPoolExecutor:
     """Return fresh processes: a fork would inherit the threads of the progress display."""
     context = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(jobs, mp_context=context, initializer=quiet)
+    return ProcessPoolExecutor(jobs, mp_context=context, initializer=_prepare)
+
+
+def _prepare() -> None:
+    quiet()
+    remember_decoding()
 
 
 def quiet() -> None:
