@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from metadata_log.fs import Fs
+from metadata_log.fs import File, Fs
 from metadata_log.names import segment_name, segment_offsets
 from metadata_log.segment import SegmentHeader
 from metadata_log.segment_scan import SegmentScan, check_identity, corrupt, read_header
@@ -25,31 +25,50 @@ class _Segment(msgspec.Struct, frozen=True):
     length: int
 
 
-def check_chain(fs: Fs, directory: Path, cluster_id: str) -> None:
+class Surplus(msgspec.Struct, frozen=True):
+    """A segment that goes on behind its end, which the next one names.
+
+    A writer that had lost the log already wrote on there; that was never committed.
+    """
+
+    path: Path
+    end: int
+
+
+def check_chain(fs: Fs, directory: Path, cluster_id: str) -> list[Surplus]:
     """Check the header of every segment, and that each was written after the one before it.
+
+    Returns:
+        The segments that go on behind their ends, for `cut_surplus`.
 
     Raises:
         CorruptLogError: names the file, and what was expected of the one before.
     """
+    surplus: list[Surplus] = []
     for before, segment in pairwise(_segments(fs, directory, cluster_id)):
         expected = segment.header.previous_length
-        if before.length != expected and not _goes_on(fs, before, segment):
+        if before.length == expected:
+            continue
+        if not _goes_on(fs, before, segment):
             raise corrupt(
                 before.path,
                 min(before.length, expected),
                 f"{segment.path.name} was written after a file of {expected} bytes, this one has "
                 f"{before.length}: it was shortened, or a segment between them is missing",
             )
+        surplus.append(Surplus(before.path, expected))
+    return surplus
 
 
-def cut_surplus(fs: Fs, directory: Path, cluster_id: str) -> None:
-    """Cut what stands behind the end of a segment that the next one names.
-
-    It was written by a writer that had lost the log already, and was never committed.
-    """
-    for before, segment in pairwise(_segments(fs, directory, cluster_id)):
-        if before.length > segment.header.previous_length:
-            _cut(fs, before.path, segment.header.previous_length, before.length)
+def cut_surplus(fs: Fs, surplus: list[Surplus]) -> None:
+    """Cut segments where they end, unless the recovery has done it by now."""
+    for segment in surplus:
+        file = fs.open(segment.path, write=True)
+        try:
+            if file.size() > segment.end:
+                _cut(file, segment)
+        finally:
+            file.close()
 
 
 def _segments(fs: Fs, directory: Path, cluster_id: str) -> list[_Segment]:
@@ -96,16 +115,12 @@ def _goes_on(fs: Fs, before: _Segment, segment: _Segment) -> bool:
     )
 
 
-def _cut(fs: Fs, path: Path, end: int, length: int) -> None:
+def _cut(file: File, segment: Surplus) -> None:
     _LOG.warning(
         "%s: cut %d bytes from byte %d on, where the next segment says that it ends",
-        path,
-        length - end,
-        end,
+        segment.path,
+        file.size() - segment.end,
+        segment.end,
     )
-    file = fs.open(path, write=True)
-    try:
-        file.truncate(end)
-        file.sync()
-    finally:
-        file.close()
+    file.truncate(segment.end)
+    file.sync()

@@ -401,9 +401,9 @@ def _recovered(
     # Read the tail only after claiming: who claimed before us may have written until then.
     mark = read_mark(fs, directory)
     # All headers before anything is cut: what is cut must not be evidence of damage elsewhere.
-    check_chain(fs, directory, manifest.cluster_id)
+    surplus = check_chain(fs, directory, manifest.cluster_id)
     tail = recover(fs, directory, mark)
-    cut_surplus(fs, directory, manifest.cluster_id)
+    cut_surplus(fs, surplus)
     writer = LogWriter(
         fs,
         directory,
