@@ -5,7 +5,7 @@ of a workload can be judged by what was known then.
 """
 
 import enum
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from metadata_log.append_result import AppendResult
@@ -180,6 +180,26 @@ class Known:
         """Return the longest log that anyone had seen."""
         count = sum(1 for at in self.history.seen_at if at <= self.moment)
         return self.history.seen[:count]
+
+    def fingerprint(self) -> Hashable:
+        """Return what is equal when everything is that a check of the log may look at."""
+        history = self.history
+        submissions = tuple(
+            [
+                (one.writer, one.records, one.answer, one.result, *self._has_happened(one))
+                for one in history.submissions
+            ]
+        )
+        openings = tuple([(one.epoch, one.opened_at <= self.moment) for one in history.openings])
+        given = tuple([tuple([one.number for one in given]) for given in history.given])
+        return submissions, openings, given, tuple(self.seen())
+
+    def _has_happened(self, one: Submission) -> tuple[bool, bool, bool]:
+        return (
+            one.submitted_at <= self.moment,
+            one.answered_at <= self.moment,
+            one.found_missing_at <= self.moment,
+        )
 
     def epoch_floor(self) -> int:
         """Return the highest epoch that any writer was told."""

@@ -2,11 +2,12 @@
 
 The log must go on correctly or refuse, and never acknowledge falsely; and it must take appends
 when the disk works again. A case is one workload with one fault. The crash states after the fault,
-and at the end, are judged too.
+and at the end, are judged too; one that an earlier case of the piece left, with the same things
+known, is not judged again.
 """
 
 import errno
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 
@@ -63,7 +64,8 @@ class _Breakage:
 
 def _explore(place: Place) -> Outcome:
     operations = kept_operations(make_workload(place.seed, _OPERATIONS), place)
-    whole = _FaultyRun(operations, _Breakage())
+    jury = _Jury()
+    whole = _FaultyRun(operations, _Breakage(), jury)
     if whole.problem is not None:
         at = Place(seed=place.seed, keep=place.keep)
         return Outcome(done=0, distinct=0, failures=(_failure(at, whole.problem, "no fault"),))
@@ -72,7 +74,7 @@ def _explore(place: Place) -> Outcome:
     for point, breakage in enumerate(_breakages(whole.calls, Random(f"faults/{place.seed}"))):
         if place.point not in (None, point):
             continue
-        run = _FaultyRun(operations, breakage)
+        run = _FaultyRun(operations, breakage, jury)
         done += 1
         distinct += run.has_failed_call()
         if run.problem is not None:
@@ -100,6 +102,19 @@ def _breakages(calls: Sequence[Call], random: Random) -> Iterator[_Breakage]:
         yield _Breakage(capacity=random.randrange(1, sum(sizes)))
 
 
+class _Jury:
+    """Judges crash states, those that were found good already only once."""
+
+    def __init__(self) -> None:
+        self._good: set[Hashable] = set()
+
+    def judge(self, state: DiskState, known: Known, *, is_created: bool) -> None:
+        case = (state_key(state), known.fingerprint(), is_created)
+        if case not in self._good:
+            judge(state, known, is_created=is_created)
+            self._good.add(case)
+
+
 class _FaultyRun:
     """A workload on a disk that breaks.
 
@@ -108,18 +123,17 @@ class _FaultyRun:
         calls: Every call of the disk.
     """
 
-    def __init__(self, operations: Sequence[Operation], breakage: _Breakage) -> None:
+    def __init__(self, operations: Sequence[Operation], breakage: _Breakage, jury: _Jury) -> None:
         self.problem: str | None = None
         self._faults = Faults(*([breakage.fault] if breakage.fault else []))
         self._cases: list[tuple[DiskState, Known, bool]] = []
-        self._keys: set[tuple[int, int]] = set()
         self._boundaries = _BOUNDARIES
         driver = Driver(observe=self._observe, faults=self._faults, capacity=breakage.capacity)
         self.calls = driver.trace
         try:
             self._run(driver, operations)
             for state, known, is_created in self._cases:
-                judge(state, known, is_created=is_created)
+                jury.judge(state, known, is_created=is_created)
         except Exception as error:
             self.problem = f"{type(error).__name__}: {error}"
 
@@ -153,11 +167,5 @@ class _FaultyRun:
     def _take(self, driver: Driver, *numbers: int) -> None:
         losses = PowerLosses(driver.disk, str(driver.point))
         for number in numbers:
-            if number >= max(losses.count, 1):
-                continue
-            state = losses.state(number)
-            # An equal state with the same duties was judged already.
-            key = (state_key(state), driver.history.duties)
-            if key not in self._keys:
-                self._keys.add(key)
-                self._cases.append((state, driver.known(), driver.is_created))
+            if number < max(losses.count, 1):
+                self._cases.append((losses.state(number), driver.known(), driver.is_created))
