@@ -2,7 +2,7 @@
 
 import asyncio
 import itertools
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator
 from pathlib import Path
 from typing import Protocol, Self
 
@@ -18,7 +18,7 @@ CLUSTER_ID = "benchmark"
 class Appendable(Protocol):
     """A log, or a socket's client."""
 
-    async def append(self, batch: NewBatch) -> AppendResult: ...
+    def append(self, batch: NewBatch) -> Awaitable[AppendResult]: ...
 
 
 async def append_all(log: Appendable, source: Iterator[NewBatch], callers: int) -> None:

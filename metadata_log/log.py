@@ -163,12 +163,12 @@ class MetadataLog:
         """First offset not yet written; exclusive."""
         return self._writer.tail.end_offset
 
-    async def append(
+    def append(
         self, batch: NewBatch, *, expected_end_offset: int | None = None
-    ) -> AppendResult:
+    ) -> asyncio.Future[AppendResult]:
         """Commit a batch: all of it or nothing, in the order of the calls.
 
-        Returns once the bytes are on stable storage. A caller that is cancelled does not know
+        The future is done once the bytes are on stable storage. Who cancels it does not know
         whether its batch was committed. A batch whose origin has a request id and a request hash
         is committed once: repeated within REQUEST_WINDOW_OFFSETS it gets the first answer again.
 
@@ -181,19 +181,14 @@ class MetadataLog:
             FencedError: another writer took over, or a write failed; the outcome is unknown, and
                 this writer is of no more use.
         """
-        if not 0 < len(batch.records) <= BATCH_RECORDS_MAX:
-            raise RequestError(
-                "POLICY_VIOLATION",
-                f"a batch of {len(batch.records)} records; 1 to {BATCH_RECORDS_MAX} are allowed",
-            )
-        if self._failure is not None:
-            raise FencedError(str(self._failure)) from self._failure
-        if self._closing or len(self._pending) >= PENDING_BATCHES_MAX:
-            raise UnavailableError("the log is closing or overloaded; try again")
         answer: asyncio.Future[AppendResult] = asyncio.get_running_loop().create_future()
-        self._pending.append(_Pending(batch, expected_end_offset, answer))
-        self._wake.set()
-        return await answer
+        refusal = self._refusal(batch)
+        if refusal is not None:
+            answer.set_exception(refusal)
+        else:
+            self._pending.append(_Pending(batch, expected_end_offset, answer))
+            self._wake.set()
+        return answer
 
     async def find_request(self, origin: Origin) -> AppendResult | None:
         """Return where a request was committed already; None for a new one.
@@ -230,6 +225,19 @@ class MetadataLog:
             self._writer.abandon()
         else:
             self._writer.close()
+
+    def _refusal(self, batch: NewBatch) -> Exception | None:
+        """Return why a batch is not even put among those that wait."""
+        if not 0 < len(batch.records) <= BATCH_RECORDS_MAX:
+            return RequestError(
+                "POLICY_VIOLATION",
+                f"a batch of {len(batch.records)} records; 1 to {BATCH_RECORDS_MAX} are allowed",
+            )
+        if self._failure is not None:
+            return FencedError(str(self._failure))
+        if self._closing or len(self._pending) >= PENDING_BATCHES_MAX:
+            return UnavailableError("the log is closing or overloaded; try again")
+        return None
 
     async def _run(self) -> None:
         try:

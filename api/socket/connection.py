@@ -6,6 +6,7 @@ so a connection holds a bounded number of bytes whatever its client does.
 
 import asyncio
 import logging
+from collections.abc import Awaitable
 from typing import Protocol, cast
 
 from api.socket import limits
@@ -24,9 +25,9 @@ _logger = logging.getLogger(__name__)
 class Appendable(Protocol):
     """What commits batches: a log, or the controller's loop in front of one."""
 
-    async def append(
+    def append(
         self, batch: NewBatch, *, expected_end_offset: int | None = None
-    ) -> AppendResult: ...
+    ) -> Awaitable[AppendResult]: ...
 
 
 class Connection(asyncio.Protocol):

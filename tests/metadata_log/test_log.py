@@ -170,8 +170,8 @@ async def test_batch_of_too_many_bytes_is_refused_and_others_go_on(directory: Pa
 
 async def test_cancelled_caller_does_not_disturb_the_others(directory: Path) -> None:
     log = await MetadataLog.open(directory)
-    first = asyncio.create_task(log.append(topics(0, 1)))
-    second = asyncio.create_task(log.append(topics(1, 1)))
+    first = asyncio.ensure_future(log.append(topics(0, 1)))
+    second = asyncio.ensure_future(log.append(topics(1, 1)))
     await asyncio.sleep(0)
     first.cancel()
     assert (await second).base_offset == 2
