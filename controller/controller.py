@@ -32,6 +32,7 @@ from controller.decisions.heartbeats import (
     sessions_after,
 )
 from controller.decisions.levels import NEW_CLUSTER_LEVELS, TRANSACTIONS_LEVEL, record_version
+from controller.decisions.mutation_quotas import MutationBuckets
 from controller.decisions.raw_append import Appended, AppendRecords, append_records
 from controller.decisions.sessions import Sessions
 from controller.descriptions.view import View
@@ -88,6 +89,7 @@ class Controller:
         self._waiting: deque[Callable[[], None]] = deque()
         self._pipeline = Pipeline(log, image, on_failure=self._start_sessions, on_commit=on_commit)
         self._sessions = Sessions(timeout_ms=self.settings.session_timeout_ms)
+        self._buckets = MutationBuckets()
         self._start_sessions()
 
     @property
@@ -257,7 +259,7 @@ class Controller:
             future.set_exception(_not_active())
             return
         self._pipeline.abort_left_open("A batch of it failed", timestamp=self._now_ms())
-        context = self._context()
+        context = self._context(origin)
         try:
             result = decide(context)
         except RequestError as error:
@@ -265,6 +267,8 @@ class Controller:
             return
         for records, batch_origin in result.batches(origin):
             self._send(records, context, batch_origin)
+        if result.records and result.mutations:
+            self._buckets = self._buckets.charged(context.allowance, result.mutations)
         note(result.response)
         self._pipeline.answer_when_committed(future, result.response)
 
@@ -289,7 +293,7 @@ class Controller:
                 f"transactions need metadata.version {TRANSACTIONS_LEVEL}, it is {level}",
             )
 
-    def _context(self) -> Context:
+    def _context(self, origin: Origin | None = None) -> Context:
         return Context(
             image=self._pipeline.latest.image,
             index=self._pipeline.latest.index,
@@ -298,6 +302,8 @@ class Controller:
             rng=self._rng,
             now_ms=self._now_ms(),
             next_offset=self._pipeline.next_offset,
+            origin=origin,
+            buckets=self._buckets,
         )
 
     def _send(self, records: Sequence[Record], context: Context, origin: Origin | None) -> None:

@@ -18,11 +18,13 @@ class ControllerResult(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
 
     `atomic`: the records must become visible together, so they must fit one batch. Otherwise a
     long list is cut into several batches, and a reader may see a state between two of them.
+    `mutations` is how many partitions they create and delete, as quotas count them.
     """
 
     response: T
     records: tuple[Record, ...] = ()
     atomic: bool = True
+    mutations: int = 0
 
     def batches(self, origin: Origin | None) -> Iterator[tuple[Sequence[Record], Origin | None]]:
         """Cut the records into batches that the log takes, each with its origin.

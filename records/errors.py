@@ -10,11 +10,13 @@ class RequestError(MetadataLogError):
 
     Attributes:
         code: Kafka's name of the error, such as INVALID_PARTITIONS.
+        retry_ms: When to ask again, in ms from now; 0 where waiting changes nothing.
     """
 
-    def __init__(self, code: str, message: str) -> None:
+    def __init__(self, code: str, message: str, *, retry_ms: int = 0) -> None:
         super().__init__(message)
         self.code = code
+        self.retry_ms = retry_ms
 
 
 class UnknownHistoryError(RequestError):

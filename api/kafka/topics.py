@@ -80,7 +80,9 @@ def _creatable(topic: NewTopic) -> CreatableTopic:
 
 def creation_response(results: Iterable[TopicResult]) -> CreateTopicsResponse:
     """Return the response that tells the results."""
+    results = tuple(results)
     return CreateTopicsResponse(
+        throttle_time_ms=_throttle_ms(results),
         topics=tuple(
             [
                 CreatableTopicResult(
@@ -94,7 +96,7 @@ def creation_response(results: Iterable[TopicResult]) -> CreateTopicsResponse:
                 )
                 for result in results
             ]
-        )
+        ),
     )
 
 
@@ -145,10 +147,12 @@ def deletion_response(
     Args:
         before: The image in which the topics still were: an answer names what was asked by id.
     """
+    results = tuple(results)
     return DeleteTopicsResponse(
+        throttle_time_ms=_throttle_ms(results),
         responses=tuple(
             [_deleted(ref, result, before) for ref, result in zip(refs, results, strict=True)]
-        )
+        ),
     )
 
 
@@ -219,13 +223,15 @@ def shrinking_response(
 ) -> DeletePartitionsResponse:
     """Return the response that tells the results."""
     mode = READ_ONLY if request.delete_partitions_delay > 0 else NO_READS_NO_WRITES
+    results = tuple(results)
     return DeletePartitionsResponse(
+        throttle_time_ms=_throttle_ms(results),
         responses=tuple(
             [
                 ShrunkTopic(name=result.name, partitions=_statuses(result, mode))
                 for result in results
             ]
-        )
+        ),
     )
 
 
@@ -256,6 +262,11 @@ def shrunk(response: DeletePartitionsResponse) -> tuple[ShrinkResult, ...]:
         refusal = _refusal(refused[0].error_code, refused[0].error_message) if refused else None
         results.append(ShrinkResult(name=topic.name, partition_ids=ids, refusal=refusal))
     return tuple(results)
+
+
+def _throttle_ms(results: Iterable[TopicResult | ShrinkResult]) -> int:
+    """Return when what was refused for a quota may be asked again, in ms from now."""
+    return max((r.refusal.retry_ms for r in results if r.refusal is not None), default=0)
 
 
 def _code(refusal: Refusal | None) -> int:

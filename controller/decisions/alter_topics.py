@@ -126,6 +126,7 @@ def alter_topics(
     return ControllerResult(
         response=tuple(results),
         records=() if request.validate_only else alteration.records.records,
+        mutations=alteration.records.mutations,
     )
 
 
@@ -136,7 +137,7 @@ class _Alteration:
         self._context = context
         self._delay_ms = request.delete_partitions_delay_ms
         self._placement = Placement(context, request.placement)
-        self.records = RecordList()
+        self.records = RecordList(context.allowance)
 
     def records_of(
         self, topic: Topic, item: TopicAlteration, instruction: Instruction
@@ -148,6 +149,7 @@ class _Alteration:
                 return [*self._growth(topic, item)]
             case Instruction.SHRINK:
                 leaving = check_shrink(context, topic, item.partitions)
+                self.records.mutate(len(leaving))
                 return list(shrink_records(context, leaving, self._delay_ms))
             case Instruction.MOVE:
                 return self._moves(topic, item)

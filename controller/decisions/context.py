@@ -18,11 +18,13 @@ from controller.decisions.levels import (
     METADATA_VERSION,
     METADATA_VERSION_OLDEST,
 )
+from controller.decisions.mutation_quotas import UNLIMITED, Allowance, MutationBuckets
 from controller.decisions.sessions import Sessions
 from controller.placement.balanced import BalancedPlacer
 from controller.placement.placer import PlacementRng, Placer
 from metadata_log.limits import BATCH_RECORDS_MAX
 from records.base import Record
+from records.envelope import Origin
 from records.errors import RequestError
 from replay.image.metadata import MetadataImage
 
@@ -69,7 +71,8 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     """The cluster as the next record finds it.
 
     `sessions` is what heartbeats told. `now_ms` is the time of the decision, ms since 1970;
-    `next_offset` is where its first record will be written.
+    `next_offset` is where its first record will be written. `origin` is who asks, and `buckets`
+    what all clients may still create and delete.
     """
 
     image: MetadataImage
@@ -79,6 +82,13 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     rng: Rng
     now_ms: int
     next_offset: int
+    origin: Origin | None = None
+    buckets: MutationBuckets = MutationBuckets()
+
+    @property
+    def allowance(self) -> Allowance:
+        """How many partitions the asker may create and delete."""
+        return self.buckets.allowance(self.image, self.origin, self.now_ms)
 
     @property
     def metadata_version(self) -> int:
@@ -122,10 +132,17 @@ class TooLargeError(RequestError):
 
 
 class RecordList:
-    """Records of one user operation, bounded."""
+    """Records of one user operation, bounded.
 
-    def __init__(self) -> None:
+    Attributes:
+        mutations: How many partitions they create and delete.
+    """
+
+    def __init__(self, allowance: Allowance = UNLIMITED) -> None:
+        """Start empty; `allowance` is that of who asks, where partitions are counted."""
         self._records: list[Record] = []
+        self._allowance = allowance
+        self.mutations = 0
 
     def add(self, *records: Record) -> None:
         """Append records.
@@ -144,6 +161,15 @@ class RecordList:
         """
         if len(self._records) + count > USER_OPERATION_RECORDS_MAX:
             raise TooLargeError
+
+    def mutate(self, partitions: int) -> None:
+        """Count partitions that are created or deleted.
+
+        Raises:
+            RequestError: THROTTLING_QUOTA_EXCEEDED.
+        """
+        self._allowance.check(self.mutations)
+        self.mutations += partitions
 
     @property
     def records(self) -> tuple[Record, ...]:

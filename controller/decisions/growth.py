@@ -53,7 +53,7 @@ def create_partitions(
     """
     placement = Placement(context, request.placement)
     twice = topics_named_twice(context.image, [growth.topic for growth in request.topics])
-    records = RecordList()
+    records = RecordList(context.allowance)
     results = []
     for growth in request.topics:
         name = ref_text(growth.topic)
@@ -76,7 +76,9 @@ def create_partitions(
             )
         results.append(result)
     return ControllerResult(
-        response=tuple(results), records=() if request.validate_only else records.records
+        response=tuple(results),
+        records=() if request.validate_only else records.records,
+        mutations=records.mutations,
     )
 
 
@@ -91,11 +93,13 @@ def new_partitions(
 
     Args:
         placement: That of the request, which counts them.
-        records: Those of the request so far: what does not fit is refused before it is placed.
+        records: Those of the request so far, which count the partitions: what does not fit is
+            refused before it is placed.
 
     Raises:
         RequestError: INVALID_PARTITIONS, INVALID_REPLICA_ASSIGNMENT, INVALID_REPLICATION_FACTOR,
-            REASSIGNMENT_IN_PROGRESS, or POLICY_VIOLATION for the whole request.
+            REASSIGNMENT_IN_PROGRESS, THROTTLING_QUOTA_EXCEEDED, or POLICY_VIOLATION for the whole
+            request.
     """
     partitions = context.image.partitions(topic.topic_id)
     name = context.image.full_name(topic)
@@ -126,4 +130,5 @@ def new_partitions(
         named = [Assignment(start + n, ids) for n, ids in enumerate(growth.assignments)]
         assignments = checked(context, named, replication_factor)
         placement.count(assignments)
+    records.mutate(additional)
     return [placement.record(topic.topic_id, a) for a in assignments]

@@ -82,7 +82,7 @@ def delete_partitions(
     context.require_feature(MODE_FEATURE, "partition modes")
     check_delay(request.delay_ms)
     twice = topics_named_twice(context.image, [shrink.topic for shrink in request.topics])
-    records = RecordList()
+    records = RecordList(context.allowance)
     results = []
     for shrink in request.topics:
         name = ref_text(shrink.topic)
@@ -91,13 +91,16 @@ def delete_partitions(
             if topic.topic_id in twice:
                 raise named_twice(repr(name))
             leaving = check_shrink(context, topic, shrink.partitions)
+            records.mutate(len(leaving))
         except RequestError as error:
             results.append(ShrinkResult(name=name, refusal=Refusal.of(error)))
         else:
             records.add(*shrink_records(context, leaving, request.delay_ms))
             results.append(_result(name, leaving))
     return ControllerResult(
-        response=tuple(results), records=() if request.validate_only else records.records
+        response=tuple(results),
+        records=() if request.validate_only else records.records,
+        mutations=records.mutations,
     )
 
 

@@ -89,7 +89,8 @@ def delete_namespace(
 
     Raises:
         RequestError: INVALID_TOPIC_EXCEPTION (an InvalidNamespace), INVALID_REQUEST when
-            namespaces below it are in the way, or POLICY_VIOLATION when it holds too much.
+            namespaces below it are in the way, POLICY_VIOLATION when it holds too much, or
+            THROTTLING_QUOTA_EXCEEDED.
     """
     if request.name == DEFAULT_NAMESPACE:
         raise invalid_namespace("the default namespace cannot be deleted")
@@ -104,8 +105,9 @@ def delete_namespace(
             f"namespace {request.name!r} has namespaces below it: {below}; "
             "delete them first, or delete recursively",
         )
-    records = RecordList()
+    records = RecordList(context.allowance)
     topics = [t for namespace in doomed for t in _topics_in(context.image, namespace.namespace_id)]
+    records.mutate(sum(len(context.image.partitions(topic.topic_id)) for topic in topics))
     for topic in topics:
         records.add(RemoveTopicRecord(topic_id=topic.topic_id))
     for namespace in doomed:
@@ -114,7 +116,7 @@ def delete_namespace(
         tuple([namespace.name for namespace in doomed]),
         tuple([context.image.full_name(topic) for topic in topics]),
     )
-    return ControllerResult(response=result, records=records.records)
+    return ControllerResult(response=result, records=records.records, mutations=records.mutations)
 
 
 def move_topics(context: Context, request: MoveTopics) -> ControllerResult[NamespaceResult]:

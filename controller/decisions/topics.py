@@ -118,8 +118,12 @@ def create_topics(
         else:
             result = creation.create(topic, plan)
         results.append(result)
-    records = () if request.validate_only else creation.records.records
-    return ControllerResult(response=tuple(results), records=records)
+    made = creation.records
+    return ControllerResult(
+        response=tuple(results),
+        records=() if request.validate_only else made.records,
+        mutations=made.mutations,
+    )
 
 
 def delete_topics(
@@ -131,22 +135,25 @@ def delete_topics(
         TooLargeError: POLICY_VIOLATION, the request makes too many records.
     """
     twice = topics_named_twice(context.image, request.topics)
-    records = RecordList()
+    records = RecordList(context.allowance)
     results = []
     for ref in request.topics:
         try:
             topic = find_topic(context.image, ref)
             if topic.topic_id in twice:
                 raise named_twice(repr(ref_text(ref)))
+            count = len(context.image.partitions(topic.topic_id))
+            records.mutate(count)
         except RequestError as error:
             result = TopicResult(name=ref_text(ref), refusal=Refusal.of(error))
         else:
             records.add(RemoveTopicRecord(topic_id=topic.topic_id))
-            count = len(context.image.partitions(topic.topic_id))
             result = TopicResult(name=ref_text(ref), topic_id=topic.topic_id, partitions=count)
         results.append(result)
     return ControllerResult(
-        response=tuple(results), records=() if request.validate_only else records.records
+        response=tuple(results),
+        records=() if request.validate_only else records.records,
+        mutations=records.mutations,
     )
 
 
@@ -165,7 +172,7 @@ class _Creation:
         self._placement = Placement(context, request.placement)
         self._unified_names: dict[tuple[Uuid | None, str], str] = {}
         self._ids: set[Uuid] = set()
-        self.records = RecordList()
+        self.records = RecordList(context.allowance)
 
     def plan(self, topic: NewTopic) -> _Plan:
         """Check everything about a topic and choose its replicas; write nothing."""
@@ -179,6 +186,7 @@ class _Creation:
         configs = config_records(self._context, _config_changes(topic))
         assignments = self._assignments(topic)
         self._check_policy(topic, assignments)
+        self.records.mutate(len(assignments))
         return _Plan(namespace_id=namespace_id, configs=configs, assignments=assignments)
 
     def create(self, topic: NewTopic, plan: _Plan) -> TopicResult:

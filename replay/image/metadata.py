@@ -183,6 +183,11 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
         """Iterate over the client quotas."""
         return iter(self._quotas.values())
 
+    def quota(self, entity: QuotaEntity, key: str) -> float | None:
+        """Return one quota of an entity, whose pairs are in canonical order."""
+        quota = self._quotas.get((entity, key))
+        return None if quota is None else quota.value
+
     def scram(self) -> Iterator[ScramCredential]:
         """Iterate over the SCRAM credentials."""
         return iter(self._scram.values())

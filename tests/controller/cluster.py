@@ -19,13 +19,14 @@ from controller.decisions.heartbeats import (
 )
 from controller.decisions.levels import NEW_CLUSTER_LEVELS, SUPPORTED_LEVELS, record_version
 from controller.decisions.lookup import find_topic
+from controller.decisions.mutation_quotas import MutationBuckets
 from controller.decisions.sessions import Sessions
 from controller.decisions.topics import CreateTopics, NewTopic, create_topics
 from controller.latest import Latest, State
 from metadata_log.batch import Batch
 from records.base import Record, Uuid
 from records.brokers import BrokerFeature
-from records.envelope import Envelope
+from records.envelope import Envelope, Origin
 from records.errors import RequestError
 from replay.image.cluster import Broker
 from replay.image.metadata import MetadataImage
@@ -64,7 +65,8 @@ class CountingRng:
 class Cluster:
     """An image that decisions lead on.
 
-    `records` is what the last one wrote; `steps` all batches, each with the image after it.
+    `records` is what the last one wrote; `steps` all batches, each with the image after it. `asker`
+    is who asks from now on.
     """
 
     def __init__(
@@ -73,6 +75,8 @@ class Cluster:
         self.settings = settings or Settings(cluster_id="test")
         self.now_ms = START_MS
         self.rng = CountingRng()
+        self.asker: Origin | None = None
+        self.buckets = MutationBuckets()
         self.records: tuple[Record, ...] = ()
         self.base_offset = 0
         self.steps: list[tuple[Batch, MetadataImage]] = []
@@ -97,6 +101,8 @@ class Cluster:
             rng=self.rng,
             now_ms=self.now_ms,
             next_offset=self.next_offset,
+            origin=self.asker,
+            buckets=self.buckets,
         )
 
     def write(self, records: Sequence[Record]) -> None:
@@ -125,8 +131,11 @@ class Cluster:
 
     def decide(self, decision: Decision[T]) -> T:
         """Take a decision, write its records, and return its response."""
-        result = decision(self.context())
+        context = self.context()
+        result = decision(context)
         self.write(result.records)
+        if result.records:
+            self.buckets = self.buckets.charged(context.allowance, result.mutations)
         return result.response
 
     def fail_over(self) -> None:

@@ -41,6 +41,7 @@ from controller.decisions.modes import (
     cancel_delete_partitions,
     delete_partitions,
 )
+from controller.decisions.mutation_quotas import MUTATION_RATE
 from controller.decisions.reassignments import (
     AlterReassignments,
     PartitionTarget,
@@ -54,7 +55,8 @@ from controller.decisions.topics import (
     delete_topics,
 )
 from records.base import ZERO_UUID, Uuid
-from records.configs import FeatureLevelRecord
+from records.configs import ClientQuotaRecord, EntityData, FeatureLevelRecord
+from records.envelope import Origin
 from records.errors import RequestError
 from records.partitions import PartitionChangeRecord
 from replay.image.configs import TOPIC
@@ -142,6 +144,25 @@ def _set_level(cluster: Cluster, **levels: str) -> None:
     cluster.write(
         [FeatureLevelRecord(name=name, feature_level=int(level)) for name, level in levels.items()]
     )
+
+
+def _ask_as(cluster: Cluster, user: str, client: str = "cli") -> None:
+    """Let everything from now on be asked by a user, through a client."""
+    cluster.asker = Origin(principal=f"User:{user}", client=f"{client} at 127.0.0.1:5000")
+
+
+def _allow(cluster: Cluster, rate: str, **entity: str) -> None:
+    """Write a quota of partitions a second; `user=` or `client=` without a name: the default."""
+    kinds = {"user": "user", "client": "client-id"}
+    record = ClientQuotaRecord(
+        entity=tuple(
+            [EntityData(entity_type=kinds[k], entity_name=v or None) for k, v in entity.items()]
+        ),
+        key=MUTATION_RATE,
+        value=float(rate),
+        remove=False,
+    )
+    cluster.write([record])
 
 
 def _place_in(cluster: Cluster, which: str, *numbers: str) -> None:
@@ -355,6 +376,8 @@ _VERBS: dict[str, Callable[..., Any]] = {
     "register-controller": _register_controller,
     "set-level": _set_level,
     "place-in": _place_in,
+    "ask-as": _ask_as,
+    "allow": _allow,
     "fail-over": _fail_over,
     "unregister-broker": _unregister,
     "wait": _wait,

@@ -3,6 +3,7 @@
 import asyncio
 import socket
 import struct
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,13 +13,17 @@ from api.kafka import apis, frames
 from api.kafka.connection import Connection
 from api.kafka.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from api.kafka.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
-from api.kafka.topics import creation_request
+from api.kafka.messages.topics import CreateTopicsResponse, DeleteTopicsResponse
+from api.kafka.topics import creation_request, deletion_request
 from controller.decisions.assignments import Assignment
 from controller.decisions.configs import AlterConfigs, ConfigChange, ResourceChange
 from controller.decisions.context import Settings
 from controller.decisions.effective_configs import BROKER
 from controller.decisions.modes import DELETE_PARTITIONS_ENABLED, DeletePartitions, TopicShrink
+from controller.decisions.mutation_quotas import MUTATION_RATE
+from controller.decisions.raw_append import AppendRecords, append_records
 from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
+from records.configs import ClientQuotaRecord, EntityData
 from records.errors import RequestError, UnavailableError
 from tests.api.kafka.servers import Server, server
 
@@ -248,3 +253,30 @@ async def test_decision_outlives_the_connection_that_asked_for_it(tmp_path: Path
             while at.service.image.topic_by_name("orphan") is None:
                 await at.service.history.beyond(at.service.image.provenance.next_offset - 1)
         await create(at, "next")
+
+
+async def test_who_makes_too_many_partitions_is_told_how_long_to_wait(tmp_path: Path) -> None:
+    quota = ClientQuotaRecord(
+        entity=(EntityData(entity_type="client-id", entity_name="metalog"),),
+        key=MUTATION_RATE,
+        value=0.1,
+        remove=False,
+    )
+    async with server(tmp_path) as at:
+        await at.register(1)
+        decide = partial(append_records, request=AppendRecords(records=(quota,)))
+        await at.service.submit(decide)
+        large = NewTopic(name="large", partitions=10, replication_factor=1)
+        looked_at = CreateTopics(topics=(large,), validate_only=True)
+        (result,) = await at.client.create_topics(looked_at)
+        assert result.refusal is None
+        await create(at, "large", 10)
+        request = creation_request(CreateTopics(topics=(NewTopic(name="small", partitions=1),)))
+        refused = await at.client.connection.request(request, CreateTopicsResponse)
+        assert refused.topics[0].error_code == 89
+        assert 80_000 < refused.throttle_time_ms <= 89_000
+        deletion = deletion_request(DeleteTopics(topics=("large",)))
+        refused_too = await at.client.connection.request(deletion, DeleteTopicsResponse)
+        assert refused_too.responses[0].error_code == 89
+        assert 80_000 < refused_too.throttle_time_ms <= 89_000
+        assert at.service.image.topic_by_full_name("small") is None

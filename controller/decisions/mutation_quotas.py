@@ -1,0 +1,132 @@
+"""How many partitions a client may create and delete.
+
+A bucket of tokens for each client that a quota is about: it fills at the quota's rate, holds what
+`_BURST_S` seconds bring, and an operation is let in while the bucket is not in debt, whatever the
+operation costs. So a large request passes, and those after it wait until its debt is paid.
+
+Not in the log: a new controller starts with full buckets. Immutable, so that decisions can look at
+it like at the image.
+
+Source: KIP-599 (token bucket, strict admission), KIP-257 (users, clients and their defaults);
+section 2 of Kafka's rules.
+"""
+
+import math
+from collections.abc import Iterator
+
+import msgspec
+from immutables import Map
+from msgspec.structs import replace
+
+from records.envelope import Origin
+from records.errors import RequestError
+from replay.image.metadata import MetadataImage
+from replay.image.quotas import QuotaEntity
+
+MUTATION_RATE = "controller_mutation_rate"
+"""Key of the quota: partitions created or deleted a second."""
+
+# Kafka's defaults: 11 windows (controller.quota.window.num) of 1 s (.window.size.seconds).
+_BURST_S = 11
+# Beyond this many, buckets that are full again are forgotten: clients choose their own ids.
+_BUCKETS_MAX = 1_000
+_USER, _CLIENT = "user", "client-id"
+_USER_PRINCIPAL = "User:"
+
+
+class Allowance(msgspec.Struct, frozen=True, kw_only=True):
+    """What one client may do at the time `now_ms`; `bucket` None: as much as it likes."""
+
+    bucket: QuotaEntity | None = None
+    rate: float = math.inf
+    tokens: float = math.inf
+    now_ms: int = 0
+
+    def check(self, spent: int) -> None:
+        """Let one more operation in, when `spent` partitions are gone already.
+
+        Raises:
+            RequestError: THROTTLING_QUOTA_EXCEEDED, the bucket is in debt.
+        """
+        debt = spent - self.tokens
+        if debt > 0:
+            retry_ms = math.ceil(debt / self.rate * 1_000)
+            raise RequestError(
+                "THROTTLING_QUOTA_EXCEEDED",
+                f"this client's quota {MUTATION_RATE} is used up; try again in {retry_ms} ms",
+                retry_ms=retry_ms,
+            )
+
+
+UNLIMITED = Allowance()
+
+
+class _Bucket(msgspec.Struct, frozen=True):
+    tokens: float
+    at_ms: int
+    full_at_ms: float
+
+
+class MutationBuckets(msgspec.Struct, frozen=True):
+    """The buckets of all clients; one that is not here is full."""
+
+    _by_client: Map[QuotaEntity, _Bucket] = Map()
+
+    def allowance(self, image: MetadataImage, origin: Origin | None, now_ms: int) -> Allowance:
+        """Return what a client may do."""
+        found = _quota_of(image, origin)
+        if found is None:
+            return UNLIMITED
+        client, rate = found
+        bucket, tokens = self._by_client.get(client), rate * _BURST_S
+        if bucket is not None:
+            filled = bucket.tokens + rate * max(now_ms - bucket.at_ms, 0) / 1_000
+            tokens = min(filled, tokens)
+        return Allowance(bucket=client, rate=rate, tokens=tokens, now_ms=now_ms)
+
+    def charged(self, allowance: Allowance, mutations: int) -> "MutationBuckets":
+        """Take the partitions of an operation that was let in out of the client's bucket."""
+        if allowance.bucket is None or not mutations:
+            return self
+        tokens, now_ms = allowance.tokens - mutations, allowance.now_ms
+        missing = allowance.rate * _BURST_S - tokens
+        full_at_ms = now_ms + missing / allowance.rate * 1_000
+        buckets = self._by_client
+        if len(buckets) >= _BUCKETS_MAX:
+            buckets = Map({who: b for who, b in buckets.items() if b.full_at_ms > now_ms})
+        return replace(
+            self, _by_client=buckets.set(allowance.bucket, _Bucket(tokens, now_ms, full_at_ms))
+        )
+
+
+def _quota_of(image: MetadataImage, origin: Origin | None) -> tuple[QuotaEntity, float] | None:
+    """Return whose bucket counts for a client, and its rate; None when no quota is about it."""
+    names = _names(origin)
+    for entity in _entities(names):
+        rate = image.quota(entity, MUTATION_RATE)
+        if rate is not None:
+            return tuple([(kind, names[kind]) for kind, _ in entity]), rate
+    return None
+
+
+def _entities(names: dict[str, str]) -> Iterator[QuotaEntity]:
+    """Yield the entities whose quota may count, the most special first; None: the default."""
+    users = (names[_USER], None) if _USER in names else ()
+    clients = (names[_CLIENT], None) if _CLIENT in names else ()
+    for user in users:
+        yield from (((_CLIENT, client), (_USER, user)) for client in clients)
+        yield ((_USER, user),)
+    yield from (((_CLIENT, client),) for client in clients)
+
+
+def _names(origin: Origin | None) -> dict[str, str]:
+    """The controller and brokers are no users, and have no quota."""
+    principal = "" if origin is None else origin.principal or ""
+    if origin is None or not principal.startswith(_USER_PRINCIPAL):
+        return {}
+    names = {_USER: principal.removeprefix(_USER_PRINCIPAL)}
+    if origin.client is not None:
+        # A listener writes the id that the client gives itself, and where it is.
+        client_id, _, address = origin.client.rpartition(" at ")
+        names[_CLIENT] = client_id or address
+    return names

@@ -1,0 +1,123 @@
+"""Which quota counts for whom, and how buckets fill."""
+
+import pytest
+
+from controller.decisions import mutation_quotas
+from controller.decisions.mutation_quotas import MUTATION_RATE, UNLIMITED, MutationBuckets
+from controller.decisions.namespaces import (
+    CreateNamespace,
+    DeleteNamespace,
+    create_namespace,
+    delete_namespace,
+)
+from records.configs import ClientQuotaRecord, EntityData
+from records.envelope import Origin
+from records.errors import RequestError
+from tests.controller.cluster import Cluster
+from tests.replay.builders import image_of
+
+ANN = Origin(principal="User:ann", client="app at 127.0.0.1:5000")
+
+
+def _quota(rate: float, **entity: str | None) -> ClientQuotaRecord:
+    parts = [EntityData(entity_type=k.replace("_", "-"), entity_name=v) for k, v in entity.items()]
+    return ClientQuotaRecord(entity=tuple(parts), key=MUTATION_RATE, value=rate, remove=False)
+
+
+# The most special one first.
+_QUOTAS = (
+    _quota(1, user="ann", client_id="app"),
+    _quota(2, user="ann", client_id=None),
+    _quota(3, user="ann"),
+    _quota(4, user=None, client_id="app"),
+    _quota(5, user=None, client_id=None),
+    _quota(6, user=None),
+    _quota(7, client_id="app"),
+    _quota(8, client_id=None),
+)
+_USER, _CLIENT = ("user", "ann"), ("client-id", "app")
+_BUCKETS = ((_CLIENT, _USER),) * 2 + ((_USER,),) + ((_CLIENT, _USER),) * 2 + ((_USER,),)
+
+
+@pytest.mark.parametrize("first", range(len(_QUOTAS)))
+def test_the_most_special_quota_counts_and_fills_a_bucket_of_the_client(first: int) -> None:
+    image = image_of(*_QUOTAS[first:])
+    allowance = MutationBuckets().allowance(image, ANN, 0)
+    assert allowance.rate == first + 1
+    assert allowance.bucket == (*_BUCKETS, (_CLIENT,), (_CLIENT,))[first]
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        None,
+        Origin(),
+        Origin(principal="controller", client="app"),
+        Origin(principal="broker:1", client="app at 127.0.0.1:5000"),
+    ],
+)
+def test_who_is_no_user_has_no_quota(origin: Origin | None) -> None:
+    assert MutationBuckets().allowance(image_of(*_QUOTAS), origin, 0) is UNLIMITED
+
+
+def test_quotas_of_others_and_of_other_kinds_do_not_count() -> None:
+    bytes_rate = ClientQuotaRecord(
+        entity=(EntityData(entity_type="user", entity_name="ann"),),
+        key="producer_byte_rate",
+        value=1,
+        remove=False,
+    )
+    image = image_of(bytes_rate, _quota(1, user="bob"), _quota(1, ip=None))
+    assert MutationBuckets().allowance(image, ANN, 0) is UNLIMITED
+
+
+def test_a_client_in_this_process_is_known_by_its_name_alone() -> None:
+    image = image_of(_quota(7, client_id="metalog"))
+    origin = Origin(principal="User:ann", client="metalog")
+    assert MutationBuckets().allowance(image, origin, 0).rate == 7
+
+
+def test_a_bucket_fills_by_the_rate_up_to_eleven_seconds() -> None:
+    image, buckets = image_of(_quota(2, user="ann")), MutationBuckets()
+
+    def tokens(now_ms: int) -> float:
+        return buckets.allowance(image, ANN, now_ms).tokens
+
+    assert tokens(0) == 22
+    buckets = buckets.charged(buckets.allowance(image, ANN, 0), 30)
+    assert [tokens(ms) for ms in (-50, 0, 500, 4_000, 15_000, 60_000)] == [-8, -8, -7, 0, 22, 22]
+
+
+def test_who_is_in_debt_is_told_how_long_to_wait() -> None:
+    image, buckets = image_of(_quota(2, user="ann")), MutationBuckets()
+    buckets = buckets.charged(buckets.allowance(image, ANN, 0), 25)
+    with pytest.raises(RequestError, match="1500 ms") as caught:
+        buckets.allowance(image, ANN, 0).check(0)
+    assert (caught.value.code, caught.value.retry_ms) == ("THROTTLING_QUOTA_EXCEEDED", 1_500)
+    buckets.allowance(image, ANN, 1_500).check(0)
+
+
+def test_buckets_that_are_full_again_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mutation_quotas, "_BUCKETS_MAX", 2)
+    image, buckets = image_of(_quota(1, client_id=None)), MutationBuckets()
+    clients = [Origin(principal="User:ann", client=name) for name in "abc"]
+    for origin, at_ms in zip(clients, (0, 5_000, 10_001), strict=True):
+        buckets = buckets.charged(buckets.allowance(image, origin, at_ms), 10)
+    left = [buckets.allowance(image, origin, 10_001).tokens for origin in clients]
+    assert left == pytest.approx([11, 6.001, 1])
+    assert len(buckets._by_client) == 2
+
+
+def test_deleting_a_namespace_counts_the_partitions_of_its_topics() -> None:
+    cluster = Cluster()
+    cluster.add_brokers(1)
+    cluster.do(create_namespace, CreateNamespace("org"))
+    for name in ("a", "b"):
+        cluster.create(name, *[[1]] * 10, namespace="org")
+    cluster.write([_quota(1, user="ann")])
+    cluster.asker = ANN
+    cluster.do(delete_namespace, DeleteNamespace(name="org"))
+    cluster.do(create_namespace, CreateNamespace("org"))
+    cluster.now_ms += 8_999
+    error = cluster.refused(delete_namespace, DeleteNamespace(name="org"))
+    assert (error.code, error.retry_ms) == ("THROTTLING_QUOTA_EXCEEDED", 1)
