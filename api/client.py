@@ -129,12 +129,15 @@ class MetadataClient:
         check(response.error_code, response.error_message)
         return topics.shrunk(response)
 
-    async def run(self, command: str, request: Any, *, reason: str | None = None) -> Answer[Any]:
-        """Take any decision of `api.commands` by its name.
-
-        Args:
-            request: What the decision takes, such as `CreatePartitions`.
-            reason: Stands in the log beside the records.
+    async def run(
+        self,
+        command: str,
+        request: Any,
+        *,
+        reason: str | None = None,
+        request_id: str | None = None,
+    ) -> Answer[Any]:
+        """Take any decision of `api.commands` by its name; see `Admin`.
 
         Raises:
             RequestError: the decision's refusal.
@@ -142,7 +145,9 @@ class MetadataClient:
         """
         found = find_command(command)
         response = await self._ask(
-            RunCommandRequest(command=command, reason=reason, payload=packed(request)),
+            RunCommandRequest(
+                command=command, reason=reason, payload=packed(request), request_id=request_id
+            ),
             RunCommandResponse,
         )
         if response.error_code:

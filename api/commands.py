@@ -83,8 +83,6 @@ COMMANDS = {
         Command("features update", UpdateFeatures, update_features),
         Command("namespaces create", CreateNamespace, create_namespace),
         Command("namespaces delete", DeleteNamespace, delete_namespace),
-        Command("topics alter", AlterTopics, alter_topics),
-        Command("reassignments alter", AlterReassignments, alter_reassignments),
         Command("topics move", MoveTopics, move_topics),
     )
 }

@@ -15,18 +15,21 @@ from msgspec.structs import replace
 
 from api.commands import find_command
 from api.creations import Observed, PartitionCreations
+from api.first_answers import told_again
 from api.history import History
 from controller.controller import Controller, Decision
 from controller.decisions.context import Settings
 from controller.decisions.heartbeats import Heartbeat, HeartbeatReply
 from controller.parking import Answer
 from controller.timers import Timers
+from metadata_log.append_result import AppendResult
 from metadata_log.batch import Batch
 from metadata_log.clock import Clock, SystemClock
 from metadata_log.fs import OsFs
 from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
 from metadata_log.manifest import read_manifest
+from metadata_log.request_window import takes_part
 from records.base import Uuid
 from records.envelope import Origin
 from replay.image.metadata import MetadataImage
@@ -47,6 +50,7 @@ class Service:
 
     def __init__(
         self,
+        directory: Path,
         metadata_log: MetadataLog,
         image: MetadataImage,
         creations: PartitionCreations,
@@ -55,6 +59,7 @@ class Service:
         clock: Clock,
     ) -> None:
         """Use `Service.open`."""
+        self._directory = directory
         self._log = metadata_log
         self.creations = creations
         self.history = History(image)
@@ -103,7 +108,7 @@ class Service:
             # Millions of objects that never refer to themselves: the collector need not look.
             gc.freeze()
             settings = replace(settings or Settings(), cluster_id=cluster_id)
-            service = cls(metadata_log, image, creations, settings=settings, clock=clock)
+            service = cls(directory, metadata_log, image, creations, settings=settings, clock=clock)
             await service._controller.activate()
         except BaseException:
             await metadata_log.close()
@@ -134,11 +139,17 @@ class Service:
     async def submit(self, decide: Decision[T], *, origin: Origin | None = None) -> Answer[T]:
         """Decide, and answer once it is committed.
 
-        A caller that is cancelled does not take the decision back.
+        A caller that is cancelled does not take the decision back. A request with an id that was
+        committed already is not decided again: it gets its first answer.
 
         Raises:
-            RequestError: the decision's refusal; or NOT_CONTROLLER, the outcome is unknown.
+            RequestError: the decision's refusal; NOT_CONTROLLER, the outcome is unknown;
+                INVALID_REQUEST, the id is another request's; or DUPLICATE_REQUEST, it was carried
+                out before, and its answer cannot be told again.
         """
+        committed = await self._committed_before(origin)
+        if committed is not None:
+            return await asyncio.to_thread(self._told_again, committed, decide)
         return await asyncio.shield(self._controller.submit(decide, origin=origin))
 
     async def run(self, command: str, request: Any, *, origin: Origin | None = None) -> Answer[Any]:
@@ -166,6 +177,18 @@ class Service:
             await asyncio.gather(self._running, return_exceptions=True)
         await self._controller.drained()
         await self._log.close()
+
+    async def _committed_before(self, origin: Origin | None) -> AppendResult | None:
+        """Return where a request was committed; one that is under way is the controller's."""
+        if origin is None or not takes_part(origin):
+            return None
+        found = await self._log.find_request(origin)
+        is_visible = found is not None and found.end_offset <= self.image.provenance.next_offset
+        return found if is_visible else None
+
+    def _told_again(self, committed: AppendResult, decide: Decision[T]) -> Answer[T]:
+        with LogReader.open(self._directory) as reader:
+            return told_again(reader, committed, decide, self.settings, self.history.image_of)
 
     def _committed(self, batch: Batch) -> None:
         self.creations.replay(batch)

@@ -12,12 +12,21 @@ class Admin(Protocol):
     `api.client.MetadataClient` asks a service.
     """
 
-    async def run(self, command: str, request: Any, *, reason: str | None = None) -> Answer[Any]:
+    async def run(
+        self,
+        command: str,
+        request: Any,
+        *,
+        reason: str | None = None,
+        request_id: str | None = None,
+    ) -> Answer[Any]:
         """Decide, and answer once it is committed.
 
         Args:
             request: What the command takes, such as `CreateTopics`.
             reason: Stands in the log beside the records.
+            request_id: Chosen by the caller, who may ask again with the same one when no answer
+                came: the request is carried out once, and gets its first answer.
 
         Raises:
             RequestError: the whole request is refused.

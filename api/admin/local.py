@@ -15,6 +15,8 @@ from msgspec.structs import replace
 
 from api.admin.rehearsal import RehearsalLog
 from api.commands import find_command
+from api.first_answers import committed_request, identified, told_again
+from api.packed import packed
 from controller.controller import Controller, Decision
 from controller.decisions.context import Settings
 from controller.log_port import LogPort
@@ -70,7 +72,14 @@ class LocalAdmin:
         self._known: MetadataImage | None = None
         self.history_start = 0
 
-    async def run(self, command: str, request: Any, *, reason: str | None = None) -> Answer[Any]:
+    async def run(
+        self,
+        command: str,
+        request: Any,
+        *,
+        reason: str | None = None,
+        request_id: str | None = None,
+    ) -> Answer[Any]:
         """Decide, and answer once it is committed; see `Admin`.
 
         Raises:
@@ -81,6 +90,11 @@ class LocalAdmin:
         found = find_command(command)
         decide = found.bound(request)
         origin = Origin(principal=self._principal, command=found.name, reason=reason, client=CLIENT)
+        if request_id is not None:
+            origin = identified(origin, request_id, found.name, packed(request))
+            first = self._first_answer(origin, decide)
+            if first is not None:
+                return first
         read = self._read()
         rehearsal = RehearsalLog(leader_epoch=read.leader_epoch + 1, end_offset=read.end_offset)
         answer, wrote = await self._decided(rehearsal, read.image, read, decide, origin)
@@ -92,6 +106,16 @@ class LocalAdmin:
         finally:
             await log.close()
         return answer
+
+    def _first_answer(self, origin: Origin, decide: Decision[Any]) -> Answer[Any] | None:
+        """Return the answer to a request that was carried out before, None for a new one."""
+        with LogReader.open(self._directory) as reader:
+            committed = committed_request(reader, origin)
+            if committed is None:
+                return None
+            self.history_start = reader.history_start
+            settings = replace(self._settings, cluster_id=reader.cluster_id)
+            return told_again(reader, committed, decide, settings)
 
     def _read(self) -> _Read:
         with LogReader.open(self._directory) as reader:

@@ -8,6 +8,7 @@ import msgspec
 from api.broker.fencing import NoReplicas
 from api.broker.records_requests import RecordsRequests
 from api.commands import find_command
+from api.first_answers import identified
 from api.kafka import apis, brokers, topics
 from api.kafka.broker_feed import RETRY_MS, BrokerFeeds
 from api.kafka.errors import code_for, code_of
@@ -186,7 +187,8 @@ class ControllerListener:
         try:
             command = find_command(request.command)
             wanted = unpacked(request.payload, command.request)
-            origin = _origin(asker, command.name, request.reason)
+            asked_by = _origin(asker, command.name, request.reason)
+            origin = identified(asked_by, request.request_id, command.name, request.payload)
             answer = await self._submit(command.bound(wanted), origin=origin)
         except RequestError as error:
             return RunCommandResponse(

@@ -78,4 +78,5 @@ METADATA_OFFSET_TAG = 104
 CREATE_OFFSET_TAG = 105
 CONTROLLER_TAG = 106
 LAG_TAG = 107
+REQUEST_ID_TAG = 108
 """Tags of fields that Kafka does not have, one for each meaning."""

@@ -59,15 +59,21 @@ class Ask:
         server: str | None,
         principal: str,
         reason: str | None,
+        request_id: str | None,
         json: bool,
     ) -> None:
         self.log, self.server, self.json = log, server, json
         self._principal, self._reason = principal, reason
+        # An answer can get lost on the way from a service; then its caller needs an id.
+        self._request_id = request_id or (None if server is None else _new_request_id())
         # Kept, so that a second request need not load the log again.
         self._local: LocalAdmin | None = None
 
-    def run(self, command: str, request: Any) -> Told:
+    def run(self, command: str, request: Any, *, part: str = "") -> Told:
         """Ask, and wait until it is committed.
+
+        Args:
+            part: Follows the request's id, where several requests are made of one.
 
         Raises:
             RequestError: the whole request is refused.
@@ -75,22 +81,35 @@ class Ask:
         """
         import asyncio
 
-        return asyncio.run(self._run(command, request))
+        request_id = None if self._request_id is None else self._request_id + part
+        return asyncio.run(self._run(command, request, request_id))
 
-    async def _run(self, command: str, request: Any) -> Told:
+    async def _run(self, command: str, request: Any, request_id: str | None) -> Told:
         if self.server is not None:
-            from api.client import MetadataClient
-
-            async with await MetadataClient.connect(self.server) as client:
-                answer = await client.run(command, request, reason=self._reason)
-            return Told(response=answer.response, end_offset=answer.end_offset)
+            return await self._run_there(self.server, command, request, request_id)
         admin = self._local = self._local or self._in_process()
-        answer = await admin.run(command, request, reason=self._reason)
+        answer = await admin.run(command, request, reason=self._reason, request_id=request_id)
         return Told(
             response=answer.response,
             end_offset=answer.end_offset,
             history_start=admin.history_start,
         )
+
+    async def _run_there(
+        self, server: str, command: str, request: Any, request_id: str | None
+    ) -> Told:
+        from api.client import MetadataClient
+        from records.errors import UnavailableError
+
+        async with await MetadataClient.connect(server) as client:
+            try:
+                answer = await client.run(
+                    command, request, reason=self._reason, request_id=request_id
+                )
+            except UnavailableError as error:
+                again = f"ask again with --request-id {self._request_id}: it is done once"
+                raise UnavailableError(f"{error}; {again}") from error
+        return Told(response=answer.response, end_offset=answer.end_offset)
 
     def each(self, command: str, wanted: Sequence[One]) -> int:
         """Ask for one thing after the other; one that is refused does not stop the others."""
@@ -98,9 +117,9 @@ class Ask:
         from records.errors import RequestError
 
         items, told = [], None
-        for one in wanted:
+        for number, one in enumerate(wanted):
             try:
-                told = self.run(command, one.request)
+                told = self.run(command, one.request, part=f"/{number}" if number else "")
             except RequestError as error:
                 items.append(Item(fields=one.fields, refusal=Refusal.of(error)))
             else:
@@ -157,6 +176,12 @@ class Ask:
             assert item.refusal is not None
             print_error(item.refusal.code, item.refusal.message)
         return REFUSED if refused else 0
+
+
+def _new_request_id() -> str:
+    import secrets
+
+    return secrets.token_hex(8)
 
 
 def _document(item: Item) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from api.cli.admin.options import LogOption, Principal, Reason, ServerOption
+from api.cli.admin.options import LogOption, Principal, Reason, RequestId, ServerOption
 from api.cli.admin.shared import check_text, verb_with
 from api.cli.arguments import Json
 
@@ -18,6 +18,7 @@ def _ask(
     server: ServerOption = None,
     as_: Principal = None,
     reason: Reason = None,
+    request_id: RequestId = None,
     json: Json = False,
 ) -> "Ask":
     from api.cli.admin.asker import Ask
@@ -26,9 +27,16 @@ def _ask(
         raise typer.BadParameter("name one of --log LOG and --server URL")
     if server is not None and as_ is not None:
         raise typer.BadParameter("a service knows by itself who asks; leave --as out")
-    for text in (as_, reason):
+    for text in (as_, reason, request_id):
         check_text(text)
-    return Ask(log=log, server=server, principal=as_ or _user(), reason=reason, json=json)
+    return Ask(
+        log=log,
+        server=server,
+        principal=as_ or _user(),
+        reason=reason,
+        request_id=request_id,
+        json=json,
+    )
 
 
 def _user() -> str:

@@ -36,6 +36,15 @@ Principal = Annotated[
 
 Reason = Annotated[str | None, typer.Option("--reason", help="Why; written beside the records.")]
 
+RequestId = Annotated[
+    str | None,
+    typer.Option(
+        "--request-id",
+        metavar="ID",
+        help="Ask again with the same id when no answer came: the change is made once.",
+    ),
+]
+
 NamespaceOption = Annotated[
     str, typer.Option("--namespace", metavar="NS", help="The namespace that holds the topics.")
 ]

@@ -7,6 +7,7 @@ Source: KIP-4 (batches), KIP-516 (topic ids), KIP-525 (configs in the answer), K
 from typing import Annotated
 
 from api.kafka.fields import (
+    REQUEST_ID_TAG,
     Int8,
     Int16,
     Int32,
@@ -155,11 +156,15 @@ class DeletePartitionsResponse(Response, frozen=True, kw_only=True):
 
 
 class RunCommandRequest(Request, frozen=True, kw_only=True):
-    """Take a decision by its name; ours. `payload` is its request, as `api.packed` writes it."""
+    """Take a decision by its name; ours. `payload` is its request, as `api.packed` writes it.
+
+    With a `request_id` it can be asked again, and is carried out once.
+    """
 
     command: str
     reason: str | None = None
     payload: bytes
+    request_id: Annotated[str | None, tagged(REQUEST_ID_TAG)] = None
 
 
 class RunCommandResponse(Response, frozen=True, kw_only=True):

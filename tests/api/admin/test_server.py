@@ -1,8 +1,11 @@
 """The verbs against a running service."""
 
 import json
+import re
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -100,3 +103,32 @@ def test_service_tells_its_latest_state_only(metalog: Metalog, url: str) -> None
 def test_log_of_a_service_is_read_but_not_changed(metalog: Metalog, url: str) -> None:
     answer = metalog("topics", "list", "--server", url, "--log", "x")
     assert (answer.code, answer.err.startswith("error: USAGE: ")) == (2, True)
+
+
+def test_a_request_asked_again_with_its_id_is_answered_as_before(
+    metalog: Metalog, url: str, log: Path
+) -> None:
+    for where in (("--server", url), ("--log", log)):
+        arguments = ["topics", "create", "again", "--request-id", "night-shift", "--json", *where]
+        first = metalog(*arguments)
+        again = metalog(*arguments)
+        assert (first.code, again.code, again.json) == (0, 0, first.json)
+        each = ["brokers", "unregister", "2", "9", "--request-id", "both", "--json", *where]
+        first, again = metalog(*each), metalog(*each)
+        assert (first.code, again.code, again.json) == (3, 3, first.json)
+        other = metalog("topics", "create", "b", "--request-id", "night-shift", *where)
+        assert (other.code, other.err.count("INVALID_REQUEST: request id 'night-shift'")) == (3, 1)
+
+
+def test_a_service_that_dies_leaves_an_id_to_ask_again_with(metalog: Metalog) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as dying:
+        port = dying.getsockname()[1]
+        thread = threading.Thread(target=lambda: dying.accept()[0].close())
+        thread.start()
+        answer = metalog("topics", "create", "a", "--server", f"kafka://127.0.0.1:{port}")
+        thread.join()
+    assert answer.code == 4
+    assert re.search(
+        r"the outcome is unknown; ask again with --request-id [0-9a-f]{16}: it is done once",
+        answer.err,
+    )
