@@ -41,7 +41,7 @@ from controller.parking import Answer
 from controller.pipeline import Pipeline
 from controller.repeats import Repeats
 from controller.result import ControllerResult
-from controller.transaction import Transaction
+from controller.transaction import TimeLimit, Transaction
 from metadata_log.batch import Batch
 from metadata_log.clock import Clock
 from metadata_log.limits import PENDING_BATCHES_MAX
@@ -171,11 +171,13 @@ class Controller:
         """Open a metadata transaction: several batches that happen together or not at all.
 
         Decisions inside see what was written inside; nobody else does until it ends. Whatever else
-        is submitted meanwhile waits, so a transaction is to be short. An exception in its body
+        is submitted meanwhile waits, so a transaction is to be short: one that is open for longer
+        than `transaction_timeout_ms` is aborted, and the others go on. An exception in its body
         aborts it; leaving the body ends it, and returns when that is committed.
 
         Raises:
-            RequestError: NOT_CONTROLLER, this controller is not active or loses the log; or
+            RequestError: NOT_CONTROLLER, this controller is not active or loses the log;
+                REQUEST_TIMED_OUT, it was open for too long, and nothing of it happened; or
                 UNSUPPORTED_VERSION, the metadata.version is too old.
         """
         async with self._transaction_turn:
@@ -184,20 +186,23 @@ class Controller:
             pipeline.abort_left_open("A batch of it failed", timestamp=self._now_ms())
             pipeline.begin_transaction(name, timestamp=self._now_ms(), origin=origin)
             opened = pipeline.transaction
+            limit = TimeLimit(
+                name,
+                self.settings.transaction_timeout_ms,
+                partial(self._abort_transaction, opened, sessions),
+            )
             try:
-                yield Transaction(partial(self._submit_inside, opened))
+                yield Transaction(partial(self._submit_inside, opened, limit))
                 if pipeline.transaction is not opened:
-                    raise _lost_transaction(name)
+                    raise limit.error or _lost_transaction(name)
             except BaseException as error:
-                if pipeline.is_open and pipeline.transaction is opened:
-                    abort = AbortTransactionRecord(reason=f"{type(error).__name__}: {error}")
-                    pipeline.end_transaction(abort, timestamp=self._now_ms())
-                    self._sessions = sessions
+                self._abort_transaction(opened, sessions, f"{type(error).__name__}: {error}")
                 raise
             else:
                 pipeline.end_transaction(EndTransactionRecord(), timestamp=self._now_ms())
                 await self._committed()
             finally:
+                limit.cancel()
                 self._decide_what_waited()
 
     def heartbeat(
@@ -236,15 +241,23 @@ class Controller:
         return future
 
     def _submit_inside(
-        self, opened: object, decide: Decision[T], origin: Origin | None
+        self, opened: object, limit: TimeLimit, decide: Decision[T], origin: Origin | None
     ) -> asyncio.Future[Answer[T]]:
         """As `_submit`, for the transaction that was `opened`."""
         future: asyncio.Future[Answer[T]] = asyncio.get_running_loop().create_future()
         if self._pipeline.transaction is opened:
             self._decide(future, decide, origin, lambda _: None)
         else:
-            future.set_exception(_lost_transaction("the transaction"))
+            future.set_exception(limit.error or _lost_transaction(limit.name))
         return future
+
+    def _abort_transaction(self, opened: object, sessions: Sessions, reason: str) -> None:
+        """Let the transaction that was `opened` never have happened, unless it is over."""
+        if self._pipeline.is_open and self._pipeline.transaction is opened:
+            abort = AbortTransactionRecord(reason=reason)
+            self._pipeline.end_transaction(abort, timestamp=self._now_ms())
+            self._sessions = sessions
+            self._decide_what_waited()
 
     def _decide(
         self,

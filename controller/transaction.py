@@ -1,5 +1,6 @@
-"""What the body of a metadata transaction writes with."""
+"""What the body of a metadata transaction writes with, and how long it may take."""
 
+import asyncio
 from asyncio import Future
 from collections.abc import Callable
 from functools import partial
@@ -10,6 +11,7 @@ from controller.decisions.raw_append import Appended, AppendRecords, append_reco
 from controller.parking import Answer
 from controller.result import ControllerResult
 from records.envelope import Origin
+from records.errors import RequestError
 
 T = TypeVar("T")
 
@@ -41,3 +43,36 @@ class Transaction:
     ) -> "Future[Answer[Appended]]":
         """As `Controller.append`."""
         return self.submit(partial(append_records, request=request), origin=origin)
+
+
+class TimeLimit:
+    """Aborts a transaction that is open for too long: all others wait for its end.
+
+    Counted by the event loop's own clock, which never jumps.
+
+    Attributes:
+        name: That of the transaction.
+        error: What whoever goes on with it is told, once the time is over.
+    """
+
+    def __init__(self, name: str, timeout_ms: int, abort: Callable[[str], None]) -> None:
+        """Begin to count.
+
+        Args:
+            abort: Called with the reason when the time is over.
+        """
+        self.name = name
+        self.error: RequestError | None = None
+        self._timeout_ms = timeout_ms
+        self._abort = abort
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(timeout_ms / 1_000, self._over)
+
+    def cancel(self) -> None:
+        """The transaction has come to its end by itself."""
+        self._timer.cancel()
+
+    def _over(self) -> None:
+        reason = f"{self.name} was open for more than {self._timeout_ms} ms"
+        self.error = RequestError("REQUEST_TIMED_OUT", f"{reason}, and was aborted")
+        self._abort(reason)

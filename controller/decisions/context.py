@@ -55,6 +55,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     `static_configs` is the static configuration file: server-level names and their values.
     `node_id` names the BROKER resource whose configs this controller follows itself.
     `topic_policy` has the last word about every new topic; None allows them all.
+    `transaction_timeout_ms`: a transaction still open then is aborted. All else waits for its end,
+    heartbeats too, so it is to be well below the session's time.
     """
 
     cluster_id: str = ""
@@ -62,6 +64,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     default_partitions: int = 1
     default_replication_factor: int = 1
     session_timeout_ms: int = 9_000
+    transaction_timeout_ms: int = 3_000
     static_configs: Mapping[str, str] = Map()
     placer: Placer = BalancedPlacer()
     topic_policy: TopicPolicy | None = None

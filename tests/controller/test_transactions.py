@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from controller.controller import Controller, Decision
+from controller.decisions.context import Settings
 from controller.decisions.namespaces import CreateNamespace, NamespaceResult, create_namespace
 from controller.decisions.raw_append import AppendRecords
 from metadata_log.creation import create_log
@@ -169,6 +170,43 @@ async def test_an_end_that_fails_is_unknown_to_the_caller_and_aborted_in_the_log
     await office.controller.drained()
     office.log.error = None
     assert office.names() == []
+
+
+async def test_a_transaction_that_hangs_is_aborted_and_the_others_go_on(office: Office) -> None:
+    office.controller.settings = Settings(cluster_id="test", transaction_timeout_ms=50)
+    late: list[asyncio.Future[Any]] = []
+
+    async def hang() -> None:
+        async with office.controller.transaction("import") as transaction:
+            await transaction.submit(_namespace("a"))
+            waiting = [office.namespace("x"), office.namespace("y")]
+            async with asyncio.timeout(5):
+                await asyncio.gather(*waiting)
+            late.append(transaction.submit(_namespace("b")))
+
+    with pytest.raises(RequestError, match="open for more than 50 ms, and was aborted") as caught:
+        await hang()
+    assert caught.value.code == "REQUEST_TIMED_OUT"
+    assert await code_of(late[0]) == "REQUEST_TIMED_OUT"
+    assert office.names() == ["x", "y"]
+    assert _types(office) == [
+        "BeginTransactionRecord",
+        "NamespaceRecord",
+        "AbortTransactionRecord",
+        "NamespaceRecord",
+        "NamespaceRecord",
+    ]
+    abort = office.log.batches[3].records[0]
+    assert abort == AbortTransactionRecord(reason="import was open for more than 50 ms")
+
+
+async def test_the_next_transaction_has_its_own_time(office: Office) -> None:
+    office.controller.settings = Settings(cluster_id="test", transaction_timeout_ms=200)
+    for name in "abc":
+        async with office.controller.transaction("import") as transaction:
+            await transaction.submit(_namespace(name))
+            await asyncio.sleep(0.08)
+    assert office.names() == ["a", "b", "c"]
 
 
 async def test_a_controller_that_is_not_active_opens_none() -> None:
