@@ -30,7 +30,6 @@ from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
 from metadata_log.manifest import read_manifest
 from metadata_log.request_window import takes_part
-from records.base import Uuid
 from records.envelope import Origin
 from replay.image.metadata import MetadataImage
 from replay.loader import load_image
@@ -43,8 +42,6 @@ class Service:
 
     Attributes:
         history: The committed images.
-        lags: How many records each follower lacks, by broker and then by topic id and partition,
-            as the brokers' last heartbeats said.
         creations: Where each partition was created.
     """
 
@@ -63,7 +60,6 @@ class Service:
         self._log = metadata_log
         self.creations = creations
         self.history = History(image)
-        self.lags: dict[int, dict[tuple[Uuid, int], int]] = {}
         self._controller = Controller(
             metadata_log,
             image,

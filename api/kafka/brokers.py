@@ -21,6 +21,7 @@ from controller.decisions.alter_partition import (
 )
 from controller.decisions.brokers import RegisterBroker
 from controller.decisions.heartbeats import Heartbeat, HeartbeatReply
+from controller.decisions.sessions import ReplicaLag
 from records.base import Uuid
 from records.brokers import BrokerEndpoint, BrokerFeature
 
@@ -67,6 +68,9 @@ def beat(request: BrokerHeartbeatRequest) -> Heartbeat:
         want_fence=request.want_fence,
         want_shutdown=request.want_shut_down,
         offline_log_dirs=request.offline_log_dirs,
+        lags=tuple(
+            [ReplicaLag(lag.topic_id, lag.partition_index, lag.lag) for lag in request.lags]
+        ),
     )
 
 

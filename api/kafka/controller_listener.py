@@ -166,9 +166,6 @@ class ControllerListener:
             )
         except (RequestError, UnavailableError) as error:
             return BrokerHeartbeatResponse(error_code=code_for(error))
-        self._service.lags[request.broker_id] = {
-            (lag.topic_id, lag.partition_index): lag.lag for lag in request.lags
-        }
         return brokers.beat_response(answer.response)
 
     async def _alter_partition(self, frame: RequestFrame, asker: Asker) -> Response:

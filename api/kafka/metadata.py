@@ -7,7 +7,7 @@ A client that cannot know modes sees READ_ONLY partitions as usual, and its writ
 the broker; partitions of mode NONE are LEADER_NOT_AVAILABLE to it. Under the strict rule of the
 proposal both are.
 
-Source: KIP-694, KIP-516.
+Source: KIP-694, KIP-516, KIP-430.
 """
 
 from collections.abc import Iterable
@@ -17,12 +17,18 @@ import msgspec
 
 from api.kafka.errors import CODES
 from api.kafka.messages.metadata import (
+    OPERATIONS_UNKNOWN,
     MetadataBroker,
     MetadataPartition,
     MetadataRequest,
     MetadataRequestTopic,
     MetadataResponse,
     MetadataTopic,
+)
+from controller.descriptions.operations import (
+    CLUSTER_OPERATIONS,
+    TOPIC_OPERATIONS,
+    operation_bits,
 )
 from records.base import ZERO_UUID, Uuid
 from replay.image.metadata import MetadataImage
@@ -80,11 +86,17 @@ def metadata_response(
         topics = [_topic(topic, hidden) for topic in cluster.all_topics()]
     else:
         topics = [_asked_for(cluster, asked, hidden) for asked in request.topics]
+    if request.include_topic_authorized_operations:
+        topics = [_with_operations(topic) for topic in topics]
+    wants_operations = request.include_cluster_authorized_operations
     return MetadataResponse(
         brokers=cluster.nodes(),
         cluster_id=cluster_id,
         controller_id=controller_id,
         topics=tuple(topics),
+        cluster_authorized_operations=operation_bits(CLUSTER_OPERATIONS)
+        if wants_operations
+        else OPERATIONS_UNKNOWN,
     )
 
 
@@ -99,6 +111,14 @@ def _asked_for(
         # Clients of versions below 12 cannot read a name that is null.
         return MetadataTopic(error_code=CODES[code], name=asked.name, topic_id=asked.topic_id)
     return _topic(topic, hidden)
+
+
+def _with_operations(topic: MetadataTopic) -> MetadataTopic:
+    if topic.error_code:
+        return topic
+    return msgspec.structs.replace(
+        topic, topic_authorized_operations=operation_bits(TOPIC_OPERATIONS)
+    )
 
 
 def _topic(topic: KnownTopic, hidden: set[int]) -> MetadataTopic:

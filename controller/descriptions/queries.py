@@ -25,9 +25,10 @@ class DescribeTopics(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TopicsDescribed(msgspec.Struct, frozen=True, kw_only=True):
-    """Topics, and the cluster they are of."""
+    """Topics, and the cluster they are of; `controller_id` is that of who answers."""
 
     cluster_id: str
+    controller_id: int
     topics: tuple[TopicFound, ...]
 
 
@@ -45,6 +46,7 @@ def topics_described(
     return ControllerResult(
         response=TopicsDescribed(
             cluster_id=context.settings.cluster_id,
+            controller_id=context.settings.node_id,
             topics=describe_topics(_view(context), request.topics),
         )
     )

@@ -12,6 +12,7 @@ from controller.decisions.effective_configs import ConfigSource, effective_confi
 from controller.decisions.lookup import TopicRef, find_topic, ref_text
 from controller.decisions.outcome import Refusal
 from controller.decisions.topic_configs import TOPIC_CONFIGS
+from controller.descriptions.operations import TOPIC_OPERATIONS, Operation
 from controller.descriptions.view import View
 from records.base import Uuid
 from records.errors import RequestError
@@ -55,6 +56,7 @@ class TopicDescription(msgspec.Struct, frozen=True, kw_only=True):
     is_internal: bool
     partitions: tuple[PartitionDescription, ...]
     configs: tuple[ConfigValue, ...]
+    authorized_operations: tuple[Operation, ...] = TOPIC_OPERATIONS
 
 
 class TopicFound(msgspec.Struct, frozen=True, kw_only=True):

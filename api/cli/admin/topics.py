@@ -192,9 +192,12 @@ def _described(
 
     if look.server is not None:
         answer, about = look.ask("topics describe", DescribeTopics(topics=refs))
-        return answer.topics, {**about, "cluster_id": answer.cluster_id}
+        cluster = {"cluster_id": answer.cluster_id, "controller_id": answer.controller_id}
+        return answer.topics, {**about, **cluster}
     view, about = look.view()
-    return describe_topics(view, refs), {**about, "cluster_id": view.settings.cluster_id}
+    # Who is in office a directory does not tell.
+    cluster = {"cluster_id": view.settings.cluster_id, "controller_id": None}
+    return describe_topics(view, refs), {**about, **cluster}
 
 
 def created_item(result: "TopicResult") -> Item:
@@ -233,6 +236,7 @@ def topic_json(
         "name": topic.name,
         "topic_id": id_text(topic.topic_id),
         "is_internal": topic.is_internal,
+        "authorized_operations": [operation.name for operation in topic.authorized_operations],
         "partitions": [partition_json(partition) for partition in topic.partitions],
         "configs": [
             {

@@ -42,7 +42,10 @@ def test_topics_of_a_service_are_created_listed_described_and_deleted(
     listed = metalog("topics", "list", "--server", url, "--json").json
     assert [t["name"] for t in listed["topics"]] == ["a", "clicks", "orders", "org:apache:b"]
     assert listed["as_of"] >= committed
-    (topic,) = metalog("topics", "describe", "a", "--server", url, "--json").json["topics"]
+    described = metalog("topics", "describe", "a", "--server", url, "--json").json
+    assert (described["controller_id"], len(described["cluster_id"])) == (3000, 22)
+    (topic,) = described["topics"]
+    assert sorted(topic["authorized_operations"])[:3] == ["ALTER", "ALTER_CONFIGS", "CREATE"]
     assert topic["topic_id"] == created.json["results"][0]["topic_id"]
     assert [(c["name"], c["value"]) for c in topic["configs"]] == [("retention.ms", "5")]
     assert metalog("topics", "delete", "a", "org:apache:b", "--server", url).code == 0

@@ -30,7 +30,7 @@ from controller.decisions.modes import DELETE_PARTITIONS_ENABLED, DeletePartitio
 from controller.decisions.replica_states import DELETION_INELIGIBLE
 from controller.decisions.topic_configs import REMOVAL_INTERVAL
 from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
-from records.base import Uuid
+from controller.descriptions.queries import DescribeTopics
 from tests.api.kafka.servers import Server, server
 
 STORAGE_ERROR = CODES["KAFKA_STORAGE_ERROR"]
@@ -268,7 +268,13 @@ async def test_failed_deletion_makes_the_replica_ineligible_and_is_tried_again(
 
 async def test_heartbeats_tell_how_much_followers_lack(tmp_path: Path) -> None:
     async with server(tmp_path) as at:
-        broker_epoch = await at.register(1)
-        lag = ReplicaLag(topic_id=Uuid(b"1" * 16), partition_index=3, lag=12)
-        await at.beat(1, broker_epoch, lags=(lag,))
-        assert at.service.lags == {1: {(lag.topic_id, 3): 12}}
+        await at.register(1)
+        broker_epoch = await at.register(2)
+        topic = NewTopic(name="a", assignments=(Assignment(0, (1, 2)),))
+        (result,) = await at.client.create_topics(CreateTopics(topics=(topic,)))
+        assert result.topic_id is not None
+        lag = ReplicaLag(topic_id=result.topic_id, partition_index=0, lag=12)
+        await at.beat(2, broker_epoch, lags=(lag,))
+        answer = await at.client.run("topics describe", DescribeTopics(topics=("a",)))
+    (found,) = answer.response.topics
+    assert found.description.partitions[0].lags == (0, 12)

@@ -6,6 +6,7 @@ import pytest
 
 from api.kafka.available import available_partitions
 from api.kafka.messages.metadata import (
+    OPERATIONS_UNKNOWN,
     MetadataBroker,
     MetadataPartition,
     MetadataRequest,
@@ -132,3 +133,22 @@ def test_available_partitions_filter_by_mode_and_use() -> None:
 
 def test_available_partitions_have_a_leader() -> None:
     assert available_partitions(_topic(READ_WRITE, leader=-1), for_read=True) == ()
+
+
+def test_authorized_operations_are_told_to_who_asks_for_them(cluster: Cluster) -> None:
+    told = ask(
+        cluster,
+        "a",
+        "absent",
+        include_topic_authorized_operations=True,
+        include_cluster_authorized_operations=True,
+    )
+    # Kafka's own numbers without an authorizer.
+    assert told.cluster_authorized_operations == 8096
+    assert [topic.topic_authorized_operations for topic in told.topics] == [
+        3576,
+        OPERATIONS_UNKNOWN,
+    ]
+    not_asked = ask(cluster, "a")
+    assert not_asked.cluster_authorized_operations == OPERATIONS_UNKNOWN
+    assert not_asked.topics[0].topic_authorized_operations == OPERATIONS_UNKNOWN
