@@ -13,20 +13,33 @@ from api.kafka.broker_feed import RETRY_MS
 from api.kafka.controller_listener import ControllerListener, ListenerSettings
 from api.kafka.listener import Listener
 from api.service import Service
+from api.socket.server import SocketServer, serve_socket
 from controller.decisions.context import Settings
 from records.errors import FencedError
 
 
 class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What a service is started with; port 0 lets the system choose."""
+    """What a service is started with; port 0 lets the system choose.
+
+    `socket` is where appends are taken (docs/socket.md), None: nowhere.
+    """
 
     log: Path
     host: str
     port: int
     advertised_host: str
+    socket: tuple[str, int] | None = None
     strict_modes: bool = False
     retry_ms: int = RETRY_MS
     settings: Settings = Settings()
+
+
+class Serving(msgspec.Struct, frozen=True):
+    """A running service, and what listens for it."""
+
+    service: Service
+    kafka: Listener
+    socket: SocketServer | None
 
 
 async def serve_until_stopped(
@@ -44,9 +57,9 @@ async def serve_until_stopped(
         FencedError: the log was lost to another writer, or its disk has failed.
     """
     with stopped_by_signal() as stop:
-        async with serving(options, loaded) as (service, listener):
-            ready(_document(options, service, listener))
-            await first_of(stop.wait(), service.lost())
+        async with serving(options, loaded) as running:
+            ready(_document(options, running))
+            await first_of(stop.wait(), running.service.lost())
         if not stop.is_set():
             raise FencedError(f"{options.log} can no longer be written by this process")
 
@@ -54,10 +67,11 @@ async def serve_until_stopped(
 @contextlib.asynccontextmanager
 async def serving(
     options: ServeOptions, loaded: Callable[[int], None] | None = None
-) -> AsyncIterator[tuple[Service, Listener]]:
-    """Run a service and its listener while the body runs."""
-    service = await Service.open(options.log, settings=options.settings, progress=loaded)
-    try:
+) -> AsyncIterator[Serving]:
+    """Run a service and its listeners while the body runs."""
+    async with contextlib.AsyncExitStack() as closing:
+        service = await Service.open(options.log, settings=options.settings, progress=loaded)
+        closing.push_async_callback(service.close)
         kafka = ControllerListener(
             service,
             ListenerSettings(
@@ -67,13 +81,20 @@ async def serving(
             ),
         )
         listener = await Listener.start(kafka.answering(), options.host, options.port)
+        closing.push_async_callback(listener.close)
         kafka.port = listener.port
-        try:
-            yield service, listener
-        finally:
-            await listener.close()
-    finally:
-        await service.close()
+        socket = None
+        if options.socket is not None:
+            socket = await _take_appends(service, *options.socket)
+            closing.push_async_callback(socket.close)
+        yield Serving(service, listener, socket)
+
+
+async def _take_appends(service: Service, host: str, port: int) -> SocketServer:
+    # Requests of a connection are taken in their order, from the first one on.
+    await service.know_requests()
+    cluster_id = service.settings.cluster_id
+    return await serve_socket(service, cluster_id=cluster_id, host=host, port=port)
 
 
 @contextlib.contextmanager
@@ -102,11 +123,15 @@ async def first_of(*waits: Coroutine[Any, Any, Any]) -> None:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _document(options: ServeOptions, service: Service, listener: Listener) -> dict[str, object]:
+def _document(options: ServeOptions, running: Serving) -> dict[str, object]:
+    service, listens = running.service, {"kafka": f"{options.host}:{running.kafka.port}"}
+    if options.socket is not None and running.socket is not None:
+        host, _ = options.socket
+        listens["socket"] = f"{host}:{running.socket.port}"
     return {
         "log": str(options.log),
         "cluster_id": service.settings.cluster_id,
         "leader_epoch": service.controller_epoch,
         "log_end": service.image.provenance.next_offset,
-        "kafka": f"{options.host}:{listener.port}",
+        **listens,
     }

@@ -20,10 +20,11 @@ from api.history import History
 from controller.controller import Controller, Decision
 from controller.decisions.context import Settings
 from controller.decisions.heartbeats import Heartbeat, HeartbeatReply
+from controller.decisions.raw_append import AppendRecords
 from controller.parking import Answer
 from controller.timers import Timers
 from metadata_log.append_result import AppendResult
-from metadata_log.batch import Batch
+from metadata_log.batch import Batch, NewBatch
 from metadata_log.clock import Clock, SystemClock
 from metadata_log.fs import OsFs
 from metadata_log.log import MetadataLog
@@ -31,6 +32,7 @@ from metadata_log.log_reader import LogReader
 from metadata_log.manifest import read_manifest
 from metadata_log.request_window import takes_part
 from records.envelope import Origin
+from records.errors import RequestError
 from replay.image.metadata import MetadataImage
 from replay.loader import load_image
 
@@ -151,6 +153,39 @@ class Service:
     async def run(self, command: str, request: Any, *, origin: Origin | None = None) -> Answer[Any]:
         """Take any decision of `api.commands` by its name, as a client does; as `submit`."""
         return await self.submit(find_command(command).bound(request), origin=origin)
+
+    async def append(
+        self, batch: NewBatch, *, expected_end_offset: int | None = None
+    ) -> AppendResult:
+        """Append records as they are, if the state that they change allows it.
+
+        Their layouts and their time are the cluster's, whatever the batch says of layouts. For the
+        rest as `MetadataLog.append`.
+
+        Raises:
+            RequestError: as `controller.decisions.raw_append.append_records`, and as `submit`; or
+                INVALID_REQUEST, the batch has a time.
+        """
+        if batch.timestamp is not None:
+            raise RequestError("INVALID_REQUEST", "a service dates batches; leave the time out")
+        committed = await self._committed_before(batch.origin)
+        if committed is not None:
+            return committed
+        request = AppendRecords(records=batch.records, expected_end_offset=expected_end_offset)
+        answer = await asyncio.shield(self._controller.append(request, origin=batch.origin))
+        return AppendResult(
+            base_offset=answer.response.base_offset,
+            end_offset=answer.response.end_offset,
+            leader_epoch=self.controller_epoch,
+            timestamp=answer.response.timestamp,
+        )
+
+    async def know_requests(self) -> None:
+        """Read which requests were committed last.
+
+        Else it is done when the first request with an id comes, and others overtake that one.
+        """
+        await self._log.find_request(Origin())
 
     async def heartbeat(
         self, request: Heartbeat, *, origin: Origin | None = None

@@ -20,6 +20,10 @@ def serve(
         str,
         typer.Option("--kafka", metavar="H:P", help="Where Kafka clients connect; port 0: any."),
     ] = _DEFAULT_KAFKA,
+    socket: Annotated[
+        str | None,
+        typer.Option("--socket", metavar="H:P", help="Where appends are taken; else nowhere."),
+    ] = None,
     advertise: Annotated[
         str, typer.Option("--advertise", metavar="HOST", help="The host that clients are told.")
     ] = "",
@@ -59,6 +63,7 @@ def serve(
         host=host,
         port=port,
         advertised_host=advertise or host,
+        socket=None if socket is None else parse_address(socket, allow_remote=allow_remote),
         strict_modes=strict_modes,
         retry_ms=retry_ms,
         settings=Settings(
@@ -75,8 +80,11 @@ def serve(
         if json:
             print_json_line(document)
         else:
+            listens = [
+                f"{name} {document[name]}" for name in ("kafka", "socket") if name in document
+            ]
             print_line(
-                f"serving {document['log']}: kafka {document['kafka']}, "
+                f"serving {document['log']}: {', '.join(listens)}, "
                 f"leader epoch {document['leader_epoch']}, log end {document['log_end']}"
             )
         sys.stdout.flush()

@@ -58,10 +58,11 @@ class AppendRecords(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Appended(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the records stand: in [base_offset, end_offset)."""
+    """Where the records stand, in [base_offset, end_offset), and since when: ms since 1970."""
 
     base_offset: int
     end_offset: int
+    timestamp: int
 
 
 def append_records(context: Context, request: AppendRecords) -> ControllerResult[Appended]:
@@ -87,7 +88,9 @@ def append_records(context: Context, request: AppendRecords) -> ControllerResult
     _check_effect(context, request.records)
     end_offset = context.next_offset + len(request.records)
     return ControllerResult(
-        response=Appended(base_offset=context.next_offset, end_offset=end_offset),
+        response=Appended(
+            base_offset=context.next_offset, end_offset=end_offset, timestamp=context.now_ms
+        ),
         records=() if request.validate_only else request.records,
     )
 

@@ -80,7 +80,7 @@ async def server(directory: Path, **options: Any) -> AsyncIterator[Server]:
     serve = ServeOptions(
         log=log, host="127.0.0.1", port=0, advertised_host="127.0.0.1", settings=settings, **options
     )
-    async with serving(serve) as (service, listener):
-        url = f"kafka://127.0.0.1:{listener.port}"
+    async with serving(serve) as running:
+        url = f"kafka://127.0.0.1:{running.kafka.port}"
         async with await MetadataClient.connect(url) as client:
-            yield Server(service, listener.port, client)
+            yield Server(running.service, running.kafka.port, client)
