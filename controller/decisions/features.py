@@ -11,6 +11,7 @@ import msgspec
 from controller.decisions.context import Context
 from controller.decisions.levels import (
     CHANGED_METADATA,
+    ELR_FEATURE,
     METADATA_VERSION,
     MODE_FEATURE,
     NAMESPACE_FEATURE,
@@ -24,7 +25,6 @@ from records.base import Record
 from records.configs import FeatureLevelRecord, ZkMigrationStateRecord
 from records.control import BeginTransactionRecord, EndTransactionRecord
 from records.errors import RequestError
-from replay.image.metadata import MetadataImage
 
 # Below this the level itself is not written to the log.
 _METADATA_VERSION_SETTABLE = 4
@@ -109,7 +109,7 @@ def _check(context: Context, update: FeatureUpdate) -> None:
         raise _invalid(update, f"it is at {current}, and a higher level is no downgrade")
     if update.name == METADATA_VERSION:
         _check_metadata_version(update, current)
-    if update.level == 0 and _is_in_use(context.image, update.name):
+    if update.level == 0 and _is_in_use(context, update.name):
         raise _invalid(update, "what it brought is in use and would be lost")
 
 
@@ -123,11 +123,15 @@ def _check_metadata_version(update: FeatureUpdate, current: int) -> None:
         raise _invalid(update, f"metadata changed at level {crossed[0]}, which would be lost")
 
 
-def _is_in_use(image: MetadataImage, name: str) -> bool:
+def _is_in_use(context: Context, name: str) -> bool:
+    image = context.image
     if name == NAMESPACE_FEATURE:
         return any(True for _ in image.namespaces())
     if name == MODE_FEATURE:
         return any(True for _ in image.pending_removals())
+    if name == ELR_FEATURE:
+        # Without eligible replicas nobody would be left who may lead.
+        return any(not p.isr for p in context.index.leaderless_partitions(image))
     return False
 
 

@@ -185,12 +185,17 @@ class PartitionChange:
             self._leader = self._partition.leader
 
     def _new_last_known_leader(self) -> Replicas | None:
-        """Remember who led when the ISR ran empty; forget it once there is a leader."""
+        """Remember who led when the ISR ran empty; forget it once there is a leader.
+
+        Kafka 4.0 remembers -1 when nobody led then. Whoever was in sync last has as much.
+        """
         if not self._rules.elr_enabled:
             return None
         old = self._partition
-        if self._new_isr == () and old.last_known_elr != (old.leader,):
-            return (old.leader,)
+        if self._new_isr == ():
+            last = old.isr[:1] if old.leader == NO_LEADER else (old.leader,)
+            if last and old.last_known_elr != last:
+                return last
         leader = old.leader if self._leader == LEADER_UNCHANGED else self._leader
         return () if leader != NO_LEADER and old.last_known_elr else None
 

@@ -51,6 +51,16 @@ def leader_can_lead(image: MetadataImage, topic: Topic, all_: Partitions) -> Fin
                 yield _says(p, f"leader {p.leader} is {state}")
 
 
+def isr_is_of_the_live(image: MetadataImage, topic: Topic, all_: Partitions) -> Findings:
+    """P14: who is fenced or gone is in sync only alone: nobody else has all records."""
+    for p in all_:
+        if len(p.isr) > 1:
+            brokers = {replica: image.broker(replica) for replica in p.isr}
+            gone = [r for r, broker in brokers.items() if broker is None or broker.fenced]
+            if gone:
+                yield _says(p, f"ISR {list(p.isr)}, of which {gone} are fenced or gone")
+
+
 def eligible_are_not_in_sync(image: MetadataImage, topic: Topic, all_: Partitions) -> Findings:
     """P6: eligible leader replicas are replicas that are not in the ISR."""
     for p in all_:
@@ -145,5 +155,6 @@ OF_PARTITIONS = (
     removals_are_of_the_highest_ids,
     nothing_moves_while_some_leave,
     epochs_are_counts,
+    isr_is_of_the_live,
 )
 """All of them: each takes an image, a topic and its partitions, and yields what it finds."""

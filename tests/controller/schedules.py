@@ -17,20 +17,35 @@ from controller.decisions.alter_partition import (
     PartitionAlteration,
     alter_partition,
 )
+from controller.decisions.alter_topics import AlterTopics, TopicAlteration, alter_topics
 from controller.decisions.brokers import unregister_broker
+from controller.decisions.configs import (
+    AlterConfigs,
+    ConfigChange,
+    ResourceChange,
+    alter_configs,
+)
 from controller.decisions.deletion_reports import (
     ReplicaReport,
     ReportDeletions,
     report_deletions,
 )
+from controller.decisions.effective_configs import BROKER, CLUSTER_DEFAULT
 from controller.decisions.elections import (
     ElectLeaders,
     balance_leaders,
     elect_leaders,
     elect_unclean_leaders,
 )
+from controller.decisions.features import (
+    FeatureUpdate,
+    UpdateFeatures,
+    UpgradeType,
+    update_features,
+)
 from controller.decisions.growth import CreatePartitions, TopicGrowth, create_partitions
 from controller.decisions.heartbeats import fence_stale_broker
+from controller.decisions.levels import ELR_FEATURE
 from controller.decisions.modes import (
     DELETE_PARTITIONS_ENABLED,
     DeletePartitions,
@@ -136,16 +151,21 @@ class Schedule:
 
     # Brokers and the clock.
 
-    def _start(self, broker_id: int) -> None:
+    def _start(self, broker_id: int, *, cleanly: bool = False) -> None:
+        """A process starts; `cleanly`: the one before has ended in order."""
+        before = self._cluster.image.broker(broker_id)
+        ended_with = before.broker_epoch if cleanly and before is not None else -1
         self._running.add(broker_id)
-        self._cluster.register(broker_id, rack=f"rack-{broker_id % 3}")
+        self._cluster.register(
+            broker_id, rack=f"rack-{broker_id % 3}", previous_broker_epoch=ended_with
+        )
         self._cluster.heartbeat(broker_id)
 
     def _broker(self, rng: Random) -> None:
         """A broker crashes, starts, is cut off, is heard again, or wants to stop."""
         broker_id = rng.randrange(1, _BROKERS + 1)
         if broker_id not in self._running:
-            self._start(broker_id)
+            self._start(broker_id, cleanly=rng.random() < 0.5)
         elif rng.random() < 0.4:
             self._running.discard(broker_id)
             self._cut_off.discard(broker_id)
@@ -183,6 +203,21 @@ class Schedule:
     def _fail_over(self, rng: Random) -> None:
         self._cluster.fail_over()
 
+    def _rules(self, rng: Random) -> None:
+        """The rules change: who may lead without all records, and who stays eligible."""
+        if rng.random() < 0.5:
+            value = rng.choice(("true", "false"))
+            change = ConfigChange("unclean.leader.election.enable", value)
+            resource = ResourceChange(
+                resource_type=BROKER, resource_name=CLUSTER_DEFAULT, changes=(change,)
+            )
+            self._cluster.do(alter_configs, AlterConfigs(resources=(resource,)))
+        else:
+            is_on = bool(self._cluster.image.feature(ELR_FEATURE))
+            kind = UpgradeType.SAFE_DOWNGRADE if is_on else UpgradeType.UPGRADE
+            update = FeatureUpdate(name=ELR_FEATURE, level=1 - is_on, upgrade_type=kind)
+            self._cluster.do(update_features, UpdateFeatures(updates=(update,)))
+
     def _heard(self) -> list[int]:
         image = self._cluster.image
         return [b for b in sorted(self._running - self._cut_off) if image.broker(b) is not None]
@@ -197,6 +232,21 @@ class Schedule:
             others = [r for r in partition.replicas if r != partition.leader]
             kept = [r for r in others if rng.random() < 0.7 and r in self._heard()]
             self._alter(partition, [partition.leader, *kept])
+
+    def _late_isr(self, rng: Random) -> None:
+        """What a leader that was cut off sent long ago arrives now."""
+        _, image = rng.choice(self._cluster.steps)
+        topics = sorted(image.topics(), key=lambda topic: topic.topic_id)
+        led = [
+            p
+            for topic in topics
+            for p in image.partitions(topic.topic_id)
+            if p.leader in self._running and self._cluster.image.broker(p.leader) is not None
+        ]
+        if led:
+            partition = rng.choice(led)
+            kept = [r for r in partition.replicas if rng.random() < 0.5]
+            self._alter(partition, [partition.leader, *(r for r in kept if r != partition.leader)])
 
     def _alter(self, partition: Partition, isr: Sequence[int]) -> None:
         alteration = PartitionAlteration(
@@ -272,6 +322,13 @@ class Schedule:
                 PartitionTarget(topic=topic, partition_id=partition_id, broker_ids=broker_ids)
             )
         self._cluster.do(alter_reassignments, AlterReassignments(partitions=tuple(targets)))
+
+    def _replication(self, rng: Random) -> None:
+        """A topic gets another number of replicas."""
+        alteration = TopicAlteration(
+            topic=self._topic(rng), replication_factor=rng.randrange(1, _BROKERS)
+        )
+        self._cluster.do(alter_topics, AlterTopics(topics=(alteration,)))
 
     def _elect(self, rng: Random) -> None:
         self._cluster.do(elect_leaders, ElectLeaders(unclean=rng.random() < 0.5))
@@ -356,7 +413,9 @@ _OPERATIONS: tuple[tuple[int, Callable[[Schedule, Random], None]], ...] = (
     (14, Schedule._time),
     (14, Schedule._timers),
     (3, Schedule._fail_over),
+    (2, Schedule._rules),
     (16, Schedule._isr),
+    (4, Schedule._late_isr),
     (8, Schedule._report),
     (8, Schedule._create),
     (2, Schedule._delete),
@@ -364,6 +423,7 @@ _OPERATIONS: tuple[tuple[int, Callable[[Schedule, Random], None]], ...] = (
     (6, Schedule._shrink),
     (2, Schedule._cancel_shrink),
     (8, Schedule._move),
+    (3, Schedule._replication),
     (3, Schedule._elect),
     (4, Schedule._namespace),
 )

@@ -96,6 +96,8 @@ def test_a_sound_image_has_no_violation() -> None:
         ([change("orders", 0, isr=(), leader=-1)], "isr_is_of_replicas"),
         ([change("orders", 0, isr=(2, 3))], "leader_is_in_sync"),
         ([broker(1, fenced=True, broker_epoch=1)], "leader_can_lead"),
+        ([broker(2, fenced=True, broker_epoch=2)], "isr_is_of_the_live"),
+        ([change("orders", 0, replicas=(1, 7), isr=(1, 7))], "isr_is_of_the_live"),
         ([change("orders", 0, eligible_leader_replicas=(1,))], "eligible_are_not_in_sync"),
         ([change("orders", 0, adding_replicas=(9,))], "moves_are_of_replicas"),
         ([change("orders", 0, removing_replicas=(1, 2, 3))], "moves_are_of_replicas"),
@@ -120,6 +122,12 @@ def test_a_sound_image_has_no_violation() -> None:
 )
 def test_what_breaks_an_image_is_found(records: list[Record], broken: str) -> None:
     assert broken in _found(image_of(*_CLUSTER, *records))
+
+
+def test_the_last_one_in_sync_may_be_gone() -> None:
+    alone = change("orders", 0, isr=(1,), leader=-1)
+    image = image_of(*_CLUSTER[:-1], alone, broker(1, fenced=True, broker_epoch=1))
+    assert _found(image) == set()
 
 
 def test_a_name_or_a_removal_that_leads_nowhere_is_found() -> None:

@@ -10,6 +10,7 @@ from controller.decisions.features import (
     update_features,
 )
 from controller.decisions.levels import (
+    ELR_FEATURE,
     METADATA_VERSION_NEWEST,
     MODE_FEATURE,
     NAMESPACE_FEATURE,
@@ -161,3 +162,17 @@ def test_a_registration_change_is_written_in_the_oldest_layout_that_holds_it() -
 def test_other_records_have_one_layout() -> None:
     topic = TopicRecord(name="a", topic_id=Uuid(bytes(16)))
     assert record_version(topic, METADATA_VERSION_NEWEST) == 0
+
+
+def test_eligible_replicas_are_not_given_up_while_nobody_is_in_sync() -> None:
+    cluster = Cluster({"metadata.version": 25, ELR_FEATURE: 1})
+    cluster.add_brokers(1, 2)
+    cluster.create("orders", [1, 2], configs=(("min.insync.replicas", "2"),))
+    for broker_id in (2, 1):
+        cluster.fence(broker_id)
+    assert cluster.partition("orders").isr == ()
+    safe = UpgradeType.SAFE_DOWNGRADE
+    assert _code(cluster, ELR_FEATURE, 0, safe) == "INVALID_UPDATE_VERSION"
+    cluster.heartbeat(1)
+    _update(cluster, ELR_FEATURE, 0, safe)
+    assert cluster.partition("orders").isr == (1,)

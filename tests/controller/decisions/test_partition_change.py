@@ -237,6 +237,14 @@ def test_with_eligible_replicas_the_isr_may_run_empty_and_the_last_leader_is_rem
     )
 
 
+def test_when_nobody_led_who_was_in_sync_last_is_remembered() -> None:
+    partition = replace(PARTITION, isr=(2,), leader=-1)
+    change = PartitionChange(partition, _rules(elr_enabled=True, down=(1, 2, 3)))
+    change.isr = ()
+    change.unclean_shutdown = (2,)
+    assert change.build() == _record(isr=(), last_known_elr=(2,))
+
+
 def test_an_eligible_replica_becomes_leader_and_isr_when_the_isr_is_empty() -> None:
     partition = replace(
         PARTITION, isr=(), leader=-1, eligible_leader_replicas=(2, 3), last_known_elr=(1,)
