@@ -97,6 +97,8 @@ def update_features(context: Context, request: UpdateFeatures) -> ControllerResu
 def _check(context: Context, update: FeatureUpdate) -> None:
     if update.level < 0:
         raise _invalid(update, "a level is never negative")
+    if update.level != 0 and update.name not in SUPPORTED_LEVELS:
+        raise _invalid(update, f"there is no such feature, only {', '.join(SUPPORTED_LEVELS)}")
     for who, supported in _supporters(context, update.name):
         low, high = supported
         if update.level != 0 and not low <= update.level <= high:

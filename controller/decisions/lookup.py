@@ -69,7 +69,9 @@ def find_namespace(image: MetadataImage, name: str) -> Uuid | None:
         return None
     namespace = image.namespace_by_name(name)
     if namespace is None:
-        raise invalid_namespace(f"there is no namespace {name!r}; create it first")
+        raise invalid_namespace(
+            f"there is no namespace {name!r}; `metalog namespaces list` names those there are"
+        )
     return namespace.namespace_id
 
 

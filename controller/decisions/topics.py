@@ -263,7 +263,8 @@ class _Creation:
         if topic.replication_factor != SERVER_DEFAULT or topic.partitions != SERVER_DEFAULT:
             raise RequestError(
                 "INVALID_REQUEST",
-                "replicas are named by hand, so the numbers of partitions and replicas must be -1",
+                "replicas are named by hand, so leave the numbers of partitions and replicas out "
+                "(-1)",
             )
         partition_ids = [assignment.partition_id for assignment in topic.assignments]
         if sorted(partition_ids) != list(range(len(partition_ids))):

@@ -65,7 +65,9 @@ class Ask:
         self.log, self.server, self.json = log, server, json
         self._principal, self._reason = principal, reason
         # An answer can get lost on the way from a service; then its caller needs an id.
-        self._request_id = request_id or (None if server is None else _new_request_id())
+        if request_id is None and server is not None:
+            request_id = _new_request_id()
+        self._request_id = request_id
         # Kept, so that a second request need not load the log again.
         self._local: LocalAdmin | None = None
 

@@ -2,18 +2,17 @@
 
 import re
 import secrets
-from collections import Counter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from api.cli.admin.asker import Ask, Item, One
 from api.cli.admin.asking import changing
-from api.cli.admin.looking_at import Look, reading
+from api.cli.admin.looking_at import Look, reading_anywhere
 from api.cli.output import print_json, print_line, print_table, value_text
 
 if TYPE_CHECKING:
-    from controller.descriptions.view import View
+    from controller.descriptions.brokers import BrokerDescription
     from records.brokers import BrokerEndpoint
     from replay.image.cluster import Broker
 
@@ -32,12 +31,13 @@ _Ids = Annotated[
 ]
 
 
-@reading(app, "list")
+@reading_anywhere(app, "list")
 def list_(look: Look) -> None:
     """List brokers, with how many partitions each leads and holds."""
-    view, about = look.view()
-    counts = _counts(view)
-    brokers = [_broker_json(broker, counts) for broker in _by_id(view)]
+    from controller.descriptions.queries import ListBrokers
+
+    found, about = look.answer("brokers list", ListBrokers())
+    brokers = [_broker_json(described) for described in found]
     if look.json:
         print_json({**about, "brokers": brokers})
         return
@@ -50,17 +50,13 @@ def list_(look: Look) -> None:
     )
 
 
-@reading(app)
+@reading_anywhere(app)
 def describe(look: Look, broker_id: _Id) -> None:
     """Tell everything about one broker's registration."""
-    from records.errors import RequestError
     from records.json import fields_json
 
-    view, about = look.view()
-    broker = view.image.broker(broker_id)
-    if broker is None:
-        raise RequestError("BROKER_ID_NOT_REGISTERED", f"broker {broker_id} is not registered")
-    document = {**_broker_json(broker, _counts(view)), **fields_json(broker)}
+    found, about = look.answer("brokers describe", broker_id)
+    document = {**_broker_json(found), **fields_json(found.broker)}
     if look.json:
         print_json({**about, "broker": document})
         return
@@ -148,28 +144,15 @@ def _set_fencing(ask: Ask, broker_ids: list[int], *, fenced: bool) -> int:
     return ask.each("brokers fence", wanted)
 
 
-def _by_id(view: "View") -> "list[Broker]":
-    return sorted(view.image.brokers(), key=lambda broker: broker.broker_id)
-
-
-def _counts(view: "View") -> tuple[Counter[int], Counter[int]]:
-    """Return how many partitions each broker leads and holds now."""
-    leads, holds = Counter[int](), Counter[int]()
-    for topic in view.image.topics():
-        for partition in view.image.partitions(topic.topic_id):
-            leads[partition.leader] += 1
-            holds.update(partition.replicas)
-    return leads, holds
-
-
-def _broker_json(broker: "Broker", counts: tuple[Counter[int], Counter[int]]) -> dict[str, Any]:
-    leads, holds = counts
+def _broker_json(described: "BrokerDescription") -> dict[str, Any]:
+    broker = described.broker
     return {
         "broker": broker.broker_id,
         "state": _state(broker),
         "rack": broker.rack,
-        "leads": leads[broker.broker_id],
-        "replicas": holds[broker.broker_id],
+        "leads": described.leads,
+        "replicas": described.replicas,
+        "applied_offset": described.applied_offset,
         "listeners": [f"{point.name}://{point.host}:{point.port}" for point in broker.end_points],
     }
 

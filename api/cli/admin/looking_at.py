@@ -23,6 +23,22 @@ class Look:
     json: bool
     server: str | None = None
 
+    def answer(self, question: str, request: Any) -> tuple[Any, dict[str, Any]]:
+        """Return the answer to a question of `api.commands`, wherever it is known, and as `ask`.
+
+        Raises:
+            RequestError: it names what does not exist; no log, or no such point.
+            UnavailableError: no service answers.
+            CorruptLogError: the log is damaged.
+        """
+        if self.server is not None:
+            return self.ask(question, request)
+        from api.commands import find_command
+        from controller.descriptions.queries import context_of
+
+        view, about = self.view()
+        return find_command(question).decide(context_of(view), request).response, about
+
     def ask(self, question: str, request: Any) -> tuple[Any, dict[str, Any]]:
         """Ask the service, and return its answer and what the answer says of where it stands.
 

@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from api.cli.admin.looking_at import Look, reading
+from api.cli.admin.looking_at import Look, reading, reading_anywhere
 from api.cli.admin.options import NamespaceOption
 from api.cli.admin.parsing import partition_ref, topic_ref
 from api.cli.admin.topics import PARTITION_COLUMNS, id_text, partition_json, partition_row
 from api.cli.output import print_json, print_json_line, print_line, print_table, time_text
 
 if TYPE_CHECKING:
+    from controller.decisions.lookup import TopicRef
     from controller.descriptions.state_walk import Transition
-    from controller.descriptions.view import View
     from replay.image.partitions import Partition
 
 app = typer.Typer(rich_markup_mode=None)
@@ -23,7 +23,7 @@ _Topic = Annotated[
 ]
 
 
-@reading(app, "list")
+@reading_anywhere(app, "list")
 def list_(
     look: Look,
     topic: _Topic = None,
@@ -39,18 +39,17 @@ def list_(
     ] = False,
 ) -> None:
     """List partitions of one topic, or of all."""
-    from controller.descriptions.topics import describe_partition
+    from controller.descriptions.queries import DescribePartitions
 
-    view, about = look.view()
     ref = None if topic is None else topic_ref(topic, namespace)
     if removing:
-        _print_removals(look, view, about, ref)
+        _print_removals(look, ref)
         return
+    answer, about = look.answer("partitions describe", DescribePartitions(topic=ref))
     found = [
-        {"topic": name, **partition_json(describe_partition(view, partition))}
-        for name, partition in _partitions(view, ref)
-        if not (unavailable and partition.leader >= 0)
-        and not (under_replicated and len(partition.isr) >= len(partition.replicas))
+        {"topic": found.topic, **partition_json(found.description)}
+        for found in answer
+        if _is_listed(found.description.partition, unavailable, under_replicated)
     ]
     if look.json:
         print_json({**about, "partitions": found})
@@ -58,7 +57,7 @@ def list_(
         print_table(("topic", *PARTITION_COLUMNS), [(p["topic"], *partition_row(p)) for p in found])
 
 
-@reading(app)
+@reading_anywhere(app)
 def describe(
     look: Look,
     partition: Annotated[
@@ -67,17 +66,15 @@ def describe(
     namespace: NamespaceOption = "",
 ) -> None:
     """Describe one partition."""
-    from controller.decisions.lookup import find_partition, find_topic
-    from controller.descriptions.topics import describe_partition
+    from controller.descriptions.queries import DescribePartitions
 
     ref, number = partition_ref(partition, namespace)
-    view, about = look.view()
-    found = find_topic(view.image, ref)
-    described = describe_partition(view, find_partition(view.image, found, number))
+    question = DescribePartitions(topic=ref, partition_id=number)
+    (found,), about = look.answer("partitions describe", question)
     document = {
-        "topic": view.image.full_name(found),
+        "topic": found.topic,
         "topic_id": id_text(found.topic_id),
-        **partition_json(described),
+        **partition_json(found.description),
     }
     if look.json:
         print_json({**about, "partition": document})
@@ -102,32 +99,43 @@ def states(
     ] = False,
 ) -> None:
     """Print the states that partitions walked through, one transition a line."""
+    is_known = topic is None
     for step in _transitions(look, since):
-        if (step.broker_id is None or replicas) and _is_asked_for(step, topic):
-            if look.json:
-                print_json_line(_transition_json(step))
-            else:
-                print_line(_transition_text(step))
+        if _is_asked_for(step, topic):
+            is_known = True
+            if step.broker_id is None or replicas:
+                _print_transition(step, json=look.json)
+    if topic is not None and not is_known:
+        _check_known(look, topic)
 
 
-def _partitions(view: "View", ref: Any) -> "Iterator[tuple[str, Partition]]":
-    """Yield the partitions of a topic, or of all, ordered by name.
+def _check_known(look: Look, topic: str) -> None:
+    """Tell a partition that stood still from one that there never was.
 
     Raises:
         RequestError: UNKNOWN_TOPIC_OR_PARTITION or UNKNOWN_TOPIC_ID.
     """
-    from controller.decisions.lookup import find_topic
+    from controller.decisions.lookup import find_partition, find_topic
 
-    topics = list(view.image.topics()) if ref is None else [find_topic(view.image, ref)]
-    for name, topic in sorted((view.image.full_name(topic), topic) for topic in topics):
-        for partition in view.image.partitions(topic.topic_id):
-            yield name, partition
+    view, _ = look.view()
+    if "/" not in topic:
+        find_topic(view.image, topic_ref(topic))
+        return
+    ref, number = partition_ref(topic)
+    find_partition(view.image, find_topic(view.image, ref), number)
 
 
-def _print_removals(look: Look, view: "View", about: dict[str, Any], ref: Any) -> None:
+def _is_listed(partition: "Partition", unavailable: bool, under_replicated: bool) -> bool:
+    if unavailable and partition.leader >= 0:
+        return False
+    return not under_replicated or len(partition.isr) < len(partition.replicas)
+
+
+def _print_removals(look: Look, ref: "TopicRef | None") -> None:
     from controller.decisions.replica_states import REPLICAS
-    from controller.descriptions.progress import list_removals
+    from controller.descriptions.queries import ListRemovals
 
+    found, about = look.answer("partitions removals", ListRemovals(topic=ref))
     removals: list[dict[str, Any]] = [
         {
             "topic": removal.topic,
@@ -139,7 +147,7 @@ def _print_removals(look: Look, view: "View", about: dict[str, Any], ref: Any) -
                 str(broker): REPLICAS.name(state) for broker, state in removal.replica_states
             },
         }
-        for removal in list_removals(view, ref)
+        for removal in found
     ]
     if look.json:
         print_json({**about, "removals": removals})
@@ -172,6 +180,13 @@ def _is_asked_for(step: "Transition", topic: str | None) -> bool:
         return True
     name = f"@{id_text(step.topic_id)}" if topic.startswith("@") else step.topic
     return topic in (name, f"{name}/{step.partition_id}")
+
+
+def _print_transition(step: "Transition", *, json: bool) -> None:
+    if json:
+        print_json_line(_transition_json(step))
+    else:
+        print_line(_transition_text(step))
 
 
 def _transition_json(step: "Transition") -> dict[str, Any]:

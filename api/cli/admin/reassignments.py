@@ -6,7 +6,7 @@ import typer
 
 from api.cli.admin.asker import Ask, Item
 from api.cli.admin.asking import changing
-from api.cli.admin.looking_at import Look, reading
+from api.cli.admin.looking_at import Look, reading_anywhere
 from api.cli.admin.options import NamespaceOption, ValidateOnly
 from api.cli.admin.parsing import broker_ids, partition_ref
 from api.cli.admin.topics import id_text
@@ -67,12 +67,12 @@ def cancel(
     return _alter(ask, targets, verb, allow_rf_change=True, validate_only=validate_only)
 
 
-@reading(app, "list")
+@reading_anywhere(app, "list")
 def list_(look: Look) -> None:
     """List the partitions that move, and whom they wait for."""
-    from controller.descriptions.progress import list_reassignments
+    from controller.descriptions.queries import ListReassignments
 
-    view, about = look.view()
+    answer, about = look.answer("reassignments list", ListReassignments())
     found = [
         {
             "topic": moving.topic,
@@ -83,7 +83,7 @@ def list_(look: Look) -> None:
             "removing_replicas": list(moving.removing_replicas),
             "waited_for": list(moving.waited_for),
         }
-        for moving in list_reassignments(view)
+        for moving in answer
     ]
     if look.json:
         print_json({**about, "reassignments": found})

@@ -20,6 +20,7 @@ def test_brokers_are_listed_with_what_they_lead_and_hold(metalog: Metalog, log: 
         "rack": "a",
         "leads": 2,
         "replicas": 3,
+        "applied_offset": None,
         "listeners": [],
     }
     assert len(metalog("brokers", "list", "--log", log).out.splitlines()) == 4

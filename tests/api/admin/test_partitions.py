@@ -153,3 +153,12 @@ def test_features_move_up_and_down(metalog: Metalog, log: Path) -> None:
     assert metalog("features", "downgrade", f"{name}=0", "--log", log).code == 0
     assert level() == 0
     assert "supported" in metalog("features", "describe", "--log", log).out
+
+
+def test_states_of_what_never_was_are_refused(metalog: Metalog, log: Path) -> None:
+    for name in ("absent", "orders/9", "absent/0"):
+        answer = metalog("partitions", "states", name, "--log", log)
+        assert (answer.code, answer.out) == (3, "")
+        assert answer.err.startswith("error: UNKNOWN_TOPIC_OR_PARTITION: ")
+    still = metalog("partitions", "states", "orders", "--since", "end", "--log", log)
+    assert (still.code, still.out, still.err) == (0, "", "")

@@ -15,7 +15,15 @@ from tests.api.conftest import Metalog
 
 
 @pytest.fixture(scope="module")
-def url(cluster_log: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def url(served: tuple[str, Path]) -> str:
+    """Where the service is asked."""
+    return served[0]
+
+
+@pytest.fixture(scope="module")
+def served(
+    cluster_log: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[str, Path]]:
     """A service of its own process, on a copy of the cluster, that fences nobody meanwhile."""
     import shutil
 
@@ -25,7 +33,7 @@ def url(cluster_log: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         [*command, "--session-timeout-ms", "600000", "--json"], stdout=subprocess.PIPE, text=True
     ) as service:
         assert service.stdout is not None
-        yield f"kafka://{json.loads(service.stdout.readline())['kafka']}"
+        yield f"kafka://{json.loads(service.stdout.readline())['kafka']}", log
         service.terminate()
         assert service.wait(timeout=20) == 0
 
@@ -106,6 +114,28 @@ def test_service_tells_its_latest_state_only(metalog: Metalog, url: str) -> None
 def test_log_of_a_service_is_read_but_not_changed(metalog: Metalog, url: str) -> None:
     answer = metalog("topics", "list", "--server", url, "--log", "x")
     assert (answer.code, answer.err.startswith("error: USAGE: ")) == (2, True)
+
+
+def test_lists_and_descriptions_are_those_of_the_log(
+    metalog: Metalog, served: tuple[str, Path]
+) -> None:
+    url, log = served
+    metalog("reassignments", "start", "orders/0=3,1", "--server", url)
+    for arguments in (
+        ["brokers", "list"],
+        ["brokers", "describe", "2"],
+        ["partitions", "list"],
+        ["partitions", "list", "orders", "--under-replicated"],
+        ["partitions", "list", "orders", "--removing"],
+        ["partitions", "describe", "orders/1"],
+        ["reassignments", "list"],
+        ["brokers", "describe", "9"],
+        ["partitions", "describe", "orders/9"],
+        ["partitions", "list", "absent", "--removing"],
+    ):
+        there = metalog(*arguments, "--server", url)
+        here = metalog(*arguments, "--log", log)
+        assert (there.code, there.err, there.out) == (here.code, here.err, here.out), arguments
 
 
 def test_a_request_asked_again_with_its_id_is_answered_as_before(

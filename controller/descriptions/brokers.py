@@ -1,0 +1,67 @@
+"""Brokers described and listed."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+import msgspec
+
+from controller.descriptions.progress import applied_offsets
+from controller.descriptions.view import View
+from records.errors import RequestError
+from replay.image.cluster import Broker
+from replay.image.partitions import Partition
+
+
+class BrokerDescription(msgspec.Struct, frozen=True, kw_only=True):
+    """A broker, and how many partitions it leads and holds now.
+
+    `applied_offset`: up to where it has followed the log, None is unknown.
+    """
+
+    broker: Broker
+    leads: int
+    replicas: int
+    applied_offset: int | None
+
+
+def list_brokers(view: View) -> tuple[BrokerDescription, ...]:
+    """Describe all registered brokers, ordered by id: O(partitions)."""
+    topics = view.image.topics()
+    partitions = [p for topic in topics for p in view.image.partitions(topic.topic_id)]
+    brokers = sorted(view.image.brokers(), key=lambda broker: broker.broker_id)
+    return _described(view, brokers, partitions)
+
+
+def describe_broker(view: View, broker_id: int) -> BrokerDescription:
+    """Describe one broker.
+
+    Raises:
+        RequestError: BROKER_ID_NOT_REGISTERED.
+    """
+    broker = view.image.broker(broker_id)
+    if broker is None:
+        raise RequestError("BROKER_ID_NOT_REGISTERED", f"broker {broker_id} is not registered")
+    partitions = view.index.partitions_on(view.image, broker_id)
+    (described,) = _described(view, [broker], partitions)
+    return described
+
+
+def _described(
+    view: View, brokers: Iterable[Broker], partitions: Iterable[Partition]
+) -> tuple[BrokerDescription, ...]:
+    leads, holds = Counter[int](), Counter[int]()
+    for partition in partitions:
+        leads[partition.leader] += 1
+        holds.update(partition.replicas)
+    applied = {known.broker_id: known.offset for known in applied_offsets(view)}
+    return tuple(
+        [
+            BrokerDescription(
+                broker=broker,
+                leads=leads[broker.broker_id],
+                replicas=holds[broker.broker_id],
+                applied_offset=applied[broker.broker_id],
+            )
+            for broker in brokers
+        ]
+    )

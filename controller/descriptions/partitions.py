@@ -1,0 +1,42 @@
+"""Partitions described, apart from their topics."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from controller.decisions.lookup import TopicRef, find_partition, find_topic
+from controller.descriptions.topics import PartitionDescription, describe_partition
+from controller.descriptions.view import View
+from records.base import Uuid
+from replay.image.topics import Topic
+
+
+class PartitionFound(msgspec.Struct, frozen=True, kw_only=True):
+    """A partition, and the full name of its topic."""
+
+    topic: str
+    topic_id: Uuid
+    description: PartitionDescription
+
+
+def describe_partitions(
+    view: View, ref: TopicRef | None = None, partition_id: int | None = None
+) -> tuple[PartitionFound, ...]:
+    """Describe the partitions of all topics, of one, or one of them, ordered by name.
+
+    Raises:
+        RequestError: UNKNOWN_TOPIC_OR_PARTITION or UNKNOWN_TOPIC_ID.
+    """
+    topics: Iterable[Topic] = view.image.topics() if ref is None else [find_topic(view.image, ref)]
+    found = []
+    for name, topic in sorted((view.image.full_name(topic), topic) for topic in topics):
+        partitions = view.image.partitions(topic.topic_id)
+        if partition_id is not None:
+            partitions = (find_partition(view.image, topic, partition_id),)
+        found += [
+            PartitionFound(
+                topic=name, topic_id=topic.topic_id, description=describe_partition(view, p)
+            )
+            for p in partitions
+        ]
+    return tuple(found)
