@@ -28,13 +28,16 @@ from api.packed import packed, unpacked
 from controller.decisions.modes import DeletePartitions, ShrinkResult
 from controller.decisions.topics import CreateTopics, DeleteTopics, TopicResult
 from controller.parking import Answer
-from records.errors import RequestError
+from records.errors import RequestError, UnavailableError
 
 R = TypeVar("R", bound=Response)
 
 _CLIENT_ID = "metalog"
 DEFAULT_PORT = 9092
 _SCHEMES = ("", "kafka")
+
+_TRY_AGAIN = frozenset({"NOT_CONTROLLER", "REQUEST_TIMED_OUT"})
+"""What a service answers when it is overloaded, or has lost its log."""
 
 
 def server_address(url: str) -> tuple[str, int]:
@@ -141,7 +144,7 @@ class MetadataClient:
 
         Raises:
             RequestError: the decision's refusal.
-            UnavailableError: no answer, the outcome is unknown.
+            UnavailableError: no answer, the outcome is unknown; or the service cannot decide now.
         """
         found = find_command(command)
         response = await self._ask(
@@ -151,9 +154,11 @@ class MetadataClient:
             RunCommandResponse,
         )
         if response.error_code:
-            raise RequestError(
-                response.error_name or "UNKNOWN_SERVER_ERROR", response.error_message or command
-            )
+            name = response.error_name or "UNKNOWN_SERVER_ERROR"
+            message = response.error_message or command
+            if name in _TRY_AGAIN:
+                raise UnavailableError(message)
+            raise RequestError(name, message)
         return Answer(unpacked(response.payload, found.response), response.end_offset)
 
     async def _ask(self, request: Request, response: type[R]) -> R:

@@ -42,8 +42,9 @@ class Connection:
             async with asyncio.timeout(_CONNECT_TIMEOUT_S):
                 reader, writer = await asyncio.open_connection(host, port)
         except (OSError, TimeoutError) as error:
+            why = str(error) or "time out"
             raise UnavailableError(
-                f"{host}:{port} does not answer ({error or 'time out'}); is the service running?"
+                f"{host}:{port} does not answer ({why}); is the service running?"
             ) from error
         return cls(reader, writer, client_id)
 
@@ -90,7 +91,7 @@ class Connection:
                 return cast(R, await future)
         except OSError as error:  # a time-out is one too
             raise UnavailableError(
-                f"{api.name}: no answer ({error or 'time out'}); the outcome is unknown"
+                f"{api.name}: no answer ({str(error) or 'time out'}); the outcome is unknown"
             ) from error
         finally:
             self._waiting.pop(number, None)

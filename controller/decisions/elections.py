@@ -64,7 +64,8 @@ def elect_leaders(
                 raise _named_twice(ref, partition_id)
             topic = find_topic(context.image, ref)
             partition = find_partition(context.image, topic, partition_id)
-            made = _elect(context, partition, unclean=request.unclean)
+            name = f"{context.image.full_name(topic)}/{partition_id}"
+            made = _elect(context, partition, name, unclean=request.unclean)
         except RequestError as error:
             refusal = Refusal.of(error)
             if not request.partitions and error.code == "ELECTION_NOT_NEEDED":
@@ -110,22 +111,26 @@ def elect_unclean_leaders(context: Context) -> ControllerResult[int]:
     return ControllerResult(response=len(records), records=tuple(records), atomic=False)
 
 
-def _elect(context: Context, partition: Partition, *, unclean: bool) -> PartitionChangeRecord:
+def _elect(
+    context: Context, partition: Partition, name: str, *, unclean: bool
+) -> PartitionChangeRecord:
     has_wanted = (
         partition.leader != NO_LEADER if unclean else partition.leader == partition.replicas[0]
     )
     if has_wanted:
-        raise RequestError("ELECTION_NOT_NEEDED", f"broker {partition.leader} leads already")
+        raise RequestError(
+            "ELECTION_NOT_NEEDED", f"{name}: broker {partition.leader} leads already"
+        )
     change = start_change(context, partition)
     change.election = Election.UNCLEAN if unclean else Election.PREFERRED
     record = change.build()
     if record is not None:
         return record
     if unclean:
-        raise RequestError("ELIGIBLE_LEADERS_NOT_AVAILABLE", "no replica can lead")
+        raise RequestError("ELIGIBLE_LEADERS_NOT_AVAILABLE", f"{name}: no replica can lead")
     raise RequestError(
         "PREFERRED_LEADER_NOT_AVAILABLE",
-        f"the preferred replica {partition.replicas[0]} is not in sync, or not online",
+        f"{name}: the preferred replica {partition.replicas[0]} is not in sync, or not online",
     )
 
 

@@ -280,3 +280,13 @@ async def test_who_makes_too_many_partitions_is_told_how_long_to_wait(tmp_path: 
         assert refused_too.responses[0].error_code == 89
         assert 80_000 < refused_too.throttle_time_ms <= 89_000
         assert at.service.image.topic_by_full_name("small") is None
+
+
+async def test_a_service_that_lost_its_log_says_try_again(tmp_path: Path) -> None:
+    async with server(tmp_path) as at:
+        await at.register(1)
+        # Another writer takes over.
+        (tmp_path / "log" / f"epoch-{at.service.controller_epoch + 1}").touch()
+        for problem in ("outcome is unknown", "not active"):
+            with pytest.raises(UnavailableError, match=problem):
+                await at.client.run("topics create", CreateTopics(topics=(NewTopic(name="a"),)))

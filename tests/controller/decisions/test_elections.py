@@ -137,3 +137,9 @@ def test_the_unclean_sweep_touches_only_topics_that_allow_it(cluster: Cluster) -
     assert cluster.decide(elect_unclean_leaders) == 1
     assert cluster.partition("orders", 1).leader == 3
     assert cluster.partition("orders", 0).leader == -1
+
+
+def test_a_refusal_names_its_partition(cluster: Cluster) -> None:
+    (result,) = cluster.do(elect_leaders, ElectLeaders(partitions=(("orders", 1),)))
+    assert result.refusal is not None
+    assert result.refusal.message.startswith("orders/1: broker ")
