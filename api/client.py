@@ -159,7 +159,8 @@ class MetadataClient:
             if name in _TRY_AGAIN:
                 raise UnavailableError(message)
             raise RequestError(name, message)
-        return Answer(unpacked(response.payload, found.response), response.end_offset)
+        result = unpacked(response.payload, found.response)
+        return Answer(result, response.end_offset, response.wrote)
 
     async def _ask(self, request: Request, response: type[R]) -> R:
         return await self.connection.request(request, response)

@@ -283,7 +283,7 @@ class Controller:
         if result.records and result.mutations:
             self._buckets = self._buckets.charged(context.allowance, result.mutations)
         note(result.response)
-        self._pipeline.answer_when_committed(future, result.response)
+        self._pipeline.answer_when_committed(future, result.response, wrote=bool(result.records))
 
     def _decide_what_waited(self) -> None:
         """Take the events that a transaction held up, in their order."""
@@ -293,7 +293,7 @@ class Controller:
     async def _committed(self) -> None:
         """Return when everything sent so far is committed."""
         future: asyncio.Future[Answer[None]] = asyncio.get_running_loop().create_future()
-        self._pipeline.answer_when_committed(future, None)
+        self._pipeline.answer_when_committed(future, None, wrote=True)
         await future
 
     def _check_may_begin(self) -> None:

@@ -12,10 +12,14 @@ T = TypeVar("T")
 
 
 class Answer(msgspec.Struct, Generic[T], frozen=True):
-    """A response, valid once everything below `end_offset` is committed (exclusive)."""
+    """A response, valid once everything below `end_offset` is committed (exclusive).
+
+    `wrote`: whether what was asked for left records, or everything was as it should be.
+    """
 
     response: T
     end_offset: int
+    wrote: bool = True
 
 
 class Parking:

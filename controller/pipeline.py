@@ -167,9 +167,11 @@ class Pipeline:
         self._latest = Latest(state, batch.end_offset)
         self._append(batch, state)
 
-    def answer_when_committed(self, future: asyncio.Future[Answer[T]], response: T) -> None:
+    def answer_when_committed(
+        self, future: asyncio.Future[Answer[T]], response: T, *, wrote: bool
+    ) -> None:
         """Answer once everything sent so far is committed."""
-        self._parking.park(future, Answer(response, self.next_offset))
+        self._parking.park(future, Answer(response, self.next_offset, wrote))
         self._parking.release(self._committed_end)
 
     async def drained(self) -> None:

@@ -99,7 +99,7 @@ class LocalAdmin:
         rehearsal = RehearsalLog(leader_epoch=read.leader_epoch + 1, end_offset=read.end_offset)
         answer, wrote = await self._decided(rehearsal, read.image, read, decide, origin)
         if not wrote:
-            return Answer(answer.response, read.end_offset)
+            return Answer(answer.response, read.end_offset, wrote=False)
         log = await MetadataLog.open(self._directory, clock=self._clock)
         try:
             answer, _ = await self._decided(log, self._current(read), read, decide, origin)

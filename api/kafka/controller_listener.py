@@ -191,7 +191,9 @@ class ControllerListener:
             return RunCommandResponse(
                 error_code=code_of(error.code), error_name=error.code, error_message=str(error)
             )
-        return RunCommandResponse(end_offset=answer.end_offset, payload=packed(answer.response))
+        return RunCommandResponse(
+            end_offset=answer.end_offset, payload=packed(answer.response), wrote=answer.wrote
+        )
 
 
 def _body(frame: RequestFrame, cls: type[Q]) -> Q:

@@ -79,4 +79,5 @@ CREATE_OFFSET_TAG = 105
 CONTROLLER_TAG = 106
 LAG_TAG = 107
 REQUEST_ID_TAG = 108
+WROTE_TAG = 109
 """Tags of fields that Kafka does not have, one for each meaning."""

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,10 +36,14 @@ class One:
 
 @dataclass(frozen=True, kw_only=True)
 class Told:
-    """An answer, valid below `end_offset` (exclusive); a service does not tell `history_start`."""
+    """An answer, valid below `end_offset` (exclusive); a service does not tell `history_start`.
+
+    `wrote`: whether anything was changed.
+    """
 
     response: Any
     end_offset: int
+    wrote: bool = True
     history_start: int | None = None
 
 
@@ -94,6 +98,7 @@ class Ask:
         return Told(
             response=answer.response,
             end_offset=answer.end_offset,
+            wrote=answer.wrote,
             history_start=admin.history_start,
         )
 
@@ -111,7 +116,7 @@ class Ask:
             except UnavailableError as error:
                 again = f"ask again with --request-id {self._request_id}: it is done once"
                 raise UnavailableError(f"{error}; {again}") from error
-        return Told(response=answer.response, end_offset=answer.end_offset)
+        return Told(response=answer.response, end_offset=answer.end_offset, wrote=answer.wrote)
 
     def each(self, command: str, wanted: Sequence[One]) -> int:
         """Ask for one thing after the other; one that is refused does not stop the others."""
@@ -120,8 +125,10 @@ class Ask:
 
         items, told = [], None
         for number, one in enumerate(wanted):
+            wrote_before = told is not None and told.wrote
             try:
                 told = self.run(command, one.request, part=f"/{number}" if number else "")
+                told = replace(told, wrote=told.wrote or wrote_before)
             except RequestError as error:
                 items.append(Item(fields=one.fields, refusal=Refusal.of(error)))
             else:
@@ -153,7 +160,8 @@ class Ask:
         done = [item for item in items if item.refusal is None]
         refused = [item for item in items if item.refusal is not None]
         end = None if told is None else told.end_offset
-        committed = end - 1 if end is not None and done and not validate_only else None
+        is_written = told is not None and told.wrote and done and not validate_only
+        committed = end - 1 if end is not None and is_written else None
         if self.json:
             print_json(
                 {
@@ -173,6 +181,8 @@ class Ask:
                 print_line("only validated: nothing was written")
             elif committed is not None:
                 print_line(f"committed at offset {committed}")
+            elif done:
+                print_line("nothing had to be written")
         sys.stdout.flush()
         for item in refused:
             assert item.refusal is not None

@@ -8,6 +8,7 @@ from typing import Annotated
 
 from api.kafka.fields import (
     REQUEST_ID_TAG,
+    WROTE_TAG,
     Int8,
     Int16,
     Int32,
@@ -168,10 +169,14 @@ class RunCommandRequest(Request, frozen=True, kw_only=True):
 
 
 class RunCommandResponse(Response, frozen=True, kw_only=True):
-    """The decision's response and where it was committed (exclusive), or why it was refused."""
+    """The decision's response and where it was committed (exclusive), or why it was refused.
+
+    `wrote`: as in `controller.parking.Answer`.
+    """
 
     error_code: Int16 = 0
     error_name: str | None = None
     error_message: str | None = None
     end_offset: Int64 = -1
     payload: bytes = b""
+    wrote: Annotated[bool, tagged(WROTE_TAG)] = True

@@ -165,3 +165,14 @@ def test_a_service_that_dies_leaves_an_id_to_ask_again_with(metalog: Metalog) ->
         r"the outcome is unknown; ask again with --request-id [0-9a-f]{16}: it is done once",
         answer.err,
     )
+
+
+def test_what_changes_nothing_commits_nowhere(metalog: Metalog, url: str, log: Path) -> None:
+    for where in (("--server", url), ("--log", log)):
+        arguments = ["configs", "set", "topic/clicks", "retention.ms=77", *where]
+        assert metalog(*arguments, "--json").json["committed_at"] is not None
+        answer = metalog(*arguments, "--json")
+        assert (answer.code, answer.json["committed_at"]) == (0, None)
+        assert metalog(*arguments).out.endswith("\nnothing had to be written\n")
+        each = metalog("brokers", "unregister", "3", "9", *where, "--json")
+        assert (each.code, each.json["committed_at"] is None) == (3, False)
