@@ -1,11 +1,14 @@
 """The state that the next decision starts from: ahead of what is committed."""
 
+from collections.abc import Iterable
+
 import msgspec
 
 from controller.decisions.cluster_index import ClusterIndex
 from controller.decisions.partition_change import LEADER_UNCHANGED
 from metadata_log.batch import Batch
-from records.base import Record, Uuid
+from records.base import Uuid
+from records.envelope import Envelope
 from records.partitions import PartitionChangeRecord, PartitionRecord, RemovePartitionsRecord
 from records.topics import MoveTopicRecord, RemoveTopicRecord, TopicRecord
 from replay.image.metadata import MetadataImage
@@ -49,10 +52,7 @@ class Latest:
         self._replayer.replay(batch)
         self.next_offset = batch.end_offset
         self.timestamp = batch.timestamp
-        for row in batch.rows:
-            topic_id = _touched_topic(row.payload)
-            if topic_id is not None:
-                self._touched.add(topic_id)
+        self._touched.update(_touched_topics(batch.rows))
         image = self._replayer.image()
         index = self.state.index.updated(self.state.image, image, self._touched)
         if image.provenance.pending_transaction is None:
@@ -61,13 +61,16 @@ class Latest:
         return self.state
 
 
-def _touched_topic(record: Record) -> Uuid | None:
-    """Return the topic whose entries in the index a record may change."""
-    if isinstance(record, PartitionChangeRecord):
-        return record.topic_id if _changes_the_index(record) else None
-    if isinstance(record, _TOPIC_RECORDS):
-        return record.topic_id
-    return None
+def _touched_topics(rows: Iterable[Envelope]) -> set[Uuid]:
+    """Return the topics whose entries in the index the records may change."""
+    touched = set()
+    for row in rows:
+        record = row.payload
+        if isinstance(record, _TOPIC_RECORDS) or (
+            isinstance(record, PartitionChangeRecord) and _changes_the_index(record)
+        ):
+            touched.add(record.topic_id)
+    return touched
 
 
 def _changes_the_index(change: PartitionChangeRecord) -> bool:
@@ -80,9 +83,9 @@ def _changes_the_index(change: PartitionChangeRecord) -> bool:
 
 
 _TOPIC_RECORDS = (
+    PartitionRecord,
     TopicRecord,
     RemoveTopicRecord,
     MoveTopicRecord,
-    PartitionRecord,
     RemovePartitionsRecord,
 )

@@ -1,11 +1,12 @@
 """Replicas of new partitions: placed by the controller, or named by hand and checked."""
 
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 
 import msgspec
 
+from controller.decisions.broker_partitions import directory_of
 from controller.decisions.context import Context
-from controller.decisions.directories import default_directory
 from controller.decisions.levels import DIRECTORIES_LEVEL
 from controller.decisions.partition_change import RECOVERED
 from controller.placement.placer import UsableBroker
@@ -13,6 +14,8 @@ from controller.placement.registry import placer_named
 from controller.refusals import invalid_assignment, invalid_replication_factor
 from records.base import Uuid
 from records.partitions import PartitionRecord
+
+_BROKER_ID = attrgetter("broker_id")
 
 
 class Assignment(msgspec.Struct, frozen=True, gc=False):
@@ -40,14 +43,9 @@ class Placement:
         """
         placer = context.settings.placer if name is None else placer_named(name)
         self._run = placer.start(usable_brokers(context), context.rng)
-        # Looked up once: a request may make thousands of records.
-        brokers = list(context.image.brokers())
-        self._active = frozenset(
-            [b.broker_id for b in brokers if not b.fenced and not b.in_controlled_shutdown]
-        )
-        self._directories: dict[int, Uuid] | None = None
-        if context.metadata_version >= DIRECTORIES_LEVEL:
-            self._directories = {b.broker_id: default_directory(b) for b in brokers}
+        self._context = context
+        self._has_directories = context.metadata_version >= DIRECTORIES_LEVEL
+        self._known: dict[tuple[int, ...], _Replicas] = {}
 
     def place(
         self, *, partitions: int, replication_factor: int, start_partition_id: int = 0
@@ -58,11 +56,10 @@ class Placement:
             RequestError: INVALID_PARTITIONS, INVALID_REPLICATION_FACTOR, or
                 INVALID_REPLICA_ASSIGNMENT.
         """
-        replicas = self._run.place(partitions, replication_factor, start_partition_id)
-        assignments = [Assignment(start_partition_id + n, ids) for n, ids in enumerate(replicas)]
-        if any(self._active.isdisjoint(assignment.broker_ids) for assignment in assignments):
+        placed = self._run.place(partitions, replication_factor, start_partition_id)
+        if not all(self._replicas(broker_ids).isr for broker_ids in placed):
             raise invalid_replication_factor("all brokers are fenced or shutting down")
-        return assignments
+        return [Assignment(start_partition_id + n, ids) for n, ids in enumerate(placed)]
 
     def count(self, assignments: Iterable[Assignment]) -> None:
         """Count partitions of the request that were named by hand."""
@@ -71,23 +68,48 @@ class Placement:
 
     def record(self, topic_id: Uuid, assignment: Assignment) -> PartitionRecord:
         """Return the record of a new partition, led by the first of its replicas that is active."""
-        active, directories = self._active, self._directories
-        isr = tuple([b for b in assignment.broker_ids if b in active])
+        replicas = self._replicas(assignment.broker_ids)
         return PartitionRecord(
             partition_id=assignment.partition_id,
             topic_id=topic_id,
-            replicas=assignment.broker_ids,
-            isr=isr,
+            replicas=replicas.broker_ids,
+            isr=replicas.isr,
             removing_replicas=(),
             adding_replicas=(),
-            leader=isr[0],
+            leader=replicas.isr[0],
             leader_recovery_state=RECOVERED,
             leader_epoch=0,
             partition_epoch=0,
-            directories=tuple([directories[b] for b in assignment.broker_ids])
-            if directories is not None
-            else (),
+            directories=replicas.directories,
         )
+
+    def _replicas(self, broker_ids: tuple[int, ...]) -> "_Replicas":
+        known = self._known.get(broker_ids)
+        if known is None:
+            known = self._known[broker_ids] = _Replicas(
+                broker_ids, self._isr(broker_ids), self._directories(broker_ids)
+            )
+        return known
+
+    def _isr(self, broker_ids: tuple[int, ...]) -> tuple[int, ...]:
+        isr = tuple([b for b in broker_ids if self._context.is_active(b)])
+        return broker_ids if isr == broker_ids else isr
+
+    def _directories(self, broker_ids: tuple[int, ...]) -> tuple[Uuid, ...]:
+        if not self._has_directories:
+            return ()
+        return tuple([directory_of(self._context, broker_id) for broker_id in broker_ids])
+
+
+class _Replicas(msgspec.Struct, frozen=True, gc=False):
+    """What the records of all partitions with the same replicas share.
+
+    A large request makes far more partitions than there are combinations.
+    """
+
+    broker_ids: tuple[int, ...]
+    isr: tuple[int, ...]
+    directories: tuple[Uuid, ...]
 
 
 def checked(
@@ -135,7 +157,7 @@ def check_replicas(context: Context, broker_ids: Sequence[int]) -> None:
 def usable_brokers(context: Context) -> list[UsableBroker]:
     """Return the brokers that new replicas may go to, with their load, ordered by id."""
     usable = []
-    for broker in sorted(context.image.brokers(), key=lambda broker: broker.broker_id):
+    for broker in sorted(context.image.brokers(), key=_BROKER_ID):
         if not broker.in_controlled_shutdown:
             load = context.index.load(broker.broker_id)
             usable.append(

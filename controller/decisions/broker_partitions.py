@@ -40,7 +40,7 @@ def start_change(
         # Looking it up takes a third of the time of a change, and only eligible replicas need it.
         min_isr=min_isr(context, topic) if elr_enabled else _ANY_ISR,
         acceptable=_acceptable(context, partition, active or context.is_active),
-        default_directory=lambda replica: _directory(context, replica),
+        default_directory=lambda replica: directory_of(context, replica),
     )
     change = PartitionChange(partition, rules)
     if unclean_election_enabled(context, topic):
@@ -100,6 +100,13 @@ def return_to_partitions(context: Context, broker_id: int) -> Iterator[Partition
         yield from _built(start_change(context, partition, active=active))
 
 
+def directory_of(context: Context, broker_id: int) -> Uuid:
+    """Return the directory to write down for a new replica on a broker that is registered."""
+    broker = context.image.broker(broker_id)
+    assert broker is not None, f"replicas are checked before they are set: {broker_id}"
+    return default_directory(broker)
+
+
 def _built(change: PartitionChange) -> Iterator[PartitionChangeRecord]:
     record = change.build()
     if record is not None:
@@ -119,12 +126,6 @@ def _acceptable(
         return is_online(broker, directories.get(replica, MIGRATING))
 
     return acceptable
-
-
-def _directory(context: Context, broker_id: int) -> Uuid:
-    broker = context.image.broker(broker_id)
-    assert broker is not None, f"replicas are checked before they are set: {broker_id}"
-    return default_directory(broker)
 
 
 def _topic(context: Context, partition: Partition) -> Topic:

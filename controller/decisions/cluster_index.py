@@ -5,6 +5,7 @@ batch by batch answer the same. Immutable, so it goes back together with the ima
 fails. An update costs what the touched topics hold, whatever the image's size.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from itertools import zip_longest
 
@@ -119,35 +120,38 @@ class ClusterIndex(msgspec.Struct, frozen=True, gc=False):
 
 
 class _Update:
-    """Changes to an index, on mutable copies of its maps."""
+    """Changes to an index, collected over all touched topics and written down once."""
 
     def __init__(self, index: ClusterIndex) -> None:
-        self._by_broker = index._by_broker.mutate()
-        # Topics of the brokers that gain or lose some: written back once, at the end.
+        self._index = index
+        # Topics of the brokers that gain or lose some.
         self._topics_of: dict[int, MapMutation[Uuid, None]] = {}
-        self._leaderless = index._leaderless.mutate()
-        self._imbalanced = index._imbalanced.mutate()
-        self._moving = index._moving.mutate()
-        self._load = index._load.mutate()
+        self._leaderless = _TopicSetUpdate(index._leaderless)
+        self._imbalanced = _TopicSetUpdate(index._imbalanced)
+        self._moving = _TopicSetUpdate(index._moving)
+        # By how much the brokers' loads grow.
+        self._leaders: defaultdict[int, int] = defaultdict(int)
+        self._replicas: defaultdict[int, int] = defaultdict(int)
         self._by_collision = index._by_collision.mutate()
 
     def partitions(self, topic_id: Uuid, old: Partitions, new: Partitions) -> None:
         if old is new:
             return
-        moved = [
-            (before, after)
-            for before, after in zip_longest(old, new)
-            if before is None
-            or after is None
-            or before.replicas is not after.replicas
-            or before.removing_replicas is not after.removing_replicas
-        ]
-        if moved:
-            self._replicas(topic_id, old, new)
-            self._weigh(moved)
-        _put(self._leaderless, topic_id, any(p.leader == NO_LEADER for p in new))
-        _put(self._imbalanced, topic_id, any(p.leader != p.replicas[0] for p in new))
-        _put(self._moving, topic_id, any(map(is_moving, new)))
+        lost, gained = _moved(old, new) if old and new else (old, new)
+        if lost or gained:
+            self._weigh(lost, -1)
+            self._weigh(gained, 1)
+            self._hold(topic_id, old, new)
+        leaderless = imbalanced = moving = False
+        for partition in new:
+            if partition.leader != partition.replicas[0]:
+                imbalanced = True
+                leaderless = leaderless or partition.leader == NO_LEADER
+            if partition.adding_replicas or partition.removing_replicas:
+                moving = True
+        self._leaderless.put(topic_id, leaderless)
+        self._imbalanced.put(topic_id, imbalanced)
+        self._moving.put(topic_id, moving)
 
     def forget_name(self, topic: Topic | None) -> None:
         if topic is not None and has_collision_characters(topic.name):
@@ -164,48 +168,95 @@ class _Update:
             self._by_collision[key] = tuple(sorted((*self._by_collision.get(key, ()), topic.name)))
 
     def finish(self) -> ClusterIndex:
-        for broker_id, topics in self._topics_of.items():
-            if topics:
-                self._by_broker[broker_id] = topics.finish()
-            else:
-                self._by_broker.pop(broker_id, None)
         return ClusterIndex(
-            self._by_broker.finish(),
+            self._finish_topics(),
             self._leaderless.finish(),
             self._imbalanced.finish(),
             self._moving.finish(),
-            self._load.finish(),
+            self._finish_load(),
             self._by_collision.finish(),
         )
 
-    def _replicas(self, topic_id: Uuid, old: Partitions, new: Partitions) -> None:
-        old_brokers = {broker_id for p in old for broker_id in p.replicas}
-        new_brokers = {broker_id for p in new for broker_id in p.replicas}
-        for broker_id in old_brokers ^ new_brokers:
+    def _finish_topics(self) -> Map[int, _TopicSet]:
+        by_broker = self._index._by_broker.mutate()
+        for broker_id, topics in self._topics_of.items():
+            if topics:
+                by_broker[broker_id] = topics.finish()
+            else:
+                by_broker.pop(broker_id, None)
+        return by_broker.finish()
+
+    def _finish_load(self) -> Map[int, BrokerLoad]:
+        loads = self._index._load.mutate()
+        for broker_id, replicas in self._replicas.items():
+            old = loads.get(broker_id, _NO_LOAD)
+            load = BrokerLoad(old.leaders + self._leaders[broker_id], old.replicas + replicas)
+            if load == _NO_LOAD:
+                loads.pop(broker_id, None)
+            else:
+                loads[broker_id] = load
+        return loads.finish()
+
+    def _hold(self, topic_id: Uuid, old: Partitions, new: Partitions) -> None:
+        """Note which brokers begin or cease to have replicas of a topic."""
+        for broker_id in _holders(old) ^ (holders := _holders(new)):
             topics = self._topics_of.get(broker_id)
             if topics is None:
-                topics = self._by_broker.get(broker_id, _NO_TOPICS).mutate()
+                topics = self._index._by_broker.get(broker_id, _NO_TOPICS).mutate()
                 self._topics_of[broker_id] = topics
-            _put(topics, topic_id, broker_id in new_brokers)
-
-    def _weigh(self, moved: Iterable[tuple[Partition | None, Partition | None]]) -> None:
-        """Take partitions off the load of brokers as they were, and put them on as they are."""
-        leaders: dict[int, int] = {}
-        replicas: dict[int, int] = {}
-        for pair in moved:
-            for partition, count in zip(pair, (-1, 1), strict=True):
-                settled = () if partition is None else settled_replicas(partition)
-                for broker_id in settled[:1]:
-                    leaders[broker_id] = leaders.get(broker_id, 0) + count
-                for broker_id in settled:
-                    replicas[broker_id] = replicas.get(broker_id, 0) + count
-        for broker_id, count in replicas.items():
-            old = self._load.get(broker_id, _NO_LOAD)
-            load = BrokerLoad(old.leaders + leaders.get(broker_id, 0), old.replicas + count)
-            if load == _NO_LOAD:
-                self._load.pop(broker_id, None)
+            if broker_id in holders:
+                topics[topic_id] = None
             else:
-                self._load[broker_id] = load
+                topics.pop(topic_id, None)
+
+    def _weigh(self, partitions: Iterable[Partition], count: int) -> None:
+        """Put partitions on the load of their brokers, or take them off."""
+        leaders, replicas = self._leaders, self._replicas
+        for partition in partitions:
+            settled = settled_replicas(partition)
+            for broker_id in settled[:1]:
+                leaders[broker_id] += count
+            for broker_id in settled:
+                replicas[broker_id] += count
+
+
+class _TopicSetUpdate:
+    """Changes to a set of topics, which most updates leave as it is."""
+
+    def __init__(self, base: _TopicSet) -> None:
+        self._base = base
+        self._new: MapMutation[Uuid, None] | None = None
+
+    def put(self, topic_id: Uuid, present: bool) -> None:
+        if present == (topic_id in (self._base if self._new is None else self._new)):
+            return
+        if self._new is None:
+            self._new = self._base.mutate()
+        if present:
+            self._new[topic_id] = None
+        else:
+            del self._new[topic_id]
+
+    def finish(self) -> _TopicSet:
+        return self._base if self._new is None else self._new.finish()
+
+
+def _moved(old: Partitions, new: Partitions) -> tuple[list[Partition], list[Partition]]:
+    """Return the partitions that differ in where their replicas will be, before and after."""
+    pairs = [
+        (before, after)
+        for before, after in zip_longest(old, new)
+        if before is None
+        or after is None
+        or before.replicas is not after.replicas
+        or before.removing_replicas is not after.removing_replicas
+    ]
+    lost = [before for before, _ in pairs if before is not None]
+    return lost, [after for _, after in pairs if after is not None]
+
+
+def _holders(partitions: Partitions) -> set[int]:
+    return set().union(*[partition.replicas for partition in partitions])
 
 
 def has_collision_characters(name: str) -> bool:
@@ -215,10 +266,3 @@ def has_collision_characters(name: str) -> bool:
 
 def _unified(name: str) -> str:
     return name.replace(".", "_")
-
-
-def _put(topics: MapMutation[Uuid, None], topic_id: Uuid, present: bool) -> None:
-    if present:
-        topics[topic_id] = None
-    else:
-        topics.pop(topic_id, None)

@@ -6,6 +6,7 @@ a field whose layout is not known here; so they are neither offered nor written.
 Source: MetadataVersion of Kafka 4.0; KIP-584 (features), KIP-778 (metadata.version).
 """
 
+import functools
 from collections.abc import Mapping
 
 from records.base import Record
@@ -59,10 +60,15 @@ _LAYOUTS: Mapping[type[Record], tuple[tuple[int, int], ...]] = {
 
 def record_version(record: Record, metadata_version: int) -> int:
     """Return the layout version in which Kafka writes a record at that metadata.version."""
-    if isinstance(record, BrokerRegistrationChangeRecord):
+    if type(record) is BrokerRegistrationChangeRecord:
         # The oldest layout that holds what is said.
         return 2 if record.log_dirs else 1 if record.in_controlled_shutdown else 0
-    for level, version in _LAYOUTS.get(type(record), ()):
+    return _layout(type(record), metadata_version)
+
+
+@functools.cache
+def _layout(cls: type[Record], metadata_version: int) -> int:
+    for level, version in _LAYOUTS.get(cls, ()):
         if metadata_version >= level:
             return version
     return 0

@@ -6,7 +6,7 @@ folders on a broker's disk.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 
 from controller.refusals import invalid_namespace, invalid_topic_name
 
@@ -67,6 +67,8 @@ def full_name(namespace: str, name: str) -> str:
     return f"{namespace}{TIER_SEPARATOR}{name}" if namespace else name
 
 
-def named_more_than_once(names: Iterable[str]) -> frozenset[str]:
+def named_more_than_once(names: Collection[str]) -> frozenset[str]:
     """Return the names that a request gives twice or more; each such item is refused."""
+    if len(set(names)) == len(names):
+        return frozenset()
     return frozenset([name for name, count in Counter(names).items() if count > 1])

@@ -168,6 +168,8 @@ def check_topic_configs(values: Mapping[str, str]) -> None:
         if definition is None:
             raise invalid_config(f"a topic has no config {name!r}")
         definition.check(value)
+    if not values:
+        return  # the defaults go together
     shortest, longest = (
         int(values.get(name, TOPIC_CONFIGS[name].default))
         for name in ("min.compaction.lag.ms", "max.compaction.lag.ms")

@@ -10,11 +10,12 @@ followers.
 A broker that is empty would take a whole topic. So of one topic it takes no more than twice its
 fair share, as long as others can take the rest.
 
-Costs O(brokers) a request, and O(log brokers + racks) for each replica, whatever the number of
-partitions that exist.
+Costs O(brokers) a topic and O(racks) a replica, whatever the number of partitions that exist, and
+O(distinct loads) each time that all who have least were taken.
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 
 from controller.placement.load_queue import LoadQueue, TieBreaker
@@ -26,8 +27,8 @@ from controller.placement.placer import (
 )
 from controller.refusals import invalid_replication_factor
 
-# More than one request can place: it may make so many records at most.
-_REPLICAS_MAX = 1 << 32
+# Added to the load of a fenced broker, which comes after all others: nobody can use it yet.
+_FENCED = 1 << 48
 
 
 class BalancedPlacer:
@@ -55,48 +56,49 @@ class Followers:
     """Who holds fewest replicas, apart in each rack. A topic begins with `begin_topic`."""
 
     def __init__(self, brokers: Sequence[UsableBroker], ties: TieBreaker) -> None:
-        racks_known = all(broker.rack is not None for broker in brokers)
-        self._rack_of = {b.broker_id: b.rack if racks_known else None for b in brokers}
-        # Fenced brokers hold replicas that nobody can use yet, so they come after all others.
-        last = 1 + max((broker.replicas for broker in brokers), default=0) + _REPLICAS_MAX
-        self._load = {b.broker_id: b.replicas + (last if b.fenced else 0) for b in brokers}
-        self._queues: dict[str | None, LoadQueue] = {}
-        for rack in dict.fromkeys(self._rack_of.values()):
-            in_rack = [b for b in self._load if self._rack_of[b] == rack]
-            self._queues[rack] = LoadQueue(in_rack, self._load, ties)
+        self._load: dict[int, int] = {}
+        by_rack: defaultdict[str | None, list[int]] = defaultdict(list)
+        for broker in brokers:
+            broker_id = broker.broker_id
+            self._load[broker_id] = broker.replicas + (_FENCED if broker.fenced else 0)
+            by_rack[broker.rack].append(broker_id)
+        racks = [list(self._load)] if None in by_rack else by_rack.values()
+        self._queues: list[LoadQueue] = []
+        self._queue_of: dict[int, LoadQueue] = {}
+        for broker_ids in racks:
+            queue = LoadQueue(broker_ids, self._load, ties)
+            self._queues.append(queue)
+            for broker_id in broker_ids:
+                self._queue_of[broker_id] = queue
 
     def begin_topic(self, replicas: int) -> None:
         """Forget what brokers were given of the topic before; this one has so many replicas."""
         limit = _limit(replicas, len(self._load))
-        for queue in self._queues.values():
-            queue.begin_topic(limit)
+        before = self._load.copy()
+        for queue in self._queues:
+            queue.begin_topic(before, limit)
 
     def join(self, replicas: list[int], count: int) -> None:
         """Append that many brokers to a partition's replicas, and count them; they must be left."""
-        rack_of, queues = self._rack_of, self._queues
-        used = {rack_of[r] for r in replicas if r in rack_of}
-        for _ in range(count):
-            all_used = len(used) == len(queues)
-            # Nobody in a rack that is not used yet can be a replica already.
-            excluded = replicas if all_used else ()
-            found = None
-            for rack, queue in queues.items():
-                if all_used or rack not in used:
-                    entry = queue.least(excluded)
-                    if found is None or entry < found:
-                        found = entry
-            assert found is not None, "there are as many brokers as replicas"
-            self.count(found[2])
-            used.add(rack_of[found[2]])
-            replicas.append(found[2])
+        queues = self._queues
+        queues.append(queues.pop(0))  # racks of equal load take turns
+        unused = queues.copy()
+        for replica in replicas:
+            queue = self._queue_of.get(replica)
+            if queue in unused:
+                unused.remove(queue)
+        if len(unused) > count:
+            unused = sorted(unused, key=LoadQueue.front)[:count]
+        replicas.extend([queue.take() for queue in unused])
+        for _ in range(count - len(unused)):
+            # Without racks there is nothing to compare, which would take as long as the taking.
+            least = queues[0]
+            if len(queues) > 1:
+                least = min(queues, key=lambda queue: queue.front(replicas))
+            replicas.append(least.take(replicas))
 
     def count(self, broker_id: int) -> None:
-        """Count one more replica of the topic on a broker."""
-        self._load[broker_id] += 1
-        self._queues[self._rack_of[broker_id]].given[broker_id] += 1
-
-    def count_other(self, broker_id: int) -> None:
-        """Count one more replica that is not of the topic at hand."""
+        """Count one more replica on a broker."""
         if broker_id in self._load:
             self._load[broker_id] += 1
 
@@ -108,19 +110,17 @@ class _Run:
         self._broker_count = len(brokers)
         ties = TieBreaker(rng)
         self._followers = Followers(brokers, ties)
-        self._led = {broker.broker_id: broker.leaders for broker in brokers}
-        unfenced = [broker.broker_id for broker in brokers if not broker.fenced]
-        self._leaders = LoadQueue(unfenced, self._led, ties)
-        self._leader_count = len(unfenced)
+        self._led = {broker.broker_id: broker.leaders for broker in brokers if not broker.fenced}
+        self._leaders = LoadQueue(self._led, self._led, ties)
 
     def place(
         self, partitions: int, replication_factor: int, start_partition_id: int
     ) -> list[tuple[int, ...]]:
         """See `PlacementRun.place`."""
         check_counts(partitions, replication_factor, self._broker_count)
-        if not self._leader_count:
+        if not self._led:
             raise invalid_replication_factor("all brokers are fenced")
-        self._leaders.begin_topic(_limit(partitions, self._leader_count))
+        self._leaders.begin_topic(self._led.copy(), _limit(partitions, len(self._led)))
         self._followers.begin_topic(partitions * replication_factor)
         return [self._place_one(replication_factor) for _ in range(partitions)]
 
@@ -129,12 +129,10 @@ class _Run:
         if replicas[0] in self._led:
             self._led[replicas[0]] += 1
         for broker_id in replicas:
-            self._followers.count_other(broker_id)
+            self._followers.count(broker_id)
 
     def _place_one(self, replication_factor: int) -> tuple[int, ...]:
-        leader = self._leaders.least(())[-1]
-        self._led[leader] += 1
-        self._leaders.given[leader] += 1
+        leader = self._leaders.take()
         self._followers.count(leader)
         replicas = [leader]
         self._followers.join(replicas, replication_factor - 1)

@@ -1,21 +1,22 @@
 """Brokers in the order of their load, for a load that only grows.
 
-Entries of the heap may be older than the load. One that has become too light is put right when it
-comes to the front, so counting costs nothing where it happens.
+Brokers of equal load lie in one bucket; those of the least are ready, in an order left to chance.
+Loads may be counted behind the queue's back: who has become too heavy is put right when it comes to
+the front, so counting costs nothing where it happens.
 """
 
-import heapq
-from collections.abc import Collection, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
 
 from controller.placement.placer import PlacementRng
 
 _MASK = (1 << 30) - 1
 
-Entry = tuple[int, int, int]
-"""Load, tie-breaker, broker id."""
-
 _SATED = 1 << 60
 """Added to the load of a broker that has had its share, so that it comes after all others."""
+
+NOBODY = 1 << 61
+"""Past every load: there is no broker at the front."""
 
 
 class TieBreaker:
@@ -24,69 +25,118 @@ class TieBreaker:
     def __init__(self, rng: PlacementRng) -> None:
         self._state = rng.randrange(_MASK)
 
-    def next(self) -> int:
-        """Return a number below 2**20."""
-        self._state = (self._state * 1_103_515_245 + 12_345) & _MASK
-        return self._state >> 10
+    def next(self, _: object = None) -> int:
+        """Return a number below 2**20; as the key of a sort it shuffles."""
+        self._state = state = (self._state * 1_103_515_245 + 12_345) & _MASK
+        return state >> 10
 
 
 class LoadQueue:
-    """Some brokers, the least loaded first.
+    """Some brokers, the least loaded first; who was given the limit of a topic comes last.
 
-    `given` is what each has been given of the topic at hand; who reaches the limit comes last.
+    Invariant: who is ready had `ready_load` when it was put there, and no bucket is below that.
     """
 
-    def __init__(
-        self, broker_ids: Collection[int], loads: Mapping[int, int], ties: TieBreaker
-    ) -> None:
+    __slots__ = (
+        "_before",
+        "_buckets",
+        "_limit",
+        "_loads",
+        "_passed",
+        "_ready",
+        "_ready_load",
+        "_sated",
+        "_ties",
+    )
+
+    def __init__(self, broker_ids: Iterable[int], loads: dict[int, int], ties: TieBreaker) -> None:
         """Order brokers.
 
         Args:
-            loads: By broker id; counted up by whoever owns it.
+            loads: By broker id; also counted up by others.
         """
-        self._broker_ids = broker_ids
         self._loads = loads
         self._ties = ties
-        self._heap: list[Entry] = [self._entry(broker_id) for broker_id in broker_ids]
-        heapq.heapify(self._heap)
-        self._limit = 0
+        self._buckets: defaultdict[int, list[int]] = defaultdict(list)
+        for broker_id in broker_ids:
+            self._buckets[loads[broker_id]].append(broker_id)
+        self._ready: list[int] = []
+        self._ready_load = 0
+        self._passed: list[int] = []
         self._sated: list[int] = []
-        self.given: dict[int, int] = {}
+        self._before: Mapping[int, int] = loads
+        self._limit = 1
 
-    def begin_topic(self, limit: int) -> None:
-        """Let everybody take part again."""
-        for broker_id in self._sated:
-            heapq.heappush(self._heap, self._entry(broker_id))
-        self._sated = []
+    def begin_topic(self, before: Mapping[int, int], limit: int) -> None:
+        """Let everybody take part again, until it has so much more than `before`."""
+        self._before = before
         self._limit = limit
-        self.given = dict.fromkeys(self._broker_ids, 0)
+        if self._sated:
+            self._put_back(self._sated)
 
-    def least(self, excluded: Collection[int]) -> Entry:
-        """Return the first entry that is not excluded; one past every load if there is none."""
-        heap, loads, given, limit = self._heap, self._loads, self.given, self._limit
-        passed: list[Entry] = []
-        while heap:
-            entry = heap[0]
-            broker_id = entry[2]
-            if given[broker_id] >= limit:
-                heapq.heappop(heap)
-                self._sated.append(broker_id)
-            elif entry[0] != loads[broker_id]:
-                heapq.heapreplace(heap, self._entry(broker_id))
-            elif broker_id in excluded:
-                passed.append(heapq.heappop(heap))
-            else:
-                break
+    def front(self, excluded: Collection[int] = ()) -> int:
+        """Return the load of the next broker that is not excluded.
+
+        More than any load if it has had its share already; NOBODY if all are excluded.
+        """
+        broker_id = self._pop(excluded)
+        if broker_id is None:
+            return NOBODY
+        self._ready.append(broker_id)
+        return self._ready_load
+
+    def take(self, excluded: Collection[int] = ()) -> int:
+        """Count one more on the next broker that is not excluded, and return it; it must exist."""
+        broker_id = self._pop(excluded)
+        assert broker_id is not None, "not all brokers are excluded"
+        loads = self._loads
+        loads[broker_id] = load = loads[broker_id] + 1
+        self._put(broker_id, load)
+        return broker_id
+
+    def _pop(self, excluded: Collection[int]) -> int | None:
+        if self._passed:
+            self._put_back(self._passed)
+        loads = self._loads
+        while True:
+            ready, ready_load = self._ready, self._ready_load
+            while ready:
+                broker_id = ready.pop()
+                load = loads[broker_id]
+                if load != ready_load:
+                    self._put(broker_id, load)
+                elif broker_id in excluded:
+                    self._passed.append(broker_id)
+                else:
+                    return broker_id
+            if not self._buckets:
+                return self._pop_sated(excluded)
+            self._ready_load = least = min(self._buckets)
+            self._ready = self._buckets.pop(least)
+            self._ready.sort(key=self._ties.next)
+
+    def _pop_sated(self, excluded: Collection[int]) -> int | None:
+        left = [b for b in self._sated if b not in excluded]
+        if not left:
+            return None
+        least = min(left, key=lambda b: (self._loads[b], self._ties.next()))
+        self._sated.remove(least)
+        self._ready_load = self._loads[least] + _SATED
+        return least
+
+    def _put(self, broker_id: int, load: int) -> None:
+        if load - self._before[broker_id] >= self._limit:
+            self._sated.append(broker_id)
         else:
-            entry = self._least_sated(excluded)
-        for each in passed:
-            heapq.heappush(heap, each)
-        return entry
+            self._buckets[load].append(broker_id)
 
-    def _least_sated(self, excluded: Collection[int]) -> Entry:
-        left = [self._entry(b) for b in self._sated if b not in excluded]
-        load, tie, broker_id = min(left, default=(_SATED, 0, -1))
-        return load + _SATED, tie, broker_id
-
-    def _entry(self, broker_id: int) -> Entry:
-        return self._loads[broker_id], self._ties.next(), broker_id
+    def _put_back(self, broker_ids: list[int]) -> None:
+        """Let some take part again, before those that are ready if they have less."""
+        loads = self._loads
+        back = broker_ids.copy()
+        broker_ids.clear()
+        if min([loads[broker_id] for broker_id in back]) < self._ready_load:
+            back += self._ready
+            self._ready.clear()
+        for broker_id in back:
+            self._put(broker_id, loads[broker_id])

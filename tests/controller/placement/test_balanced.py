@@ -49,6 +49,22 @@ def test_leaders_and_replicas_of_many_topics_are_even(seed: int) -> None:
     assert max(replicas) - min(replicas) <= 2
 
 
+@pytest.mark.parametrize("racks", ["", "aabbcc"])
+def test_topics_of_one_request_fill_up_what_was_uneven(racks: str) -> None:
+    leaders, replicas = [0, 9, 3, 7, 1, 5], [40, 9, 31, 7, 22, 15]
+    run = BalancedPlacer().start(
+        _brokers(*zip(leaders, replicas, strict=True), racks=racks), Random(1)
+    )
+    for partitions in [1, 2, 3, 12, 50] * 10:
+        for placed in run.place(partitions, 2, 0):
+            assert len(set(placed)) == 2
+            leaders[placed[0]] += 1
+            for broker_id in placed:
+                replicas[broker_id] += 1
+    assert max(leaders) - min(leaders) <= 1
+    assert max(replicas) - min(replicas) <= 2
+
+
 def test_no_broker_holds_a_partition_twice() -> None:
     for placed in _place(_brokers(*[(0, 0)] * 5), 200, 5):
         assert sorted(placed) == [0, 1, 2, 3, 4]
