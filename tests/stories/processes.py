@@ -160,6 +160,16 @@ class World:
         async with await MetadataClient.connect(f"kafka://127.0.0.1:{self.port}") as client:
             yield client
 
+    async def ask(self, *arguments: object) -> Any:
+        """Run a command against the service to its end, and return the document it prints."""
+        command = (*arguments, "--server", f"kafka://127.0.0.1:{self.port}", "--json")
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "api.cli", *map(str, command)), stdout=asyncio.subprocess.PIPE
+        )
+        output, _ = await process.communicate()
+        assert process.returncode == 0, f"{command} exits {process.returncode}"
+        return json.loads(output)
+
     async def end(self) -> None:
         """End everything that runs."""
         processes = [*self.brokers.values(), *([self.service] if self.service else [])]

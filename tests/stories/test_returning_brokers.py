@@ -6,6 +6,7 @@ from api.kafka.errors import name_of
 from controller.decisions.growth import CreatePartitions, TopicGrowth
 from controller.decisions.modes import DeletePartitions, TopicShrink
 from controller.decisions.reassignments import AlterReassignments, PartitionTarget
+from metadata_log.log_reader import LogReader
 from records.text import uuid_text
 from tests.stories.partition_client import partitions
 from tests.stories.processes import World, soon
@@ -101,3 +102,13 @@ async def test_partition_id_that_grew_back_while_a_replica_was_down(world: World
         assert await some.read("grown", 1, partition=1) == [b"second life"]
         await some.led_by("grown", 2, {2, 3}, partition=1)
         assert f"{uuid_text(topic_id)}_1" in world.staged(3)
+
+
+async def test_change_is_waited_for_until_the_last_broker_acts_on_it(world: World) -> None:
+    async with partitions(world) as some:
+        await some.create("waited", (1, 2))
+        with LogReader.open(world.log) as reader:
+            committed = reader.end_offset - 1
+        waited = await world.ask("brokers", "wait", committed)
+        assert {1, 2} <= {broker["broker"] for broker in waited["brokers"]}
+        assert all(broker["applied_offset"] >= committed for broker in waited["brokers"])

@@ -1,7 +1,8 @@
-"""Brokers: list, describe, register, fence, unfence, unregister."""
+"""Brokers: list, describe, wait for, register, fence, unfence, unregister."""
 
 import re
 import secrets
+import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -21,6 +22,8 @@ app = typer.Typer(rich_markup_mode=None)
 _ID_MAX = 2**31 - 1
 _PLAINTEXT = 0
 _PORT_MAX = 65_535
+# Brokers tell how far they are with each heartbeat, about every two seconds.
+_ASK_EVERY_S = 0.5
 _LISTENER = re.compile(r"(?:([A-Z0-9_]+)://)?(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
 
 _Id = Annotated[
@@ -62,6 +65,42 @@ def describe(look: Look, broker_id: _Id) -> None:
         return
     for name, value in document.items():
         print_line(f"{name.replace('_', ' '):<24}{value_text(value)}")
+
+
+@reading_anywhere(app)
+def wait(
+    look: Look,
+    offset: Annotated[int, typer.Argument(metavar="OFFSET", min=0, show_default=False)],
+    within: Annotated[
+        float, typer.Option(metavar="SECONDS", min=0, help="Give up after this long.")
+    ] = 30.0,
+) -> None:
+    """Wait until every active broker of a service has applied an offset.
+
+    Such as the one at which a change was committed: then all of them act on it.
+    """
+    from controller.descriptions.queries import ListBrokers
+    from records.errors import UnavailableError
+
+    if look.server is None:
+        raise typer.BadParameter("a log does not know what brokers apply; name --server URL")
+    deadline = time.monotonic() + within
+    while True:
+        found, about = look.answer("brokers list", ListBrokers())
+        active = [known for known in found if not known.broker.fenced]
+        behind = [known for known in active if not _has_applied(known, offset)]
+        if not behind:
+            break
+        if time.monotonic() >= deadline:
+            some = ", ".join(_how_far(known) for known in behind)
+            raise UnavailableError(f"offset {offset} is not applied everywhere: {some}; try again")
+        time.sleep(_ASK_EVERY_S)
+    if look.json:
+        print_json(
+            {**about, "offset": offset, "brokers": [_broker_json(known) for known in active]}
+        )
+    else:
+        print_line(f"applied by all {len(active)} active brokers: offset {offset}")
 
 
 @changing(app)
@@ -142,6 +181,15 @@ def _set_fencing(ask: Ask, broker_ids: list[int], *, fenced: bool) -> int:
         for i in broker_ids
     ]
     return ask.each("brokers fence", wanted)
+
+
+def _has_applied(known: "BrokerDescription", offset: int) -> bool:
+    return known.applied_offset is not None and known.applied_offset >= offset
+
+
+def _how_far(known: "BrokerDescription") -> str:
+    at = "unknown" if known.applied_offset is None else f"at {known.applied_offset}"
+    return f"broker {known.broker.broker_id} {at}"
 
 
 def _broker_json(described: "BrokerDescription") -> dict[str, Any]:

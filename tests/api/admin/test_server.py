@@ -176,3 +176,10 @@ def test_what_changes_nothing_commits_nowhere(metalog: Metalog, url: str, log: P
         assert metalog(*arguments).out.endswith("\nnothing had to be written\n")
         each = metalog("brokers", "unregister", "3", "9", *where, "--json")
         assert (each.code, each.json["committed_at"] is None) == (3, False)
+
+
+def test_waiting_for_brokers_that_say_nothing_ends(metalog: Metalog, url: str) -> None:
+    late = metalog("brokers", "wait", 3, "--server", url, "--within", 0.1)
+    assert late.code == 4
+    assert "offset 3 is not applied everywhere: broker 1 unknown" in late.err
+    assert metalog("brokers", "wait", 3, "--log", "log").code == 2
