@@ -200,8 +200,8 @@ def _broker_json(described: "BrokerDescription") -> dict[str, Any]:
         "rack": broker.rack,
         "leads": described.leads,
         "replicas": described.replicas,
-        "applied_offset": described.applied_offset,
         "listeners": [f"{point.name}://{point.host}:{point.port}" for point in broker.end_points],
+        "applied_offset": described.applied_offset,
     }
 
 
