@@ -107,8 +107,14 @@ async def test_partition_id_that_grew_back_while_a_replica_was_down(world: World
 async def test_change_is_waited_for_until_the_last_broker_acts_on_it(world: World) -> None:
     async with partitions(world) as some:
         await some.create("waited", (1, 2))
-        with LogReader.open(world.log) as reader:
-            committed = reader.end_offset - 1
-        waited = await world.ask("brokers", "wait", committed)
+        waited = await world.ask("brokers", "wait", _last_offset(world))
         assert {1, 2} <= {broker["broker"] for broker in waited["brokers"]}
-        assert all(broker["applied_offset"] >= committed for broker in waited["brokers"])
+        assert "waited_0" in world.folders(1) & world.folders(2)
+        await some.delete("waited")
+        await world.ask("brokers", "wait", _last_offset(world))
+        assert "waited_0" not in world.folders(1) | world.folders(2)
+
+
+def _last_offset(world: World) -> int:
+    with LogReader.open(world.log) as reader:
+        return reader.end_offset - 1
