@@ -30,6 +30,8 @@ MUTATION_RATE = "controller_mutation_rate"
 _BURST_S = 11
 # Beyond this many, buckets that are full again are forgotten: clients choose their own ids.
 _BUCKETS_MAX = 1_000
+# Kafka's protocol tells it in 32 bits.
+_RETRY_MS_MAX = 2**31 - 1
 _USER, _CLIENT = "user", "client-id"
 _USER_PRINCIPAL = "User:"
 
@@ -46,11 +48,17 @@ class Allowance(msgspec.Struct, frozen=True, kw_only=True):
         """Let one more operation in, when `spent` partitions are gone already.
 
         Raises:
-            RequestError: THROTTLING_QUOTA_EXCEEDED, the bucket is in debt.
+            RequestError: THROTTLING_QUOTA_EXCEEDED, the bucket is in debt, or never fills.
         """
+        if not self.rate:
+            raise RequestError(
+                "THROTTLING_QUOTA_EXCEEDED",
+                f"this client's quota {MUTATION_RATE} is 0: ask again once it is raised",
+                retry_ms=_RETRY_MS_MAX,
+            )
         debt = spent - self.tokens
         if debt > 0:
-            retry_ms = math.ceil(debt / self.rate * 1_000)
+            retry_ms = math.ceil(min(debt / self.rate * 1_000, _RETRY_MS_MAX))
             raise RequestError(
                 "THROTTLING_QUOTA_EXCEEDED",
                 f"this client's quota {MUTATION_RATE} is used up; try again in {retry_ms} ms",
@@ -105,7 +113,9 @@ def _quota_of(image: MetadataImage, origin: Origin | None) -> tuple[QuotaEntity,
     for entity in _entities(names):
         rate = image.quota(entity, MUTATION_RATE)
         if rate is not None:
-            return tuple([(kind, names[kind]) for kind, _ in entity]), rate
+            # Records may hold any number; what is none, and what is below 0, lets nothing in.
+            usable = rate if rate > 0 else 0.0
+            return tuple([(kind, names[kind]) for kind, _ in entity]), usable
     return None
 
 

@@ -10,6 +10,7 @@ from controller.decisions.namespaces import (
     create_namespace,
     delete_namespace,
 )
+from controller.decisions.topics import CreateTopics, NewTopic, create_topics
 from records.configs import ClientQuotaRecord, EntityData
 from records.envelope import Origin
 from records.errors import RequestError
@@ -121,3 +122,25 @@ def test_deleting_a_namespace_counts_the_partitions_of_its_topics() -> None:
     cluster.now_ms += 8_999
     error = cluster.refused(delete_namespace, DeleteNamespace(name="org"))
     assert (error.code, error.retry_ms) == ("THROTTLING_QUOTA_EXCEEDED", 1)
+
+
+@pytest.mark.parametrize("rate", [0, -1, float("nan")])
+def test_a_rate_of_nothing_lets_nothing_in(rate: float) -> None:
+    cluster = Cluster()
+    cluster.add_brokers(1)
+    cluster.write([_quota(rate, user="ann")])
+    cluster.asker = ANN
+    cluster.do(create_namespace, CreateNamespace("org"))
+    request = CreateTopics(topics=(NewTopic(name="a", partitions=1, replication_factor=1),))
+    (result,) = cluster.do(create_topics, request)
+    assert result.refusal is not None
+    assert result.refusal.code == "THROTTLING_QUOTA_EXCEEDED"
+    assert result.refusal.retry_ms <= 2**31 - 1
+
+
+def test_how_long_to_wait_fits_what_clients_are_told() -> None:
+    image, buckets = image_of(_quota(1e-300, user="ann")), MutationBuckets()
+    buckets = buckets.charged(buckets.allowance(image, ANN, 0), 10_000)
+    with pytest.raises(RequestError) as caught:
+        buckets.allowance(image, ANN, 0).check(0)
+    assert caught.value.retry_ms == 2**31 - 1
