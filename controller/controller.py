@@ -87,7 +87,7 @@ class Controller:
         self._transaction_turn = asyncio.Lock()
         # Events that an open transaction holds up.
         self._waiting: deque[Callable[[], None]] = deque()
-        self._pipeline = Pipeline(log, image, on_failure=self._start_sessions, on_commit=on_commit)
+        self._pipeline = Pipeline(log, image, on_failure=self._gone_back, on_commit=on_commit)
         self._sessions = Sessions(timeout_ms=self.settings.session_timeout_ms)
         self._buckets = MutationBuckets()
         self._start_sessions()
@@ -200,10 +200,11 @@ class Controller:
                 raise
             else:
                 pipeline.end_transaction(EndTransactionRecord(), timestamp=self._now_ms())
-                await self._committed()
+                committed = self._when_committed()
+                self._decide_what_waited()  # at once, or newcomers would overtake
+                await committed
             finally:
                 limit.cancel()
-                self._decide_what_waited()
 
     def heartbeat(
         self, request: Heartbeat, *, origin: Origin | None = None
@@ -290,11 +291,11 @@ class Controller:
         while self._waiting and self._pipeline.transaction is None:
             self._waiting.popleft()()
 
-    async def _committed(self) -> None:
-        """Return when everything sent so far is committed."""
+    def _when_committed(self) -> asyncio.Future[Answer[None]]:
+        """Return what is done when everything sent so far is committed."""
         future: asyncio.Future[Answer[None]] = asyncio.get_running_loop().create_future()
         self._pipeline.answer_when_committed(future, None, wrote=True)
-        await future
+        return future
 
     def _check_may_begin(self) -> None:
         if not self.is_active:
@@ -334,6 +335,12 @@ class Controller:
             next_offset=self._pipeline.next_offset,
             now_ms=self._now_ms(),
         )
+
+    def _gone_back(self) -> None:
+        """Go on from the committed state: a transaction is over, whatever its body still does."""
+        self._start_sessions()
+        # Those whose batches failed are told first; the pipeline is open again by then.
+        asyncio.get_running_loop().call_soon(self._decide_what_waited)
 
     def _start_sessions(self) -> None:
         """Start them anew: they may speak of registrations that never happened."""

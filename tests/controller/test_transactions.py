@@ -257,3 +257,39 @@ async def test_a_transaction_on_disk_replays_to_the_committed_image(tmp_path: Pa
     with LogReader.open(path) as reader:
         assert load_image(reader) == controller.image
     assert sorted(n.name for n in controller.image.namespaces()) == ["a", "c"]
+
+
+async def test_who_waits_for_a_transaction_that_failed_does_not_wait_for_its_body(
+    office: Office,
+) -> None:
+    async def body() -> None:
+        async with office.controller.transaction("import") as transaction:
+            waiting = office.namespace("x")
+            office.log.error = UnavailableError("the disk is full")
+            with pytest.raises(RequestError):
+                await transaction.submit(_namespace("b"))
+            office.log.error = None
+            async with asyncio.timeout(5):
+                await waiting
+
+    with pytest.raises(RequestError, match="import is over"):
+        await body()
+    assert office.names() == ["x"]
+
+
+async def test_who_comes_while_the_end_is_committed_does_not_overtake(office: Office) -> None:
+    async def run() -> None:
+        async with office.controller.transaction("import") as transaction:
+            await transaction.submit(_namespace("a"))
+            answers.append(office.namespace("x"))
+            office.log.hold()
+
+    answers: list[asyncio.Future[Any]] = []
+    running = asyncio.create_task(run())
+    while office.controller._pipeline.transaction is not None or not answers:
+        await asyncio.sleep(0)
+    answers.append(office.namespace("x"))
+    office.log.release()
+    await running
+    await answers[0]
+    assert await code_of(answers[1]) == "DUPLICATE_RESOURCE"
