@@ -63,6 +63,8 @@ class Followers:
             self._load[broker_id] = broker.replicas + (_FENCED if broker.fenced else 0)
             by_rack[broker.rack].append(broker_id)
         racks = [list(self._load)] if None in by_rack else by_rack.values()
+        # Of those that are fenced nobody is to need any, so they are due no share.
+        self._sharers = sum(not broker.fenced for broker in brokers) or len(brokers)
         self._queues: list[LoadQueue] = []
         self._queue_of: dict[int, LoadQueue] = {}
         for broker_ids in racks:
@@ -73,7 +75,7 @@ class Followers:
 
     def begin_topic(self, replicas: int) -> None:
         """Forget what brokers were given of the topic before; this one has so many replicas."""
-        limit = _limit(replicas, len(self._load))
+        limit = _limit(replicas, self._sharers)
         before = self._load.copy()
         for queue in self._queues:
             queue.begin_topic(before, limit)

@@ -133,3 +133,9 @@ def test_placements_have_names() -> None:
     assert placer_named("balanced") is PLACERS["balanced"]
     with pytest.raises(RequestError, match="choose balanced, striped"):
         placer_named("random")
+
+
+def test_fenced_brokers_follow_last_however_many_they_are() -> None:
+    brokers = [UsableBroker(broker_id=n, fenced=n >= 3) for n in range(10)]
+    for placed in _place(brokers, 30, 3):
+        assert sorted(placed) == [0, 1, 2]
