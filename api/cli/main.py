@@ -10,13 +10,29 @@ import logging
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
-from typer import exceptions
+from typer import core, exceptions
+
+
+class _Interrupted(Exception):
+    """A command was interrupted; says what became of it, if it knows."""
+
+
+class _Commands(core.TyperGroup):
+    """Typer would end the process without a word."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as interrupt:
+            raise _Interrupted(str(interrupt)) from interrupt
+
 
 app = typer.Typer(
     name="metalog",
+    cls=_Commands,
     help="Keep, replay and debug the metadata log of a cluster.",
     invoke_without_command=True,
     rich_markup_mode=None,
@@ -57,6 +73,8 @@ _WRONG_PATH = frozenset(
 DONE, FOUND, USAGE, REFUSED, UNAVAILABLE, CORRUPT = 0, 1, 2, 3, 4, 5
 """Exit codes."""
 
+_STOPPED = "stopped; what was acknowledged before is kept"
+
 
 def need_command(context: typer.Context) -> None:
     """Print a group's help when it is called without a command: that is wrong usage."""
@@ -89,8 +107,8 @@ def run(arguments: list[str]) -> int:
         return exit_.exit_code
     except exceptions.TyperException as error:
         return _fail("USAGE", f"{error.format_message().rstrip('.')}; see `metalog --help`", USAGE)
-    except (exceptions.Abort, KeyboardInterrupt):
-        return _fail("INTERRUPTED", "stopped; what was acknowledged before is kept", 130)
+    except (exceptions.Abort, KeyboardInterrupt, _Interrupted) as interrupt:
+        return _fail("INTERRUPTED", str(interrupt) or _STOPPED, 130)
     except SystemExit as exit_:
         # Typer turns a broken pipe into this: the reader of our output has seen enough. Python
         # would still complain when it flushes.

@@ -88,7 +88,13 @@ class Ask:
         import asyncio
 
         request_id = None if self._request_id is None else self._request_id + part
-        return asyncio.run(self._run(command, request, request_id))
+        try:
+            return asyncio.run(self._run(command, request, request_id))
+        except KeyboardInterrupt as interrupt:
+            if self.server is None:
+                raise
+            message = f"stopped before an answer came; the outcome is unknown; {self._again()}"
+            raise KeyboardInterrupt(message) from interrupt
 
     async def _run(self, command: str, request: Any, request_id: str | None) -> Told:
         if self.server is not None:
@@ -114,9 +120,11 @@ class Ask:
                     command, request, reason=self._reason, request_id=request_id
                 )
             except UnavailableError as error:
-                again = f"ask again with --request-id {self._request_id}: it is done once"
-                raise UnavailableError(f"{error}; {again}") from error
+                raise UnavailableError(f"{error}; {self._again()}") from error
         return Told(response=answer.response, end_offset=answer.end_offset, wrote=answer.wrote)
+
+    def _again(self) -> str:
+        return f"ask again with --request-id {self._request_id}: it is done once"
 
     def each(self, command: str, wanted: Sequence[One]) -> int:
         """Ask for one thing after the other; one that is refused does not stop the others."""
