@@ -24,6 +24,8 @@ _PLAINTEXT = 0
 _PORT_MAX = 65_535
 # Brokers tell how far they are with each heartbeat, about every two seconds.
 _ASK_EVERY_S = 0.5
+# How long one answer may take, also past the end of the waiting: there is to be one at least.
+_ANSWER_WITHIN_S = 5.0
 _LISTENER = re.compile(r"(?:([A-Z0-9_]+)://)?(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
 
 _Id = Annotated[
@@ -86,14 +88,19 @@ def wait(
         raise typer.BadParameter("a log does not know what brokers apply; name --server URL")
     deadline = time.monotonic() + within
     while True:
-        found, about = look.answer("brokers list", ListBrokers())
+        left_s = max(deadline - time.monotonic(), _ANSWER_WITHIN_S)
+        found, about = look.ask("brokers list", ListBrokers(), within_s=left_s)
         active = [known for known in found if not known.broker.fenced]
         behind = [known for known in active if not _has_applied(known, offset)]
-        if not behind:
+        is_committed = offset < about["log_end"]
+        if is_committed and not behind:
             break
         if time.monotonic() >= deadline:
             some = ", ".join(_how_far(known) for known in behind)
-            raise UnavailableError(f"offset {offset} is not applied everywhere: {some}; try again")
+            why = f"applied everywhere: {some}"
+            if not is_committed:
+                why = f"committed, the log ends at {about['log_end']}"
+            raise UnavailableError(f"offset {offset} is not {why}; try again")
         time.sleep(_ASK_EVERY_S)
     if look.json:
         print_json(

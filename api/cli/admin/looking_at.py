@@ -39,22 +39,38 @@ class Look:
         view, about = self.view()
         return find_command(question).decide(context_of(view), request).response, about
 
-    def ask(self, question: str, request: Any) -> tuple[Any, dict[str, Any]]:
+    def ask(
+        self, question: str, request: Any, *, within_s: float | None = None
+    ) -> tuple[Any, dict[str, Any]]:
         """Ask the service, and return its answer and what the answer says of where it stands.
+
+        Args:
+            within_s: How long the answer may take; None: as long as any.
 
         Raises:
             UnavailableError: no service answers.
         """
         import asyncio
 
-        return asyncio.run(self._ask(question, request))
+        return asyncio.run(self._ask(question, request, within_s))
 
-    async def _ask(self, question: str, request: Any) -> tuple[Any, dict[str, Any]]:
+    async def _ask(
+        self, question: str, request: Any, within_s: float | None
+    ) -> tuple[Any, dict[str, Any]]:
+        import asyncio
+
         from api.client import MetadataClient
+        from records.errors import UnavailableError
 
         assert self.server is not None, "a service is asked"
-        async with await MetadataClient.connect(self.server) as client:
-            answer = await client.run(question, request)
+        try:
+            async with (
+                asyncio.timeout(within_s),
+                await MetadataClient.connect(self.server) as client,
+            ):
+                answer = await client.run(question, request)
+        except TimeoutError as error:
+            raise UnavailableError(f"{self.server}: no answer in time; try again") from error
         end = answer.end_offset
         return answer.response, {"as_of": end - 1, "history_start": None, "log_end": end}
 

@@ -1,16 +1,20 @@
 """The verbs against a running service."""
 
+import contextlib
 import json
 import re
+import signal
 import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from api.cli.admin import brokers
 from tests.api.conftest import Metalog
 
 
@@ -28,12 +32,18 @@ def served(
     import shutil
 
     log = shutil.copytree(cluster_log, tmp_path_factory.mktemp("served") / "log")
+    with _serving(log) as url:
+        yield url, log
+
+
+@contextlib.contextmanager
+def _serving(log: Path) -> Iterator[str]:
     command = [sys.executable, "-m", "api.cli", "serve", str(log), "--kafka", "127.0.0.1:0"]
     with subprocess.Popen(
         [*command, "--session-timeout-ms", "600000", "--json"], stdout=subprocess.PIPE, text=True
     ) as service:
         assert service.stdout is not None
-        yield f"kafka://{json.loads(service.stdout.readline())['kafka']}", log
+        yield f"kafka://{json.loads(service.stdout.readline())['kafka']}"
         service.terminate()
         assert service.wait(timeout=20) == 0
 
@@ -183,3 +193,47 @@ def test_waiting_for_brokers_that_say_nothing_ends(metalog: Metalog, url: str) -
     assert late.code == 4
     assert "offset 3 is not applied everywhere: broker 1 unknown" in late.err
     assert metalog("brokers", "wait", 3, "--log", "log").code == 2
+
+
+def test_what_is_not_committed_is_applied_by_nobody(metalog: Metalog, log: Path) -> None:
+    for broker_id in (1, 2, 3):
+        metalog("brokers", "unregister", broker_id, "--log", log)
+    with _serving(log) as url:
+        early = metalog("brokers", "wait", 99_999, "--server", url, "--within", 0.1)
+    assert early.code == 4
+    assert re.search(r"offset 99999 is not committed, the log ends at \d+; try again", early.err)
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """A service that takes requests and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield f"kafka://127.0.0.1:{listening.getsockname()[1]}"
+
+
+def test_waiting_for_a_service_that_says_nothing_ends(
+    metalog: Metalog, silent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(brokers, "_ANSWER_WITHIN_S", 0.3)
+    start = time.monotonic()
+    answer = metalog("brokers", "wait", 3, "--server", silent, "--within", 0.1)
+    assert (answer.code, time.monotonic() - start < 5) == (4, True)
+    assert "no answer" in answer.err
+
+
+def test_who_stops_waiting_for_an_answer_gets_an_id_to_ask_again_with() -> None:
+    command = [sys.executable, "-m", "api.cli", "topics", "create", "a", "--server"]
+    with socket.create_server(("127.0.0.1", 0)) as asked:
+        url = f"kafka://127.0.0.1:{asked.getsockname()[1]}"
+        asking = subprocess.Popen([*command, url], stderr=subprocess.PIPE, text=True)
+        connection, _ = asked.accept()
+        assert connection.recv(1)
+        asking.send_signal(signal.SIGINT)
+        _, err = asking.communicate(timeout=20)
+        connection.close()
+    assert asking.returncode == 130
+    assert re.fullmatch(
+        r"error: INTERRUPTED: stopped before an answer came; the outcome is unknown; "
+        r"ask again with --request-id [0-9a-f]{16}: it is done once\n",
+        err,
+    )
