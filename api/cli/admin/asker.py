@@ -54,6 +54,7 @@ class Ask:
         server: The service that is asked; None: it is decided in this process.
         log: The log directory that it is decided over, else None.
         json: Whether the answer is one JSON document.
+        request_id: Of the change, for who asks again; None: it has none.
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class Ask:
         # An answer can get lost on the way from a service; then its caller needs an id.
         if request_id is None and server is not None:
             request_id = _new_request_id()
-        self._request_id = request_id
+        self.request_id = request_id
         # Kept, so that a second request need not load the log again.
         self._local: LocalAdmin | None = None
 
@@ -87,7 +88,7 @@ class Ask:
         """
         import asyncio
 
-        request_id = None if self._request_id is None else self._request_id + part
+        request_id = None if self.request_id is None else self.request_id + part
         try:
             return asyncio.run(self._run(command, request, request_id))
         except KeyboardInterrupt as interrupt:
@@ -95,6 +96,16 @@ class Ask:
                 raise
             message = f"stopped before an answer came; the outcome is unknown; {self._again()}"
             raise KeyboardInterrupt(message) from interrupt
+
+    def question(self, command: str, request: Any) -> Any:
+        """Return the answer to what changes nothing: the request's id is for what changes.
+
+        Raises:
+            UnavailableError: no service answers.
+        """
+        import asyncio
+
+        return asyncio.run(self._run(command, request, None)).response
 
     async def _run(self, command: str, request: Any, request_id: str | None) -> Told:
         if self.server is not None:
@@ -124,7 +135,7 @@ class Ask:
         return Told(response=answer.response, end_offset=answer.end_offset, wrote=answer.wrote)
 
     def _again(self) -> str:
-        return f"ask again with --request-id {self._request_id}: it is done once"
+        return f"ask again with --request-id {self.request_id}: it is done once"
 
     def each(self, command: str, wanted: Sequence[One]) -> int:
         """Ask for one thing after the other; one that is refused does not stop the others."""

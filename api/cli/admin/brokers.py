@@ -1,5 +1,6 @@
 """Brokers: list, describe, wait for, register, fence, unfence, unregister."""
 
+import random
 import re
 import secrets
 import time
@@ -128,7 +129,9 @@ def register(
 
     if ask.log is None:
         raise typer.BadParameter("a service's brokers register themselves; name --log LOG")
-    rng = secrets.SystemRandom()
+    # Asked again, it has to be the same request.
+    known = None if ask.request_id is None else f"{ask.request_id}/{broker_id}"
+    rng = secrets.SystemRandom() if known is None else random.Random(known)
     request = RegisterBroker(
         broker_id=broker_id,
         cluster_id=_cluster_id(ask),

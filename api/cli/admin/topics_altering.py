@@ -77,7 +77,7 @@ def alter(
             topic=ref,
             partitions=partitions,
             replication_factor=replication_factor,
-            assignments=_assignments(assignment, plans.get(ref)),
+            assignments=_assignments(assignment, partitions),
             configs=_config_changes(config, delete_config),
         )
         for ref in refs
@@ -105,13 +105,15 @@ def _plans(
     if partitions == _UNSET:
         return {}
     question = PlanPartitions(topics=tuple(refs), partitions=partitions, delay_ms=delay_ms)
-    return dict(zip(refs, ask.run("partitions plan", question).response, strict=True))
+    return dict(zip(refs, ask.question("partitions plan", question), strict=True))
 
 
-def _assignments(text: str | None, plan: "PartitionPlan | None") -> "tuple[Assignment, ...]":
+def _assignments(text: str | None, partitions: int) -> "tuple[Assignment, ...]":
+    """Number them so that new ones are the last; by what is asked for alone: it may come again."""
     if text is None:
         return ()
-    return assignments(text, 0 if plan is None else plan.partitions_now)
+    named = assignments(text)
+    return named if partitions == _UNSET else assignments(text, partitions - len(named))
 
 
 def _config_changes(

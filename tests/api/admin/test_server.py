@@ -163,6 +163,29 @@ def test_a_request_asked_again_with_its_id_is_answered_as_before(
         assert (other.code, other.err.count("INVALID_REQUEST: request id 'night-shift'")) == (3, 1)
 
 
+def test_growth_asked_again_with_its_id_happens_once(metalog: Metalog, url: str, log: Path) -> None:
+    for where in (("--server", url), ("--log", log)):
+        metalog("topics", "create", "grows", "--partitions", 2, *where)
+        for arguments in (
+            ["grows", "--partitions", 3, "--request-id", "third"],
+            ["grows", "--partitions", 5, "--assignment", "1,1", "--request-id", "two-more"],
+        ):
+            first = metalog("topics", "alter", *arguments, "--json", *where)
+            again = metalog("topics", "alter", *arguments, "--json", *where)
+            assert (first.code, again.code, again.err) == (0, 0, "")
+            assert again.json["committed_at"] == first.json["committed_at"]
+        (topic,) = metalog("topics", "describe", "grows", "--json", *where).json["topics"]
+        assert len(topic["partitions"]) == 5
+
+
+def test_a_registration_asked_again_with_its_id_is_the_same(metalog: Metalog, log: Path) -> None:
+    arguments = ["--listener", "h:1", "--request-id", "new", "--json", "--log", log]
+    first = metalog("brokers", "register", 9, *arguments)
+    again = metalog("brokers", "register", 9, *arguments)
+    assert (first.code, again.code, again.json) == (0, 0, first.json)
+    assert metalog("brokers", "register", 10, *arguments).code == 3
+
+
 def test_a_service_that_dies_leaves_an_id_to_ask_again_with(metalog: Metalog) -> None:
     with socket.create_server(("127.0.0.1", 0)) as dying:
         port = dying.getsockname()[1]
