@@ -62,11 +62,15 @@ class History:
         return None if change is None else change.before
 
     def since(self, offset: int) -> Change | None:
-        """Return what changed since the image of an offset; None when it is not kept."""
+        """Return what changed since the image of an offset; None when it is not kept.
+
+        May be asked in any thread.
+        """
         touched: set[Uuid] = set()
-        for commit in reversed(self._commits):
+        commits = self._commits.copy()  # at once, unlike a loop, during which others commit
+        for commit in reversed(commits):
             if commit.image.provenance.offset == offset:
-                return Change(commit.image, self.image, frozenset(touched))
+                return Change(commit.image, commits[-1].image, frozenset(touched))
             touched |= commit.topic_ids
         return None
 

@@ -52,7 +52,7 @@ def first_answer(
         again = decide(context)
     except RequestError as error:
         raise carried_out(batches[0].base_offset, str(error)) from error
-    if [type(record) for record in again.records] != [type(record) for record in written]:
+    if [_shape(record) for record in again.records] != [_shape(record) for record in written]:
         raise carried_out(batches[0].base_offset, "today it would be decided in another way")
     ids = dict(zip(_ids(again.records), _ids(written), strict=True))
     return Answer(_with_ids(again.response, ids), batches[-1].end_offset)
@@ -65,6 +65,11 @@ def carried_out(base_offset: int, why: str) -> RequestError:
         f"the request was carried out, its records begin at offset {base_offset}; "
         f"its answer cannot be told again: {why}",
     )
+
+
+def _shape(record: Record) -> tuple[type[Record], int]:
+    """Return what of a record chance leaves as it is: it chooses who replicates, not how many."""
+    return type(record), len(getattr(record, "replicas", None) or ())
 
 
 def _ids(records: Sequence[Record]) -> list[Uuid]:

@@ -145,6 +145,17 @@ async def test_a_service_with_other_settings_says_that_it_was_done(tmp_path: Pat
     assert f"begin at offset {answer.end_offset - 2}" in str(caught.value)
 
 
+async def test_the_answer_never_tells_of_other_replicas_than_were_written(tmp_path: Path) -> None:
+    request = CreateTopics(topics=(NewTopic(name="a"),))
+    async with server(tmp_path) as at:
+        await at.register(1)
+        await at.register(2)
+        await at.client.run("topics create", request, request_id="r1")
+    async with server(tmp_path, settings=Settings(default_replication_factor=2)) as at:
+        with pytest.raises(RequestError, match="was carried out"):
+            await at.client.run("topics create", request, request_id="r1")
+
+
 async def test_in_this_process_it_is_the_same(tmp_path: Path) -> None:
     create_log(tmp_path / "log", "test")
 

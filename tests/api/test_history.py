@@ -1,6 +1,8 @@
 """The last images of a service, and what changed between them."""
 
 import asyncio
+import sys
+import threading
 
 from api.creations import UNKNOWN, PartitionCreations
 from api.history import History
@@ -10,6 +12,7 @@ from records.control import (
     AbortTransactionRecord,
     BeginTransactionRecord,
     EndTransactionRecord,
+    NoOpRecord,
 )
 from records.envelope import Envelope
 from records.partitions import PartitionRecord, RemovePartitionsRecord
@@ -147,3 +150,25 @@ def test_creations_in_a_transaction_count_when_it_ends_well() -> None:
     inside = log.write(partition(1))
     log.write(EndTransactionRecord())
     assert log.creations.offset(A, 1) == inside
+
+
+def test_images_are_found_while_others_are_committed() -> None:
+    log = Log(images_max=1_000)
+    for _ in range(1_000):
+        log.write(NoOpRecord())
+    is_over = threading.Event()
+
+    def commit() -> None:
+        while not is_over.is_set():
+            log.write(NoOpRecord())
+
+    committing = threading.Thread(target=commit)
+    interval_s = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        committing.start()
+        assert [log.history.image_of(-2) for _ in range(2_000)] == [None] * 2_000
+    finally:
+        is_over.set()
+        committing.join()
+        sys.setswitchinterval(interval_s)
