@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from records.base import ZERO_UUID, Uuid
 from records.errors import RequestError
 
 
@@ -28,12 +29,14 @@ def unpacked(raw: bytes, as_type: Any) -> Any:
     """
     try:
         plain = msgspec.msgpack.decode(raw)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RequestError("INVALID_REQUEST", f"no MessagePack: {error}") from error
     return _built(plain, as_type, "value")
 
 
 def _built(plain: Any, as_type: Any, place: str) -> Any:
+    if as_type is Uuid:
+        return _id(plain, place)
     as_type = getattr(as_type, "__supertype__", as_type)
     origin, arguments = typing.get_origin(as_type), typing.get_args(as_type)
     if origin in (typing.Union, UnionType):
@@ -71,6 +74,13 @@ def _plain_type(as_type: Any) -> type[Any]:
     if issubclass(as_type, enum.Enum):
         (plain,) = {type(member.value) for member in as_type}
     return plain
+
+
+def _id(plain: Any, place: str) -> Uuid:
+    octets = _checked(plain, bytes, place)
+    if len(octets) != len(ZERO_UUID):
+        raise _wrong(place, f"{len(octets)} octets, not the {len(ZERO_UUID)} of an id")
+    return Uuid(octets)
 
 
 def _tuple(plain: Any, arguments: tuple[Any, ...], place: str) -> tuple[Any, ...]:

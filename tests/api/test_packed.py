@@ -112,3 +112,19 @@ def test_enumeration_that_may_be_absent_comes_back(wall: Wall) -> None:
 def test_value_of_no_member_is_refused_with_its_place() -> None:
     with pytest.raises(RequestError, match=r"value\.colour: 'blue' is no Colour"):
         unpacked(packed({"colour": "blue"}), Wall)
+
+
+@pytest.mark.parametrize(
+    "raw", [b"\xa2\xff\xfe", b"\x91" * 100_000 + b"\xc0"], ids=["no UTF-8", "too deep"]
+)
+def test_what_cannot_be_read_is_refused(raw: bytes) -> None:
+    with pytest.raises(RequestError, match="no MessagePack") as caught:
+        unpacked(raw, str)
+    assert caught.value.code == "INVALID_REQUEST"
+
+
+@pytest.mark.parametrize("as_type", [Uuid, TopicRef])
+def test_an_id_has_sixteen_octets(as_type: Any) -> None:
+    with pytest.raises(RequestError, match="value: 3 octets, not the 16 of an id") as caught:
+        unpacked(packed(b"abc"), as_type)
+    assert caught.value.code == "INVALID_REQUEST"
