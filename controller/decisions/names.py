@@ -12,6 +12,8 @@ from controller.refusals import invalid_namespace, invalid_topic_name
 
 TIER_SEPARATOR = ":"
 TOPIC_NAME_LENGTH_MAX = 249
+# File systems take folders of 255 octets; a tier is held to what Kafka allows a topic.
+_TIER_LENGTH_MAX = TOPIC_NAME_LENGTH_MAX
 
 # A broker keeps folders of this name for what it is about to delete.
 _RESERVED_TIERS = frozenset({".", "..", "deleting"})
@@ -47,6 +49,10 @@ def check_namespace_name(name: str) -> None:
         RequestError: INVALID_TOPIC_EXCEPTION, an InvalidNamespace.
     """
     for tier in name.split(TIER_SEPARATOR):
+        if len(tier) > _TIER_LENGTH_MAX:
+            raise invalid_namespace(
+                f"a tier has {len(tier)} characters; {_TIER_LENGTH_MAX} are allowed"
+            )
         if not _TIER.fullmatch(tier):
             raise invalid_namespace(
                 f"{name!r}: each tier is one or more ASCII letters, digits, '.' and '-'"

@@ -52,7 +52,22 @@ def test_a_namespace_that_exists_is_refused(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["", ":", "a:", ":a", "a::b", ".", "a:..", "deleting", "a:deleting", "a_b", "a b", "ä"]
+    "name",
+    [
+        "",
+        ":",
+        "a:",
+        ":a",
+        "a::b",
+        ".",
+        "a:..",
+        "deleting",
+        "a:deleting",
+        "a_b",
+        "a b",
+        "ä",
+        "a" * 250,
+    ],
 )
 def test_a_bad_name_is_refused(cluster: Cluster, name: str) -> None:
     error = cluster.refused(create_namespace, CreateNamespace(name))
