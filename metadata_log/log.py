@@ -23,7 +23,7 @@ from metadata_log.batch import NewBatch
 from metadata_log.chain import check_chain, cut_surplus
 from metadata_log.claims import Claim, claim_epoch
 from metadata_log.clock import Clock, SystemClock
-from metadata_log.commit_mark import read_mark
+from metadata_log.commit_mark import read_mark, withdraw_marks
 from metadata_log.fs import Fs, Lock, OsFs
 from metadata_log.limits import (
     BATCH_RECORDS_MAX,
@@ -406,6 +406,7 @@ def _recovered(
     fs: Fs, directory: Path, manifest: Manifest, claim: Claim, segment_size_bytes_max: int
 ) -> LogWriter:
     """Return a writer at the end of the log, with a segment of its own."""
+    withdraw_marks(fs, directory)
     # Read the tail only after claiming: who claimed before us may have written until then.
     mark = read_mark(fs, directory)
     # All headers before anything is cut: what is cut must not be evidence of damage elsewhere.

@@ -97,10 +97,14 @@ class LogWriter:
         return self.tail.position - self.synced.position
 
     def take_over(self, found: CommitMark, leader_epoch: int) -> None:
-        """Go on behind another writer: move its mark to the tail, on stable storage."""
-        self._mark.follow(found, leader_epoch)
-        self.publish()
-        self.sync_mark()
+        """Go on behind another writer: a mark of our own at the tail, on stable storage.
+
+        Raises:
+            FencedError: another writer took over meanwhile.
+            UnavailableError: there is no room; the mark is as it was.
+        """
+        with room_or_refusal(self._directory):
+            self._mark.take_over(self._marked(), found, leader_epoch, self._check_claim)
 
     def start_segment(self, leader_epoch: int, *, check: Callable[[], None] = lambda: None) -> None:
         """Begin a new segment at the end; the one before is complete from now on.
@@ -182,18 +186,7 @@ class LogWriter:
 
     def publish(self) -> None:
         """Move the commit mark to what was synced; other processes see it at once."""
-        synced = self.synced
-        mark = CommitMark(
-            sequence=0,
-            leader_epoch=synced.leader_epoch,
-            end_offset=synced.end_offset,
-            segment_offset=synced.segment_offset,
-            position=synced.position,
-            confirmed_end=synced.end_offset if self.confirmed_end is None else self.confirmed_end,
-            last_crc32c=synced.last_crc32c,
-            max_timestamp=synced.max_timestamp or 0,
-        )
-        self._mark.write(mark)
+        self._mark.write(self._marked())
         if self._index is not None:
             self._index.commit()
 
@@ -235,6 +228,19 @@ class LogWriter:
         """
         self._close_segment()
         self._mark.close()
+
+    def _marked(self) -> CommitMark:
+        synced = self.synced
+        return CommitMark(
+            sequence=0,
+            leader_epoch=synced.leader_epoch,
+            end_offset=synced.end_offset,
+            segment_offset=synced.segment_offset,
+            position=synced.position,
+            confirmed_end=synced.end_offset if self.confirmed_end is None else self.confirmed_end,
+            last_crc32c=synced.last_crc32c,
+            max_timestamp=synced.max_timestamp or 0,
+        )
 
     def _flush(self) -> None:
         """Write what was encoded; it ends at the tail's position."""

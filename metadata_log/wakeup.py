@@ -38,7 +38,7 @@ class Polling:
 
 @contextmanager
 def watch(path: Path) -> Iterator[Wakeup]:
-    """Watch a file that is written in place."""
+    """Watch a file that is written in place, and now and then replaced."""
     with contextlib.ExitStack() as stack:
         wakeup: Wakeup = Polling()
         if sys.platform == "linux":
@@ -67,15 +67,19 @@ if sys.platform == "linux":
         async def wait(self) -> None:
             try:
                 async with asyncio.timeout(FOLLOW_RECHECK_INTERVAL_MS / 1_000):
-                    await self._inotify.get()
+                    event = await self._inotify.get()
+                is_replaced = event.mask & Mask.MODIFY == 0
             except TimeoutError:
-                # The watch is of the file, not of its name: renew it in case there is another
-                # file now. For the same one the kernel changes nothing.
+                is_replaced = True  # perhaps, such as with its directory
+            if is_replaced:
+                # The watch is of the file, not of its name. For the same file the kernel changes
+                # nothing.
                 with contextlib.suppress(FileNotFoundError):
                     self._watch()
 
         def _watch(self) -> None:
-            self._inotify.add_watch(self._path, Mask.MODIFY)
+            # A file that loses its name has its attributes changed, whoever still has it open.
+            self._inotify.add_watch(self._path, Mask.MODIFY | Mask.ATTRIB)
 
     @contextmanager
     def _inotify(path: Path) -> Iterator[Wakeup]:

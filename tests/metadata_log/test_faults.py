@@ -4,6 +4,7 @@ import asyncio
 import errno
 import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,10 @@ class FailingFile:
         return self._file.pread(size, position)
 
     def pwrite(self, data: bytes, position: int) -> None:
+        if self._name.startswith("commit.mark"):
+            before, self._fs.before_mark = self._fs.before_mark, None
+            if before is not None:
+                before()
         if self._fs.room is not None and self._name.startswith("0"):
             self._file.pwrite(data[: self._fs.room], position)
             if len(data) > self._fs.room:
@@ -60,17 +65,27 @@ class NoLock:
 class FailingFs(OsFs):
     """The system's files.
 
-    `room`: bytes that a write to a segment may still take; `before_cut` is called once.
+    `room`: bytes that a write to a segment may still take. `before_cut`, `before_mark` and
+    `before_rename` are called once, before a file is cut, the mark is written, and the next file
+    gets its name.
     """
 
     room: int | None = None
     before_cut: Callable[[], None] | None = None
+    before_mark: Callable[[], None] | None = None
+    before_rename: Callable[[], None] | None = None
     failing_syncs = 0
     locks = True
 
     def open(self, path: Path, *, write: bool = False, create: bool = False) -> File:
         name = path.name.removesuffix(".part")
         return FailingFile(super().open(path, write=write, create=create), self, name)
+
+    def rename(self, source: Path, target: Path) -> None:
+        before, self.before_rename = self.before_rename, None
+        if before is not None:
+            before()
+        super().rename(source, target)
 
     def lock(self, path: Path, owner: str) -> Lock:
         return super().lock(path, owner) if self.locks else NoLock()
@@ -205,6 +220,51 @@ async def test_writer_that_loses_the_log_while_it_takes_back_harms_nothing(
     kept = names(directory)
     assert kept[:2] == ["topic-0", "topic-1"]
     assert kept[-1] == "topic-9"
+
+
+async def test_mark_of_a_writer_that_lost_the_log_hides_nothing(
+    directory: Path, fs: FailingFs
+) -> None:
+    fs.locks = False
+    old = await MetadataLog.open(directory, fs=fs)
+    await old.append(topics(0, 1))
+    opened: list[MetadataLog] = []
+
+    async def take_over() -> None:
+        new = await MetadataLog.open(directory, clock=StepClock(), fs=fs)
+        await new.append(topics(1, 1))
+        opened.append(new)
+
+    # The old one has looked whether it still has the log: it writes its mark over the new one's.
+    loop = asyncio.new_event_loop()
+    fs.before_mark = lambda: loop.run_until_complete(take_over())
+    await old.append(topics(2, 1))
+    assert names(directory) == ["topic-0", "topic-2", "topic-1"]
+    with pytest.raises(FencedError):
+        await old.append(topics(3, 1))
+    await old.close()
+    await asyncio.to_thread(lambda: loop.run_until_complete(opened[0].close()))
+    loop.close()
+
+
+async def test_slow_taker_over_does_not_replace_the_mark_of_a_later_one(
+    directory: Path, fs: FailingFs
+) -> None:
+    fs.locks = False
+    await (await MetadataLog.open(directory, fs=fs)).close()
+
+    async def overtake() -> None:
+        new = await MetadataLog.open(directory, clock=StepClock(), fs=fs)
+        await new.append(topics(1, 1))
+        await new.close()
+
+    # In a thread of its own, because opening holds up the event loop.
+    with ThreadPoolExecutor(1) as another:
+        fs.before_rename = lambda: another.submit(asyncio.run, overtake()).result()
+        with pytest.raises(FencedError, match=r"another writer took .* over meanwhile"):
+            await MetadataLog.open(directory, fs=fs)
+    assert names(directory) == ["topic-1"]
+    assert not list(directory.glob("*.part"))
 
 
 async def test_writer_is_fenced_also_by_the_one_after_the_next(

@@ -128,12 +128,12 @@ class _FaultyRun:
         self._faults = Faults(*([breakage.fault] if breakage.fault else []))
         self._cases: list[tuple[DiskState, Known, bool]] = []
         self._boundaries = _BOUNDARIES
+        self._jury = jury
         driver = Driver(observe=self._observe, faults=self._faults, capacity=breakage.capacity)
         self.calls = driver.trace
         try:
             self._run(driver, operations)
-            for state, known, is_created in self._cases:
-                jury.judge(state, known, is_created=is_created)
+            self._judge_all()
         except Exception as error:
             self.problem = f"{type(error).__name__}: {error}"
 
@@ -151,12 +151,20 @@ class _FaultyRun:
         if not driver.is_created:
             self._take(driver, LOST_ALL, KEPT_ALL)
             return
+        self._judge_all()
         for operation in operations:
             driver.run(operation)
+            self._judge_all()
         driver.mend()
         driver.check()
         self._take(driver, *range(_STATES_AT_END))
         driver.finish()
+
+    def _judge_all(self) -> None:
+        """Judge what was taken: soon, because a later operation may submit a batch again."""
+        for state, known, is_created in self._cases:
+            self._jury.judge(state, known, is_created=is_created)
+        self._cases.clear()
 
     def _observe(self, driver: Driver) -> None:
         if self.has_failed_call() and self._boundaries:
