@@ -188,6 +188,8 @@ class Driver:
     def _read_later(self, random: Random) -> None:
         if self._old_reader is not None:
             check_view(list(self._old_reader.batches()), self.known())
+        # Where the start of a writer failed, a reader may have to wait for the next one.
+        self._writer()
         self._old_reader = LogReader.open(LOG, fs=self.disk)
 
     def _wait(self, random: Random) -> None:
