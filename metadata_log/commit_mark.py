@@ -7,16 +7,15 @@ apart, so that no disk sector holds both. Each writer begins a new file.
 """
 
 import struct
-from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 import google_crc32c
 import msgspec
 
-from metadata_log.fs import File, Fs, create_synced, read_whole
+from metadata_log.fs import File, Fs, read_whole
 from metadata_log.names import COMMIT_MARK
-from records.errors import CorruptLogError, FencedError
+from metadata_log.placing import Owner, place
+from records.errors import CorruptLogError
 
 SLOT_SPACING = 512
 MARK_SIZE = 2 * SLOT_SPACING
@@ -26,8 +25,6 @@ _CRC = struct.Struct(">I")
 SLOT_SIZE = _SLOT.size + _CRC.size
 assert SLOT_SIZE == 64
 _TRIES = 3
-_PART_PREFIX = f"{COMMIT_MARK}."
-_PART_SUFFIX = ".part"
 
 
 class CommitMark(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,41 +78,28 @@ class MarkWriter:
         # Even: the same slot once more. Odd: the other one, because this one was synced.
         self._step = 1
 
-    def take_over(
-        self, mark: CommitMark, after: CommitMark, leader_epoch: int, check: Callable[[], None]
-    ) -> None:
+    def take_over(self, mark: CommitMark, after: CommitMark, owner: Owner) -> None:
         """Go on in a new file, with sequences that no earlier writer has; on stable storage.
 
         A writer that lost the log without knowing it still has the old file open: whatever it
-        writes there, nobody sees. Nor can it, if it was about to take over itself, put its own
-        file in the place of this one: `withdraw_marks` has removed it, or it fails the check.
+        writes there, nobody sees.
 
         Args:
             mark: What the new file says, in both slots; at least what `after` says.
             after: The mark that was found.
-            check: Called right before the rename; what it raises leaves the mark as it was.
 
         Raises:
-            FencedError: a later writer took over meanwhile.
+            FencedError: a later writer took over meanwhile; the mark is as it was.
+            UnavailableError: there is no room; the mark is as it was.
         """
-        start = max(after.sequence, leader_epoch << 32)
+        start = max(after.sequence, owner.leader_epoch << 32)
 
         def write(file: File) -> None:
             for sequence in (start + 1, start + 2):
                 numbered = msgspec.structs.replace(mark, sequence=sequence)
                 file.pwrite(numbered.encode(), numbered.slot_position)
 
-        part = self._directory / f"{_PART_PREFIX}{leader_epoch}{_PART_SUFFIX}"
-        file = create_synced(self._fs, part, write)
-        try:
-            check()
-            self._rename(part)
-            self._fs.sync_directory(self._directory)
-        except BaseException:
-            file.close()
-            with suppress(OSError):
-                self._fs.unlink(part)
-            raise
+        file = place(self._fs, self._directory / COMMIT_MARK, write, owner)
         self._file.close()
         self._file = file
         self._sequence, self._step = start + 2, 1
@@ -135,20 +119,6 @@ class MarkWriter:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
-
-    def _rename(self, part: Path) -> None:
-        try:
-            self._fs.rename(part, self._directory / COMMIT_MARK)
-        except FileNotFoundError as error:
-            raise FencedError(f"another writer took {self._directory} over meanwhile") from error
-
-
-def withdraw_marks(fs: Fs, directory: Path) -> None:
-    """Remove the files of those who claimed earlier and are about to take over, so they cannot."""
-    for name in fs.list(directory):
-        if name.startswith(_PART_PREFIX) and name.endswith(_PART_SUFFIX):
-            with suppress(FileNotFoundError):
-                fs.unlink(directory / name)
 
 
 class Marks(msgspec.Struct, frozen=True):

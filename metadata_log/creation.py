@@ -6,6 +6,7 @@ from pathlib import Path
 from metadata_log.fs import Fs, OsFs
 from metadata_log.log_writer import EMPTY_TAIL, LogWriter, create_mark
 from metadata_log.manifest import Kind, Manifest, write_manifest
+from metadata_log.placing import SoleOwner
 from records.errors import RequestError
 
 
@@ -21,7 +22,7 @@ def create_log(directory: Path, cluster_id: str, *, fs: Fs | None = None) -> Non
     if fs.list(directory):
         raise RequestError("LOG_EXISTS", f"{directory} is not empty; name a new directory")
     create_mark(fs, directory)
-    writer = LogWriter(fs, directory, cluster_id, EMPTY_TAIL)
+    writer = LogWriter(fs, directory, cluster_id, EMPTY_TAIL, SoleOwner())
     writer.start_segment(leader_epoch=0)
     writer.close()
     # The manifest comes last: without it the directory is no log yet.

@@ -254,15 +254,7 @@ def write_whole(fs: Fs, path: Path, data: bytes) -> None:
 
     An older file of this name is replaced.
     """
-    replace_whole(fs, path, lambda file: file.pwrite(data, 0))
-
-
-def replace_whole(fs: Fs, path: Path, write: Callable[[File], None]) -> None:
-    """Put a new file in the place of one, whole or not at all, on stable storage.
-
-    Who has the older file open goes on with that one.
-    """
     part = path.with_name(f"{path.name}.part")
-    create_synced(fs, part, write).close()
+    create_synced(fs, part, lambda file: file.pwrite(data, 0)).close()
     fs.rename(part, path)
     fs.sync_directory(path.parent)

@@ -20,11 +20,8 @@ import msgspec
 
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
-from metadata_log.chain import check_chain, cut_surplus
-from metadata_log.claims import Claim, claim_epoch
 from metadata_log.clock import Clock, SystemClock
-from metadata_log.commit_mark import read_mark, withdraw_marks
-from metadata_log.fs import Fs, Lock, OsFs
+from metadata_log.fs import Fs, OsFs
 from metadata_log.limits import (
     BATCH_RECORDS_MAX,
     GROUP_BATCHES_MAX,
@@ -36,11 +33,8 @@ from metadata_log.limits import (
     REQUEST_WINDOW_OFFSETS,
     SEGMENT_SIZE_BYTES_MAX,
 )
-from metadata_log.lock import lock_directory
 from metadata_log.log_reader import LogReader
-from metadata_log.log_writer import LogWriter
-from metadata_log.manifest import Kind, Manifest, read_manifest
-from metadata_log.recovery import recover
+from metadata_log.opening import OwnedLog, own_log
 from metadata_log.request_window import RequestWindow, takes_part
 from records.control import LeaderChangeMessage, LeaderChangeVoter
 from records.envelope import Envelope, Origin
@@ -76,22 +70,18 @@ class MetadataLog:
         self,
         fs: Fs,
         directory: Path,
-        cluster_id: str,
-        writer: LogWriter,
-        claim: Claim,
-        lock: Lock,
+        owned: OwnedLog,
         clock: Clock,
         run_blocking: RunBlocking,
     ) -> None:
-        self.cluster_id = cluster_id
         self._fs = fs
         self._directory = directory
-        self._writer = writer
-        self._claim = claim
-        self._lock = lock
+        self._writer = owned.writer
+        self._claim = owned.claim
+        self._lock = owned.lock
         self._clock = clock
         self._run_blocking = run_blocking
-        self._last_timestamp = writer.tail.max_timestamp or 0
+        self._last_timestamp = owned.writer.tail.max_timestamp or 0
         self._requests = RequestWindow()
         self._requests_lock = asyncio.Lock()
         self._pending: deque[_Pending] = deque()
@@ -101,7 +91,8 @@ class MetadataLog:
         self._mark_timer: asyncio.TimerHandle | None = None
         self._mark_is_due = False
         self._quick_syncs = 0
-        self.leader_epoch = claim.leader_epoch
+        self.cluster_id = owned.cluster_id
+        self.leader_epoch = owned.claim.leader_epoch
         self._task = asyncio.create_task(self._run(), name="metadata log writer")
 
     @classmethod
@@ -123,30 +114,11 @@ class MetadataLog:
             segment_size_bytes_max: A segment that has reached this is the last but one.
 
         Raises:
-            RequestError: no log, or a mirror, which takes no records.
-            UnavailableError: another writer holds the lock, or there is no room on the disk.
-            CorruptLogError: acknowledged records are damaged or missing, as far as opening looks:
-                at the headers and lengths of all segments, and at what is past the commit mark.
+            MetadataLogError: see `own_log`.
         """
         fs, directory = fs or OsFs(), directory.absolute()
-        manifest = _own_manifest(fs, directory)
-        lock = lock_directory(fs, directory)
-        try:
-            claim = claim_epoch(fs, directory, read_mark(fs, directory).leader_epoch)
-            writer = _recovered(fs, directory, manifest, claim, segment_size_bytes_max)
-            log = cls(
-                fs,
-                directory,
-                manifest.cluster_id,
-                writer,
-                claim,
-                lock,
-                clock or SystemClock(),
-                run_blocking,
-            )
-        except BaseException:
-            lock.release()
-            raise
+        owned = own_log(fs, directory, segment_size_bytes_max)
+        log = cls(fs, directory, owned, clock or SystemClock(), run_blocking)
         voter = (LeaderChangeVoter(voter_id=node_id),)
         announcement = LeaderChangeMessage(
             version=0, leader_id=node_id, voters=voter, granting_voters=voter
@@ -267,7 +239,7 @@ class MetadataLog:
             ):
                 await self._load_requests()
             if self._writer.needs_segment:
-                await self._run_blocking(self._roll)
+                await self._run_blocking(partial(self._writer.start_segment, self.leader_epoch))
             results = self._write_group(group)
             if self._writer.group_size_bytes:
                 await self._commit(alone=len(group) == 1)
@@ -345,9 +317,6 @@ class MetadataLog:
             for index, (record, version) in enumerate(zip(batch.records, versions, strict=True))
         ]
 
-    def _roll(self) -> None:
-        self._writer.start_segment(self.leader_epoch, check=self._claim.check)
-
     async def _commit(self, *, alone: bool) -> None:
         if alone and self._quick_syncs >= QUICK_SYNCS_MIN:
             self._sync_and_publish()
@@ -389,45 +358,6 @@ class MetadataLog:
         self._mark_timer = None
         self._mark_is_due = True
         self._wake.set()
-
-
-def _own_manifest(fs: Fs, directory: Path) -> Manifest:
-    manifest = read_manifest(fs, directory)
-    if manifest.kind is Kind.MIRROR:
-        raise RequestError(
-            "NOT_CONTROLLER",
-            f"{directory} mirrors a Kafka cluster and takes no records; make an own log of it "
-            f"with `metalog fork {directory} LOG --at end`",
-        )
-    return manifest
-
-
-def _recovered(
-    fs: Fs, directory: Path, manifest: Manifest, claim: Claim, segment_size_bytes_max: int
-) -> LogWriter:
-    """Return a writer at the end of the log, with a segment of its own."""
-    withdraw_marks(fs, directory)
-    # Read the tail only after claiming: who claimed before us may have written until then.
-    mark = read_mark(fs, directory)
-    # All headers before anything is cut: what is cut must not be evidence of damage elsewhere.
-    surplus = check_chain(fs, directory, manifest.cluster_id)
-    tail = recover(fs, directory, mark)
-    cut_surplus(fs, surplus)
-    writer = LogWriter(
-        fs,
-        directory,
-        manifest.cluster_id,
-        tail,
-        segment_size_bytes_max=segment_size_bytes_max,
-        check_claim=claim.check,
-    )
-    try:
-        writer.take_over(mark, claim.leader_epoch)
-        writer.start_segment(claim.leader_epoch, check=claim.check)
-    except BaseException:
-        writer.abandon()
-        raise
-    return writer
 
 
 def _drain(pending: deque[_Pending]) -> list[_Pending]:

@@ -7,8 +7,6 @@ the own log (log.py) and the mirror (mirror.py) do.
                      \\-> roll_back                                 when the disk is full
 """
 
-from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 import google_crc32c
@@ -16,7 +14,7 @@ import msgspec
 
 from metadata_log.block import BlockEncoder
 from metadata_log.commit_mark import MARK_SIZE, CommitMark, MarkWriter
-from metadata_log.fs import File, Fs, create_synced
+from metadata_log.fs import File, Fs
 from metadata_log.limits import (
     BATCH_SIZE_BYTES_MAX,
     SEGMENT_SIZE_BYTES_MAX,
@@ -25,6 +23,7 @@ from metadata_log.limits import (
 from metadata_log.names import COMMIT_MARK, segment_name
 from metadata_log.no_room import room_or_refusal
 from metadata_log.offset_index import IndexWriter
+from metadata_log.placing import Owner, place
 from metadata_log.segment import SegmentHeader
 from records.envelope import Envelope
 from records.errors import UnavailableError
@@ -62,12 +61,12 @@ class LogWriter:
         directory: Path,
         cluster_id: str,
         tail: Tail,
+        owner: Owner,
         *,
         batch_size_bytes_max: int = BATCH_SIZE_BYTES_MAX,
         segment_size_bytes_max: int = SEGMENT_SIZE_BYTES_MAX,
-        check_claim: Callable[[], None] = lambda: None,
     ) -> None:
-        self._check_claim = check_claim
+        self._owner = owner
         self._fs = fs
         self._directory = directory
         self._cluster_id = cluster_id
@@ -96,25 +95,22 @@ class LogWriter:
         """What was written since the last sync."""
         return self.tail.position - self.synced.position
 
-    def take_over(self, found: CommitMark, leader_epoch: int) -> None:
+    def take_over(self, found: CommitMark) -> None:
         """Go on behind another writer: a mark of our own at the tail, on stable storage.
 
         Raises:
             FencedError: another writer took over meanwhile.
             UnavailableError: there is no room; the mark is as it was.
         """
-        with room_or_refusal(self._directory):
-            self._mark.take_over(self._marked(), found, leader_epoch, self._check_claim)
+        self._mark.take_over(self._marked(), found, self._owner)
 
-    def start_segment(self, leader_epoch: int, *, check: Callable[[], None] = lambda: None) -> None:
+    def start_segment(self, leader_epoch: int) -> None:
         """Begin a new segment at the end; the one before is complete from now on.
 
         The segment appears under its name with its whole header, by a rename.
 
-        Args:
-            check: Called right before the rename; what it raises leaves the log as it was.
-
         Raises:
+            FencedError: another writer took over; the log is as it was.
             UnavailableError: there is no room; the log is as it was, and this may be tried again.
         """
         self._finish_segment()
@@ -130,12 +126,12 @@ class LogWriter:
             previous_crc32c=tail.last_crc32c,
             max_timestamp=tail.max_timestamp,
         )
-        self._create_segment(header, check)
+        size = self._create_segment(header)
         self.tail = self.synced = msgspec.structs.replace(
             tail,
             leader_epoch=leader_epoch,
             segment_offset=tail.end_offset,
-            position=len(header.encode()),
+            position=size,
             previous_length=header.previous_length,
         )
 
@@ -203,7 +199,7 @@ class LogWriter:
         Raises:
             FencedError: another writer took over, and may have kept what is to be taken back.
         """
-        self._check_claim()
+        self._owner.check()
         self._unwritten.clear()
         self._unwritten_bytes = 0
         self.tail = self.synced
@@ -211,7 +207,7 @@ class LogWriter:
             self._index.forget()
             self._file.truncate(self.synced.position)
             self._file.sync()
-            self._check_claim()
+            self._owner.check()
 
     def close(self) -> None:
         """Commit, sync the mark in both slots, and close the files."""
@@ -273,23 +269,13 @@ class LogWriter:
             self._index.close()
             self._index = None
 
-    def _create_segment(self, header: SegmentHeader, check: Callable[[], None]) -> None:
-        path = self._directory / segment_name(header.base_offset)
-        part = path.with_suffix(".avro.part")
-        with room_or_refusal(self._directory):
-            file = create_synced(self._fs, part, lambda file: file.pwrite(header.encode(), 0))
-        try:
-            check()
-            self._fs.rename(part, path)
-            self._fs.sync_directory(self._directory)
-        except BaseException:
-            file.close()
-            with suppress(OSError):
-                self._fs.unlink(part)
-            raise
-        self._file = file
+    def _create_segment(self, header: SegmentHeader) -> int:
+        """Put the new segment under its name, ready to be written; return its size."""
+        path, encoded = self._directory / segment_name(header.base_offset), header.encode()
+        self._file = place(self._fs, path, lambda file: file.pwrite(encoded, 0), self._owner)
         self._sync_marker = header.sync_marker
         self._index = IndexWriter(self._fs, self._directory, header.base_offset)
+        return len(encoded)
 
 
 EMPTY_TAIL = Tail(

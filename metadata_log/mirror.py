@@ -18,6 +18,7 @@ from metadata_log.fs import Fs, OsFs
 from metadata_log.limits import BLOCK_DECODED_BYTES_MAX
 from metadata_log.log_writer import EMPTY_TAIL, LogWriter, create_mark
 from metadata_log.manifest import Kind, Manifest, write_manifest
+from metadata_log.placing import SoleOwner
 from records.envelope import Envelope
 from records.errors import RequestError
 
@@ -110,6 +111,7 @@ class MirrorBuilder:
             self._directory,
             self._cluster_id,
             tail,
+            SoleOwner(),
             batch_size_bytes_max=BLOCK_DECODED_BYTES_MAX,
         )
         writer.start_segment(leader_epoch)

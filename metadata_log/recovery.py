@@ -13,10 +13,10 @@ from pathlib import Path
 import msgspec
 
 from metadata_log.commit_mark import CommitMark
-from metadata_log.fs import File, Fs, replace_whole
+from metadata_log.fs import File, Fs
 from metadata_log.log_writer import Tail
 from metadata_log.names import segment_name, segment_offsets
-from metadata_log.no_room import room_or_refusal
+from metadata_log.placing import Owner, place
 from metadata_log.proof import placed, proves_more
 from metadata_log.recovery_rules import Action, Marked, Next, Rest, decide
 from metadata_log.segment import SegmentHeader
@@ -27,11 +27,12 @@ _LOG = logging.getLogger(__name__)
 _COPY_SIZE = 1024 * 1024
 
 
-def recover(fs: Fs, directory: Path, mark: CommitMark) -> Tail:
+def recover(fs: Fs, directory: Path, mark: CommitMark, owner: Owner) -> Tail:
     """Cut what was never committed, and return the end of the log. Idempotent.
 
     Raises:
         CorruptLogError: acknowledged records are damaged or missing; names file, byte and offset.
+        FencedError: another writer took over meanwhile.
         UnavailableError: there is no room for a copy of the last segment.
     """
     path = directory / segment_name(mark.segment_offset)
@@ -40,7 +41,7 @@ def recover(fs: Fs, directory: Path, mark: CommitMark) -> Tail:
     bases = [b for b in segment_offsets(fs.list(directory)) if b >= mark.segment_offset]
     tail = _marked_tail(fs, path, mark)
     for base, following in zip_longest(bases, bases[1:]):
-        tail = _Segment(fs, directory, base, following, tail).recover()
+        tail = _Segment(fs, directory, base, following, tail, owner).recover()
     return tail
 
 
@@ -51,13 +52,20 @@ class _Segment:
     """
 
     def __init__(
-        self, fs: Fs, directory: Path, base: int, following: int | None, tail: Tail
+        self,
+        fs: Fs,
+        directory: Path,
+        base: int,
+        following: int | None,
+        tail: Tail,
+        owner: Owner,
     ) -> None:
         self._fs = fs
         self._path = directory / segment_name(base)
         self._base = base
         self._following = None if following is None else directory / segment_name(following)
         self._tail = tail
+        self._owner = owner
 
     def recover(self) -> Tail:
         """Decide what is kept of this segment, do it, and return the tail after it."""
@@ -109,8 +117,7 @@ class _Segment:
             for position in range(0, end, _COPY_SIZE):
                 new.pwrite(file.pread(min(_COPY_SIZE, end - position), position), position)
 
-        with room_or_refusal(self._path.parent):
-            replace_whole(self._fs, self._path, copy)
+        place(self._fs, self._path, copy, self._owner).close()
 
     def _look_at_next(self) -> tuple[Next, SegmentHeader | None]:
         """Return what the next segment seems to be, and its header."""

@@ -12,6 +12,7 @@ import pytest
 from metadata_log.fs import File, Lock, OsFs
 from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
+from metadata_log.names import COMMIT_MARK
 from records.errors import FencedError, UnavailableError
 from records.topics import TopicRecord
 from tests.metadata_log.conftest import StepClock, topics
@@ -46,7 +47,7 @@ class FailingFile:
         self._file.truncate(size)
 
     def sync(self) -> None:
-        if self._fs.failing_syncs and self._name.endswith(".avro"):
+        if self._fs.failing_syncs and ".avro" in self._name:
             self._fs.failing_syncs -= 1
             raise OSError(errno.EIO, os.strerror(errno.EIO))
         self._file.sync()
@@ -67,24 +68,26 @@ class FailingFs(OsFs):
 
     `room`: bytes that a write to a segment may still take. `before_cut`, `before_mark` and
     `before_rename` are called once, before a file is cut, the mark is written, and the next file
-    gets its name.
+    but `renames_passed` gets its name.
     """
 
     room: int | None = None
     before_cut: Callable[[], None] | None = None
     before_mark: Callable[[], None] | None = None
     before_rename: Callable[[], None] | None = None
+    renames_passed = 0
     failing_syncs = 0
     locks = True
 
     def open(self, path: Path, *, write: bool = False, create: bool = False) -> File:
-        name = path.name.removesuffix(".part")
+        name = path.name
         return FailingFile(super().open(path, write=write, create=create), self, name)
 
     def rename(self, source: Path, target: Path) -> None:
-        before, self.before_rename = self.before_rename, None
-        if before is not None:
+        if self.before_rename is not None and self.renames_passed == 0:
+            before, self.before_rename = self.before_rename, None
             before()
+        self.renames_passed -= 1
         super().rename(source, target)
 
     def lock(self, path: Path, owner: str) -> Lock:
@@ -247,23 +250,30 @@ async def test_mark_of_a_writer_that_lost_the_log_hides_nothing(
     loop.close()
 
 
-async def test_slow_taker_over_does_not_replace_the_mark_of_a_later_one(
-    directory: Path, fs: FailingFs
+@pytest.mark.parametrize("rename", ["kept segment", "mark", "new segment"])
+async def test_slow_taker_over_replaces_no_file_of_a_later_one(
+    directory: Path, fs: FailingFs, rename: str
 ) -> None:
     fs.locks = False
-    await (await MetadataLog.open(directory, fs=fs)).close()
+    log = await MetadataLog.open(directory, fs=fs)
+    mark = (directory / COMMIT_MARK).read_bytes()
+    await log.append(topics(0, 1))
+    await log.close()
+    # Behind this mark there is a batch for the recovery to keep.
+    (directory / COMMIT_MARK).write_bytes(mark)
 
     async def overtake() -> None:
         new = await MetadataLog.open(directory, clock=StepClock(), fs=fs)
         await new.append(topics(1, 1))
         await new.close()
 
+    fs.renames_passed = ["kept segment", "mark", "new segment"].index(rename)
     # In a thread of its own, because opening holds up the event loop.
     with ThreadPoolExecutor(1) as another:
         fs.before_rename = lambda: another.submit(asyncio.run, overtake()).result()
         with pytest.raises(FencedError, match=r"another writer took .* over meanwhile"):
             await MetadataLog.open(directory, fs=fs)
-    assert names(directory) == ["topic-1"]
+    assert names(directory) == ["topic-0", "topic-1"]
     assert not list(directory.glob("*.part"))
 
 

@@ -12,6 +12,7 @@ from metadata_log.fs import OsFs
 from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
 from metadata_log.names import COMMIT_MARK, segment_name
+from metadata_log.placing import SoleOwner
 from metadata_log.recovery import recover
 from metadata_log.recovery_rules import Action, Marked, Next, Rest, as_markdown, decide, rule_for
 from records.errors import CorruptLogError
@@ -130,14 +131,14 @@ def test_recovery_does_what_the_table_says(
     fs = OsFs()
     if action in REFUSALS:
         with pytest.raises(CorruptLogError, match=REFUSALS[action]):
-            recover(fs, case.directory, read_mark(fs, case.directory))
+            recover(fs, case.directory, read_mark(fs, case.directory), SoleOwner())
         assert tree(case.directory) == before
         return
-    tail = recover(fs, case.directory, read_mark(fs, case.directory))
+    tail = recover(fs, case.directory, read_mark(fs, case.directory), SoleOwner())
     assert tail.end_offset == ENDS[action](rest)
     after = tree(case.directory)
     assert (after != before) == (action in (Action.CUT, Action.CUT_AND_GO_ON))
-    assert recover(fs, case.directory, read_mark(fs, case.directory)) == tail
+    assert recover(fs, case.directory, read_mark(fs, case.directory), SoleOwner()) == tail
     assert tree(case.directory) == after
 
 
@@ -152,7 +153,7 @@ def test_damage_that_only_the_chain_notices_is_never_cut(case: Case) -> None:
     third = data.index(sync_marker, second) + 16
     cut(case.marked, data.index(sync_marker, third) + 16)
     with pytest.raises(CorruptLogError, match=f"byte {second}: the block has CRC"):
-        recover(OsFs(), case.directory, case.mark)
+        recover(OsFs(), case.directory, case.mark, SoleOwner())
     with pytest.raises(CorruptLogError, match=f"byte {second}: the block has CRC"):
         LogReader.open(case.directory)
 
@@ -165,7 +166,7 @@ def test_damage_below_what_a_later_block_proves_is_never_cut(case: Case, place: 
     end = data.index(data[-16:], start) + 16
     flip(case.marked, {"count": start, "content": start + 20, "sync marker": end - 1}[place])
     with pytest.raises(CorruptLogError, match=f"byte {case.mark.position}: "):
-        recover(OsFs(), case.directory, case.mark)
+        recover(OsFs(), case.directory, case.mark, SoleOwner())
 
 
 async def test_what_a_rule_keeps_is_served_again(case: Case) -> None:
@@ -179,9 +180,9 @@ async def test_what_a_rule_keeps_is_served_again(case: Case) -> None:
 
 async def test_mark_without_its_newest_time_costs_a_read_of_the_segment(case: Case) -> None:
     fs = OsFs()
-    newest = recover(fs, case.directory, case.mark).max_timestamp
+    newest = recover(fs, case.directory, case.mark, SoleOwner()).max_timestamp
     old_mark = CommitMark(
         **{name: getattr(case.mark, name) for name in CommitMark.__struct_fields__[:-1]}
     )
     assert case.mark.max_timestamp and not old_mark.max_timestamp
-    assert recover(fs, case.directory, old_mark).max_timestamp == newest
+    assert recover(fs, case.directory, old_mark, SoleOwner()).max_timestamp == newest

@@ -1,6 +1,7 @@
 """The check of one crash state: start on it, and read what is there."""
 
 from metadata_log.commit_mark import read_mark
+from metadata_log.placing import SoleOwner
 from metadata_log.recovery import recover
 from records.errors import RequestError
 from tests.simulated_disk.disk import DiskState, SimulatedDisk
@@ -40,9 +41,9 @@ def _read_only(state: DiskState, known: Known) -> None:
 
 def _recover_twice(state: DiskState) -> None:
     disk = SimulatedDisk(state)
-    recover(disk, LOG, read_mark(disk, LOG))
+    recover(disk, LOG, read_mark(disk, LOG), SoleOwner())
     once = disk.visible()
-    recover(disk, LOG, read_mark(disk, LOG))
+    recover(disk, LOG, read_mark(disk, LOG), SoleOwner())
     for path, content in disk.visible().items():
         if once.get(path) != content:
             raise Violation(f"recovering again changed {path}")

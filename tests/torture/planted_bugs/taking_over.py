@@ -70,6 +70,16 @@ BUGS = (
         expects="lost|CorruptLogError|a reader saw",
     ),
     Bug(
+        name="slow takers-over are let be",
+        what="Who claimed earlier puts its file under a name that its successor uses by now.",
+        file="metadata_log/placing.py",
+        old="int(part[1]) < owner.leader_epoch:\n",
+        new="int(part[1]) > owner.leader_epoch:\n",
+        campaign="tests/metadata_log/test_faults.py",
+        seeds=(0,),
+        expects="slow_taker_over",
+    ),
+    Bug(
         name="time goes back",
         what="A batch may be given a time before that of the batch before.",
         file=_LOG,

@@ -44,12 +44,9 @@ BUGS = (
     Bug(
         name="skip directory sync after rename",
         what="A new segment's name is not on stable storage when records in it are answered.",
-        file=_WRITER,
-        old="""            self._fs.rename(part, path)
-            self._fs.sync_directory(self._directory)
-""",
-        new="""            self._fs.rename(part, path)
-""",
+        file="metadata_log/placing.py",
+        old="        fs.sync_directory(path.parent)\n",
+        new="",
         campaign="crashes",
         seeds=(0, 1, 2, 3),
         expects="lost|CorruptLogError",

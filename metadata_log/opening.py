@@ -1,0 +1,80 @@
+"""Becoming the writer of an own log: lock, claim a higher epoch, recover the tail, go on there."""
+
+from pathlib import Path
+
+import msgspec
+
+from metadata_log.chain import check_chain, cut_surplus
+from metadata_log.claims import Claim, claim_epoch
+from metadata_log.commit_mark import read_mark
+from metadata_log.fs import Fs, Lock
+from metadata_log.lock import lock_directory
+from metadata_log.log_writer import LogWriter
+from metadata_log.manifest import Kind, read_manifest
+from metadata_log.placing import withdraw_earlier
+from metadata_log.recovery import recover
+from records.errors import RequestError
+
+
+class OwnedLog(msgspec.Struct, frozen=True):
+    """What its writer holds of a log: the right to write, and the place where to go on."""
+
+    cluster_id: str
+    lock: Lock
+    claim: Claim
+    writer: LogWriter
+
+
+def own_log(fs: Fs, directory: Path, segment_size_bytes_max: int) -> OwnedLog:
+    """Take a log over, with a segment of its own for the new epoch.
+
+    Raises:
+        RequestError: no log, or a mirror, which takes no records.
+        UnavailableError: another writer holds the lock, or there is no room on the disk.
+        FencedError: another writer took over meanwhile, past a lock that did not hold.
+        CorruptLogError: acknowledged records are damaged or missing, as far as opening looks: at
+            the headers and lengths of all segments, and at what is past the commit mark.
+    """
+    cluster_id = _cluster_id(fs, directory)
+    lock = lock_directory(fs, directory)
+    try:
+        claim = claim_epoch(fs, directory, read_mark(fs, directory).leader_epoch)
+        writer = _recovered(fs, directory, cluster_id, claim, segment_size_bytes_max)
+    except BaseException:
+        lock.release()
+        raise
+    return OwnedLog(cluster_id, lock, claim, writer)
+
+
+def _cluster_id(fs: Fs, directory: Path) -> str:
+    manifest = read_manifest(fs, directory)
+    if manifest.kind is Kind.MIRROR:
+        raise RequestError(
+            "NOT_CONTROLLER",
+            f"{directory} mirrors a Kafka cluster and takes no records; make an own log of it "
+            f"with `metalog fork {directory} LOG --at end`",
+        )
+    return manifest.cluster_id
+
+
+def _recovered(
+    fs: Fs, directory: Path, cluster_id: str, claim: Claim, segment_size_bytes_max: int
+) -> LogWriter:
+    """Return a writer at the end of the log, with a segment of its own."""
+    withdraw_earlier(fs, directory, claim)
+    # Read the tail only after claiming: who claimed before us may have written until then.
+    mark = read_mark(fs, directory)
+    # All headers before anything is cut: what is cut must not be evidence of damage elsewhere.
+    surplus = check_chain(fs, directory, cluster_id)
+    tail = recover(fs, directory, mark, claim)
+    cut_surplus(fs, surplus)
+    writer = LogWriter(
+        fs, directory, cluster_id, tail, claim, segment_size_bytes_max=segment_size_bytes_max
+    )
+    try:
+        writer.take_over(mark)
+        writer.start_segment(claim.leader_epoch)
+    except BaseException:
+        writer.abandon()
+        raise
+    return writer
