@@ -25,6 +25,9 @@ from records.partitions import PartitionChangeRecord
 from records.text import uuid_text
 from replay.image.cluster import Broker
 
+_INT32_MAX = 2**31 - 1
+_PORT_MAX = 2**16 - 1
+
 
 class RegisterBroker(msgspec.Struct, frozen=True, kw_only=True):
     """A broker's process asks to join.
@@ -60,6 +63,7 @@ def register_broker(context: Context, request: RegisterBroker) -> ControllerResu
     """
     old = context.image.broker(request.broker_id)
     _check_cluster(context, request)
+    _check_numbers(request)
     _check_session(context, request, old)
     _check_log_dirs(context, request)
     _check_features(context, request)
@@ -139,6 +143,16 @@ def _check_cluster(context: Context, request: RegisterBroker) -> None:
             "INCONSISTENT_CLUSTER_ID",
             f"broker {request.broker_id} is of cluster {request.cluster_id!r}, not {expected!r}",
         )
+
+
+def _check_numbers(request: RegisterBroker) -> None:
+    if not 0 <= request.broker_id <= _INT32_MAX:
+        raise _invalid_registration(request, f"has an id that is not from 0 to {_INT32_MAX}")
+    for point in request.end_points:
+        if not 0 <= point.port <= _PORT_MAX:
+            raise _invalid_registration(
+                request, f"names port {point.port}; ports go from 0 to {_PORT_MAX}"
+            )
 
 
 def _check_session(context: Context, request: RegisterBroker, old: Broker | None) -> None:

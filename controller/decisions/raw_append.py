@@ -15,6 +15,8 @@ from controller.decisions.versions import ExpectedVersion, check_version
 from controller.invariants.checks import check_step, check_topics
 from controller.result import ControllerResult
 from controller.touched import Touched
+from metadata_log.block import BlockEncoder
+from metadata_log.limits import BATCH_SIZE_BYTES_MAX
 from records import control
 from records.base import ZERO_UUID, Record
 from records.configs import ConfigRecord
@@ -70,9 +72,9 @@ def append_records(context: Context, request: AppendRecords) -> ControllerResult
 
     Raises:
         RequestError: INVALID_UPDATE_VERSION, the log or an object is not as expected;
-            INVALID_RECORD, a record contradicts the state before it, breaks an invariant, or is
-            not for callers to write; INVALID_REQUEST, there is none; POLICY_VIOLATION, there are
-            too many.
+            INVALID_RECORD, a record holds a value that is not of its field's type, contradicts
+            the state before it, breaks an invariant, or is not for callers to write;
+            INVALID_REQUEST, there is none; POLICY_VIOLATION, there are too many, or too many bytes.
     """
     if not request.records:
         raise RequestError("INVALID_REQUEST", "there is no record to append")
@@ -114,11 +116,14 @@ def _check_deletions(context: Context, records: tuple[Record, ...]) -> None:
 
 
 def _check_effect(context: Context, records: tuple[Record, ...]) -> None:
-    """Replay the records aside, and look at what they touched.
+    """Encode and replay the records aside, and look at what they touched.
 
     What was wrong before, as in a log that came from elsewhere, is no reason to refuse.
     """
-    before, after = context.image, _replayed(context, records)
+    rows = _rows(context, records)
+    # Here, for this caller alone: the log would refuse also what stands behind the batch.
+    BlockEncoder(BATCH_SIZE_BYTES_MAX).encode(rows, b"")
+    before, after = context.image, _replayed(context, rows)
     for record in records:
         _check_surroundings(after, record)
     touched = Touched()
@@ -160,10 +165,9 @@ def _lacks_a_tier(image: MetadataImage, name: str) -> bool:
     return any(image.namespace_by_name(tier) is None for tier in tiers(name))
 
 
-def _replayed(context: Context, records: tuple[Record, ...]) -> MetadataImage:
-    delta = MetadataDelta(context.image)
-    for offset, record in enumerate(records, context.next_offset):
-        row = Envelope(
+def _rows(context: Context, records: tuple[Record, ...]) -> list[Envelope]:
+    return [
+        Envelope(
             offset=offset,
             leader_epoch=context.image.provenance.leader_epoch,
             timestamp=context.now_ms,
@@ -171,13 +175,20 @@ def _replayed(context: Context, records: tuple[Record, ...]) -> MetadataImage:
             record_version=record_version(record, context.metadata_version),
             payload=record,
         )
+        for offset, record in enumerate(records, context.next_offset)
+    ]
+
+
+def _replayed(context: Context, rows: list[Envelope]) -> MetadataImage:
+    delta = MetadataDelta(context.image)
+    for row in rows:
         try:
             delta.replay(row)
         except CorruptLogError as error:
             raise _invalid(str(error)) from None
     return delta.apply(
         Provenance(
-            offset=context.next_offset + len(records) - 1,
+            offset=rows[-1].offset,
             leader_epoch=context.image.provenance.leader_epoch,
             timestamp=context.now_ms,
         )

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from controller.decisions.raw_append import AppendRecords, append_records
 from controller.decisions.versions import (
@@ -143,6 +144,12 @@ def test_what_was_wrong_before_is_no_reason_to_refuse(cluster: Cluster) -> None:
 def test_no_record_and_too_many_are_refused(cluster: Cluster) -> None:
     for records, code in (((), "INVALID_REQUEST"), ((_NOTE,) * 10_001, "POLICY_VIOLATION")):
         assert cluster.refused(append_records, AppendRecords(records=records)).code == code
+
+
+def test_what_the_log_cannot_hold_is_refused_before_it_is_sent(cluster: Cluster) -> None:
+    assert "cannot be encoded" in _refused(cluster, replace(_NOTE, at_offset=2**80))
+    large = AppendRecords(records=(replace(_NOTE, text="x" * 9 * 1024 * 1024),))
+    assert cluster.refused(append_records, large).code == "POLICY_VIOLATION"
 
 
 # Optimistic appends.

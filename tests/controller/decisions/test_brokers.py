@@ -7,11 +7,20 @@ import pytest
 from controller.decisions.brokers import RegisterBroker, register_broker, unregister_broker
 from controller.decisions.levels import ELR_FEATURE, NEW_CLUSTER_LEVELS
 from records.base import Uuid
-from records.brokers import BrokerFeature, RegisterBrokerRecord, UnregisterBrokerRecord
+from records.brokers import (
+    BrokerEndpoint,
+    BrokerFeature,
+    RegisterBrokerRecord,
+    UnregisterBrokerRecord,
+)
 from records.partitions import PartitionChangeRecord
 from tests.controller.cluster import FEATURES, Cluster, directory
 
 _INCARNATION = Uuid(bytes([3] * 16))
+
+
+def _end_point(port: int) -> BrokerEndpoint:
+    return BrokerEndpoint(name="PLAINTEXT", host="localhost", port=port, security_protocol=0)
 
 
 @pytest.fixture
@@ -37,6 +46,19 @@ def test_a_new_broker_is_fenced_and_its_epoch_is_its_offset(cluster: Cluster) ->
     assert isinstance(record, RegisterBrokerRecord)
     assert (record.fenced, record.in_controlled_shutdown, record.rack) == (True, False, "a")
     assert record.broker_epoch == offset
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"broker_id": -1},
+        {"broker_id": 2**31},
+        {"end_points": (_end_point(-1),)},
+        {"end_points": (_end_point(9_092), _end_point(2**40))},
+    ],
+)
+def test_numbers_that_no_record_holds_are_refused(cluster: Cluster, fields: dict[str, Any]) -> None:
+    assert cluster.refused(register_broker, _request(**fields)).code == "INVALID_REGISTRATION"
 
 
 def test_the_same_process_keeps_epoch_and_flags(cluster: Cluster) -> None:
