@@ -1,5 +1,7 @@
 # `make` prints this help. Everything runs inside .venv, which is made from requirements/lock.txt.
 PYTHON ?= python3
+# How many processes run the tests.
+JOBS ?= 2
 BIN := .venv/bin
 SOURCES := records metadata_log replay controller api migrations tests benchmarks
 
@@ -11,7 +13,7 @@ demo: .venv/installed ## Run the main job on a generated history and say what to
 	@scripts/demo.sh
 
 test: lint types ## Run everything that CI runs
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses $(JOBS) --dist loadgroup
 
 lint: .venv/installed ## Check style and the direction of imports
 	$(BIN)/ruff format --check $(SOURCES)

@@ -10,6 +10,13 @@ from api.cli.main import run
 from tests.s3 import environment, make_bucket, s3_server
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep together what shares costly fixtures, where several processes run the tests."""
+    for item in items:
+        group = "spark" if item.get_closest_marker("spark") else item.nodeid.partition("::")[0]
+        item.add_marker(pytest.mark.xdist_group(group))
+
+
 @pytest.fixture(scope="session")
 def demo_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small demo, made once; tests must not change it."""
