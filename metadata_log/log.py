@@ -82,6 +82,7 @@ class MetadataLog:
         self._clock = clock
         self._run_blocking = run_blocking
         self._last_timestamp = owned.writer.tail.max_timestamp or 0
+        self._committed_end = owned.writer.tail.end_offset
         self._requests = RequestWindow()
         self._requests_lock = asyncio.Lock()
         self._pending: deque[_Pending] = deque()
@@ -163,7 +164,7 @@ class MetadataLog:
         return answer
 
     async def find_request(self, origin: Origin) -> AppendResult | None:
-        """Return where a request was committed already; None for a new one.
+        """Return where a request was committed already; None for a new one, or one under way.
 
         For callers that decide anew when they are asked again, and so would append another batch.
 
@@ -171,7 +172,8 @@ class MetadataLog:
             RequestError: the id was used for another request.
         """
         await self._load_requests()
-        return self._requests.find(origin)
+        found = self._requests.find(origin)
+        return found if found is not None and found.end_offset <= self._committed_end else None
 
     async def close(self) -> None:
         """Commit what was accepted, and give the log up; after a failed write, only that."""
@@ -243,15 +245,17 @@ class MetadataLog:
             results = self._write_group(group)
             if self._writer.group_size_bytes:
                 await self._commit(alone=len(group) == 1)
-        except UnavailableError as error:
+        except BaseException as error:
+            # One that was fenced is not to be tried again: it ends the writer.
+            if isinstance(error, FencedError) or not isinstance(error, UnavailableError):
+                self._pending.extendleft(reversed(group))
+                raise
             self._requests.drop_from(self.end_offset)
             # Without a new segment there is no group yet: all that wait have to know.
             for pending in group or _drain(self._pending):
                 pending.refuse(error)
             return
-        except BaseException:
-            self._pending.extendleft(reversed(group))
-            raise
+        self._committed_end = self.end_offset
         for pending, result in results:
             if not pending.answer.done():
                 pending.answer.set_result(result)

@@ -299,3 +299,34 @@ async def test_fenced_writer_begins_no_segment(directory: Path, fs: FailingFs) -
     assert list(directory.glob("0*")) == segments
     await old.close()
     await new.close()
+
+
+async def test_fenced_writer_never_answers_a_repeated_request(
+    directory: Path, fs: FailingFs
+) -> None:
+    fs.locks = False
+    old = await MetadataLog.open(directory, fs=fs)
+    await old.append(topics(0, 1))
+    new = await MetadataLog.open(directory, fs=fs)
+    request = topics(1, 1, request_id="r1")
+    for _ in range(2):
+        with pytest.raises(FencedError):
+            await old.append(request)
+    assert request.origin is not None
+    assert await old.find_request(request.origin) is None
+    await old.close()
+    await new.close()
+    assert names(directory) == ["topic-0"]
+
+
+async def test_request_whose_sync_failed_is_not_found_as_committed(
+    directory: Path, fs: FailingFs
+) -> None:
+    log = await MetadataLog.open(directory, fs=fs)
+    request = topics(0, 1, request_id="r1")
+    fs.failing_syncs = 1
+    with pytest.raises(FencedError):
+        await log.append(request)
+    assert request.origin is not None
+    assert await log.find_request(request.origin) is None
+    await log.close()

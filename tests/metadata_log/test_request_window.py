@@ -62,3 +62,17 @@ async def test_id_without_a_hash_only_says_who_asked(directory: Path) -> None:
     batch = topics(0, 1, request_id="r1", request_hash=None)
     assert (await log.append(batch)).base_offset != (await log.append(batch)).base_offset
     await log.close()
+
+
+async def test_request_under_way_is_not_found_as_committed(directory: Path) -> None:
+    log = await MetadataLog.open(directory)
+    await log.append(topics(0, 1, request_id="r0"))
+    request = topics(1, 1, request_id="r1")
+    assert request.origin is not None
+    answer, found = log.append(request), None
+    while found is None:
+        found = await log.find_request(request.origin)
+        assert found is None or answer.done()
+        await asyncio.sleep(0)
+    assert found == await answer
+    await log.close()
