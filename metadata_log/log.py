@@ -95,6 +95,7 @@ class MetadataLog:
         self.cluster_id = owned.cluster_id
         self.leader_epoch = owned.claim.leader_epoch
         self._task = asyncio.create_task(self._run(), name="metadata log writer")
+        self._ending: asyncio.Task[None] | None = None
 
     @classmethod
     async def open(
@@ -176,13 +177,21 @@ class MetadataLog:
         return found if found is not None and found.end_offset <= self._committed_end else None
 
     async def close(self) -> None:
-        """Commit what was accepted, and give the log up; after a failed write, only that."""
-        self._closing = True
-        self._wake.set()
-        await self._task
-        if self._mark_timer is not None:
-            self._mark_timer.cancel()
+        """Commit what was accepted, and give the log up; after a failed write, only that.
+
+        It is done once, and to its end: also when the caller is cancelled, or closes again.
+        """
+        if self._ending is None:
+            self._closing = True
+            self._wake.set()
+            self._ending = asyncio.create_task(self._close(), name="metadata log ending")
+        await asyncio.shield(self._ending)
+
+    async def _close(self) -> None:
         try:
+            await self._task
+            if self._mark_timer is not None:
+                self._mark_timer.cancel()
             await self._run_blocking(self._end)
         finally:
             self._lock.release()

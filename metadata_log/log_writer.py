@@ -210,12 +210,14 @@ class LogWriter:
             self._owner.check()
 
     def close(self) -> None:
-        """Commit, sync the mark in both slots, and close the files."""
-        self._finish_segment()
-        # With both alike, damage to one slot of a log at rest costs nothing.
-        self.publish()
-        self.sync_mark()
-        self._mark.close()
+        """Commit, sync the mark in both slots, and close the files, whatever fails."""
+        try:
+            self._finish_segment()
+            # With both alike, damage to one slot of a log at rest costs nothing.
+            self.publish()
+            self.sync_mark()
+        finally:
+            self.abandon()
 
     def abandon(self) -> None:
         """Close the files as they are: after a failed write nothing may be committed any more.

@@ -178,6 +178,48 @@ async def test_cancelled_caller_does_not_disturb_the_others(directory: Path) -> 
     await log.close()
 
 
+async def test_closing_twice_harms_no_file_that_was_opened_since(
+    directory: Path, tmp_path: Path
+) -> None:
+    log = await MetadataLog.open(directory)
+    await log.append(topics(0, 1))
+    await log.close()
+    # They get the descriptors that the log had.
+    others = [(tmp_path / str(n)).open("w+b") for n in range(8)]
+    for other in others:
+        other.write(b"precious")
+        other.flush()
+    await log.close()
+    for other in others:
+        assert os.pread(other.fileno(), 100, 0) == b"precious"
+        other.close()
+
+
+async def test_closing_goes_to_its_end_also_when_its_caller_is_cancelled(directory: Path) -> None:
+    log = await MetadataLog.open(directory)
+    answers = [log.append(topics(n, 1)) for n in range(10)]
+    closing = asyncio.create_task(log.close())
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    closing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await closing
+    results = await asyncio.wait_for(asyncio.gather(*answers), timeout=10)
+    assert [result.base_offset for result in results] == list(range(1, 11))
+    await log.close()
+    assert writer_process(directory) is None
+
+
+async def test_failed_close_leaves_no_file_open(directory: Path) -> None:
+    before = len(os.listdir("/dev/fd"))
+    fs = _FailingFs()
+    log = await MetadataLog.open(directory, fs=fs)
+    fs.failing = True
+    with pytest.raises(OSError, match="Input/output error"):
+        await log.close()
+    assert len(os.listdir("/dev/fd")) == before
+
+
 async def test_time_never_goes_back_in_an_own_log(directory: Path) -> None:
     clock = StepClock()
     log = await MetadataLog.open(directory, clock=clock)
