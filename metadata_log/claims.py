@@ -5,6 +5,7 @@ its answers. So whatever was acknowledged was on stable storage before the succe
 even where the lock did not hold.
 """
 
+from contextlib import suppress
 from pathlib import Path
 
 from metadata_log.fs import Fs
@@ -59,5 +60,7 @@ def claim_epoch(fs: Fs, directory: Path, known_epoch: int) -> Claim:
     fs.sync_directory(directory)
     # The newest of the others stays until the next one comes: its writer looks for ours first.
     for old in claims[:-1]:
-        fs.unlink(directory / claim_name(old))
+        # Who claims at the same time, past a lock that does not hold, removes them too.
+        with suppress(FileNotFoundError):
+            fs.unlink(directory / claim_name(old))
     return Claim(fs, directory, epoch)

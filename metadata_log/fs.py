@@ -161,17 +161,25 @@ class OsLock:
         refuse_network_file_system(path)
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
         try:
+            self._take(owner)
+        except BaseException:
+            os.close(self._descriptor)
+            raise
+
+    def _take(self, owner: str) -> None:
+        try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             holder = os.pread(self._descriptor, 256, 0).decode("utf-8", "replace").strip()
-            os.close(self._descriptor)
             raise BlockingIOError(holder) from error
         os.ftruncate(self._descriptor, 0)
         os.pwrite(self._descriptor, owner.encode(), 0)
 
     def release(self) -> None:
-        os.ftruncate(self._descriptor, 0)
-        os.close(self._descriptor)
+        try:
+            os.ftruncate(self._descriptor, 0)
+        finally:
+            os.close(self._descriptor)
 
 
 class OsFs:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from metadata_log.fs import Fs, Lock
 from metadata_log.names import LOCK
+from metadata_log.no_room import room_or_refusal
 from records.errors import UnavailableError
 
 
@@ -13,13 +14,15 @@ def lock_directory(fs: Fs, directory: Path) -> Lock:
     """Take the lock of a log directory.
 
     Raises:
-        UnavailableError: another writer holds it; names its process.
+        UnavailableError: another writer holds it; names its process. Or there is no room on the
+            disk to name this one.
     """
     try:
-        return fs.lock(directory / LOCK, f"{os.getpid()}\n")
+        with room_or_refusal(directory):
+            return fs.lock(directory / LOCK, f"{os.getpid()}\n")
     except BlockingIOError as error:
         raise UnavailableError(
-            f"{directory} is being written by process {error or 'unknown'}; "
+            f"{directory} is being written by process {str(error) or 'unknown'}; "
             "stop it, or use its service"
         ) from error
 

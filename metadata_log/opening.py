@@ -11,6 +11,7 @@ from metadata_log.fs import Fs, Lock
 from metadata_log.lock import lock_directory
 from metadata_log.log_writer import LogWriter
 from metadata_log.manifest import Kind, read_manifest
+from metadata_log.no_room import room_or_refusal
 from metadata_log.placing import withdraw_earlier
 from metadata_log.recovery import recover
 from records.errors import RequestError
@@ -38,7 +39,8 @@ def own_log(fs: Fs, directory: Path, segment_size_bytes_max: int) -> OwnedLog:
     cluster_id = _cluster_id(fs, directory)
     lock = lock_directory(fs, directory)
     try:
-        claim = claim_epoch(fs, directory, read_mark(fs, directory).leader_epoch)
+        with room_or_refusal(directory):
+            claim = claim_epoch(fs, directory, read_mark(fs, directory).leader_epoch)
         writer = _recovered(fs, directory, cluster_id, claim, segment_size_bytes_max)
     except BaseException:
         lock.release()

@@ -31,7 +31,7 @@ def retaining(fs: Fs, directory: Path) -> Iterator[None]:
         lock = fs.lock(directory / RETAIN_LOCK, f"{os.getpid()}\n")
     except BlockingIOError as error:
         raise UnavailableError(
-            f"{directory}: process {error or 'unknown'} is moving its start up; try again"
+            f"{directory}: process {str(error) or 'unknown'} is moving its start up; try again"
         ) from error
     try:
         yield
