@@ -227,11 +227,13 @@ class MetadataLog:
             while self._pending or not self._closing:
                 await self._wake.wait()
                 self._wake.clear()
-                while self._pending:
-                    await self._commit_group()
-                if self._mark_is_due:
-                    self._mark_is_due = False
-                    await self._run_blocking(self._writer.sync_mark)
+                # Between two groups: under load there is no end of them.
+                while self._pending or self._mark_is_due:
+                    if self._mark_is_due:
+                        self._mark_is_due = False
+                        await self._run_blocking(self._writer.sync_mark)
+                    if self._pending:
+                        await self._commit_group()
         except FencedError as error:
             self._fail(error)
         except OSError as error:

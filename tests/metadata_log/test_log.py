@@ -3,16 +3,18 @@
 import asyncio
 import os
 import stat
+from collections import deque
 from pathlib import Path
 
 import fastavro
 import pytest
 
+from metadata_log import log as log_module
 from metadata_log import log_writer
 from metadata_log.batch import NewBatch
 from metadata_log.creation import create_log
 from metadata_log.fs import File, OsFs
-from metadata_log.limits import BATCH_RECORDS_MAX
+from metadata_log.limits import BATCH_RECORDS_MAX, GROUP_BATCHES_MAX
 from metadata_log.lock import writer_process
 from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
@@ -135,6 +137,31 @@ async def test_concurrent_appends_share_syncs_and_keep_the_order_of_the_calls(
     assert syncs < 10
     await log.close()
     assert [r.payload for r in rows(directory)[1:]] == list(topics(0, 500).records)
+
+
+async def test_mark_is_synced_also_while_there_is_always_something_to_write(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_module, "MARK_SYNC_INTERVAL_MS", 10)
+    log = await MetadataLog.open(directory)
+    syncs = 0
+    sync = log_writer.LogWriter.sync_mark
+
+    def counted(writer: log_writer.LogWriter) -> None:
+        nonlocal syncs
+        syncs += 1
+        sync(writer)
+
+    monkeypatch.setattr(log_writer.LogWriter, "sync_mark", counted)
+    # More than fit into one group: when it is answered, the next ones wait already.
+    waiting = deque(log.append(topics(0, 1)) for _ in range(GROUP_BATCHES_MAX + 500))
+    for _ in range(5_000):
+        await waiting.popleft()
+        waiting.append(log.append(topics(0, 1)))
+        if syncs == 2:
+            break
+    assert syncs == 2
+    await log.close()
 
 
 async def test_append_at_another_end_than_expected_writes_nothing(directory: Path) -> None:
