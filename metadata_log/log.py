@@ -38,7 +38,7 @@ from metadata_log.opening import OwnedLog, own_log
 from metadata_log.request_window import RequestWindow, takes_part
 from records.control import LeaderChangeMessage, LeaderChangeVoter
 from records.envelope import Envelope, Origin
-from records.errors import FencedError, RequestError, UnavailableError
+from records.errors import FencedError, MetadataLogError, RequestError, UnavailableError
 from records.registry import newest_version
 
 _LOG = logging.getLogger(__name__)
@@ -154,6 +154,8 @@ class MetadataLog:
                 nothing was written.
             FencedError: another writer took over, or a write failed; the outcome is unknown, and
                 this writer is of no more use.
+            CorruptLogError: what was committed last, and tells repeated requests, is damaged;
+                nothing was written, and this writer is of no more use.
         """
         answer: asyncio.Future[AppendResult] = asyncio.get_running_loop().create_future()
         refusal = self._refusal(batch)
@@ -234,7 +236,7 @@ class MetadataLog:
                         await self._run_blocking(self._writer.sync_mark)
                     if self._pending:
                         await self._commit_group()
-        except FencedError as error:
+        except MetadataLogError as error:
             self._fail(error)
         except OSError as error:
             # What reached the disk is unknown: never try the same sync again and believe it.
@@ -247,12 +249,13 @@ class MetadataLog:
         """Write some of the pending batches, sync them together, and answer."""
         group: list[_Pending] = []
         try:
+            if self._writer.needs_segment:
+                await self._run_blocking(partial(self._writer.start_segment, self.leader_epoch))
+            # Last of all: a request that comes while something else is waited for is one of them.
             if not self._requests.is_loaded and any(
                 takes_part(pending.batch.origin) for pending in self._pending
             ):
                 await self._load_requests()
-            if self._writer.needs_segment:
-                await self._run_blocking(partial(self._writer.start_segment, self.leader_epoch))
             results = self._write_group(group)
             if self._writer.group_size_bytes:
                 await self._commit(alone=len(group) == 1)

@@ -1,15 +1,18 @@
 """A repeated request is committed once."""
 
 import asyncio
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from metadata_log import request_window
+from metadata_log.append_result import AppendResult
 from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
 from records.envelope import Origin
-from records.errors import RequestError
+from records.errors import CorruptLogError, FencedError, RequestError
 from tests.metadata_log.conftest import topics
 
 
@@ -75,4 +78,38 @@ async def test_request_under_way_is_not_found_as_committed(directory: Path) -> N
         assert found is None or answer.done()
         await asyncio.sleep(0)
     assert found == await answer
+    await log.close()
+
+
+async def test_request_that_comes_while_a_segment_begins_is_recognised(directory: Path) -> None:
+    request = topics(0, 1, request_id="r1")
+    log = await MetadataLog.open(directory)
+    first = await log.append(request)
+    await log.close()
+    came: list[asyncio.Future[AppendResult]] = []
+
+    async def run_blocking(action: Callable[[], None]) -> None:
+        if isinstance(action, partial) and action.func.__name__ == "start_segment":
+            came.append(log.append(request))
+        action()
+
+    log = await MetadataLog.open(
+        directory, run_blocking=run_blocking, segment_size_bytes_max=14_000
+    )
+    await log.append(topics(0, 1_000))
+    await log.append(topics(1, 1))
+    assert await came[0] == first
+    await log.close()
+
+
+async def test_damage_in_the_window_is_told_with_file_and_byte(written: Path) -> None:
+    log = await MetadataLog.open(written)
+    segment = min(written.glob("*.avro"))
+    content = bytearray(segment.read_bytes())
+    content[-100] ^= 1
+    segment.write_bytes(content)
+    with pytest.raises(CorruptLogError, match=f"{segment} byte "):
+        await log.append(topics(0, 1, request_id="r1"))
+    with pytest.raises(FencedError, match=f"{segment} byte "):
+        await log.append(topics(0, 1))
     await log.close()
