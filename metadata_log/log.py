@@ -36,7 +36,7 @@ from metadata_log.limits import (
 from metadata_log.log_reader import LogReader
 from metadata_log.opening import OwnedLog, own_log
 from metadata_log.request_window import RequestWindow, takes_part
-from records.control import LeaderChangeMessage, LeaderChangeVoter
+from records.control import LeaderChangeMessage, LeaderChangeVoter, NoOpRunRecord
 from records.envelope import Envelope, Origin
 from records.errors import FencedError, MetadataLogError, RequestError, UnavailableError
 from records.registry import newest_version
@@ -147,9 +147,9 @@ class MetadataLog:
         is committed once: repeated within REQUEST_WINDOW_OFFSETS it gets the first answer again.
 
         Raises:
-            RequestError: the batch is empty, too large or cannot be encoded, its request id was
-                used for another request, or the log does not end at `expected_end_offset` when it
-                is this batch's turn; nothing was written.
+            RequestError: the batch is empty, too large or cannot be encoded, holds a record that
+                only an import writes, its request id was used for another request, or the log does
+                not end at `expected_end_offset` when it is this batch's turn; nothing was written.
             UnavailableError: too many batches wait, the disk is full, or the log is closed;
                 nothing was written.
             FencedError: another writer took over, or a write failed; the outcome is unknown, and
@@ -217,6 +217,12 @@ class MetadataLog:
             return RequestError(
                 "POLICY_VIOLATION",
                 f"a batch of {len(batch.records)} records; 1 to {BATCH_RECORDS_MAX} are allowed",
+            )
+        if not _can_be_looked_for(batch.origin):
+            return RequestError("INVALID_RECORD", f"{batch.origin!r} is no origin of a batch")
+        if NoOpRunRecord in map(type, batch.records):
+            return RequestError(
+                "INVALID_RECORD", "a NoOpRunRecord stands for what was imported; append NoOpRecords"
             )
         if self._failure is not None:
             return FencedError(str(self._failure))
@@ -376,6 +382,13 @@ class MetadataLog:
         self._mark_timer = None
         self._mark_is_due = True
         self._wake.set()
+
+
+def _can_be_looked_for(origin: object) -> bool:
+    """Whether the requests can be searched for an origin; encoding checks its other values."""
+    if isinstance(origin, Origin):
+        return origin.request_id is None or isinstance(origin.request_id, str)
+    return origin is None
 
 
 def _drain(pending: deque[_Pending]) -> list[_Pending]:

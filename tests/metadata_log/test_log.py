@@ -19,7 +19,7 @@ from metadata_log.lock import writer_process
 from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
 from records.base import Record, Uuid
-from records.control import LeaderChangeMessage, NoteRecord
+from records.control import LeaderChangeMessage, NoOpRunRecord, NoteRecord
 from records.envelope import Envelope, Origin
 from records.errors import FencedError, RequestError, UnavailableError
 from records.partitions import PartitionChangeRecord
@@ -319,3 +319,35 @@ async def test_record_that_cannot_be_encoded_is_refused_and_others_go_on(
     assert isinstance(answers[1], RequestError) and answers[1].code == "INVALID_RECORD"
     await log.close()
     assert [row.offset for row in rows(directory)] == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [Origin(request_id=["r1"], request_hash=b"r1"), "User:ada", 7],  # type: ignore[list-item]
+    ids=repr,
+)
+async def test_origin_that_is_none_is_refused_and_others_go_on(
+    directory: Path, origin: Origin
+) -> None:
+    log = await MetadataLog.open(directory)
+    answers = await asyncio.gather(
+        log.append(topics(0, 1)),
+        log.append(NewBatch(records=topics(1, 1).records, origin=origin)),
+        log.append(topics(2, 1)),
+        return_exceptions=True,
+    )
+    assert isinstance(answers[1], RequestError) and answers[1].code == "INVALID_RECORD"
+    await log.close()
+    assert [row.offset for row in rows(directory)] == [0, 1, 2]
+
+
+async def test_run_of_noops_is_refused_because_it_takes_more_offsets_than_it_has_records(
+    directory: Path,
+) -> None:
+    log = await MetadataLog.open(directory)
+    run = NoOpRunRecord(count=5, batch_count=5, last_timestamp=0)
+    with pytest.raises(RequestError, match="append NoOpRecords"):
+        await log.append(NewBatch(records=(*topics(0, 1).records, run)))
+    await log.append(topics(0, 1))
+    await log.close()
+    assert [row.offset for row in rows(directory)] == [0, 1]
