@@ -43,10 +43,15 @@ class StoredBlock(msgspec.Struct, frozen=True, gc=False):
 
 
 class BlockEncoder:
-    """Encodes batches of up to `size_bytes_max`; holds the compressor, which is costly to make."""
+    """Encodes batches of up to `size_bytes_max`; holds the compressor, which is costly to make.
+
+    Attributes:
+        encoded_bytes: Size of all batches so far, refused ones included, before compression.
+    """
 
     def __init__(self, size_bytes_max: int) -> None:
         self._size_bytes_max = size_bytes_max
+        self.encoded_bytes = 0
         self._compressor = zstd.ZstdCompressor(options=_OPTIONS)
 
     def encode(self, rows: Sequence[Envelope], sync_marker: bytes) -> bytes:
@@ -61,6 +66,7 @@ class BlockEncoder:
             raise RequestError(
                 "INVALID_RECORD", f"a record cannot be encoded: {error}; check its fields' types"
             ) from error
+        self.encoded_bytes += len(plain)
         if len(plain) > self._size_bytes_max:
             raise RequestError(
                 "POLICY_VIOLATION",

@@ -26,7 +26,7 @@ INDEX_INTERVAL_BYTES = 64 * 1024
 WRITE_SIZE_BYTES = 256 * 1024
 
 # A group that shares one sync ends here, so that encoding it never holds up the event loop for
-# long, and its answers never wait for much more than themselves.
+# long, and its answers never wait for much more than themselves. Before compression.
 GROUP_SIZE_BYTES_MAX = MIB
 GROUP_BATCHES_MAX = 1_000
 

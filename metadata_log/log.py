@@ -284,11 +284,12 @@ class MetadataLog:
     def _write_group(self, group: list[_Pending]) -> list[tuple[_Pending, AppendResult]]:
         """Move batches from the pending ones to the group, as many as may share a sync."""
         results: list[tuple[_Pending, AppendResult]] = []
+        encoded_bytes_max = self._writer.encoded_bytes + GROUP_SIZE_BYTES_MAX
         while (
             self._pending
             and not self._writer.needs_segment
             and len(group) < GROUP_BATCHES_MAX
-            and self._writer.group_size_bytes < GROUP_SIZE_BYTES_MAX
+            and self._writer.encoded_bytes < encoded_bytes_max
         ):
             pending = self._pending.popleft()
             group.append(pending)
@@ -342,7 +343,8 @@ class MetadataLog:
         ]
 
     async def _commit(self, *, alone: bool) -> None:
-        if alone and self._quick_syncs >= QUICK_SYNCS_MIN:
+        # With more to come the loop must have its turn between two groups.
+        if alone and not self._pending and self._quick_syncs >= QUICK_SYNCS_MIN:
             self._sync_and_publish()
         else:
             await self._run_blocking(self._sync_and_publish)

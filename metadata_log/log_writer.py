@@ -95,6 +95,11 @@ class LogWriter:
         """What was written since the last sync."""
         return self.tail.position - self.synced.position
 
+    @property
+    def encoded_bytes(self) -> int:
+        """What was encoded so far, before compression."""
+        return self._encoder.encoded_bytes
+
     def take_over(self, found: CommitMark) -> None:
         """Go on behind another writer: a mark of our own at the tail, on stable storage.
 

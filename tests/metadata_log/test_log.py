@@ -14,7 +14,7 @@ from metadata_log import log_writer
 from metadata_log.batch import NewBatch
 from metadata_log.creation import create_log
 from metadata_log.fs import File, OsFs
-from metadata_log.limits import BATCH_RECORDS_MAX, GROUP_BATCHES_MAX
+from metadata_log.limits import BATCH_RECORDS_MAX, GROUP_BATCHES_MAX, GROUP_SIZE_BYTES_MAX
 from metadata_log.lock import writer_process
 from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
@@ -137,6 +137,18 @@ async def test_concurrent_appends_share_syncs_and_keep_the_order_of_the_calls(
     assert syncs < 10
     await log.close()
     assert [r.payload for r in rows(directory)[1:]] == list(topics(0, 500).records)
+
+
+async def test_event_loop_goes_on_between_large_batches_that_compress_well(directory: Path) -> None:
+    log = await MetadataLog.open(directory)
+    note = NoteRecord(at_offset=0, author="a", text="x" * (GROUP_SIZE_BYTES_MAX + 1))
+    answers = [log.append(NewBatch(records=(note,))) for _ in range(30)]
+    done_at_each_turn = set()
+    while not answers[-1].done():
+        done_at_each_turn.add(sum(answer.done() for answer in answers))
+        await asyncio.sleep(0)
+    assert done_at_each_turn == set(range(30))
+    await log.close()
 
 
 async def test_mark_is_synced_also_while_there_is_always_something_to_write(
@@ -323,7 +335,7 @@ async def test_record_that_cannot_be_encoded_is_refused_and_others_go_on(
 
 @pytest.mark.parametrize(
     "origin",
-    [Origin(request_id=["r1"], request_hash=b"r1"), "User:ada", 7],  # type: ignore[list-item]
+    [Origin(request_id=["r1"], request_hash=b"r1"), "User:ada", 7],  # type: ignore[arg-type]
     ids=repr,
 )
 async def test_origin_that_is_none_is_refused_and_others_go_on(
