@@ -18,6 +18,7 @@ from metadata_log.limits import BLOCK_DECODED_BYTES_MAX
 from metadata_log.names import checkpoint_id, checkpoint_name
 from metadata_log.segment import SegmentHeader
 from metadata_log.segment_scan import SegmentScan, corrupt, read_header
+from metadata_log.vanishing import vanished_or_there
 from records.base import Record
 from records.control import SnapshotFooterRecord, SnapshotHeaderRecord
 from records.envelope import Envelope, Extra
@@ -54,6 +55,7 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
 
         Raises:
             CorruptLogError: the file is damaged or incomplete.
+            UnavailableError: it is gone: the log's start moved up.
         """
         for _, rows in _blocks(self.fs, self.path):
             yield tuple(
@@ -68,6 +70,7 @@ def open_checkpoint(fs: Fs, path: Path) -> Checkpoint:
 
     Raises:
         CorruptLogError: it is damaged or incomplete.
+        UnavailableError: it is gone: the log's start moved up.
     """
     identity = checkpoint_id(path.name)
     assert identity is not None, path
@@ -104,7 +107,8 @@ def _size(fs: Fs, path: Path) -> int:
 
 
 def _blocks(fs: Fs, path: Path) -> Iterator[tuple[StoredBlock, tuple[Envelope, ...]]]:
-    file = fs.open(path)
+    with vanished_or_there(path.parent):
+        file = fs.open(path)
     try:
         header, position = read_header(file, path)
         if checkpoint_id(path.name) != (header.base_offset, header.leader_epoch):

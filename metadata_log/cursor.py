@@ -19,8 +19,10 @@ from metadata_log.commit_mark import CommitMark, read_mark
 from metadata_log.fs import File, Fs, OsFs
 from metadata_log.limits import FOLLOW_READ_RECORDS
 from metadata_log.log_reader import LogReader, check_follows
+from metadata_log.manifest import read_manifest
 from metadata_log.names import COMMIT_MARK, segment_name, segment_offsets
 from metadata_log.segment_scan import SegmentScan, corrupt, read_header
+from metadata_log.vanishing import vanished_or_there
 from records.errors import RequestError, UnavailableError, UnknownHistoryError
 
 # The two slots of a mark are not read in one instant. Between them a writer can have replaced
@@ -59,6 +61,8 @@ class LogCursor:
         """
         self._fs = fs or OsFs()
         self._directory = directory.absolute()
+        read_manifest(self._fs, self._directory)
+        # Before the reader's, which may be newer: a mark below this one is a way back.
         self._mark = read_mark(self._fs, self._directory)
         with LogReader.open(directory, fs=self._fs) as reader:
             first = reader.start_offset if from_offset is None else from_offset
@@ -89,11 +93,12 @@ class LogCursor:
         """
         found: list[Batch] = []
         records = 0
-        for batch in self._new_batches():
-            found.append(batch)
-            records += len(batch.rows)
-            if records >= records_max:
-                break
+        with vanished_or_there(self._directory):
+            for batch in self._new_batches():
+                found.append(batch)
+                records += len(batch.rows)
+                if records >= records_max:
+                    break
         return found
 
     def _new_batches(self) -> Iterator[Batch]:
@@ -125,10 +130,12 @@ class LogCursor:
         """Yield what is committed in the segment of the place, and move the place along."""
         segment = self._place.segment_offset
         path = self._directory / segment_name(segment)
+        is_last = segment == end.segment_offset
+        # Before the file is opened: segments go oldest first, so if this one is still there, then
+        # what was found to follow it did.
+        limit = end.position if is_last else self._length(segment, end)
         file = self._open(path)
         try:
-            is_last = segment == end.segment_offset
-            limit = end.position if is_last else self._length(segment, end)
             scan = self._scan(file, path, limit)
             for _, batch in scan.batches():
                 self._place = _Place(

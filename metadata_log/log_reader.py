@@ -27,6 +27,7 @@ from metadata_log.offset_index import IndexEntry, read_index
 from metadata_log.proof import look_past, placed
 from metadata_log.segment import SegmentHeader
 from metadata_log.segment_scan import SegmentScan, check_identity, corrupt, read_header, short_copy
+from metadata_log.vanishing import vanished_or_there
 from records.control import NoOpRunRecord
 from records.errors import CorruptLogError, UnavailableError, UnknownHistoryError
 
@@ -63,6 +64,8 @@ class LogReader:
         self._segments = [
             base for base in segment_offsets(names) if base <= self.mark.segment_offset
         ]
+        if not self._segments:
+            raise _moved_up(directory / segment_name(self.mark.segment_offset))
         self.base: Checkpoint | None = _find_base(fs, directory, names, self._segments[0])
         self.start_offset: int = self._segments[0]
         self.history_start: int = self.base.end_offset if self.base else self.start_offset
@@ -75,9 +78,12 @@ class LogReader:
         Raises:
             RequestError: the directory is no log, or of a newer format.
             CorruptLogError: its manifest, mark, base checkpoint or last segment is damaged.
-            UnavailableError: a crash tore the mark; the next writer makes it whole.
+            UnavailableError: a crash tore the mark; the next writer makes it whole. Or the log's
+                start moved up meanwhile, or the log was removed.
         """
-        return cls(fs or OsFs(), Path(directory).absolute())
+        directory = Path(directory).absolute()
+        with vanished_or_there(directory):
+            return cls(fs or OsFs(), directory)
 
     def close(self) -> None:
         """Release the reader. Iterators that were left in the middle close their own files."""
@@ -160,6 +166,8 @@ class LogReader:
         """Compare a mark with the segment it points into."""
         path = self.directory / segment_name(mark.segment_offset)
         if not self._fs.exists(path):
+            if self._marks().newest.segment_offset > mark.segment_offset:
+                raise _moved_up(path)
             raise corrupt(path, 0, "the commit mark points into this segment: it is missing")
         file = self._open_segment(path)
         try:
@@ -206,9 +214,7 @@ class LogReader:
         try:
             return self._fs.open(path)
         except FileNotFoundError as error:
-            raise UnavailableError(
-                f"{path} vanished while it was being read: the log's start moved up; try again"
-            ) from error
+            raise _moved_up(path) from error
 
     def segment_of(self, offset: int) -> int:
         """Return the base offset of the segment that holds an offset or would."""
@@ -343,6 +349,12 @@ def check_follows(path: Path, header: SegmentHeader, previous: SegmentScan) -> N
         raise previous.last_block_damage(f"{path.name} says 0x{header.previous_crc32c:08x}")
 
 
+def _moved_up(path: Path) -> UnavailableError:
+    return UnavailableError(
+        f"{path} vanished while it was being read: the log's start moved up; try again"
+    )
+
+
 def _find_base(fs: Fs, directory: Path, names: list[str], start: int) -> Checkpoint | None:
     """Return the checkpoint that replay starts from: the oldest at or above the first segment.
 
@@ -354,13 +366,7 @@ def _find_base(fs: Fs, directory: Path, names: list[str], start: int) -> Checkpo
         if (identity := checkpoint_id(name)) is not None and identity[0] >= start
     )
     if found and (start > 0 or found[0][0] == 0):
-        path = directory / checkpoint_name(*found[0])
-        try:
-            return open_checkpoint(fs, path)
-        except FileNotFoundError as error:
-            raise UnavailableError(
-                f"{path} vanished while the log was opened: its start moved up; try again"
-            ) from error
+        return open_checkpoint(fs, directory / checkpoint_name(*found[0]))
     if start > 0:
         raise CorruptLogError(
             f"{directory / segment_name(start)} byte 0: this is the first segment, and neither one "

@@ -14,6 +14,7 @@ from metadata_log.manifest import Kind, read_manifest
 from metadata_log.no_room import room_or_refusal
 from metadata_log.placing import withdraw_earlier
 from metadata_log.recovery import recover
+from metadata_log.vanishing import vanished_or_there
 from records.errors import RequestError
 
 
@@ -31,7 +32,8 @@ def own_log(fs: Fs, directory: Path, segment_size_bytes_max: int) -> OwnedLog:
 
     Raises:
         RequestError: no log, or a mirror, which takes no records.
-        UnavailableError: another writer holds the lock, or there is no room on the disk.
+        UnavailableError: another writer holds the lock, there is no room on the disk, or the log's
+            start moved up meanwhile.
         FencedError: another writer took over meanwhile, past a lock that did not hold.
         CorruptLogError: acknowledged records are damaged or missing, as far as opening looks: at
             the headers and lengths of all segments, and at what is past the commit mark.
@@ -39,9 +41,10 @@ def own_log(fs: Fs, directory: Path, segment_size_bytes_max: int) -> OwnedLog:
     cluster_id = _cluster_id(fs, directory)
     lock = lock_directory(fs, directory)
     try:
-        with room_or_refusal(directory):
-            claim = claim_epoch(fs, directory, read_mark(fs, directory).leader_epoch)
-        writer = _recovered(fs, directory, cluster_id, claim, segment_size_bytes_max)
+        with vanished_or_there(directory):
+            with room_or_refusal(directory):
+                claim = claim_epoch(fs, directory, read_mark(fs, directory).leader_epoch)
+            writer = _recovered(fs, directory, cluster_id, claim, segment_size_bytes_max)
     except BaseException:
         lock.release()
         raise
