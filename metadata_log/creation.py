@@ -23,7 +23,11 @@ def create_log(directory: Path, cluster_id: str, *, fs: Fs | None = None) -> Non
         raise RequestError("LOG_EXISTS", f"{directory} is not empty; name a new directory")
     create_mark(fs, directory)
     writer = LogWriter(fs, directory, cluster_id, EMPTY_TAIL, SoleOwner())
-    writer.start_segment(leader_epoch=0)
+    try:
+        writer.start_segment(leader_epoch=0)
+    except BaseException:
+        writer.abandon()
+        raise
     writer.close()
     # The manifest comes last: without it the directory is no log yet.
     write_manifest(fs, directory, Manifest(cluster_id=cluster_id, kind=Kind.OWN))

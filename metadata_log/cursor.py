@@ -91,14 +91,23 @@ class LogCursor:
             UnavailableError: the log has vanished.
             CorruptLogError: damage; names file, byte and offset.
         """
+        place = self._place
+        try:
+            with vanished_or_there(self._directory):
+                return self._next_batches(records_max)
+        except BaseException:
+            # What came before the error is not handed out, so the next try must find it again.
+            self._place = place
+            raise
+
+    def _next_batches(self, records_max: int) -> list[Batch]:
         found: list[Batch] = []
         records = 0
-        with vanished_or_there(self._directory):
-            for batch in self._new_batches():
-                found.append(batch)
-                records += len(batch.rows)
-                if records >= records_max:
-                    break
+        for batch in self._new_batches():
+            found.append(batch)
+            records += len(batch.rows)
+            if records >= records_max:
+                break
         return found
 
     def _new_batches(self) -> Iterator[Batch]:

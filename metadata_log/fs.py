@@ -147,7 +147,10 @@ class OsFile:
         return os.fstat(self._descriptor).st_size
 
     def close(self) -> None:
-        os.close(self._descriptor)
+        # Its number is soon another file's: who goes on with this one must not meet that.
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
 
 
 class OsLock:

@@ -54,6 +54,8 @@ class MirrorBuilder:
         traceback: TracebackType | None,
     ) -> None:
         if not self._finished:
+            if self._writer is not None:
+                self._writer.abandon()
             shutil.rmtree(self._directory, ignore_errors=True)
 
     def write_base(
@@ -114,5 +116,9 @@ class MirrorBuilder:
             SoleOwner(),
             batch_size_bytes_max=BLOCK_DECODED_BYTES_MAX,
         )
-        writer.start_segment(leader_epoch)
+        try:
+            writer.start_segment(leader_epoch)
+        except BaseException:
+            writer.abandon()
+            raise
         return writer

@@ -205,6 +205,22 @@ async def test_log_that_vanishes_can_be_tried_again(written: Path, tmp_path: Pat
     assert cursor.read() == read(written)
 
 
+async def test_what_came_before_an_error_is_read_by_the_next_try(
+    directory: Path, tmp_path: Path
+) -> None:
+    log = await MetadataLog.open(directory, segment_size_bytes_max=1)
+    for n in range(3):
+        await log.append(topics(n, 1))
+    await log.close()
+    cursor = LogCursor(directory)
+    last = directory / segment_name(3)
+    last.rename(tmp_path / "elsewhere")
+    with pytest.raises(CorruptLogError, match="missing"):
+        cursor.read()
+    (tmp_path / "elsewhere").rename(last)
+    assert cursor.read() == read(directory)
+
+
 async def test_start_that_moves_up_past_the_place_is_unknown_history(directory: Path) -> None:
     log = await MetadataLog.open(directory, segment_size_bytes_max=SMALL_SEGMENT)
     for n in range(40):

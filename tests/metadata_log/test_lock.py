@@ -21,10 +21,10 @@ from tests.simulated_disk.disk import ROOT, SimulatedDisk
 
 
 @contextmanager
-def no_room() -> Iterator[None]:
-    """Let the system refuse every byte that this process would write to a file."""
+def no_room(size_bytes_max: int = 0) -> Iterator[None]:
+    """Let the system refuse every byte that would make a file of this process larger."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes_max, hard))
     try:
         yield
     finally:

@@ -12,6 +12,7 @@ import pytest
 from metadata_log import log as log_module
 from metadata_log import log_writer
 from metadata_log.batch import NewBatch
+from metadata_log.commit_mark import MARK_SIZE
 from metadata_log.creation import create_log
 from metadata_log.fs import File, OsFs
 from metadata_log.limits import BATCH_RECORDS_MAX, GROUP_BATCHES_MAX, GROUP_SIZE_BYTES_MAX
@@ -25,6 +26,7 @@ from records.errors import FencedError, RequestError, UnavailableError
 from records.partitions import PartitionChangeRecord
 from records.topics import TopicRecord
 from tests.metadata_log.conftest import StepClock, topics
+from tests.metadata_log.test_lock import no_room
 
 
 def rows(directory: Path) -> list[Envelope]:
@@ -44,6 +46,13 @@ def test_log_is_not_made_over_something_else(tmp_path: Path) -> None:
         create_log(tmp_path, "test-cluster")
     assert refused.value.code == "LOG_EXISTS"
     assert os.listdir(tmp_path) == ["precious.txt"]
+
+
+def test_log_that_finds_no_room_when_it_is_made_leaves_no_file_open(tmp_path: Path) -> None:
+    before = len(os.listdir("/dev/fd"))
+    with no_room(MARK_SIZE), pytest.raises(UnavailableError, match="no room on the disk"):
+        create_log(tmp_path / "log", "test-cluster")
+    assert len(os.listdir("/dev/fd")) == before
 
 
 async def test_appended_records_are_read_back_with_offsets_epoch_and_time(directory: Path) -> None:

@@ -172,9 +172,11 @@ def test_failed_import_leaves_nothing(tmp_path: Path) -> None:
             builder.append([row(0, 1, NoOpRecord())], 1)
             raise CorruptLogError("the source is damaged")
 
+    open_before = len(os.listdir("/dev/fd"))
     with pytest.raises(CorruptLogError):
         fail_after_a_batch()
     assert os.listdir(tmp_path) == []
+    assert len(os.listdir("/dev/fd")) == open_before
 
 
 def test_import_never_replaces_what_is_there(backwards: Path) -> None:
