@@ -9,6 +9,7 @@ import fcntl
 import os
 import stat
 import sys
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import wraps
@@ -19,6 +20,9 @@ from metadata_log.network_file_systems import refuse_network_file_system
 
 FILE_MODE = 0o600
 DIRECTORY_MODE = 0o700
+
+_LOCK_TRIES = 4
+_LOCK_RETRY_S = 0.002
 
 
 class File(Protocol):
@@ -170,11 +174,16 @@ class OsLock:
             raise
 
     def _take(self, owner: str) -> None:
-        try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            holder = os.pread(self._descriptor, 256, 0).decode("utf-8", "replace").strip()
-            raise BlockingIOError(holder) from error
+        for tries_left in reversed(range(_LOCK_TRIES)):
+            try:
+                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError as error:
+                if not tries_left:
+                    holder = os.pread(self._descriptor, 256, 0).decode("utf-8", "replace").strip()
+                    raise BlockingIOError(holder) from error
+            # Who only looks whether there is a writer (lock.py) has it for an instant.
+            time.sleep(_LOCK_RETRY_S)
         os.ftruncate(self._descriptor, 0)
         os.pwrite(self._descriptor, owner.encode(), 0)
 

@@ -46,6 +46,15 @@ def test_holder_that_did_not_say_who_it_is_is_unknown(directory: Path) -> None:
             lock_directory(OsFs(), directory)
 
 
+def test_who_only_looks_for_a_writer_keeps_none_out(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with (directory / LOCK).open("w") as looking:
+        fcntl.flock(looking, fcntl.LOCK_SH)
+        monkeypatch.setattr("time.sleep", lambda _: fcntl.flock(looking, fcntl.LOCK_UN))
+        lock_directory(OsFs(), directory).release()
+
+
 class _SlowList(OsFs):
     """A file system on which another writer claims as soon as the names were listed."""
 
