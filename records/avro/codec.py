@@ -10,7 +10,7 @@ from typing import Any
 
 from records import registry
 from records.avro import generated
-from records.avro.varint import LONGS, decode_long, encode_long
+from records.avro.varint import INTS, LONGS, decode_long, encode_long
 from records.base import Record
 from records.envelope import Envelope, Extra, Origin
 from records.errors import CorruptLogError
@@ -86,12 +86,12 @@ def encode_rows(rows: Sequence[Envelope]) -> bytes:
             )
             offset = LONGS[row.offset]
             base = offset if row.offset == batch_offset else LONGS[batch_offset]
-            stamp = LONGS[leader_epoch] + _repeated_long(timestamp) + base
+            stamp = INTS[leader_epoch] + _repeated_long(timestamp) + base
             add(offset)
         else:
             add(LONGS[row.offset])
         add(stamp)
-        add(LONGS[row.record_version])
+        add(INTS[row.record_version])
         origin, extra = row.origin, row.extra
         crc32c = row.previous_crc32c
         if origin is None and extra is None and crc32c is None and row.durable_end is None:

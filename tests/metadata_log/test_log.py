@@ -362,6 +362,13 @@ async def test_origin_that_is_none_is_refused_and_others_go_on(
     assert [row.offset for row in rows(directory)] == [0, 1, 2]
 
 
+async def test_record_version_that_no_other_reader_could_hold_is_refused(directory: Path) -> None:
+    log = await MetadataLog.open(directory)
+    with pytest.raises(RequestError, match="does not fit in 32 bits"):
+        await log.append(NewBatch(records=topics(0, 1).records, record_versions=(1 << 31,)))
+    await log.close()
+
+
 async def test_run_of_noops_is_refused_because_it_takes_more_offsets_than_it_has_records(
     directory: Path,
 ) -> None:
