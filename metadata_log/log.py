@@ -11,7 +11,6 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from typing import Self
@@ -35,6 +34,7 @@ from metadata_log.limits import (
 )
 from metadata_log.log_reader import LogReader
 from metadata_log.opening import OwnedLog, own_log
+from metadata_log.own_thread import RunBlocking, in_own_thread
 from metadata_log.request_window import RequestWindow, takes_part
 from records.control import LeaderChangeMessage, LeaderChangeVoter, NoOpRunRecord
 from records.envelope import Envelope, Origin
@@ -42,9 +42,6 @@ from records.errors import FencedError, MetadataLogError, RequestError, Unavaila
 from records.registry import newest_version
 
 _LOG = logging.getLogger(__name__)
-
-RunBlocking = Callable[[Callable[[], None]], Awaitable[None]]
-"""Runs what waits for the disk without holding up the event loop."""
 
 
 class _Pending(msgspec.Struct, frozen=True):
@@ -105,14 +102,14 @@ class MetadataLog:
         node_id: int = 0,
         clock: Clock | None = None,
         fs: Fs | None = None,
-        run_blocking: RunBlocking = asyncio.to_thread,
+        run_blocking: RunBlocking | None = None,
         segment_size_bytes_max: int = SEGMENT_SIZE_BYTES_MAX,
     ) -> Self:
         """Become the writer: lock, claim a higher epoch, recover the tail, announce the epoch.
 
         Args:
             node_id: Who is announced as the leader.
-            run_blocking: How to wait for the disk; a thread, unless the disk is simulated.
+            run_blocking: How to wait for the disk; a thread of its own, unless it is simulated.
             segment_size_bytes_max: A segment that has reached this is the last but one.
 
         Raises:
@@ -120,7 +117,7 @@ class MetadataLog:
         """
         fs, directory = fs or OsFs(), directory.absolute()
         owned = own_log(fs, directory, segment_size_bytes_max)
-        log = cls(fs, directory, owned, clock or SystemClock(), run_blocking)
+        log = cls(fs, directory, owned, clock or SystemClock(), run_blocking or in_own_thread())
         voter = (LeaderChangeVoter(voter_id=node_id),)
         announcement = LeaderChangeMessage(
             version=0, leader_id=node_id, voters=voter, granting_voters=voter
@@ -226,8 +223,10 @@ class MetadataLog:
             )
         if self._failure is not None:
             return FencedError(str(self._failure))
-        if self._closing or len(self._pending) >= PENDING_BATCHES_MAX:
-            return UnavailableError("the log is closing or overloaded; try again")
+        if self._closing:
+            return UnavailableError("the log was closed; open it again")
+        if len(self._pending) >= PENDING_BATCHES_MAX:
+            return UnavailableError("the log is overloaded; try again")
         return None
 
     async def _run(self) -> None:
@@ -266,8 +265,8 @@ class MetadataLog:
             if self._writer.group_size_bytes:
                 await self._commit(alone=len(group) == 1)
         except BaseException as error:
-            # One that was fenced is not to be tried again: it ends the writer.
-            if isinstance(error, FencedError) or not isinstance(error, UnavailableError):
+            # A FencedError is more than a refusal: it ends the writer.
+            if type(error) is not UnavailableError:
                 self._pending.extendleft(reversed(group))
                 raise
             self._requests.drop_from(self.end_offset)

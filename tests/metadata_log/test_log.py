@@ -3,7 +3,9 @@
 import asyncio
 import os
 import stat
+import threading
 from collections import deque
+from itertools import pairwise
 from pathlib import Path
 
 import fastavro
@@ -152,11 +154,25 @@ async def test_event_loop_goes_on_between_large_batches_that_compress_well(direc
     log = await MetadataLog.open(directory)
     note = NoteRecord(at_offset=0, author="a", text="x" * (GROUP_SIZE_BYTES_MAX + 1))
     answers = [log.append(NewBatch(records=(note,))) for _ in range(30)]
-    done_at_each_turn = set()
+    done_at_each_turn = [0]
     while not answers[-1].done():
-        done_at_each_turn.add(sum(answer.done() for answer in answers))
         await asyncio.sleep(0)
-    assert done_at_each_turn == set(range(30))
+        done_at_each_turn.append(sum(answer.done() for answer in answers))
+    # The last one, behind which nothing waits, may be committed in the loop itself.
+    assert max(after - before for before, after in pairwise(done_at_each_turn)) <= 2
+    await log.close()
+
+
+async def test_readers_that_take_all_common_threads_hold_no_append_up(directory: Path) -> None:
+    log = await MetadataLog.open(directory)
+    done = threading.Event()
+    readers = [asyncio.create_task(asyncio.to_thread(done.wait)) for _ in range(50)]
+    try:
+        async with asyncio.timeout(60):
+            await asyncio.gather(*(log.append(topics(n, 1)) for n in range(3)))
+    finally:
+        done.set()
+    await asyncio.gather(*readers)
     await log.close()
 
 
@@ -179,9 +195,9 @@ async def test_mark_is_synced_also_while_there_is_always_something_to_write(
     for _ in range(5_000):
         await waiting.popleft()
         waiting.append(log.append(topics(0, 1)))
-        if syncs == 2:
+        if syncs >= 2:
             break
-    assert syncs == 2
+    assert syncs >= 2
     await log.close()
 
 

@@ -223,6 +223,7 @@ class Driver:
         (late,) = stale.append(_texts(random))
         if late.answer is Answer.ACKNOWLEDGED or not (stale.failed or self._is_excused()):
             raise Violation("a writer whose epoch has ended was not fenced")
+        stale.must_not_answer(late)
         stale.close()
         self._append(random)
         self.check()

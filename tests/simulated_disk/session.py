@@ -125,6 +125,16 @@ class Session:
             return result
         return None
 
+    def must_not_answer(self, submission: Submission) -> None:
+        """Repeat a request to a writer that has lost the log, and cannot know what became of it."""
+        self._loop.run(self._ask_in_vain(submission))
+
+    async def _ask_in_vain(self, submission: Submission) -> None:
+        batch = NewBatch(records=submission.records, origin=submission.origin)
+        with suppress(UnavailableError):
+            await self.log.append(batch)
+            raise Violation(f"{submission.number} was acknowledged by a writer that lost the log")
+
     def wait(self, seconds: float) -> None:
         """Let time pass."""
         self._loop.advance(seconds)

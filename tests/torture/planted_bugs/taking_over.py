@@ -70,6 +70,16 @@ BUGS = (
         expects="lost|CorruptLogError|a reader saw",
     ),
     Bug(
+        name="a fenced writer goes on",
+        what="Who was fenced is asked again, and believes what it wrote after that.",
+        file=_LOG,
+        old="            if type(error) is not UnavailableError:\n",
+        new="            if not isinstance(error, UnavailableError):\n",
+        campaign="crashes",
+        seeds=tuple(range(10)),
+        expects="by a writer that lost the log",
+    ),
+    Bug(
         name="slow takers-over are let be",
         what="Who claimed earlier puts its file under a name that its successor uses by now.",
         file="metadata_log/placing.py",
