@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from metadata_log.care.copying import CheckedRead, Progress, file_size, no_progress
-from metadata_log.fs import Fs, Lock, OsFs
+from metadata_log.fs import File, Fs, Lock, OsFs, create_synced
 from metadata_log.lock import lock_directory
 from records.errors import CorruptLogError, RequestError
 
@@ -73,17 +73,14 @@ class DirectoryStore:
 
     def put(self, name: str, chunks: Iterable[bytes]) -> None:
         part = self.directory / f"{name}.part"
-        if self.fs.exists(part):
-            self.fs.unlink(part)
-        file = self.fs.open(part, create=True)
-        try:
+
+        def write(file: File) -> None:
             position = 0
             for chunk in chunks:
                 file.pwrite(chunk, position)
                 position += len(chunk)
-            file.sync()
-        finally:
-            file.close()
+
+        create_synced(self.fs, part, write).close()
         self.fs.rename(part, self.directory / name)
         self.fs.sync_directory(self.directory)
 

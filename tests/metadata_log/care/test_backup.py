@@ -1,6 +1,8 @@
 """`backup`: a consistent copy beside a writer, carried on by the next run, of one history only."""
 
 import asyncio
+import errno
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -172,3 +174,17 @@ def test_copies_are_readable_by_their_owner_only(log: Path, tmp_path: Path) -> N
     assert store.directory.stat().st_mode & 0o777 == 0o700
     assert {path.stat().st_mode & 0o777 for path in store.directory.iterdir()} == {0o600}
     assert inspect(store.directory).damage == []
+
+
+def test_full_disk_leaves_no_part_of_a_file(log: Path, tmp_path: Path) -> None:
+    store = DirectoryStore(OsFs(), tmp_path / "copy")
+    run(log, store)
+    before = content(store.directory)
+
+    def too_much() -> Iterator[bytes]:
+        yield b"some"
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(OSError, match="No space left"):
+        store.put("more", too_much())
+    assert content(store.directory) == before
