@@ -11,14 +11,14 @@ from typing import TypeVar
 
 import msgspec
 
-from metadata_log.care.backup import CopyResult, back_up
+from metadata_log.care.backup import CopyResult, copy_until, writing
 from metadata_log.care.committed import CommittedSegment, committed_segments
 from metadata_log.care.copying import CheckedRead, Progress, file_size, no_progress
 from metadata_log.care.store import DirectoryStore, Store, open_store
 from metadata_log.commit_mark import CommitMark
 from metadata_log.fs import Fs, read_whole
 from metadata_log.log_reader import LogReader
-from metadata_log.names import MANIFEST
+from metadata_log.names import COMMIT_MARK, MANIFEST
 from records.errors import CorruptLogError, RequestError
 
 _T = TypeVar("_T")
@@ -67,22 +67,28 @@ def archive(
     sealed = segments[:-1]
     if not sealed:
         return None
-    if MANIFEST in store.names():
-        known = read_archive_list(store)
-        if known is not None and known.end_offset == segments[-1].base_offset:
-            _note_archive(fs, reader.directory, place)
-            return CopyResult(
-                start_offset=reader.start_offset,
-                end_offset=known.end_offset,
-                previous_end_offset=known.end_offset,
-                files=(),
-                size_bytes=0,
-            )
-    mark = _mark_after(sealed[-1], segments[-1], reader.mark)
-    result = back_up(fs, reader, store, until=mark, progress=progress)
-    _list_files(store, reader, sealed, mark)
+    with writing(store, reader):
+        mark = _mark_there(store, segments[-1].base_offset)
+        mark = mark or _mark_after(sealed[-1], segments[-1], reader.mark)
+        result = copy_until(fs, reader, store, mark, progress=progress)
+        _list_files(store, reader, sealed, mark)
     _note_archive(fs, reader.directory, place)
     return result
+
+
+def _mark_there(store: Store, end_offset: int) -> CommitMark | None:
+    """Return the archive's mark when it ends at an offset: nothing was sealed since."""
+    names = store.names()
+    if MANIFEST in names:
+        mark = LogReader.open(store.directory, fs=store.fs).mark
+        return mark if mark.end_offset == end_offset else None
+    if ARCHIVE_LIST in names and COMMIT_MARK not in names:
+        raise CorruptLogError(
+            f"{store.directory / COMMIT_MARK} byte 0: the archive has lost this file and "
+            f"{MANIFEST}; rebuild it with `metalog repair {store.directory} COPY`, or name a new "
+            "place"
+        )
+    return None
 
 
 def read_archive_list(store: Store) -> ArchiveList | None:
@@ -182,7 +188,8 @@ def _list_files(
         end_offset=mark.end_offset,
         files=tuple(files[name] for name in sorted(files)),
     )
-    store.put(ARCHIVE_LIST, [_encoded(content)])
+    if content != before:
+        store.put(ARCHIVE_LIST, [_encoded(content)])
 
 
 def _note_archive(fs: Fs, directory: Path, place: str) -> None:

@@ -5,6 +5,8 @@ run that was cut short leaves the copy where the last one had brought it. Sealed
 change; the last one is put again, longer, and begins with the bytes it had.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -14,7 +16,8 @@ from metadata_log.care.committed import (
     committed_segments,
     highest_epoch,
 )
-from metadata_log.care.copying import CheckedRead, Progress, file_size, no_progress
+from metadata_log.care.copying import Progress, file_size, no_progress
+from metadata_log.care.same_history import check_same_history
 from metadata_log.care.store import Store, put_checked
 from metadata_log.commit_mark import MARK_SIZE, CommitMark
 from metadata_log.fs import Fs, read_whole
@@ -28,8 +31,9 @@ from metadata_log.names import (
     claimed_epoch,
     index_name,
     segment_name,
+    segment_offsets,
 )
-from records.errors import CorruptLogError, RequestError
+from records.errors import CorruptLogError, RequestError, UnavailableError
 
 BACKUP_NOTE = "backup.json"
 """Says that a directory is a copy kept by `backup` or `archive`; put before anything else."""
@@ -57,15 +61,14 @@ def back_up(
     reader: LogReader,
     store: Store,
     *,
-    until: CommitMark | None = None,
     progress: Progress = no_progress,
 ) -> CopyResult:
     """Copy a log up to the mark that `reader` found, or carry an earlier copy on to it.
 
-    Every new block is checked before it is copied, every file is read back afterwards.
+    Every new block is checked before it is copied, every file is read back afterwards. A segment
+    that the copy has lost, or a part of which it has lost, is put there again.
 
     Args:
-        until: An earlier end of the same log, at the end of a segment.
         progress: Told the bytes that were copied.
 
     Raises:
@@ -73,27 +76,56 @@ def back_up(
         CorruptLogError: the log is damaged; the copy was not touched.
         UnavailableError: another run writes to the place, or the log's start moved up meanwhile.
     """
-    lock = None
-    names = store.names()
-    _check_place(store, names, reader)
-    before = LogReader.open(store.directory, fs=store.fs) if MANIFEST in names else None
-    mark = until or reader.mark
-    segments = [
-        segment
-        for segment in committed_segments(fs, reader)
-        if segment.base_offset <= mark.segment_offset
-    ]
-    if before is not None:
-        check_same_history(store.fs, before, segments, reader, mark.end_offset)
-    first = before.end_offset if before else reader.start_offset
-    for _ in reader.batches(first, mark.end_offset):
-        pass
+    with writing(store, reader):
+        return copy_until(fs, reader, store, reader.mark, progress=progress)
+
+
+@contextmanager
+def writing(store: Store, reader: LogReader) -> Iterator[None]:
+    """Keep other runs out of a place for copies, from before it is known what the copy there holds.
+
+    Raises:
+        RequestError: something else is at the place, or a copy of another log.
+        UnavailableError: another run writes to the place.
+    """
+    _check_place(store, reader)
+    lock = store.prepare()
     try:
-        lock = store.prepare()
-        return _carry_on(_Run(fs, reader, store, progress), before, segments, mark)
+        # Another run may have begun its copy there before the lock was taken.
+        _check_place(store, reader)
+        yield
     finally:
         if lock is not None:
             lock.release()
+
+
+def copy_until(
+    fs: Fs,
+    reader: LogReader,
+    store: Store,
+    mark: CommitMark,
+    *,
+    progress: Progress = no_progress,
+) -> CopyResult:
+    """Copy a log as `back_up` does, inside `writing`, up to a mark.
+
+    Args:
+        mark: That of `reader`, or one that the same log had at the end of a segment.
+
+    Raises:
+        As `back_up`.
+    """
+    run = _Run(fs, reader, store, progress)
+    before = _copy_before(run)
+    committed = committed_segments(fs, reader)
+    if before is not None:
+        check_same_history(store.fs, before, committed, reader, mark.end_offset)
+    segments = [segment for segment in committed if segment.base_offset <= mark.segment_offset]
+    lost = [] if before is None else _lost_segments(run, before, segments)
+    first = before.end_offset if before else reader.start_offset
+    for _ in reader.batches(min([first, *lost]), mark.end_offset):
+        pass
+    return _carry_on(run, before, segments, lost, mark)
 
 
 def bytes_to_copy(fs: Fs, reader: LogReader, store: Store) -> int:
@@ -118,8 +150,15 @@ class _Run:
         self._progress = progress
 
     def put_file(self, path: Path, size: int | None = None) -> None:
-        size = file_size(self.fs, path) if size is None else size
-        put_checked(self.store, path.name, self.fs, path, size, self._progress)
+        try:
+            size = file_size(self.fs, path) if size is None else size
+            put_checked(self.store, path.name, self.fs, path, size, self._progress)
+        except FileNotFoundError as error:
+            if self.fs.exists(path):
+                raise
+            raise UnavailableError(
+                f"{path} vanished while it was being copied: the log's start moved up; run again"
+            ) from error
         self._count(path.name, size)
 
     def put_bytes(self, name: str, data: bytes) -> None:
@@ -131,8 +170,52 @@ class _Run:
         self.size_bytes += size
 
 
+def _copy_before(run: _Run) -> LogReader | None:
+    """Open the copy that earlier runs made, None when none of them came to its end."""
+    names = run.store.names()
+    if COMMIT_MARK in names and MANIFEST not in names:
+        # The manifest is put last: only it is missing.
+        run.put_file(run.reader.directory / MANIFEST)
+    elif MANIFEST not in names:
+        _drop_below_start(run, names)
+        return None
+    return LogReader.open(run.store.directory, fs=run.store.fs)
+
+
+def _drop_below_start(run: _Run, names: list[str]) -> None:
+    """Remove segments that a run left which was stopped before the log's start moved up.
+
+    The copy will begin where the log does now; with them it would have a gap.
+    """
+    for base in segment_offsets(names):
+        if base < run.reader.start_offset:
+            run.store.delete(segment_name(base))
+            if index_name(base) in names:
+                run.store.delete(index_name(base))
+
+
+def _lost_segments(run: _Run, before: LogReader, segments: list[CommittedSegment]) -> list[int]:
+    """Return where those segments start that the copy had, and has no longer, or not in full."""
+    names = set(run.store.names())
+    had = [
+        segment
+        for segment in segments
+        if before.start_offset <= segment.base_offset < before.mark.segment_offset
+    ]
+    return [
+        segment.base_offset
+        for segment in had
+        if segment.path.name not in names
+        or file_size(run.store.fs, run.store.directory / segment.path.name) != segment.size
+    ]
+
+
 def _carry_on(
-    run: _Run, before: LogReader | None, segments: list[CommittedSegment], mark: CommitMark
+    run: _Run,
+    before: LogReader | None,
+    segments: list[CommittedSegment],
+    lost: list[int],
+    mark: CommitMark,
 ) -> CopyResult:
     reader = run.reader
     if before is None:
@@ -141,7 +224,7 @@ def _carry_on(
         if reader.base is not None:
             run.put_file(reader.base.path)
     for segment in segments:
-        if before is None or _is_new(segment, before):
+        if before is None or _is_new(segment, before) or segment.base_offset in lost:
             run.put_file(segment.path, _size_until(segment, mark))
     # The index of the last segment may still grow; without one it is only read from its start.
     _put_indexes(run, segments[:-1])
@@ -200,7 +283,8 @@ def _put_claim(run: _Run, mark: CommitMark) -> None:
             run.store.delete(other)
 
 
-def _check_place(store: Store, names: list[str], reader: LogReader) -> None:
+def _check_place(store: Store, reader: LogReader) -> None:
+    names = store.names()
     if store.directory == reader.directory:
         raise RequestError("INVALID_REQUEST", f"{store.directory} is the log itself")
     if BACKUP_NOTE not in names:
@@ -222,45 +306,3 @@ def _check_place(store: Store, names: list[str], reader: LogReader) -> None:
             f"{store.directory} is a backup of cluster {note.cluster_id!r}, the log is of "
             f"{reader.cluster_id!r}; name a new place",
         )
-
-
-def check_same_history(
-    fs: Fs, copy: LogReader, segments: list[CommittedSegment], reader: LogReader, end_offset: int
-) -> None:
-    """Check that a copy holds a beginning of a log, byte for byte at its end.
-
-    Each block carries the CRC of the one before, so equal ends mean equal histories.
-
-    Raises:
-        RequestError: it does not; the message says where they part.
-    """
-    mark = copy.mark
-    if mark.end_offset > end_offset:
-        raise _other_history(copy, f"it ends at offset {mark.end_offset}, the log at {end_offset}")
-    if mark.end_offset < segments[0].base_offset:
-        raise _other_history(
-            copy,
-            f"it ends at offset {mark.end_offset}, the log has been cut since and starts at "
-            f"{segments[0].base_offset}",
-        )
-    same = [segment for segment in segments if segment.base_offset == mark.segment_offset]
-    if same and mark.segment_offset != mark.end_offset:
-        path = copy.directory / segment_name(mark.segment_offset)
-        size = mark.position
-        found = CheckedRead(fs, path, size).checksum()
-        if same[0].size < size or found != CheckedRead(same[0].fs, same[0].path, size).checksum():
-            raise _other_history(copy, f"{path.name} differs below byte {size}")
-        return
-    following = [segment for segment in segments if segment.base_offset == mark.end_offset]
-    if following and following[0].header.previous_crc32c != mark.last_crc32c:
-        raise _other_history(copy, f"the record before offset {mark.end_offset} differs")
-    if not following:
-        raise _other_history(copy, f"the log has no segment that goes on at {mark.end_offset}")
-
-
-def _other_history(copy: LogReader, why: str) -> RequestError:
-    return RequestError(
-        "DIVERGED",
-        f"{copy.directory} is not an earlier state of this log: {why}; look with "
-        "`metalog compare`, and name a new place",
-    )

@@ -11,7 +11,6 @@ from pathlib import Path
 import google_crc32c
 import msgspec
 
-from metadata_log.care.backup import check_same_history
 from metadata_log.care.committed import (
     CommittedSegment,
     committed_segments,
@@ -20,6 +19,7 @@ from metadata_log.care.committed import (
 from metadata_log.care.copying import CheckedRead, Progress, file_size, no_progress
 from metadata_log.care.cut import Cut, CutEnd, cut_at, encode_cut_end
 from metadata_log.care.new_log import NewLog
+from metadata_log.care.same_history import check_same_history
 from metadata_log.commit_mark import CommitMark
 from metadata_log.fs import Fs, OsFs
 from metadata_log.log_reader import LogReader

@@ -13,7 +13,8 @@ from metadata_log.care.store import Store, open_store
 from metadata_log.creation import create_log
 from metadata_log.fs import OsFs
 from metadata_log.log_reader import LogReader
-from records.errors import RequestError
+from metadata_log.names import COMMIT_MARK, MANIFEST
+from records.errors import CorruptLogError, RequestError
 from tests.metadata_log.care.conftest import flip
 from tests.own_logs import write_history
 
@@ -130,3 +131,43 @@ def test_url_that_is_no_place_is_refused_without_its_secret(url: str) -> None:
 def test_bucket_that_is_not_there_is_named(log: Path, s3_place: str) -> None:
     with pytest.raises(RequestError, match="no such bucket"):
         run(log, "s3://no-such-bucket-anywhere/logs")
+
+
+@pytest.mark.parametrize("lost", ["vanished", "cut"])
+def test_segment_that_the_archive_has_lost_is_put_back(log: Path, place: str, lost: str) -> None:
+    run(log, place)
+    segments, store = sealed(log), opened(place)
+    name = segments[1].path.name
+    store.delete(name)
+    if lost == "cut":
+        store.put(name, [b"Obj"])
+    with pytest.raises(RequestError, match=name):
+        check_archived(OsFs(), log, segments)
+    again = run(log, place)
+    assert again is not None
+    assert again.files == (name,)
+    check_archived(OsFs(), log, segments)
+
+
+def test_archive_of_another_log_is_refused_also_when_it_ends_at_the_same_offset(
+    log: Path, tmp_path: Path, place: str
+) -> None:
+    stranger = tmp_path / "stranger"
+    create_log(stranger, "other-cluster")
+    asyncio.run(write_history(stranger, seed=5, batches=40, create=False))
+    run(log, place)
+    with pytest.raises(RequestError, match="is a backup of cluster 'test-cluster'"):
+        run(stranger, place)
+    assert archive_places(OsFs(), stranger) == []
+
+
+def test_archive_that_lost_what_says_how_far_it_goes_is_not_begun_anew(
+    log: Path, place: str
+) -> None:
+    run(log, place)
+    for name in (MANIFEST, COMMIT_MARK):
+        opened(place).delete(name)
+    before = opened(place).names()
+    with pytest.raises(CorruptLogError, match=r"commit\.mark byte 0: the archive has lost"):
+        run(log, place)
+    assert opened(place).names() == before

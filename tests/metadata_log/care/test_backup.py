@@ -2,7 +2,7 @@
 
 import asyncio
 import errno
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,11 +13,12 @@ from metadata_log.care.inspection import inspect_log
 from metadata_log.care.store import DirectoryStore, Store
 from metadata_log.commit_mark import read_mark
 from metadata_log.creation import create_log
-from metadata_log.fs import OsFs
+from metadata_log.fs import File, Lock, OsFs
 from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
-from metadata_log.names import claimed_epoch
+from metadata_log.names import MANIFEST, claimed_epoch, segment_name
 from records.errors import CorruptLogError, RequestError, UnavailableError
+from replay.care.retain import retain as move_start
 from tests.metadata_log.care.conftest import flip, inspect
 from tests.metadata_log.conftest import topics
 from tests.own_logs import content, write_history
@@ -174,6 +175,86 @@ def test_copies_are_readable_by_their_owner_only(log: Path, tmp_path: Path) -> N
     assert store.directory.stat().st_mode & 0o777 == 0o700
     assert {path.stat().st_mode & 0o777 for path in store.directory.iterdir()} == {0o600}
     assert inspect(store.directory).damage == []
+
+
+class Stopped(Exception):
+    """A run ends as if it had been killed."""
+
+
+def stop_after(monkeypatch: pytest.MonkeyPatch, store: Store, files: int) -> None:
+    """Let the next runs be killed when they have put that many files."""
+    put, done = store.put, 0
+
+    def counted(name: str, chunks: Iterable[bytes]) -> None:
+        nonlocal done
+        if done == files:
+            raise Stopped
+        done += 1
+        put(name, chunks)
+
+    monkeypatch.setattr(store, "put", counted)
+
+
+def test_first_run_that_was_stopped_is_made_anew_when_the_start_moved_up(
+    log: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        stop_after(patch, store, 3)
+        with pytest.raises(Stopped):
+            run(log, store)
+    move_start(log, 90, check_dropped=lambda _: None)
+    run(log, store)
+    assert read(store) == batches(log)
+    found = inspect_log(store.fs, store.directory)
+    assert (found.damage, found.notes) == ([], [])
+
+
+@pytest.mark.parametrize("lost", ["vanished", "cut", "manifest"])
+def test_what_a_copy_has_lost_is_put_again(log: Path, store: Store, lost: str) -> None:
+    run(log, store)
+    name = MANIFEST if lost == "manifest" else segment_name(33)
+    store.delete(name)
+    if lost == "cut":
+        store.put(name, [b"Obj"])
+    assert run(log, store).files == (name,)
+    assert read(store) == batches(log)
+    assert inspect_log(store.fs, store.directory).damage == []
+
+
+def test_run_that_waits_at_the_door_carries_on_what_the_other_made(
+    log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It knows an older end of the log than the run that came before it."""
+    store = DirectoryStore(OsFs(), tmp_path / "copy")
+    run(log, store)
+    with LogReader.open(log) as early:
+        asyncio.run(write_history(log, seed=9, batches=3, create=False))
+        prepare = store.prepare
+
+        def overtaken() -> Lock | None:
+            run(log, DirectoryStore(OsFs(), store.directory))
+            return prepare()
+
+        monkeypatch.setattr(store, "prepare", overtaken)
+        with pytest.raises(RequestError, match="it ends at offset"):
+            back_up(OsFs(), early, store)
+    assert read(store) == batches(log)
+
+
+def test_segment_that_goes_while_it_is_copied_is_tried_again(log: Path, tmp_path: Path) -> None:
+    class Retained(OsFs):
+        """The start moves up when the first segment has been checked."""
+
+        def open(self, path: Path, *, write: bool = False, create: bool = False) -> File:
+            if create and path.name == f"{segment_name(0)}.part":
+                move_start(log, 90, check_dropped=lambda _: None)
+            return super().open(path, write=write, create=create)
+
+    store = DirectoryStore(Retained(), tmp_path / "copy")
+    with pytest.raises(UnavailableError, match="the log's start moved up; run again"):
+        run(log, store)
+    run(log, store)
+    assert read(store) == batches(log)
 
 
 def test_full_disk_leaves_no_part_of_a_file(log: Path, tmp_path: Path) -> None:

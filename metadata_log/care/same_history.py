@@ -1,0 +1,51 @@
+"""Whether a copy holds a beginning of a log, so that it can be carried on."""
+
+from metadata_log.care.committed import CommittedSegment
+from metadata_log.care.copying import CheckedRead
+from metadata_log.fs import Fs
+from metadata_log.log_reader import LogReader
+from metadata_log.names import segment_name
+from records.errors import RequestError
+
+
+def check_same_history(
+    fs: Fs, copy: LogReader, segments: list[CommittedSegment], reader: LogReader, end_offset: int
+) -> None:
+    """Check that a copy holds a beginning of a log, byte for byte at its end.
+
+    Each block carries the CRC of the one before, so equal ends mean equal histories.
+
+    Raises:
+        RequestError: it does not; the message says where they part.
+    """
+    mark = copy.mark
+    if mark.end_offset > end_offset:
+        raise _other_history(copy, f"it ends at offset {mark.end_offset}, the log at {end_offset}")
+    if mark.end_offset < segments[0].base_offset:
+        raise _other_history(
+            copy,
+            f"it ends at offset {mark.end_offset}, the log has been cut since and starts at "
+            f"{segments[0].base_offset}",
+        )
+    following = [segment for segment in segments if segment.base_offset == mark.end_offset]
+    if following:
+        if following[0].header.previous_crc32c != mark.last_crc32c:
+            raise _other_history(copy, f"the record before offset {mark.end_offset} differs")
+        return
+    same = [segment for segment in segments if segment.base_offset == mark.segment_offset]
+    if same:
+        path = copy.directory / segment_name(mark.segment_offset)
+        size = mark.position
+        found = CheckedRead(fs, path, size).checksum()
+        if same[0].size < size or found != CheckedRead(same[0].fs, same[0].path, size).checksum():
+            raise _other_history(copy, f"{path.name} differs below byte {size}")
+        return
+    raise _other_history(copy, f"the log has no segment that goes on at {mark.end_offset}")
+
+
+def _other_history(copy: LogReader, why: str) -> RequestError:
+    return RequestError(
+        "DIVERGED",
+        f"{copy.directory} is not an earlier state of this log: {why}; look with "
+        "`metalog compare`, and name a new place",
+    )
