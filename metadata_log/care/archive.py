@@ -120,33 +120,46 @@ def archive_places(fs: Fs, directory: Path) -> list[str]:
 
 
 def check_archived(fs: Fs, directory: Path, segments: list[CommittedSegment]) -> None:
-    """Check that each segment is in one of the log's archives, and still there unchanged in size.
+    """Check that each segment is in one of the log's archives, by reading it back there.
+
+    What was whole when it was put there may be damaged since, and this is the last moment at which
+    that can be mended.
 
     Raises:
-        RequestError: one is not; names it, and what to run.
+        RequestError: one is not, or no longer; names it, and what to run.
     """
-    listed: dict[tuple[str, int, int], str] = {}
-    for place in archive_places(fs, directory):
-        listed |= _whole_files(open_store(place, fs), place)
+    stores = [open_store(place, fs) for place in archive_places(fs, directory)]
+    lists = [(store, read_archive_list(store)) for store in stores]
     for segment in segments:
         crc32c = CheckedRead(fs, segment.path, segment.size).checksum()
-        if (segment.path.name, segment.size, crc32c) not in listed:
-            raise RequestError(
-                "NOT_ARCHIVED",
-                f"{segment.path} is in no archive of this log; run `metalog archive "
-                f"{directory} DEST` first, or say --without-archive",
-            )
+        file = ArchivedFile(name=segment.path.name, size=segment.size, crc32c=crc32c)
+        holders = [store for store, known in lists if known is not None and file in known.files]
+        if not any(_is_whole(store, file) for store in holders):
+            raise _not_archived(directory, segment, holders)
 
 
-def _whole_files(store: Store, place: str) -> dict[tuple[str, int, int], str]:
-    """Return the files that an archive lists and that are there with the size it says."""
-    found = read_archive_list(store)
-    whole = {}
-    for file in found.files if found else ():
-        with contextlib.suppress(FileNotFoundError):
-            if file_size(store.fs, store.directory / file.name) == file.size:
-                whole[file.name, file.size, file.crc32c] = place
-    return whole
+def _is_whole(store: Store, file: ArchivedFile) -> bool:
+    """Whether an archive holds the bytes that it lists."""
+    path = store.directory / file.name
+    with contextlib.suppress(FileNotFoundError):
+        if file_size(store.fs, path) == file.size:
+            return CheckedRead(store.fs, path, file.size).checksum() == file.crc32c
+    return False
+
+
+def _not_archived(directory: Path, segment: CommittedSegment, holders: list[Store]) -> RequestError:
+    if not holders:
+        return RequestError(
+            "NOT_ARCHIVED",
+            f"{segment.path} is in no archive of this log; run `metalog archive {directory} DEST` "
+            "first, or say --without-archive",
+        )
+    path = holders[0].directory / segment.path.name
+    return RequestError(
+        "NOT_ARCHIVED",
+        f"{path} is missing, or not what was archived; remove it, and run `metalog archive "
+        f"{directory} DEST` again to put it back, or with a new place",
+    )
 
 
 def _mark_after(
