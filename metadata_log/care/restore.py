@@ -81,6 +81,20 @@ class Splice(msgspec.Struct, frozen=True, kw_only=True):
         start = following[0].base_offset
         return [segment for segment in mine if segment.base_offset < start] + following
 
+    def check(self, end_offset: int) -> None:
+        """Read what each of the two will give below an offset, so that damage is named where it is.
+
+        A proof by replay reads one of them only; without a tail that is all there is.
+
+        Raises:
+            CorruptLogError: a block is damaged.
+        """
+        if self.tail is None:
+            return
+        for reader, end in ((self.copy, self.tail.start_offset), (self.tail, end_offset)):
+            for _ in reader.batches(reader.start_offset, min(end, end_offset)):
+                pass
+
     def source_of(self, offset: int) -> LogReader:
         """Return the reader that can replay the image as of an offset."""
         tail = self.tail
@@ -132,6 +146,7 @@ def restore(
             f"{splice.newest.end_offset} (exclusive)",
         )
     segments = splice.segments()
+    splice.check(end_offset)
     kept = [segment for segment in segments if segment.base_offset < end_offset] or segments[:1]
     cut = cut_at(kept[-1], end_offset)
     cut_end = encode_cut_end(cut, source.cluster_id) if cut.rows else None

@@ -16,6 +16,7 @@ from metadata_log.fs import OsFs
 from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
 from metadata_log.mirror import MirrorBuilder
+from metadata_log.names import segment_name
 from records.errors import CorruptLogError, RequestError, UnknownHistoryError
 from replay.care.proof import Proof, check_equal, prove
 from replay.care.retain import retain
@@ -23,6 +24,7 @@ from replay.image.digest import image_digest
 from replay.image.metadata import MetadataImage
 from replay.loader import load_image
 from tests.histories import random_history
+from tests.metadata_log.care.conftest import flip
 from tests.metadata_log.conftest import topics
 from tests.own_logs import content, write_history
 
@@ -156,6 +158,21 @@ def test_archive_and_live_log_together_give_the_whole_history(
     alone = Splice(copy_fs=store.fs, copy=LogReader.open(store.directory, fs=store.fs))
     restore(alone, tmp_path / "old", bases[1], check=lambda made: None)
     assert digest_at(tmp_path / "old") == digest_at(tmp_path / "full", bases[1] - 1)
+
+
+def test_damage_in_an_archive_is_named_where_it_is_also_when_a_tail_goes_on(
+    log: Path, tmp_path: Path
+) -> None:
+    store = DirectoryStore(OsFs(), tmp_path / "archive")
+    with LogReader.open(log) as reader:
+        bases = [int(path.stem) for path in reader.segment_paths]
+        end = reader.end_offset
+        archive(OsFs(), reader, store, str(store.directory))
+    retain(log, bases[2], check_dropped=lambda segments: None)
+    damaged = store.directory / segment_name(bases[1])
+    flip(damaged, damaged.stat().st_size - 40)
+    with pytest.raises(CorruptLogError, match=f"{damaged} byte"):
+        restored(store.directory, tmp_path / "copy", end - 1, tail=log)
 
 
 def test_tail_of_another_log_is_refused(log: Path, tmp_path: Path) -> None:
