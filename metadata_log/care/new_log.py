@@ -1,6 +1,7 @@
 """A log directory that is built beside its place and appears there whole, or not at all."""
 
 import contextlib
+import os
 import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -32,7 +33,8 @@ class NewLog:
             UnavailableError: another process builds it.
         """
         self.fs = fs
-        self._target = target.absolute()
+        # A name that is a symbolic link stays one: the log appears where it points to.
+        self._target = Path(os.path.realpath(target))
         if fs.exists(self._target) and not _is_empty_directory(fs, self._target):
             raise RequestError("LOG_EXISTS", f"{target} exists already; name a new directory")
         self.directory = self._target.with_name(f"{self._target.name}.unfinished")

@@ -175,6 +175,15 @@ def test_damage_in_an_archive_is_named_where_it_is_also_when_a_tail_goes_on(
         restored(store.directory, tmp_path / "copy", end - 1, tail=log)
 
 
+def test_log_appears_where_a_symbolic_link_points_to(log: Path, tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    for name, target in (("made", tmp_path / "disk"), ("missing", tmp_path / "new")):
+        (tmp_path / name).symlink_to(target)
+        restored(log, tmp_path / name, 30)
+        assert (tmp_path / name).is_symlink()
+        assert digest_at(target) == digest_at(log, 30)
+
+
 def test_tail_of_another_log_is_refused(log: Path, tmp_path: Path) -> None:
     store = DirectoryStore(OsFs(), tmp_path / "archive")
     with LogReader.open(log) as reader:
