@@ -10,6 +10,7 @@ import msgspec
 
 from api.socket.frames import LENGTH, FrameError, Kind
 from api.socket.limits import FRAME_SIZE_BYTES_MAX
+from api.socket.refusals import CONNECTION
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
 from records.avro import codec
@@ -104,6 +105,8 @@ def correlation_id_of(content: bytes) -> int:
     if content[0] != Kind.APPEND or len(content) < _APPEND.size:
         raise FrameError(f"a frame of kind {content[0]} and {len(content)} bytes is no request")
     (correlation_id,) = _CORRELATION.unpack_from(content, 2)
+    if correlation_id == CONNECTION:
+        raise FrameError("a request with correlation id 0; the client's begin at 1")
     return int(correlation_id)
 
 

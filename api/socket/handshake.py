@@ -55,6 +55,8 @@ def decode_hello(content: bytes) -> Hello:
     """
     if len(content) < _HELLO.size or content[:5] != bytes([Kind.HELLO]) + _MAGIC:
         raise FrameError("the first frame is no hello of this protocol")
+    if content[5] == 0:
+        raise FrameError("the hello names version 0; the first version is 1")
     fields = unpack_body(content[_HELLO.size :])
     schema = fields.get("schema")
     if schema is None:

@@ -84,6 +84,7 @@ async def test_what_was_sent_before_the_connection_broke_is_committed_whole_or_n
         (size_prefixed(b"\x01MLGS"), "no hello"),
         (size_prefixed(b"\x01MLGS\x01\xc1"), "cannot be read"),
         (size_prefixed(b"\x01MLGS\x01\x80"), "names no schema"),
+        (encode_hello(Hello(version=0, schema=schema_fingerprint())), "version 0"),
         (request(1), "no hello"),
     ],
 )
@@ -103,6 +104,7 @@ async def test_who_begins_otherwise_is_told_and_disconnected(
     [
         (size_prefixed(b"\x09what"), "kind 9"),
         (size_prefixed(b"\x03short"), "kind 3 and 6 bytes"),
+        (request(CONNECTION), "correlation id 0"),
         ((1 << 31).to_bytes(4, "big"), "2147483648 bytes"),
     ],
 )
