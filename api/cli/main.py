@@ -23,6 +23,13 @@ class _Interrupted(Exception):
 class _Commands(core.TyperGroup):
     """Typer would end the process without a word."""
 
+    def make_context(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super().make_context(*args, **kwargs)
+        except KeyboardInterrupt as interrupt:
+            # To read its arguments typer imports what takes a third of a second.
+            raise _Interrupted("stopped before anything was done") from interrupt
+
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)

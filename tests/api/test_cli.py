@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer import core
 
 from api.cli.output import plain
 from metadata_log.log_reader import LogReader
@@ -323,3 +324,15 @@ def test_interrupt_during_start_is_one_line(demo_log: Path) -> None:
     assert answer.returncode == 130
     assert answer.stderr.startswith("error: INTERRUPTED: ")
     assert answer.stderr.count("\n") == 1
+
+
+def test_interrupt_while_the_arguments_are_read_is_one_line(
+    metalog: Metalog, demo_log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(core.TyperGroup, "parse_args", interrupted)
+    answer = metalog("verify", demo_log)
+    assert answer.code == 130
+    assert answer.err == "error: INTERRUPTED: stopped before anything was done\n"
