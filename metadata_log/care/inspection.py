@@ -3,6 +3,7 @@
 Takes no lock and changes nothing. It goes on after damage where it can: all of it is listed.
 """
 
+from itertools import zip_longest
 from pathlib import Path
 
 from metadata_log.care.archive import ARCHIVE_LIST, ARCHIVES_NOTE
@@ -188,7 +189,7 @@ def _segments(
         mark=mark,
         progress=progress,
     )
-    for base, following in zip(bases, [*bases[1:], None], strict=True):
+    for base, following in zip_longest(bases, bases[1:]):
         inspector.inspect(base, following)
 
 

@@ -113,6 +113,13 @@ def test_segment_that_the_mark_points_into_must_be_there_and_long_enough(log: Pa
     assert (last.name, 0) in places(inspect(log).damage)
 
 
+def test_log_that_lost_all_its_segments_is_damaged(log: Path) -> None:
+    for path in log.glob("*.avro"):
+        path.unlink()
+    (finding,) = inspect(log).damage
+    assert finding.what == "the commit mark points into this segment: it is missing"
+
+
 def test_each_slot_of_the_mark_is_checked(log: Path) -> None:
     for slot in (0, SLOT_SPACING):
         flip(log / "commit.mark", slot + 17)
