@@ -13,7 +13,7 @@ from api.cli.output import bytes_size_text, count_text, print_json, print_line, 
 if TYPE_CHECKING:
     from metadata_log.care.backup import CopyResult
     from metadata_log.care.committed import CommittedSegment
-    from metadata_log.care.restore import RestoreResult
+    from metadata_log.care.restore import RestoreResult, Splice
     from metadata_log.log_reader import LogReader
     from replay.care.proof import Proof
     from replay.care.retain import RetainResult
@@ -116,7 +116,6 @@ def restore(
     json: Json = False,
 ) -> None:
     """Make a log from a backup or archive, up to any point, and prove it by replay."""
-    from api.cli.reading import offset_of
     from metadata_log.care.restore import Splice
     from metadata_log.care.restore import restore as write_log
     from metadata_log.care.store import open_store
@@ -131,10 +130,7 @@ def restore(
         tail_fs=OsFs() if tail else None,
         tail=LogReader.open(tail) if tail else None,
     )
-    offset = offset_of(splice.copy, at)
-    if splice.tail is not None and offset == splice.copy.end_offset - 1 and not at.isdigit():
-        # A time that is not in the copy any more.
-        offset = offset_of(splice.tail, at)
+    offset = _offset_in(splice, at)
     source = splice.source_of(offset)
     with progress("replaying", source.history_start, offset + 1) as advance:
         expected = prove(source, offset, advance)
@@ -146,6 +142,19 @@ def restore(
         print_json(_restore_document(offset, result, expected))
     else:
         _print_restore(log, offset, result, expected)
+
+
+def _offset_in(splice: "Splice", at: str) -> int:
+    """Return the last offset of a point, in the tail when the copy ends before it."""
+    from api.cli.reading import offset_of
+
+    copy, tail = splice.copy, splice.tail
+    if tail is None:
+        return offset_of(copy, at)
+    if at.isdigit():
+        return offset_of(tail if int(at) >= copy.end_offset else copy, at)
+    offset = offset_of(copy, at)
+    return offset if offset < copy.end_offset - 1 else offset_of(tail, at)
 
 
 def _restore_document(offset: int, result: "RestoreResult", proof: "Proof") -> dict[str, Any]:

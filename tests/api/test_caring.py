@@ -119,6 +119,22 @@ def test_restore_to_a_time_ends_before_the_first_later_record(
     assert "mid_batch" not in restored.json
 
 
+def test_restore_to_an_offset_of_the_tail_and_past_its_end(
+    metalog: Metalog, log: Path, tmp_path: Path
+) -> None:
+    expected = {at: metalog("digest", log, "--at", at).out.strip() for at in (50, 120)}
+    metalog("archive", log, tmp_path / "cold")
+    assert metalog("retain", log, "--before", 90).code == 0
+    for at, digest in expected.items():
+        made = metalog(
+            "restore", tmp_path / "cold", tmp_path / f"to-{at}", "--tail", log, "--at", at, "--json"
+        )
+        assert (made.json["as_of"], made.json["digest"]) == (at, digest)
+    past = metalog("restore", tmp_path / "cold", tmp_path / "no", "--tail", log, "--at", 128)
+    assert past.code == 3
+    assert "the log ends at 128 (exclusive)" in past.err
+
+
 def test_restore_inside_a_batch_says_so_and_names_its_ends(
     metalog: Metalog, log: Path, tmp_path: Path
 ) -> None:
