@@ -16,8 +16,6 @@ from metadata_log.care.new_log import NewLog
 from metadata_log.care.salvage import Salvage
 from metadata_log.fs import Fs
 from metadata_log.log_reader import LogReader
-from metadata_log.names import segment_offsets
-from records.errors import RequestError
 
 
 class RepairResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,11 +65,8 @@ def repair(
         RequestError: the directory is no log, or `target` exists.
         CorruptLogError: nothing can be kept: the base checkpoint is lost, or the first header.
     """
-    names = fs.list(directory)
-    bases = segment_offsets(names)
-    if not bases:
-        raise RequestError("LOG_NOT_FOUND", f"{directory} holds no segment of a log")
-    salvage = Salvage(fs, directory, names, progress)
+    salvage = Salvage(fs, directory, progress)
+    bases = salvage.bases
     salvage.read_identity(bases[0])
     with NewLog(target, copy_fs or fs) as copy:
         salvage.copy_base(copy, bases[0])

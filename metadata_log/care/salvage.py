@@ -26,25 +26,37 @@ from metadata_log.names import (
 )
 from metadata_log.segment import SegmentHeader
 from metadata_log.segment_scan import read_header
-from records.errors import CorruptLogError
+from records.errors import CorruptLogError, RequestError
 
 
 class Salvage:
-    """One repair: takes segment after segment, until one is damaged."""
+    """One repair: takes segment after segment, until one is damaged.
 
-    def __init__(self, fs: Fs, directory: Path, names: list[str], progress: Progress) -> None:
+    Attributes:
+        bases: Where the segments start, ascending.
+    """
+
+    def __init__(self, fs: Fs, directory: Path, progress: Progress) -> None:
+        """Look at what there is.
+
+        Raises:
+            RequestError: the directory is no log.
+        """
         self._fs = fs
         self._directory = directory
-        self._names = names
         self._progress = progress
         damaged = Inspection()
+        # Before the names: a live writer's mark speaks of files that were there already.
         self._mark = read_slots(fs, directory, damaged)
+        self._names = fs.list(directory)
+        self.bases = segment_offsets(self._names)
+        if not self.bases:
+            raise RequestError("LOG_NOT_FOUND", f"{directory} holds no segment of a log")
         self._end: IntactEnd | None = None
         self._before_last: IntactEnd | None = None
         self._stopped = False
         # A segment begins only when all before it is on stable storage.
-        begun = segment_offsets(names)[-1]
-        self.proven_end = max(self._mark.end_offset if self._mark else 0, begun)
+        self.proven_end = max(self._mark.end_offset if self._mark else 0, self.bases[-1])
         self.rebuilt = [f"{f.file} byte {f.byte}: {f.what}" for f in damaged.damage]
         self.lost: list[Lost] = []
         self.base_end = 0

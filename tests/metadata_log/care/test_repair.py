@@ -1,5 +1,6 @@
 """`repair` keeps what is provably intact, in order, and says what is lost; the source stays."""
 
+import asyncio
 import random
 import shutil
 from pathlib import Path
@@ -16,7 +17,7 @@ from records.errors import CorruptLogError, RequestError
 from tests.metadata_log.care.conftest import flip, inspect
 from tests.metadata_log.conftest import topics
 from tests.metadata_log.test_mirror import base, level, mirror, row
-from tests.own_logs import content
+from tests.own_logs import content, write_history
 
 
 def repaired(log: Path, copy: Path) -> RepairResult:
@@ -219,3 +220,22 @@ async def test_repaired_log_is_written_on_with_a_higher_epoch(log: Path, tmp_pat
 def test_repair_never_writes_over_something(log: Path) -> None:
     with pytest.raises(RequestError, match="exists already"):
         repair(OsFs(), log, log, check=lambda made: None)
+
+
+def test_what_a_live_writer_adds_meanwhile_is_not_lost(log: Path, tmp_path: Path) -> None:
+    class BesideAWriter(OsFs):
+        """A writer begins a segment as soon as the names have been listed."""
+
+        written = False
+
+        def list(self, directory: Path) -> list[str]:
+            names = super().list(directory)
+            if not self.written:
+                self.written = True
+                asyncio.run(write_history(log, seed=9, batches=3, create=False))
+            return names
+
+    result = repair(
+        BesideAWriter(), log, tmp_path / "copy", copy_fs=OsFs(), check=lambda made: None
+    )
+    assert result.is_complete
