@@ -173,12 +173,19 @@ def _repair_document(result: "RepairResult", proof: "Proof") -> dict[str, Any]:
         "lost_offsets": result.lost_offsets,
         "rebuilt": list(result.rebuilt),
         "lost": [msgspec.structs.asdict(lost) for lost in result.lost],
+        "unreadable": [msgspec.structs.asdict(lost) for lost in result.unreadable],
     }
 
 
 def _print_repair(copy: Path, result: "RepairResult", proof: "Proof") -> None:
     print_line(f"{copy}: offsets {result.history_start} to {result.end_offset - 1}")
     print_line(f"  digest {proof.digest} by replay")
+    for unreadable in result.unreadable:
+        size = bytes_size_text(unreadable.end_byte - unreadable.byte)
+        print_line(
+            f"  the disk does not give: {unreadable.file} byte {unreadable.byte}, {size}: "
+            f"{unreadable.why}"
+        )
     for line in result.rebuilt:
         print_line(f"  mended: {line}")
     for lost in result.lost:

@@ -9,6 +9,7 @@ from pathlib import Path
 from metadata_log.care.archive import ARCHIVE_LIST, ARCHIVES_NOTE
 from metadata_log.care.backup import BACKUP_NOTE
 from metadata_log.care.copying import Progress, no_progress
+from metadata_log.care.failing_disk import FailingDisk, Unreadable
 from metadata_log.care.findings import Finding, Inspection
 from metadata_log.care.retention import RETAIN_LOCK
 from metadata_log.care.segment_inspection import REPAIR, SegmentInspector
@@ -52,6 +53,23 @@ def inspect_log(fs: Fs, directory: Path, *, progress: Progress = no_progress) ->
         RequestError: the directory is no log.
         UnavailableError: the log's start moved up meanwhile.
     """
+    disk = FailingDisk(fs)
+    found = _inspect(disk, directory, progress)
+    found.damage += [_unreadable(lost, directory) for lost in disk.unreadable]
+    return found
+
+
+def _unreadable(lost: Unreadable, directory: Path) -> Finding:
+    return Finding(
+        file=lost.file,
+        byte=lost.byte,
+        end_byte=lost.end_byte,
+        what=f"the disk does not give these bytes: {lost.why}",
+        remedy=f"bring the log to another disk: {REPAIR.replace('LOG', str(directory))}",
+    )
+
+
+def _inspect(fs: Fs, directory: Path, progress: Progress) -> Inspection:
     found = Inspection()
     manifest = _manifest(fs, directory, found)
     # The mark is read before the names: what it speaks of was there before it was written.

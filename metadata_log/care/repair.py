@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from metadata_log.care.copying import Progress, no_progress
+from metadata_log.care.failing_disk import FailingDisk, Unreadable
 from metadata_log.care.intact import Lost
 from metadata_log.care.new_log import NewLog
 from metadata_log.care.salvage import Salvage
@@ -22,7 +23,8 @@ class RepairResult(msgspec.Struct, frozen=True, kw_only=True):
     """What a repair kept and lost; ends are exclusive.
 
     `proven_end` is the highest end that the mark or any intact block proves to have been
-    acknowledged: when it is above `end_offset`, the offsets between are lost.
+    acknowledged: when it is above `end_offset`, the offsets between are lost. `unreadable` is what
+    the disk of the damaged log did not give.
     """
 
     history_start: int
@@ -30,6 +32,7 @@ class RepairResult(msgspec.Struct, frozen=True, kw_only=True):
     proven_end: int
     rebuilt: tuple[str, ...]
     lost: tuple[Lost, ...]
+    unreadable: tuple[Unreadable, ...]
     mark_was_lost: bool
 
     @property
@@ -65,7 +68,8 @@ def repair(
         RequestError: the directory is no log, or `target` exists.
         CorruptLogError: nothing can be kept: the base checkpoint is lost, or the first header.
     """
-    salvage = Salvage(fs, directory, progress)
+    disk = FailingDisk(fs)
+    salvage = Salvage(disk, directory, progress)
     bases = salvage.bases
     salvage.read_identity(bases[0])
     with NewLog(target, copy_fs or fs) as copy:
@@ -80,5 +84,6 @@ def repair(
         proven_end=salvage.proven_end,
         rebuilt=tuple(salvage.rebuilt),
         lost=tuple(salvage.lost),
+        unreadable=tuple(disk.unreadable),
         mark_was_lost=salvage.mark_is_lost,
     )

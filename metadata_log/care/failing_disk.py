@@ -1,0 +1,128 @@
+"""Reading what a failing disk still gives: what it cannot read counts as zeros, and is told.
+
+Every block and header has a checksum, so zeros are damage wherever they stand: who looks for damage
+finds it in its place, and goes on behind it.
+"""
+
+import errno
+from pathlib import Path
+
+import msgspec
+
+from metadata_log.fs import File, Fs, Lock
+
+SECTOR_SIZE = 4096
+# A sector, a file system's checksum, its structure; the last is known to Linux only.
+_UNREADABLE = frozenset({errno.EIO, errno.EBADMSG, getattr(errno, "EUCLEAN", errno.EIO)})
+
+
+class Unreadable(msgspec.Struct, frozen=True):
+    """Bytes of a file that the disk does not give; `end_byte` is exclusive."""
+
+    file: str
+    byte: int
+    end_byte: int
+    why: str
+
+
+class FailingDisk:
+    """A file system to read from.
+
+    Attributes:
+        unreadable: What was asked for and not given, by file and position.
+    """
+
+    def __init__(self, fs: Fs) -> None:
+        self._fs = fs
+        self._sectors: dict[tuple[str, int], Unreadable] = {}
+
+    @property
+    def unreadable(self) -> list[Unreadable]:
+        """What was asked for and not given, neighbours as one, by file and position."""
+        found: list[Unreadable] = []
+        for _, sector in sorted(self._sectors.items()):
+            last = found[-1] if found else None
+            if last and (last.file, last.end_byte, last.why) == (
+                sector.file,
+                sector.byte,
+                sector.why,
+            ):
+                found[-1] = msgspec.structs.replace(last, end_byte=sector.end_byte)
+            else:
+                found.append(sector)
+        return found
+
+    def note(self, path: Path, byte: int, end_byte: int, error: OSError) -> None:
+        """Note a sector that was not given.
+
+        Raises:
+            OSError: the error is not the disk's.
+        """
+        if error.errno not in _UNREADABLE:
+            raise error
+        why = str(error.strerror)
+        self._sectors[path.name, byte] = Unreadable(path.name, byte, end_byte, why)
+
+    def open(self, path: Path, *, write: bool = False, create: bool = False) -> File:
+        return _FailingFile(self._fs.open(path, write=write, create=create), path, self)
+
+    def list(self, directory: Path) -> list[str]:
+        return self._fs.list(directory)
+
+    def exists(self, path: Path) -> bool:
+        return self._fs.exists(path)
+
+    def make_directory(self, path: Path) -> None:
+        self._fs.make_directory(path)
+
+    def rename(self, source: Path, target: Path) -> None:
+        self._fs.rename(source, target)
+
+    def unlink(self, path: Path) -> None:
+        self._fs.unlink(path)
+
+    def sync_directory(self, path: Path) -> None:
+        self._fs.sync_directory(path)
+
+    def lock(self, path: Path, owner: str) -> Lock:
+        return self._fs.lock(path, owner)
+
+
+class _FailingFile:
+    def __init__(self, file: File, path: Path, disk: FailingDisk) -> None:
+        self._file = file
+        self._path = path
+        self._disk = disk
+
+    def pread(self, size: int, position: int) -> bytes:
+        try:
+            return self._file.pread(size, position)
+        except OSError:
+            # One bad sector fails the whole read: find out which.
+            first = position - position % SECTOR_SIZE
+            end = min(position + size, self._file.size())
+            sectors = b"".join(self._sector(at) for at in range(first, end, SECTOR_SIZE))
+            return sectors[position - first : end - first]
+
+    def _sector(self, start: int) -> bytes:
+        end = min(start + SECTOR_SIZE, self._file.size())
+        try:
+            return self._file.pread(end - start, start)
+        except OSError as error:
+            self._disk.note(self._path, start, end, error)
+            return bytes(end - start)
+
+    def pwrite(self, data: bytes, position: int) -> None:
+        self._file.pwrite(data, position)
+
+    def truncate(self, size: int) -> None:
+        self._file.truncate(size)
+
+    def sync(self) -> None:
+        self._file.sync()
+
+    def size(self) -> int:
+        return self._file.size()
+
+    def close(self) -> None:
+        self._file.close()
