@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from metadata_log.care.findings import Finding, Inspection
     from metadata_log.care.repair import RepairResult
+    from metadata_log.care.store import Store
     from metadata_log.log_reader import LogReader
     from replay.care.proof import Proof
 
@@ -40,23 +41,33 @@ def bytes_progress(what: str, size_bytes: int) -> "Iterator[Callable[[int], None
         yield add
 
 
+_Place = Annotated[
+    str,
+    typer.Argument(
+        metavar="LOG",
+        help="A log, a backup or an archive: a path, or s3://bucket/prefix.",
+        show_default=False,
+    ),
+]
+
+
 @app.command()
-def verify(log: Log, json: Json = False) -> int:
+def verify(log: _Place, json: Json = False) -> int:
     """Check every byte of a log up to its commit mark, and replay it; exit 1 when damage is found.
 
     Takes no lock, also beside a running writer. Goes on after damage, to list all of it.
     """
     from metadata_log.care.inspection import bytes_to_inspect, inspect_log
-    from metadata_log.fs import OsFs
+    from metadata_log.care.store import open_store
 
-    fs, directory = OsFs(), log.absolute()
-    if not directory.is_dir():
+    store = open_store(log)
+    if not store.names():
         from metadata_log.manifest import read_manifest
 
-        read_manifest(fs, directory)
-    with bytes_progress("verifying", bytes_to_inspect(fs, directory)) as advance:
-        found = inspect_log(fs, directory, progress=advance)
-    proof = None if found.damage else _replayed(directory, found)
+        read_manifest(store.fs, store.directory)
+    with bytes_progress("verifying", bytes_to_inspect(store.fs, store.directory)) as advance:
+        found = inspect_log(store.fs, store.directory, progress=advance)
+    proof = None if found.damage else _replayed(store, found)
     if json:
         print_json(_verify_document(found, proof))
     else:
@@ -64,19 +75,19 @@ def verify(log: Log, json: Json = False) -> int:
     return FOUND if found.damage else DONE
 
 
-def _replayed(directory: Path, found: "Inspection") -> "Proof | None":
+def _replayed(store: "Store", found: "Inspection") -> "Proof | None":
     """Build the image; a record that contradicts the state before it is damage, too."""
-    from api.cli.reading import open_reader
     from metadata_log.care.findings import Finding
+    from metadata_log.log_reader import LogReader
     from records.errors import CorruptLogError
     from replay.care.proof import prove
 
-    with open_reader(directory) as reader:
+    with LogReader.open(store.directory, fs=store.fs) as reader:
         try:
             with progress("replaying", reader.history_start, reader.end_offset) as advance:
                 return prove(reader, reader.end_offset - 1, advance)
         except CorruptLogError as error:
-            remedy = f"look at the records before it with `metalog dump {directory}`"
+            remedy = f"look at the records before it with `metalog dump {store.directory}`"
             found.damage.append(Finding(file="", byte=0, what=str(error), remedy=remedy))
             return None
 
@@ -98,7 +109,7 @@ def _verify_document(found: "Inspection", proof: "Proof | None") -> dict[str, An
     }
 
 
-def _print_inspection(log: Path, found: "Inspection", proof: "Proof | None") -> None:
+def _print_inspection(log: str, found: "Inspection", proof: "Proof | None") -> None:
     for finding in found.damage:
         print_line(f"damage: {_finding_text(finding)}")
     for note in found.notes:

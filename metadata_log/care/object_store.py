@@ -25,6 +25,9 @@ except ImportError as error:
         "object stores need the extra `archive`: pip install 'metadata-log[archive]'",
     ) from error
 
+# Where the library looks for a role of the machine when the environment holds no credentials.
+_METADATA_SERVICE = "/latest/api/token"
+
 
 class ObjectStore:
     """Objects under one prefix; they can be read as a log directory through `fs`."""
@@ -159,6 +162,12 @@ def _named_errors(path: Path) -> Iterator[None]:
 def _named(error: Exception, path: Path) -> Exception:
     if "NoSuchBucket" in str(error):
         return RequestError("INVALID_REQUEST", f"{path}: there is no such bucket; make it first")
+    if _METADATA_SERVICE in str(error):
+        return RequestError(
+            "AUTHORIZATION_FAILED",
+            f"{path}: no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY "
+            "(this machine has no role that would give some)",
+        )
     if isinstance(error, FileNotFoundError):
         return FileNotFoundError(2, "no such object", str(path))
     if isinstance(error, PermissionDeniedError | UnauthenticatedError):

@@ -116,6 +116,10 @@ def open_store(place: str, fs: Fs | None = None) -> Store:
     Raises:
         RequestError: the URL is not understood, or the extra `archive` is not installed.
     """
+    if not place:
+        # As an unset variable leaves it; it must not mean the working directory.
+        message = "the path is empty; write . for the working directory"
+        raise RequestError("INVALID_REQUEST", message)
     if "://" not in place:
         return DirectoryStore(fs or OsFs(), Path(place).absolute())
     from metadata_log.care.object_store import ObjectStore

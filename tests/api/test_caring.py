@@ -101,6 +101,9 @@ def test_backup_and_restore_by_way_of_s3(
     made = metalog("backup", log, s3_place, "--json").json
     assert made["previous_end_offset"] is None
     assert metalog("backup", log, s3_place, "--json").json["files"] == []
+    there, here = metalog("verify", s3_place, "--json").json, metalog("verify", log, "--json").json
+    assert there["damage"] == []
+    assert there["digest"] == here["digest"]
     restored = metalog("restore", s3_place, tmp_path / "copy", "--at", 100, "--json").json
     assert restored["as_of"] == 100
     expected = metalog("digest", log, "--at", 100).out.strip()
@@ -238,3 +241,16 @@ def test_progress_goes_to_a_terminal_only(log: Path, tmp_path: Path) -> None:
         [*command[:-1], str(tmp_path / "other")], capture_output=True, check=True, timeout=60
     )
     assert quiet.stderr == b""
+
+
+def test_place_that_cannot_be_meant_is_refused(
+    metalog: Metalog, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "the path is empty" in metalog("verify", "").err
+    assert "the path is empty" in metalog("backup", log, "").err
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_ENDPOINT_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_METADATA_ENDPOINT", "http://127.0.0.1:9")
+    refused = metalog("verify", "s3://bucket/log")
+    assert refused.code == 3
+    assert "no credentials; set AWS_ACCESS_KEY_ID" in refused.err
