@@ -57,14 +57,14 @@ def drop_below(fs: Fs, directory: Path, start_offset: int) -> list[int]:
     assert any((found := checkpoint_id(name)) and found[0] == start_offset for name in names)
     dropped = segments_below(fs, directory, start_offset)
     for base in dropped:
+        # The index first: without its segment nobody would remove it any more.
+        if index_name(base) in names:
+            fs.unlink(directory / index_name(base))
         fs.unlink(directory / segment_name(base))
         fs.sync_directory(directory)
     for name in sorted(names):
         identity = checkpoint_id(name)
         if identity is not None and identity[0] < start_offset:
             fs.unlink(directory / name)
-    for base in dropped:
-        if index_name(base) in names:
-            fs.unlink(directory / index_name(base))
     fs.sync_directory(directory)
     return dropped

@@ -194,6 +194,8 @@ async def test_log_opens_at_every_point_of_moving_its_start(small: Path, tmp_pat
             assert made.start_offset == made.history_start == start
         look(small)
         assert not list(small.glob("*.part"))
+        segments = {path.stem for path in small.glob("*.avro")}
+        assert {path.stem for path in small.glob("*.index")} <= segments
         shutil.rmtree(small)
         shutil.copytree(spare, small)
 
