@@ -95,6 +95,18 @@ def test_example_of_an_index_entry_is_what_is_written() -> None:
     assert IndexEntry(4096, 12_648, 1_767_225_599_000).encode().hex() == example("index")
 
 
+def test_proofs_that_the_status_names_are_there() -> None:
+    named = set(re.findall(r"`((?:tests/|test_)[\w/.*]+)`", (ROOT / "docs/status.md").read_text()))
+    sources = "".join(path.read_text() for path in ROOT.glob("tests/**/*.py"))
+    missing = [
+        name
+        for name in sorted(named)
+        if not (any(ROOT.glob(name)) if "/" in name else f"def {name}(" in sources)
+    ]
+    assert not missing
+    assert len(named) > 50
+
+
 def console_blocks() -> Iterator[tuple[str, str]]:
     for name in DOCUMENTS:
         for content in blocks((ROOT / name).read_text()):
