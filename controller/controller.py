@@ -193,7 +193,7 @@ class Controller:
             )
             try:
                 yield Transaction(partial(self._submit_inside, opened, limit))
-                if pipeline.transaction is not opened:
+                if pipeline.transaction is not opened or not pipeline.is_open:
                     raise limit.error or _lost_transaction(name)
             except BaseException as error:
                 self._abort_transaction(opened, sessions, f"{type(error).__name__}: {error}")
@@ -272,13 +272,22 @@ class Controller:
         if not self.is_active:
             future.set_exception(_not_active())
             return
+        try:
+            self._carry_out(future, decide, origin, note)
+        except Exception as error:
+            # A mistake of a decision too: others wait, for their turn or for this very answer.
+            future.set_exception(error)
+
+    def _carry_out(
+        self,
+        future: asyncio.Future[Answer[T]],
+        decide: Decision[T],
+        origin: Origin | None,
+        note: Callable[[T], None],
+    ) -> None:
         self._pipeline.abort_left_open("A batch of it failed", timestamp=self._now_ms())
         context = self._context(origin)
-        try:
-            result = decide(context)
-        except RequestError as error:
-            future.set_exception(error)
-            return
+        result = decide(context)
         for records, batch_origin in result.batches(origin):
             self._send(records, context, batch_origin)
         if result.records and result.mutations:

@@ -25,7 +25,7 @@ from records.control import (
     EndTransactionRecord,
 )
 from records.envelope import Envelope, Origin
-from records.errors import CorruptLogError, FencedError, RequestError, UnavailableError
+from records.errors import FencedError, RequestError, UnavailableError
 from replay.image.metadata import MetadataImage
 from replay.image.provenance import Provenance
 
@@ -128,8 +128,9 @@ class Pipeline:
             if self._inside is not None:
                 self._inside.apply(batch)
             state = self._latest.apply(batch)
-        except CorruptLogError as error:
-            raise AssertionError(f"a decision contradicts the image it read: {error}") from error
+        except Exception as error:
+            self._give_up()
+            raise AssertionError(f"a decision contradicts the image it read: {error!r}") from error
         self._append(batch, state)
         return batch
 
@@ -240,6 +241,12 @@ class Pipeline:
         self.is_open = False
         message = f"the outcome is unknown, since the log could not be written: {error}"
         self._parking.fail(RequestError("NOT_CONTROLLER", message))
+
+    def _give_up(self) -> None:
+        """Take no more batches: the latest state is worth nothing, by a mistake of our own."""
+        self.is_open, self.is_lost = False, True
+        if not self._in_flight:
+            self._settle()
 
     def _settle(self) -> None:
         """Go on from the committed state, if it is known that the log ends there."""

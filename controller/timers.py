@@ -9,6 +9,7 @@ KIP-694 (check of delayed removals).
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -23,6 +24,8 @@ from controller.decisions.topic_configs import REMOVAL_INTERVAL
 from metadata_log.clock import Clock
 from records.envelope import Origin
 from records.errors import RequestError, UnavailableError
+
+log = logging.getLogger(__name__)
 
 # A session is at most this much older than it may be when it is found out.
 _SESSION_CHECK_MS = 1_000
@@ -131,6 +134,9 @@ class Timers:
         try:
             answer = await self._controller.submit(timer.decide, origin=timer.origin)
         except (RequestError, UnavailableError):
+            return _AFTER_FAILURE_MS
+        except Exception:
+            log.exception("%s failed by a mistake of its own", timer.name)
             return _AFTER_FAILURE_MS
         if timer.has_more(answer.response):
             return _MORE_TO_DO_MS

@@ -22,6 +22,7 @@ from records.base import Record
 from records.configs import ConfigRecord, FeatureLevelRecord
 from records.control import AbortTransactionRecord, BeginTransactionRecord, NoOpRecord
 from records.envelope import Envelope, Origin
+from records.errors import RequestError
 from replay.loader import Replayer, load_image
 from tests.controller.cluster import START_MS, Cluster, assigned
 from tests.controller.office import Clock, Office, code_of, nothing
@@ -181,14 +182,50 @@ async def test_a_long_result_is_cut_into_batches_and_answered_after_the_last(
 
 async def test_a_long_result_that_must_be_atomic_is_our_own_mistake(office: Office) -> None:
     with pytest.raises(AssertionError, match="cannot be written as one"):
-        office.controller.submit(_notes(10_001, atomic=True))
+        await office.controller.submit(_notes(10_001, atomic=True))
 
 
 async def test_a_decision_that_contradicts_its_image_is_our_own_mistake(office: Office) -> None:
     twice = create_namespace(Cluster().context(), CreateNamespace("a"))
     await office.controller.submit(lambda _: twice)
     with pytest.raises(AssertionError, match="contradicts"):
-        office.controller.submit(lambda _: twice)
+        await office.controller.submit(lambda _: twice)
+
+
+async def test_who_contradicts_the_image_is_in_office_no_more(office: Office) -> None:
+    twice = create_namespace(Cluster().context(), CreateNamespace("a"))
+    await office.controller.submit(lambda _: twice)
+    waiting = []
+
+    async def contradict() -> None:
+        async with office.controller.transaction("t") as transaction:
+            waiting.append(office.namespace("b"))
+            with pytest.raises(AssertionError, match="contradicts"):
+                await transaction.submit(lambda _: twice)
+
+    with pytest.raises(RequestError, match="t is over"):
+        await contradict()
+    assert [await asyncio.wait_for(code_of(future), 5) for future in waiting] == ["NOT_CONTROLLER"]
+    assert office.controller.has_resigned
+    assert office.names() == ["a"]
+    assert [type(batch.records[0]) for batch in office.log.batches[2:]] == [BeginTransactionRecord]
+
+
+def _mistake(_: Context) -> ControllerResult[None]:
+    raise ValueError("a mistake")
+
+
+async def test_a_mistake_of_a_decision_concerns_its_callers_only(office: Office) -> None:
+    origin = Origin(request_id="r1", request_hash=b"hash")
+    async with office.controller.transaction("t"):
+        first = office.controller.submit(_mistake, origin=origin)
+        again = office.controller.submit(_mistake, origin=origin)
+        next_ = office.namespace("a")
+    for future in (first, again):
+        with pytest.raises(ValueError, match="a mistake"):
+            await asyncio.wait_for(future, 5)
+    await asyncio.wait_for(next_, 5)
+    assert (await office.controller.submit(nothing, origin=origin)).response == "looked"
 
 
 async def test_a_brokers_epoch_is_the_offset_of_its_registration(office: Office) -> None:

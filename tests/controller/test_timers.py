@@ -3,14 +3,18 @@
 from functools import partial
 
 import pytest
+from msgspec.structs import replace
 
+from controller import timers
 from controller.decisions.configs import AlterConfigs, ConfigChange, ResourceChange, alter_configs
+from controller.decisions.context import Context
 from controller.decisions.effective_configs import BROKER, CLUSTER_DEFAULT
 from controller.decisions.heartbeats import Heartbeat
 from controller.decisions.modes import DeletePartitions, TopicShrink, delete_partitions
 from controller.decisions.topic_configs import DELETE_PARTITIONS_ENABLED, REMOVAL_INTERVAL
 from controller.decisions.topics import CreateTopics, NewTopic, create_topics
-from controller.timers import Timers
+from controller.result import ControllerResult
+from controller.timers import TIMERS, Timers
 from records.errors import FencedError, UnavailableError
 from replay.image.partitions import NONE, READ_ONLY
 from tests.controller.cluster import assigned
@@ -131,6 +135,20 @@ async def test_what_failed_is_tried_again_after_a_minute(cluster: _Cluster) -> N
     assert await cluster.pass_time(59_999) == []
     assert await cluster.pass_time(1) == [_FENCE]
     assert cluster.is_fenced(1)
+
+
+async def test_a_timer_that_fails_by_a_mistake_leaves_the_others_running(
+    cluster: _Cluster, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def mistake(_: Context) -> ControllerResult[None]:
+        raise ValueError("a mistake")
+
+    broken = replace(TIMERS[0], decide=mistake)
+    monkeypatch.setattr(timers, "TIMERS", (broken, *TIMERS[1:]))
+    assert _FENCE in await cluster.pass_time(300_000)
+    assert "a mistake" in caplog.text
+    assert await cluster.pass_time(59_999) == []
+    assert await cluster.pass_time(1) == [_FENCE]
 
 
 async def test_a_controller_that_resigned_does_nothing_on_its_own(cluster: _Cluster) -> None:
