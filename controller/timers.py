@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from controller.controller import Controller, Decision
-from controller.decisions.effective_configs import server_config
+from controller.decisions.effective_configs import server_config, whole_number
 from controller.decisions.elections import balance_leaders, elect_unclean_leaders
 from controller.decisions.heartbeats import fence_stale_broker
 from controller.decisions.modes import advance_removals
@@ -54,9 +54,8 @@ class Timer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _removal_interval_ms(controller: Controller) -> int:
-    """A log from elsewhere may hold any text."""
-    text = server_config(controller.view, REMOVAL_INTERVAL, "")
-    return max(int(text), 1) if text.isdecimal() else _HOUSEKEEPING_MS
+    interval_ms = whole_number(server_config(controller.view, REMOVAL_INTERVAL, ""))
+    return _HOUSEKEEPING_MS if interval_ms is None else max(interval_ms, 1)
 
 
 TIMERS = (

@@ -57,7 +57,9 @@ class ConfigDefinition(msgspec.Struct, frozen=True, kw_only=True):
 
     def _check_number(self, value: str) -> None:
         try:
-            number = float(value) if self.type is ConfigType.DOUBLE else int(value)
+            # Python reads 1_000, which no broker does.
+            plain = value.replace("_", "?")
+            number = float(plain) if self.type is ConfigType.DOUBLE else int(plain)
         except ValueError:
             self._refuse(value, f"is not a number of type {self.type.value}")
         low, high = _NUMBERS[self.type]

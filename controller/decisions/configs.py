@@ -4,6 +4,7 @@ Source: KIP-339 (incremental changes); section 9 of Kafka's rules.
 """
 
 import enum
+import re
 
 import msgspec
 
@@ -23,6 +24,9 @@ from controller.result import ControllerResult
 from records.configs import ConfigRecord
 from records.errors import RequestError
 from replay.image.configs import TOPIC
+
+# As a broker writes its own: configs of "01" would never be looked up.
+_BROKER_ID = re.compile(r"0|[1-9][0-9]{0,9}")
 
 
 class Operation(enum.Enum):
@@ -167,7 +171,7 @@ def _check_values(resource: ResourceChange, values: dict[str, str]) -> None:
 
 
 def _check_broker_name(name: str) -> None:
-    if name != CLUSTER_DEFAULT and not (name.isascii() and name.isdigit()):
+    if name != CLUSTER_DEFAULT and not _BROKER_ID.fullmatch(name):
         raise RequestError("INVALID_REQUEST", f"{name!r} is not the id of a broker")
 
 

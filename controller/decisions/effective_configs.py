@@ -74,7 +74,8 @@ def effective_config(context: ConfigLevels, own: str | None, name: str) -> tuple
 
 def min_isr(context: ConfigLevels, topic: Topic) -> int:
     """Return how many in-sync replicas a topic's writes need."""
-    return int(topic_config(context, topic, MIN_ISR))
+    number = whole_number(topic_config(context, topic, MIN_ISR))
+    return int(TOPIC_CONFIGS[MIN_ISR].default) if number is None else number
 
 
 def unclean_election_enabled(context: ConfigLevels, topic: Topic) -> bool:
@@ -89,6 +90,14 @@ def server_config(context: ConfigLevels, name: str, default: str) -> str:
         if value is not None:
             return value
     return default
+
+
+def whole_number(value: str) -> int | None:
+    """Read a value of type INT or LONG; None: it is no number, as in a log from elsewhere."""
+    try:
+        return int(value)
+    except ValueError:
+        return None
 
 
 def is_true(value: str) -> bool:
@@ -107,5 +116,6 @@ def _server_levels(
 
 
 def _converted(value: str, factor: int) -> str:
+    number = None if factor == 1 else whole_number(value)
     # Below zero is no number of hours but the word for "without limit" in every unit.
-    return value if factor == 1 or int(value) < 0 else str(int(value) * factor)
+    return value if number is None or number < 0 else str(number * factor)

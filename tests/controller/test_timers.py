@@ -11,10 +11,12 @@ from controller.decisions.context import Context
 from controller.decisions.effective_configs import BROKER, CLUSTER_DEFAULT
 from controller.decisions.heartbeats import Heartbeat
 from controller.decisions.modes import DeletePartitions, TopicShrink, delete_partitions
+from controller.decisions.raw_append import AppendRecords
 from controller.decisions.topic_configs import DELETE_PARTITIONS_ENABLED, REMOVAL_INTERVAL
 from controller.decisions.topics import CreateTopics, NewTopic, create_topics
 from controller.result import ControllerResult
 from controller.timers import TIMERS, Timers
+from records.configs import ConfigRecord
 from records.errors import FencedError, UnavailableError
 from replay.image.partitions import NONE, READ_ONLY
 from tests.controller.cluster import assigned
@@ -125,6 +127,20 @@ async def test_removals_are_looked_at_as_often_as_the_config_says(cluster: _Clus
 async def test_an_interval_must_be_a_number(cluster: _Cluster) -> None:
     with pytest.raises(AssertionError, match=REMOVAL_INTERVAL):
         await cluster.configure(**{REMOVAL_INTERVAL: "often"})
+
+
+@pytest.mark.parametrize("text", ["often", "9" * 5_000])
+async def test_an_interval_that_is_no_number_all_the_same_is_the_usual_one(
+    cluster: _Cluster, text: str
+) -> None:
+    controller = cluster.office.controller
+    record = ConfigRecord(
+        resource_type=BROKER, resource_name=CLUSTER_DEFAULT, name=REMOVAL_INTERVAL, value=text
+    )
+    await controller.append(AppendRecords(records=(record,)))
+    assert _REMOVE in await cluster.pass_time(300_000)
+    assert _REMOVE not in await cluster.pass_time(299_999)
+    assert _REMOVE in await cluster.pass_time(1)
 
 
 async def test_what_failed_is_tried_again_after_a_minute(cluster: _Cluster) -> None:

@@ -13,7 +13,7 @@ from controller.decisions.configs import (
     ResourceResult,
     alter_configs,
 )
-from controller.decisions.effective_configs import BROKER, topic_config
+from controller.decisions.effective_configs import BROKER, min_isr, topic_config
 from controller.decisions.topic_configs import TOPIC_CONFIGS
 from records.configs import ConfigRecord
 from replay.image.configs import TOPIC
@@ -93,6 +93,8 @@ def test_append_and_subtract_work_on_lists(cluster: Cluster) -> None:
         (ConfigChange("retention.ms", None), "INVALID_CONFIG"),
         (ConfigChange("retention.ms", "1.5"), "INVALID_CONFIG"),
         (ConfigChange("retention.ms", "-2"), "INVALID_CONFIG"),
+        (ConfigChange("retention.ms", "1_000"), "INVALID_CONFIG"),
+        (ConfigChange("min.cleanable.dirty.ratio", "0.2_5"), "INVALID_CONFIG"),
         (ConfigChange("retention.ms", str(2**63)), "INVALID_CONFIG"),
         (ConfigChange("cleanup.policy", "delete,burn"), "INVALID_CONFIG"),
         (ConfigChange("compression.type", "rar"), "INVALID_CONFIG"),
@@ -147,6 +149,8 @@ def test_one_refused_resource_does_not_stop_the_others(cluster: Cluster) -> None
         (BROKER, "9", "BROKER_ID_NOT_REGISTERED"),
         (BROKER, "one", "INVALID_REQUEST"),
         (BROKER, "-1", "INVALID_REQUEST"),
+        (BROKER, "01", "INVALID_REQUEST"),
+        (BROKER, "1" * 5_000, "INVALID_REQUEST"),
         (16, "metrics", "INVALID_REQUEST"),
     ],
 )
@@ -212,6 +216,21 @@ def test_a_value_in_another_unit_is_converted(cluster: Cluster) -> None:
     without_limit = _resource(ConfigChange("log.retention.minutes", "-1"), type_=BROKER, name="")
     _alter(cluster, without_limit)
     assert topic_config(cluster.context(), topic, "retention.ms") == "-1"
+
+
+def test_what_a_log_from_elsewhere_sets_and_nobody_can_read_stops_nothing(
+    cluster: Cluster,
+) -> None:
+    topic = cluster.create("carts", [1])
+    for value in ("many", "9" * 5_000):
+        cluster.write(
+            [
+                ConfigRecord(resource_type=BROKER, resource_name="", name=name, value=value)
+                for name in ("log.retention.hours", "min.insync.replicas")
+            ]
+        )
+        assert topic_config(cluster.context(), topic, "retention.ms") == value
+        assert min_isr(cluster.context(), topic) == 1
 
 
 def test_every_built_in_default_is_valid() -> None:
