@@ -12,7 +12,13 @@ from controller.decisions.broker_partitions import start_change
 from controller.decisions.context import Context, RecordList
 from controller.decisions.effective_configs import unclean_election_enabled
 from controller.decisions.leader_election import Election
-from controller.decisions.lookup import TopicRef, find_partition, find_topic, ref_text
+from controller.decisions.lookup import (
+    TopicRef,
+    find_partition,
+    find_topic,
+    partition_named,
+    ref_text,
+)
 from controller.decisions.outcome import Refusal
 from controller.result import ControllerResult
 from records.base import Record
@@ -56,11 +62,11 @@ def elect_leaders(
     records = RecordList()
     results = []
     wanted = request.partitions or _all_partitions(context)
-    times = Counter(request.partitions)
+    times = Counter([partition_named(context.image, *named) for named in request.partitions])
     for ref, partition_id in wanted:
         refusal = None
         try:
-            if times[ref, partition_id] > 1:
+            if times[partition_named(context.image, ref, partition_id)] > 1:
                 raise _named_twice(ref, partition_id)
             topic = find_topic(context.image, ref)
             partition = find_partition(context.image, topic, partition_id)

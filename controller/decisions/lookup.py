@@ -59,6 +59,12 @@ def find_partition(image: MetadataImage, topic: Topic, partition_id: int) -> Par
     return partition
 
 
+def partition_named(image: MetadataImage, ref: TopicRef, partition_id: int) -> tuple[TopicRef, int]:
+    """Return the same for a topic's name and its id, to find what a request names twice."""
+    topic = image.topic_by_full_name(ref) if isinstance(ref, str) else None
+    return (ref if topic is None else topic.topic_id), partition_id
+
+
 def find_namespace(image: MetadataImage, name: str) -> Uuid | None:
     """Return the id of a namespace; None is the default one, "".
 

@@ -21,7 +21,13 @@ from controller.decisions.context import Context, RecordList
 from controller.decisions.effective_configs import unclean_election_enabled
 from controller.decisions.leader_election import Election
 from controller.decisions.levels import LEADER_RECOVERY_LEVEL
-from controller.decisions.lookup import TopicRef, find_partition, find_topic, ref_text
+from controller.decisions.lookup import (
+    TopicRef,
+    find_partition,
+    find_topic,
+    partition_named,
+    ref_text,
+)
 from controller.decisions.outcome import Refusal
 from controller.decisions.partition_change import RECOVERING
 from controller.decisions.settled import check_no_removal, is_moving, settled_replicas
@@ -73,13 +79,14 @@ def alter_reassignments(
     Raises:
         TooLargeError: POLICY_VIOLATION, the request makes too many records.
     """
-    times = Counter(_named(context, target) for target in request.partitions)
+    names = [partition_named(context.image, t.topic, t.partition_id) for t in request.partitions]
+    times = Counter(names)
     records = RecordList()
     results = []
-    for target in request.partitions:
+    for target, name in zip(request.partitions, names, strict=True):
         refusal = None
         try:
-            if times[_named(context, target)] > 1:
+            if times[name] > 1:
                 raise named_twice(f"{ref_text(target.topic)}/{target.partition_id}")
             made = _altered(context, target, request.allow_rf_change)
         except RequestError as error:
@@ -165,10 +172,3 @@ def _altered(
             f"{len(target.broker_ids)} are named, and the request allows no other number"
         )
     return move(context, partition, target.broker_ids)
-
-
-def _named(context: Context, target: PartitionTarget) -> tuple[TopicRef, int]:
-    """Return the same for a topic's name and its id."""
-    ref = target.topic
-    topic = context.image.topic_by_full_name(ref) if isinstance(ref, str) else None
-    return (ref if topic is None else topic.topic_id), target.partition_id

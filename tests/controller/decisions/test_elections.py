@@ -53,6 +53,15 @@ def _lose_preferred_leader(cluster: Cluster) -> None:
     assert cluster.partition("orders", 0).leader == 2
 
 
+def test_a_partition_named_twice_is_refused_both_times(cluster: Cluster) -> None:
+    _lose_preferred_leader(cluster)
+    before = cluster.partition("orders", 0)
+    partitions = (("orders", 0), (before.topic_id, 0))
+    results = cluster.do(elect_leaders, ElectLeaders(partitions=partitions))
+    assert [result.refusal.code for result in results] == ["INVALID_REQUEST"] * 2
+    assert cluster.partition("orders", 0) == before
+
+
 def test_the_preferred_replica_leads_again_when_asked(cluster: Cluster) -> None:
     _lose_preferred_leader(cluster)
     assert _elect(cluster, 0) == ["NONE"]
