@@ -6,6 +6,8 @@ newest change may not overwrite it.
 Source: KIP-497, KIP-704, KIP-841, KIP-903; section 6 of Kafka's rules.
 """
 
+from collections import Counter
+
 import msgspec
 
 from controller.decisions.broker_partitions import start_change
@@ -13,7 +15,7 @@ from controller.decisions.brokers import checked_broker
 from controller.decisions.context import Context
 from controller.decisions.outcome import Refusal
 from controller.decisions.partition_change import LEADER_UNCHANGED, RECOVERED, RECOVERING
-from controller.refusals import unknown_topic_id
+from controller.refusals import named_twice, unknown_topic_id
 from controller.result import ControllerResult
 from records.base import Record, Uuid
 from records.errors import RequestError
@@ -72,11 +74,15 @@ def alter_partition(
         RequestError: STALE_BROKER_EPOCH.
     """
     checked_broker(context, request.broker_id, request.broker_epoch)
+    times = Counter([(a.topic_id, a.partition_id) for a in request.partitions])
     records: list[Record] = []
     results = []
     for alteration in request.partitions:
         partition, refusal = None, None
         try:
+            if times[alteration.topic_id, alteration.partition_id] > 1:
+                # The second would overwrite the first with the token that the first has used up.
+                raise named_twice(f"{uuid_text(alteration.topic_id)}/{alteration.partition_id}")
             partition = _checked(context, request.broker_id, alteration)
         except RequestError as error:
             refusal = Refusal.of(error)
@@ -156,7 +162,10 @@ def _check_isr(alteration: PartitionAlteration, partition: Partition) -> None:
 
 
 def _check_recovery(alteration: PartitionAlteration, partition: Partition) -> None:
-    if alteration.leader_recovery_state != RECOVERING:
+    state = alteration.leader_recovery_state
+    if state not in (RECOVERED, RECOVERING):
+        raise RequestError("INVALID_REQUEST", f"{state} is no recovery state of a leader")
+    if state == RECOVERED:
         return
     if len(alteration.new_isr) > 1:
         raise RequestError("INVALID_REQUEST", "a leader that is recovering stands alone in the ISR")

@@ -63,6 +63,26 @@ def test_a_follower_leaves_the_isr_and_comes_back(cluster: Cluster) -> None:
     assert cluster.partition("orders").isr == (1, 3, 2)
 
 
+def test_a_partition_named_twice_is_refused_both_times(cluster: Cluster) -> None:
+    partition = cluster.partition("orders")
+    alterations = [
+        PartitionAlteration(
+            topic_id=partition.topic_id,
+            partition_id=0,
+            leader_epoch=partition.leader_epoch,
+            partition_epoch=partition.partition_epoch,
+            new_isr=(IsrMember(1), IsrMember(follower)),
+        )
+        for follower in (2, 3)
+    ]
+    request = AlterPartition(
+        broker_id=1, broker_epoch=cluster.broker(1).broker_epoch, partitions=tuple(alterations)
+    )
+    results = cluster.do(alter_partition, request)
+    assert [_code(result) for result in results] == ["INVALID_REQUEST"] * 2
+    assert cluster.partition("orders") == partition
+
+
 def test_an_isr_that_stays_the_same_is_accepted_without_a_record(cluster: Cluster) -> None:
     assert _code(_alter(cluster, 1, 2, 3)) == "NONE"
     assert cluster.records == ()
@@ -72,6 +92,8 @@ def test_an_isr_that_stays_the_same_is_accepted_without_a_record(cluster: Cluste
     ("isr", "fields", "code"),
     [
         ((1,), {"topic_id": Uuid(bytes([9] * 16))}, "UNKNOWN_TOPIC_ID"),
+        ((1,), {"leader_recovery_state": 5}, "INVALID_REQUEST"),
+        ((1,), {"leader_recovery_state": -1}, "INVALID_REQUEST"),
         ((1,), {"partition_id": 1}, "UNKNOWN_TOPIC_OR_PARTITION"),
         ((1,), {"leader_epoch": 1}, "NOT_CONTROLLER"),
         ((1,), {"partition_epoch": 1}, "NOT_CONTROLLER"),
