@@ -116,7 +116,8 @@ class PartitionChange:
             self._eligible = ()
             return
         once = dict.fromkeys((*self._eligible, *self._partition.isr))
-        self._eligible = _without(once, (*self.isr, *self.unclean_shutdown))
+        left = [replica for replica in once if replica in self.replicas]
+        self._eligible = _without(left, (*self.isr, *self.unclean_shutdown))
 
     def _elect(self) -> None:
         """Choose a leader; a partition of mode NONE has none, on purpose."""

@@ -4,6 +4,13 @@ from typing import Any
 
 import pytest
 
+from controller.decisions.alter_partition import (
+    AlterPartition,
+    IsrMember,
+    PartitionAlteration,
+    alter_partition,
+)
+from controller.decisions.levels import ELR_FEATURE, NEW_CLUSTER_LEVELS
 from controller.decisions.reassignments import (
     AlterReassignments,
     PartitionTarget,
@@ -53,6 +60,29 @@ def test_a_partition_named_twice_is_refused_both_times(cluster: Cluster) -> None
     assert _codes(results) == ["INVALID_REQUEST", None, "INVALID_REQUEST"]
     assert "MultipleTopicInstructionsInOneBatch" in str(results[0].refusal)
     assert cluster.partition("orders").adding_replicas == ()
+
+
+def test_who_joined_for_a_move_that_is_called_off_is_not_eligible() -> None:
+    cluster = Cluster({**NEW_CLUSTER_LEVELS, ELR_FEATURE: 1})
+    cluster.add_brokers(1, 2, 3, 4)
+    cluster.create("orders", [1, 2], configs=(("min.insync.replicas", "2"),))
+    _reassign(cluster, ("orders", 0, (3, 4)))
+    partition = cluster.partition("orders")
+    alteration = PartitionAlteration(
+        topic_id=partition.topic_id,
+        partition_id=0,
+        leader_epoch=partition.leader_epoch,
+        partition_epoch=partition.partition_epoch,
+        new_isr=(IsrMember(1), IsrMember(3)),
+    )
+    epoch = cluster.broker(1).broker_epoch
+    cluster.do(
+        alter_partition, AlterPartition(broker_id=1, broker_epoch=epoch, partitions=(alteration,))
+    )
+    assert _codes(_reassign(cluster, ("orders", 0, None))) == [None]
+    partition = cluster.partition("orders")
+    assert (partition.replicas, partition.isr) == ((1, 2), (1,))
+    assert partition.eligible_leader_replicas == ()
 
 
 def test_validate_only_checks_and_writes_nothing(cluster: Cluster) -> None:
