@@ -151,7 +151,6 @@ class _Conversation:
             if writing.done():
                 await writing  # raises what ended it
             takeover = await reading
-            await self._answers.put(None)
             await writing
             if takeover is not None:
                 take_over = self._answering.takeovers[takeover.api]
@@ -166,6 +165,12 @@ class _Conversation:
                     left.cancel()
 
     async def _read(self) -> RequestFrame | None:
+        """Begin requests; after the last one tell the writer, who may have gone before."""
+        takeover = await self._begin_requests()
+        await self._answers.put(None)
+        return takeover
+
+    async def _begin_requests(self) -> RequestFrame | None:
         """Begin requests until the connection ends or changes hands."""
         size_max = self._answering.frame_size_bytes_max
         while (raw := await read_frame(self._reader, size_max)) is not None:

@@ -11,6 +11,7 @@ import pytest
 from api.client import MetadataClient, server_address
 from api.kafka import apis, frames
 from api.kafka.connection import Connection
+from api.kafka.listener import PIPELINE_MAX, Answering, Asker, Listener
 from api.kafka.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from api.kafka.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from api.kafka.messages.topics import CreateTopicsResponse, DeleteTopicsResponse
@@ -70,6 +71,35 @@ async def test_stranger_is_cut_off_and_others_go_on(tmp_path: Path, garbage: byt
         assert await asyncio.wait_for(reader.read(), 5) == b""
         writer.close()
         assert (await at.client.metadata()).cluster_id is not None
+
+
+async def test_who_hangs_up_with_as_many_requests_as_are_taken_is_forgotten() -> None:
+    begun, may_answer = 0, asyncio.Event()
+
+    async def slow(_: frames.RequestFrame, __: Asker) -> MetadataResponse:
+        nonlocal begun
+        begun += 1
+        await may_answer.wait()
+        return MetadataResponse(brokers=(), topics=())
+
+    listener = await Listener.start(Answering(handlers={apis.METADATA: slow}), "127.0.0.1", 0)
+    _, writer = await asyncio.open_connection("127.0.0.1", listener.port)
+    # One is being answered, and the queue behind it is full.
+    for number in range(PIPELINE_MAX + 1):
+        request = MetadataRequest(topics=(), allow_auto_topic_creation=False)
+        writer.write(frames.encode_request(apis.METADATA, 9, number, request))
+    async with asyncio.timeout(5):
+        while begun <= PIPELINE_MAX:
+            await asyncio.sleep(0.001)
+        writer.get_extra_info("socket").setsockopt(
+            socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+        )
+        writer.transport.abort()
+        await asyncio.sleep(0.05)
+        may_answer.set()
+        while any(task.get_name() == "kafka connection" for task in asyncio.all_tasks()):
+            await asyncio.sleep(0.001)
+    await listener.close()
 
 
 async def test_pipelined_requests_are_answered_in_their_order(tmp_path: Path) -> None:
