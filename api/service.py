@@ -144,6 +144,7 @@ class Service:
             RequestError: the decision's refusal; NOT_CONTROLLER, the outcome is unknown;
                 INVALID_REQUEST, the id is another request's; or DUPLICATE_REQUEST, it was carried
                 out before, and its answer cannot be told again.
+            UnavailableError: too many requests wait; nothing was written.
         """
         committed = await self._committed_before(origin)
         if committed is not None:

@@ -153,6 +153,7 @@ class Controller:
         Raises (from the future):
             RequestError: the decision's refusal, with nothing written; or NOT_CONTROLLER: this
                 controller is not active, or lost the log, and then the outcome is unknown.
+            UnavailableError: too many requests wait; nothing was written.
         """
         if validate_only:
             return self._submit(partial(_validated, decide), origin, lambda _: None)
@@ -179,6 +180,7 @@ class Controller:
             RequestError: NOT_CONTROLLER, this controller is not active or loses the log;
                 REQUEST_TIMED_OUT, it was open for too long, and nothing of it happened; or
                 UNSUPPORTED_VERSION, the metadata.version is too old.
+            UnavailableError: too many requests wait; nothing was written.
         """
         async with self._transaction_turn:
             self._check_may_begin()
@@ -288,7 +290,11 @@ class Controller:
         self._pipeline.abort_left_open("A batch of it failed", timestamp=self._now_ms())
         context = self._context(origin)
         result = decide(context)
-        for records, batch_origin in result.batches(origin):
+        batches = list(result.batches(origin))
+        if len(batches) > self._pipeline.room:
+            # One that the log refused would take all behind it along.
+            raise _overloaded()
+        for records, batch_origin in batches:
             self._send(records, context, batch_origin)
         if result.records and result.mutations:
             self._buckets = self._buckets.charged(context.allowance, result.mutations)
@@ -309,6 +315,8 @@ class Controller:
     def _check_may_begin(self) -> None:
         if not self.is_active:
             raise _not_active()
+        if not self._pipeline.room:
+            raise _overloaded()
         level = self._context().metadata_version
         if level < TRANSACTIONS_LEVEL:
             raise RequestError(
@@ -369,6 +377,10 @@ def _validated(decide: Decision[T], context: Context) -> ControllerResult[T]:
 
 def _not_active() -> RequestError:
     return RequestError("NOT_CONTROLLER", "this controller is not active")
+
+
+def _overloaded() -> UnavailableError:
+    return UnavailableError("too many requests wait for the log; try again")
 
 
 def _lost_transaction(name: str) -> RequestError:

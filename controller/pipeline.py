@@ -18,6 +18,7 @@ from controller.log_port import LogPort
 from controller.parking import Answer, Parking
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import Batch, NewBatch
+from metadata_log.limits import PENDING_BATCHES_MAX
 from records.base import Record
 from records.control import (
     AbortTransactionRecord,
@@ -30,6 +31,9 @@ from replay.image.metadata import MetadataImage
 from replay.image.provenance import Provenance
 
 T = TypeVar("T")
+
+# Begin, and End or Abort, and the Abort of one that was left open.
+_BRACKETS_MAX = 3
 
 # What a log answers when it does not end where a batch was decided to stand.
 _END_DIFFERS = "INVALID_UPDATE_VERSION"
@@ -103,6 +107,11 @@ class Pipeline:
     def next_offset(self) -> int:
         """Where the next record will be written."""
         return self._latest.next_offset
+
+    @property
+    def room(self) -> int:
+        """How many more batches the log takes now, besides those that bracket a transaction."""
+        return max(PENDING_BATCHES_MAX - _BRACKETS_MAX - len(self._in_flight), 0)
 
     @property
     def timestamp(self) -> int:

@@ -1,14 +1,23 @@
 """What a failing log leaves behind."""
 
 import asyncio
+from functools import partial
+from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 
+from controller.controller import Controller
 from controller.decisions.heartbeats import Heartbeat, fence_stale_broker
+from controller.decisions.namespaces import CreateNamespace, create_namespace
 from controller.parking import Answer
+from metadata_log.creation import create_log
+from metadata_log.log import MetadataLog
+from metadata_log.log_reader import LogReader
 from records.errors import FencedError, RequestError, UnavailableError
-from tests.controller.office import Office, code_of, nothing
+from replay.loader import load_image
+from tests.controller.office import Clock, Office, code_of, nothing
 
 
 async def test_when_an_append_fails_every_parked_answer_is_not_controller(office: Office) -> None:
@@ -93,6 +102,32 @@ async def test_a_batch_that_the_log_refuses_is_told_apart_from_its_neighbours(
     await office.controller.drained()
     assert office.controller.is_active
     await office.namespace("a")
+
+
+async def test_what_the_log_has_no_room_for_is_refused_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create_log(tmp_path / "log", cluster_id="test")
+    log = await MetadataLog.open(tmp_path / "log")
+    with LogReader.open(tmp_path / "log") as reader:
+        controller = Controller(log, load_image(reader), clock=Clock(), rng=Random(1))
+    await controller.activate()
+    for module in ("controller.pipeline", "metadata_log.log"):
+        monkeypatch.setattr(f"{module}.PENDING_BATCHES_MAX", 6)
+    # Three are left for a transaction that is to begin and end.
+    asked = [
+        controller.submit(partial(create_namespace, request=CreateNamespace(name)))
+        for name in "abcd"
+    ]
+    with pytest.raises(UnavailableError, match="try again"):
+        async with controller.transaction("t"):
+            pass
+    answers = await asyncio.gather(*asked, return_exceptions=True)
+    assert [type(answer) for answer in answers] == [Answer, Answer, Answer, UnavailableError]
+    async with controller.transaction("t") as transaction:
+        await transaction.submit(partial(create_namespace, request=CreateNamespace("d")))
+    assert len(list(controller.image.namespaces())) == 4
+    await log.close()
 
 
 async def test_sessions_begin_anew_after_a_failure(office: Office) -> None:
