@@ -23,6 +23,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
+from controller.batch_check import check_size
 from controller.decisions.context import Context, Rng, Settings
 from controller.decisions.features import bootstrap_records
 from controller.decisions.heartbeats import (
@@ -294,6 +295,8 @@ class Controller:
         if len(batches) > self._pipeline.room:
             # One that the log refused would take all behind it along.
             raise _overloaded()
+        for records, _ in batches:
+            check_size(context, records)
         for records, batch_origin in batches:
             self._send(records, context, batch_origin)
         if result.records and result.mutations:

@@ -25,6 +25,7 @@ from records.partitions import PartitionChangeRecord
 from records.text import uuid_text
 from replay.image.cluster import Broker
 
+_INT16_MIN, _INT16_MAX = -(2**15), 2**15 - 1
 _INT32_MAX = 2**31 - 1
 _PORT_MAX = 2**16 - 1
 
@@ -152,6 +153,15 @@ def _check_numbers(request: RegisterBroker) -> None:
         if not 0 <= point.port <= _PORT_MAX:
             raise _invalid_registration(
                 request, f"names port {point.port}; ports go from 0 to {_PORT_MAX}"
+            )
+    protocols = [point.security_protocol for point in request.end_points]
+    levels = [
+        n for f in request.features for n in (f.min_supported_version, f.max_supported_version)
+    ]
+    for number in (*protocols, *levels):
+        if not _INT16_MIN <= number <= _INT16_MAX:
+            raise _invalid_registration(
+                request, f"names {number}, which is not from {_INT16_MIN} to {_INT16_MAX}"
             )
 
 

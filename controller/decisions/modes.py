@@ -45,6 +45,8 @@ from records.partitions import (
 from replay.image.partitions import NONE, READ_ONLY, READ_WRITE, Partition
 from replay.image.topics import Topic
 
+_INT64_MAX = 2**63 - 1
+
 
 class TopicShrink(msgspec.Struct, frozen=True, kw_only=True):
     """A topic and how many partitions are to be left of it."""
@@ -177,6 +179,8 @@ def check_delay(delay_ms: int) -> None:
     """
     if delay_ms < 0:
         raise RequestError("INVALID_REQUEST", f"the delay of {delay_ms} ms is negative")
+    if delay_ms > _INT64_MAX:
+        raise RequestError("INVALID_REQUEST", f"the delay of {delay_ms} ms is above {_INT64_MAX}")
 
 
 def check_shrink(context: Context, topic: Topic, target: int) -> list[Partition]:

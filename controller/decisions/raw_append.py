@@ -6,8 +6,8 @@ be able to take them in, and what they touch must keep the invariants.
 
 import msgspec
 
+from controller.batch_check import check_encoding, rows_of
 from controller.decisions.context import USER_OPERATION_RECORDS_MAX, Context, TooLargeError
-from controller.decisions.levels import record_version
 from controller.decisions.names import tiers
 from controller.decisions.replica_deletions import deletion_states
 from controller.decisions.replica_states import check_deletion
@@ -15,8 +15,6 @@ from controller.decisions.versions import ExpectedVersion, check_version
 from controller.invariants.checks import check_step, check_topics
 from controller.result import ControllerResult
 from controller.touched import Touched
-from metadata_log.block import BlockEncoder
-from metadata_log.limits import BATCH_SIZE_BYTES_MAX
 from records import control
 from records.base import ZERO_UUID, Record
 from records.configs import ConfigRecord
@@ -120,9 +118,8 @@ def _check_effect(context: Context, records: tuple[Record, ...]) -> None:
 
     What was wrong before, as in a log that came from elsewhere, is no reason to refuse.
     """
-    rows = _rows(context, records)
-    # Here, for this caller alone: the log would refuse also what stands behind the batch.
-    BlockEncoder(BATCH_SIZE_BYTES_MAX).encode(rows, b"")
+    rows = rows_of(context, records)
+    check_encoding(rows)
     before, after = context.image, _replayed(context, rows)
     for record in records:
         _check_surroundings(after, record)
@@ -163,20 +160,6 @@ def _check_surroundings(after: MetadataImage, record: Record) -> None:
 
 def _lacks_a_tier(image: MetadataImage, name: str) -> bool:
     return any(image.namespace_by_name(tier) is None for tier in tiers(name))
-
-
-def _rows(context: Context, records: tuple[Record, ...]) -> list[Envelope]:
-    return [
-        Envelope(
-            offset=offset,
-            leader_epoch=context.image.provenance.leader_epoch,
-            timestamp=context.now_ms,
-            batch_offset=context.next_offset,
-            record_version=record_version(record, context.metadata_version),
-            payload=record,
-        )
-        for offset, record in enumerate(records, context.next_offset)
-    ]
 
 
 def _replayed(context: Context, rows: list[Envelope]) -> MetadataImage:

@@ -11,10 +11,15 @@ import pytest
 from controller.controller import Controller
 from controller.decisions.heartbeats import Heartbeat, fence_stale_broker
 from controller.decisions.namespaces import CreateNamespace, create_namespace
+from controller.decisions.raw_append import AppendRecords
 from controller.parking import Answer
+from controller.result import ControllerResult
 from metadata_log.creation import create_log
 from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
+from records.configs import ConfigRecord
+from records.control import NoOpRecord
+from records.envelope import Origin
 from records.errors import FencedError, RequestError, UnavailableError
 from replay.loader import load_image
 from tests.controller.office import Clock, Office, code_of, nothing
@@ -128,6 +133,22 @@ async def test_what_the_log_has_no_room_for_is_refused_alone(
         await transaction.submit(partial(create_namespace, request=CreateNamespace("d")))
     assert len(list(controller.image.namespaces())) == 4
     await log.close()
+
+
+async def test_what_is_too_large_for_the_log_is_refused_alone(office: Office) -> None:
+    large = ConfigRecord(resource_type=4, resource_name="", name="a", value="x" * 9_000_000)
+    text = Origin(reason="x" * 9_000_000)
+    office.log.hold()
+    refused = [
+        office.controller.submit(lambda _: ControllerResult(response=None, records=(large,))),
+        office.namespace("a", origin=text),
+        office.controller.append(AppendRecords(records=(NoOpRecord(),)), origin=text),
+    ]
+    next_ = office.namespace("b")
+    office.log.release()
+    assert [await code_of(future) for future in refused] == ["POLICY_VIOLATION"] * 3
+    await next_
+    assert office.names() == ["b"]
 
 
 async def test_sessions_begin_anew_after_a_failure(office: Office) -> None:

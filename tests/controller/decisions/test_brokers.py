@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from controller.decisions.brokers import RegisterBroker, register_broker, unregister_broker
 from controller.decisions.levels import ELR_FEATURE, NEW_CLUSTER_LEVELS
@@ -55,6 +56,9 @@ def test_a_new_broker_is_fenced_and_its_epoch_is_its_offset(cluster: Cluster) ->
         {"broker_id": 2**31},
         {"end_points": (_end_point(-1),)},
         {"end_points": (_end_point(9_092), _end_point(2**40))},
+        {"end_points": (replace(_end_point(9_092), security_protocol=2**15),)},
+        {"features": (*FEATURES, replace(FEATURES[0], name="x", max_supported_version=2**15))},
+        {"features": (*FEATURES, replace(FEATURES[0], name="x", min_supported_version=-(2**40)))},
     ],
 )
 def test_numbers_that_no_record_holds_are_refused(cluster: Cluster, fields: dict[str, Any]) -> None:

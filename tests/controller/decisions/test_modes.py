@@ -276,7 +276,7 @@ def test_a_partition_of_mode_none_gets_no_leader_in_any_way(cluster: Cluster) ->
     assert cluster.partition("orders", 3).leader == -1
 
 
-def test_a_negative_delay_is_refused(cluster: Cluster) -> None:
-    assert cluster.refused(delete_partitions, DeletePartitions(topics=(), delay_ms=-1)).code == (
-        "INVALID_REQUEST"
-    )
+@pytest.mark.parametrize("delay_ms", [-1, 2**63])
+def test_a_delay_that_cannot_be_is_refused(cluster: Cluster, delay_ms: int) -> None:
+    request = DeletePartitions(topics=(), delay_ms=delay_ms)
+    assert cluster.refused(delete_partitions, request).code == "INVALID_REQUEST"
