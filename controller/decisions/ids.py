@@ -2,10 +2,13 @@
 
 from typing import Protocol
 
-from records.base import Uuid
+from records.base import ZERO_UUID, Uuid
 
 # The place of '-' in the alphabet of URL-safe base64, of which each character holds 6 bits.
 _DASH = 62
+
+# "No topic", and the log of the metadata itself.
+_RESERVED = frozenset({ZERO_UUID, Uuid((1).to_bytes(16))})
 
 
 class IdSource(Protocol):
@@ -14,6 +17,11 @@ class IdSource(Protocol):
     def randbytes(self, size: int, /) -> bytes:
         """Return that many random octets."""
         ...
+
+
+def can_be_id(value: Uuid) -> bool:
+    """Return whether an id from elsewhere may be given: neither reserved nor an option's text."""
+    return value not in _RESERVED and value[0] >> 2 != _DASH
 
 
 def new_id(source: IdSource) -> Uuid:

@@ -15,6 +15,9 @@ TOPIC_NAME_LENGTH_MAX = 249
 # File systems take folders of 255 octets; a tier is held to what Kafka allows a topic.
 _TIER_LENGTH_MAX = TOPIC_NAME_LENGTH_MAX
 
+# As a folder, with a topic's below it and a log directory above, it is to be a path: 4,096 octets.
+_NAMESPACE_LENGTH_MAX = 2_000
+
 # A broker keeps folders of this name for what it is about to delete.
 _RESERVED_TIERS = frozenset({".", "..", "deleting"})
 
@@ -48,6 +51,10 @@ def check_namespace_name(name: str) -> None:
     Raises:
         RequestError: INVALID_TOPIC_EXCEPTION, an InvalidNamespace.
     """
+    if len(name) > _NAMESPACE_LENGTH_MAX:
+        raise invalid_namespace(
+            f"a namespace of {len(name)} characters; {_NAMESPACE_LENGTH_MAX} are allowed"
+        )
     for tier in name.split(TIER_SEPARATOR):
         if len(tier) > _TIER_LENGTH_MAX:
             raise invalid_namespace(

@@ -8,7 +8,8 @@ import msgspec
 
 from controller.batch_check import check_encoding, rows_of
 from controller.decisions.context import USER_OPERATION_RECORDS_MAX, Context, TooLargeError
-from controller.decisions.names import tiers
+from controller.decisions.ids import can_be_id
+from controller.decisions.names import check_namespace_name, check_topic_name, tiers
 from controller.decisions.replica_deletions import deletion_states
 from controller.decisions.replica_states import check_deletion
 from controller.decisions.versions import ExpectedVersion, check_version
@@ -16,13 +17,13 @@ from controller.invariants.checks import check_step, check_topics
 from controller.result import ControllerResult
 from controller.touched import Touched
 from records import control
-from records.base import ZERO_UUID, Record
+from records.base import Record
 from records.configs import ConfigRecord
 from records.envelope import Envelope
 from records.errors import CorruptLogError, RequestError
 from records.partitions import ReplicaDeletionRecord
 from records.text import uuid_text
-from records.topics import NamespaceRecord, RemoveNamespaceRecord, TopicRecord
+from records.topics import MoveTopicRecord, NamespaceRecord, RemoveNamespaceRecord, TopicRecord
 from replay.image.configs import TOPIC
 from replay.image.metadata import MetadataDelta, MetadataImage
 from replay.image.provenance import Provenance
@@ -122,6 +123,7 @@ def _check_effect(context: Context, records: tuple[Record, ...]) -> None:
     check_encoding(rows)
     before, after = context.image, _replayed(context, rows)
     for record in records:
+        _check_name(record)
         _check_surroundings(after, record)
     touched = Touched()
     touched.add(records)
@@ -154,8 +156,20 @@ def _check_surroundings(after: MetadataImage, record: Record) -> None:
                 raise _invalid(f"namespace {min(orphans)!r} would have nothing above it")
     match record:
         case TopicRecord(topic_id=new_id) | NamespaceRecord(namespace_id=new_id):
-            if new_id == ZERO_UUID or uuid_text(new_id).startswith("-"):
+            if not can_be_id(new_id):
                 raise _invalid(f"{uuid_text(new_id)} cannot be an id")
+
+
+def _check_name(record: Record) -> None:
+    """Refuse a name that no command gives: brokers make folders of names."""
+    try:
+        match record:
+            case TopicRecord(name=name) | MoveTopicRecord(name=name):
+                check_topic_name(name)
+            case NamespaceRecord(name=name):
+                check_namespace_name(name)
+    except RequestError as error:
+        raise _invalid(str(error)) from None
 
 
 def _lacks_a_tier(image: MetadataImage, name: str) -> bool:

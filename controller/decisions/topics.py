@@ -11,7 +11,7 @@ import msgspec
 from controller.decisions.assignments import Assignment, Placement, checked
 from controller.decisions.configs import ConfigChange, ResourceChange, config_records
 from controller.decisions.context import Context, PlannedTopic, RecordList, TooLargeError
-from controller.decisions.ids import new_id
+from controller.decisions.ids import can_be_id, new_id
 from controller.decisions.lookup import (
     TopicRef,
     find_namespace,
@@ -40,10 +40,6 @@ from replay.image.configs import TOPIC
 
 SERVER_DEFAULT = -1
 """A count that is left to the server's default."""
-
-
-# "No topic", and the log of the metadata itself.
-_RESERVED_IDS = frozenset({bytes(16), (1).to_bytes(16)})
 
 
 class NewTopic(msgspec.Struct, frozen=True, kw_only=True):
@@ -209,7 +205,7 @@ class _Creation:
     def _check_id(self, topic: NewTopic) -> None:
         if topic.topic_id is None:
             return
-        if topic.topic_id in _RESERVED_IDS:
+        if not can_be_id(topic.topic_id):
             raise RequestError(
                 "INVALID_REQUEST", f"{uuid_text(topic.topic_id)} is reserved and no topic's id"
             )

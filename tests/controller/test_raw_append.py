@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from controller.decisions.raw_append import AppendRecords, append_records
+from controller.decisions.topics import CreateTopics, NewTopic, create_topics
 from controller.decisions.versions import (
     ABSENT,
     ExpectedVersion,
@@ -17,7 +18,7 @@ from controller.decisions.versions import (
     version_of,
 )
 from controller.result import ControllerResult
-from records.base import ZERO_UUID, Record
+from records.base import ZERO_UUID, Record, Uuid
 from records.brokers import BrokerRegistrationChangeRecord
 from records.configs import ConfigRecord
 from records.control import AbortTransactionRecord, EndTransactionRecord, NoteRecord
@@ -129,6 +130,31 @@ def test_what_would_stand_alone_is_refused(cluster: Cluster) -> None:
     assert "nothing above it" in _refused(
         cluster, RemoveNamespaceRecord(namespace_id=parent.namespace_id)
     )
+
+
+@pytest.mark.parametrize("name", ["", "..", "../../up", "a:b", "x" * 250])
+def test_a_name_that_no_command_gives_is_refused(cluster: Cluster, name: str) -> None:
+    assert "InvalidArgumentTopicName" in _refused(
+        cluster, TopicRecord(name=name, topic_id=uid("7"))
+    )
+    moved = MoveTopicRecord(topic_id=cluster.topic("orders").topic_id, namespace_id=None, name=name)
+    assert "InvalidArgumentTopicName" in _refused(cluster, moved)
+
+
+@pytest.mark.parametrize("name", ["", "..", "../up", "a::b", "deleting", ":".join("a" * 1_001)])
+def test_a_namespace_that_no_command_makes_is_refused(cluster: Cluster, name: str) -> None:
+    record = NamespaceRecord(namespace_id=uid("7"), name=name)
+    assert "InvalidNamespace" in _refused(cluster, record)
+
+
+@pytest.mark.parametrize("octets", [(1).to_bytes(16), b"\xfb" + bytes(15)])
+def test_an_id_that_is_reserved_or_reads_like_an_option_is_refused(
+    cluster: Cluster, octets: bytes
+) -> None:
+    assert "cannot be an id" in _refused(cluster, TopicRecord(name="a", topic_id=Uuid(octets)))
+    topic = NewTopic(name="a", topic_id=Uuid(octets))
+    (result,) = cluster.do(create_topics, CreateTopics(topics=(topic,)))
+    assert result.refusal.code == "INVALID_REQUEST"
 
 
 def test_the_reserved_id_is_refused(cluster: Cluster) -> None:

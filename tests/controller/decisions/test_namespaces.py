@@ -67,6 +67,7 @@ def test_a_namespace_that_exists_is_refused(cluster: Cluster) -> None:
         "a b",
         "ä",
         "a" * 250,
+        ":".join("a" * 1_001),
     ],
 )
 def test_a_bad_name_is_refused(cluster: Cluster, name: str) -> None:
