@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from metadata_log.request_window import takes_part
 from records.envelope import Origin
 from records.errors import RequestError
 
@@ -31,8 +32,9 @@ class Repeats:
         Raises:
             RequestError: INVALID_REQUEST, the id is another request's.
         """
-        if origin is None or origin.request_id is None:
+        if not takes_part(origin):
             return None
+        assert origin is not None and origin.request_id is not None
         first = self._under_way.get(origin.request_id)
         if first is None:
             return None
@@ -48,8 +50,10 @@ class Repeats:
 
     def add(self, origin: Origin | None, answer: asyncio.Future[Any]) -> None:
         """Remember a request until it is answered."""
-        if origin is None or origin.request_id is None or origin.request_hash is None:
+        if not takes_part(origin):
             return
+        assert origin is not None
+        assert origin.request_id is not None and origin.request_hash is not None
         request_id = origin.request_id
         self._under_way[request_id] = _UnderWay(origin.request_hash, answer)
         answer.add_done_callback(lambda _: self._under_way.pop(request_id))

@@ -1,5 +1,6 @@
 """Records appended as they are: through the loop, checked by replay and the invariants."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -275,6 +276,15 @@ async def test_a_request_asked_again_while_it_is_under_way_is_done_once(office: 
     assert await first == await again
     assert len(office.log.batches) == 2
     assert await code_of(office.namespace("a", origin=origin)) == "DUPLICATE_RESOURCE"
+
+
+async def test_an_id_without_a_hash_is_nobodys(office: Office) -> None:
+    office.log.hold()
+    first = office.namespace("a", origin=Origin(request_id="r1", request_hash=b"hash"))
+    other = office.namespace("b", origin=Origin(request_id="r1"))
+    office.log.release()
+    await asyncio.gather(first, other)
+    assert office.names() == ["a", "b"]
 
 
 async def test_a_caller_that_gives_up_leaves_the_repeat_an_answer(office: Office) -> None:
