@@ -46,6 +46,7 @@ from controller.transaction import TimeLimit, Transaction
 from metadata_log.batch import Batch
 from metadata_log.clock import Clock
 from metadata_log.limits import PENDING_BATCHES_MAX
+from metadata_log.request_window import takes_part
 from records.base import Record
 from records.control import AbortTransactionRecord, EndTransactionRecord
 from records.envelope import Origin
@@ -180,9 +181,12 @@ class Controller:
         Raises:
             RequestError: NOT_CONTROLLER, this controller is not active or loses the log;
                 REQUEST_TIMED_OUT, it was open for too long, and nothing of it happened; or
-                UNSUPPORTED_VERSION, the metadata.version is too old.
+                UNSUPPORTED_VERSION, the metadata.version is too old; or INVALID_REQUEST, the origin
+                has a request id, here or inside.
             UnavailableError: too many requests wait; nothing was written.
         """
+        if takes_part(origin):
+            raise _cannot_be_repeated()
         async with self._transaction_turn:
             self._check_may_begin()
             pipeline, sessions = self._pipeline, self._sessions
@@ -249,7 +253,9 @@ class Controller:
     ) -> asyncio.Future[Answer[T]]:
         """As `_submit`, for the transaction that was `opened`."""
         future: asyncio.Future[Answer[T]] = asyncio.get_running_loop().create_future()
-        if self._pipeline.transaction is opened:
+        if takes_part(origin):
+            future.set_exception(_cannot_be_repeated())
+        elif self._pipeline.transaction is opened:
             self._decide(future, decide, origin, lambda _: None)
         else:
             future.set_exception(limit.error or _lost_transaction(limit.name))
@@ -384,6 +390,13 @@ def _not_active() -> RequestError:
 
 def _overloaded() -> UnavailableError:
     return UnavailableError("too many requests wait for the log; try again")
+
+
+def _cannot_be_repeated() -> RequestError:
+    # The log knows a batch by its id, whatever becomes of the transaction around it.
+    return RequestError(
+        "INVALID_REQUEST", "what is part of a transaction has no request id: it may be aborted"
+    )
 
 
 def _lost_transaction(name: str) -> RequestError:

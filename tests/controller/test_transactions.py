@@ -17,6 +17,7 @@ from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
 from records.configs import ConfigRecord
 from records.control import AbortTransactionRecord
+from records.envelope import Origin
 from records.errors import RequestError, UnavailableError
 from replay.loader import load_image
 from tests.controller.office import Clock, Office, code_of, nothing
@@ -60,6 +61,18 @@ async def test_records_can_be_appended_inside(office: Office) -> None:
         answer = await transaction.append(AppendRecords(records=(record,)))
         assert answer.response.end_offset == answer.response.base_offset + 1
     assert office.controller.image.config(4, "") == {"a": "1"}
+
+
+async def test_what_may_be_aborted_cannot_be_asked_again(office: Office) -> None:
+    origin = Origin(request_id="r1", request_hash=b"hash")
+    with pytest.raises(RequestError, match="no request id"):
+        async with office.controller.transaction("t", origin=origin):
+            pass
+    async with office.controller.transaction("t") as transaction:
+        assert await code_of(transaction.submit(_namespace("a"), origin=origin)) == (
+            "INVALID_REQUEST"
+        )
+    assert office.names() == []
 
 
 async def test_an_exception_aborts_and_nothing_happened(office: Office) -> None:
