@@ -107,6 +107,7 @@ class MetadataClient:
         """Create topics; each has a result of its own.
 
         Raises:
+            RequestError: INVALID_REQUEST, a placement or a topic's id is named; `run` takes them.
             UnavailableError: no answer, the outcome is unknown.
         """
         response = await self._ask(topics.creation_request(request), CreateTopicsResponse)
@@ -116,6 +117,7 @@ class MetadataClient:
         """Delete topics; each has a result of its own.
 
         Raises:
+            RequestError: INVALID_REQUEST, nothing is to be done; `run` has a dry run.
             UnavailableError: no answer, the outcome is unknown.
         """
         response = await self._ask(topics.deletion_request(request), DeleteTopicsResponse)

@@ -56,7 +56,15 @@ def _new_topic(topic: CreatableTopic) -> NewTopic:
 
 
 def creation_request(request: CreateTopics) -> CreateTopicsRequest:
-    """Return the request that asks for it."""
+    """Return the request that asks for it.
+
+    Raises:
+        RequestError: INVALID_REQUEST, a placement or a topic's id is named.
+    """
+    if request.placement is not None or any(t.topic_id is not None for t in request.topics):
+        raise RequestError(
+            "INVALID_REQUEST", "CreateTopics names no placement and no topic ids; see `run`"
+        )
     return CreateTopicsRequest(
         topics=tuple([_creatable(topic) for topic in request.topics]),
         validate_only=request.validate_only,
@@ -129,7 +137,13 @@ def deletion(request: DeleteTopicsRequest) -> DeleteTopics:
 
 
 def deletion_request(request: DeleteTopics) -> DeleteTopicsRequest:
-    """Return the request that asks for it."""
+    """Return the request that asks for it.
+
+    Raises:
+        RequestError: INVALID_REQUEST, nothing is to be done.
+    """
+    if request.validate_only:
+        raise RequestError("INVALID_REQUEST", "DeleteTopics has no dry run; see `run`")
     return DeleteTopicsRequest(topics=tuple([_state(ref) for ref in request.topics]))
 
 

@@ -5,8 +5,10 @@ import socket
 import struct
 from functools import partial
 from pathlib import Path
+from random import Random
 
 import pytest
+from msgspec.structs import replace
 
 from api.client import MetadataClient, server_address
 from api.kafka import apis, frames
@@ -20,6 +22,7 @@ from controller.decisions.assignments import Assignment
 from controller.decisions.configs import AlterConfigs, ConfigChange, ResourceChange
 from controller.decisions.context import Settings
 from controller.decisions.effective_configs import BROKER
+from controller.decisions.ids import new_id
 from controller.decisions.modes import DELETE_PARTITIONS_ENABLED, DeletePartitions, TopicShrink
 from controller.decisions.mutation_quotas import MUTATION_RATE
 from controller.decisions.raw_append import AppendRecords, append_records
@@ -170,6 +173,22 @@ async def test_any_decision_can_be_taken_by_its_name(tmp_path: Path) -> None:
         made = at.service.image.topic_by_name("by-hand")
         assert made is not None
         assert answer.response[0].topic_id == made.topic_id
+
+
+async def test_what_a_request_cannot_say_is_refused_and_not_left_out(tmp_path: Path) -> None:
+    async with server(tmp_path) as at:
+        await at.register(1)
+        await create(at, "orders")
+        with pytest.raises(RequestError, match="no dry run"):
+            await at.client.delete_topics(DeleteTopics(topics=("orders",), validate_only=True))
+        topic = NewTopic(name="carts", partitions=1, replication_factor=1)
+        for request in (
+            CreateTopics(topics=(topic,), placement="striped"),
+            CreateTopics(topics=(replace(topic, topic_id=new_id(Random(1))),)),
+        ):
+            with pytest.raises(RequestError, match="names no placement and no topic ids"):
+                await at.client.create_topics(request)
+        assert [topic.name for topic in at.service.image.topics()] == ["orders"]
 
 
 async def test_partitions_that_are_deleted_are_read_only_and_then_gone(tmp_path: Path) -> None:
