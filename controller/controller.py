@@ -158,6 +158,8 @@ class Controller:
             UnavailableError: too many requests wait; nothing was written.
         """
         if validate_only:
+            # Who asks for the deed next, with the same id, is not to get the rehearsal's answer.
+            origin = origin and replace(origin, request_id=None, request_hash=None)
             return self._submit(partial(_validated, decide), origin, lambda _: None)
         return self._submit(decide, origin, lambda _: None)
 

@@ -278,6 +278,18 @@ async def test_a_request_asked_again_while_it_is_under_way_is_done_once(office: 
     assert await code_of(office.namespace("a", origin=origin)) == "DUPLICATE_RESOURCE"
 
 
+async def test_a_rehearsal_is_not_the_first_asking(office: Office) -> None:
+    origin = Origin(request_id="r1", request_hash=b"hash")
+    office.log.hold()
+    office.namespace("a")
+    rehearsal = office.namespace("b", origin=origin, validate_only=True)
+    deed = office.namespace("b", origin=origin)
+    office.log.release()
+    answers = await asyncio.gather(rehearsal, deed)
+    assert [answer.wrote for answer in answers] == [False, True]
+    assert office.names() == ["a", "b"]
+
+
 async def test_an_id_without_a_hash_is_nobodys(office: Office) -> None:
     office.log.hold()
     first = office.namespace("a", origin=Origin(request_id="r1", request_hash=b"hash"))
