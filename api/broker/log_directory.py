@@ -9,6 +9,7 @@ Everything that leaves goes through `deleting/` by one rename, so that a crash n
 folder where it could be taken for a partition.
 """
 
+import errno
 import os
 import secrets
 import shutil
@@ -27,6 +28,7 @@ from api.broker.partition_metadata import (
 from records.base import ZERO_UUID, Uuid
 from records.errors import RequestError
 from records.text import parse_uuid, uuid_text
+from replay.image.metadata import NAMESPACE_SEPARATOR
 
 _META = "meta.properties"
 _DELETION = "deletion"
@@ -174,7 +176,11 @@ class LogDirectory:
         return [path for path in waiting if path.name == name or path.name.startswith(f"{name}.")]
 
     def _path(self, full_name: str, partition: int) -> Path:
-        return self.path / partition_folder(full_name, partition)
+        folder = partition_folder(full_name, partition)
+        # A controller gives no such name; a log from elsewhere may hold any.
+        if not _is_within(full_name) or folder.parts[0] in (DELETING, MOVING):
+            raise OSError(errno.EINVAL, "a name that is no folder in a log directory", full_name)
+        return self.path / folder
 
     def _rename(self, source: Path, target: Path) -> Path:
         os.rename(source, target)
@@ -197,6 +203,11 @@ def remove(path: Path) -> None:
         OSError: it, or something in it, cannot be removed.
     """
     shutil.rmtree(path)
+
+
+def _is_within(full_name: str) -> bool:
+    parts = full_name.split(NAMESPACE_SEPARATOR)
+    return not any(part in ("", ".", "..") or "/" in part or "\0" in part for part in parts)
 
 
 def _id_name(topic_id: Uuid, partition: int) -> str:

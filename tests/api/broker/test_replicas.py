@@ -123,6 +123,15 @@ def test_folders_of_namespaces_mirror_them(broker: Broker) -> None:
     assert not (broker.path / "d0" / "org").exists()
 
 
+@pytest.mark.parametrize("name", ["../out", "..:out", "a::b", "/out", "deleting:out", "a\0b", ":"])
+def test_name_that_leads_elsewhere_gets_no_folder(broker: Broker, name: str) -> None:
+    refused = broker.take(FULL, topic(name, ID_1), topic("orders", ID_2))
+    assert refused == ["KAFKA_STORAGE_ERROR"]
+    assert {str(path.parent.relative_to(broker.path)) for path in broker.path.rglob("*.log")} == {
+        "d0/orders_0"
+    }
+
+
 def test_full_stages_what_it_does_not_name(
     broker: Broker, caplog: pytest.LogCaptureFixture
 ) -> None:
