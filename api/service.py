@@ -17,6 +17,7 @@ from api.commands import find_command
 from api.creations import Observed, PartitionCreations
 from api.first_answers import told_again
 from api.history import History
+from api.steady_clock import SteadyClock
 from controller.controller import Controller, Decision
 from controller.decisions.context import Settings
 from controller.decisions.heartbeats import Heartbeat, HeartbeatReply
@@ -93,7 +94,6 @@ class Service:
             UnavailableError: another process writes the log.
             CorruptLogError: the log is damaged.
         """
-        clock = clock or SystemClock()
         cluster_id = read_manifest(OsFs(), directory).cluster_id
         metadata_log = await MetadataLog.open(
             directory, node_id=(settings or Settings()).node_id, clock=clock
@@ -106,6 +106,7 @@ class Service:
             # Millions of objects that never refer to themselves: the collector need not look.
             gc.freeze()
             settings = replace(settings or Settings(), cluster_id=cluster_id)
+            clock = clock or SteadyClock(SystemClock(), image.provenance.timestamp)
             service = cls(directory, metadata_log, image, creations, settings=settings, clock=clock)
             await service._controller.activate()
         except BaseException:

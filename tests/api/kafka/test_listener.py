@@ -27,9 +27,12 @@ from controller.decisions.modes import DELETE_PARTITIONS_ENABLED, DeletePartitio
 from controller.decisions.mutation_quotas import MUTATION_RATE
 from controller.decisions.raw_append import AppendRecords, append_records
 from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
+from metadata_log.clock import Clock, SystemClock
+from metadata_log.creation import create_log
+from metadata_log.log import MetadataLog
 from records.configs import ClientQuotaRecord, EntityData
 from records.errors import RequestError, UnavailableError
-from tests.api.kafka.servers import Server, server
+from tests.api.kafka.servers import CLUSTER_ID, Server, server
 
 ENABLED = Settings(static_configs={DELETE_PARTITIONS_ENABLED: "true"})
 
@@ -234,7 +237,16 @@ async def test_stale_and_foreign_brokers_are_refused(tmp_path: Path) -> None:
         assert not (await at.beat(1, broker_epoch)).is_fenced
 
 
-async def test_silent_broker_is_fenced(tmp_path: Path) -> None:
+class _Tomorrow:
+    def now_ms(self) -> int:
+        return SystemClock().now_ms() + 24 * 3_600_000
+
+
+@pytest.mark.parametrize("clock", [SystemClock(), _Tomorrow()], ids=["right", "set back since"])
+async def test_silent_broker_is_fenced(tmp_path: Path, clock: Clock) -> None:
+    create_log(tmp_path / "log", CLUSTER_ID)
+    # Its first batch has this clock's time, and none that follows may be earlier.
+    await (await MetadataLog.open(tmp_path / "log", clock=clock)).close()
     async with server(tmp_path, settings=Settings(session_timeout_ms=200)) as at:
         await at.register(1)
         async with asyncio.timeout(5):
