@@ -1,5 +1,6 @@
 """What differs between two images."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,6 +9,9 @@ import msgspec
 from replay.image.metadata import MetadataImage
 from replay.time_travel.kinds import KINDS, Fields, Kind
 from replay.time_travel.objects import ObjectName
+
+# ASCII only, and not endless: int() refuses some of what str.isdigit() takes for digits.
+_NUMBER = re.compile(r"[0-9]{1,4000}")
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -65,14 +69,25 @@ def _label(kind: Kind, key: Any, before: MetadataImage, after: MetadataImage) ->
     """Name an object as it is called after, or before when it is gone; by id when in doubt."""
     image = after if kind.fields(after, key) is not None else before
     label = kind.label(image, key)
-    other = kind.find(before if image is after else after, label)
+    other = _found(kind, before if image is after else after, label)
     if other is None or other == key:
         return label
     # The other image calls another object so. An image without this one names it by its id.
     return kind.label(MetadataImage.EMPTY, key)
 
 
+def _found(kind: Kind, image: MetadataImage, label: str) -> Any:
+    """Return the key of the object called so; None also for a label that no one can ask for.
+
+    A log may hold what Kafka's own names never are, such as a config of a new type of resource.
+    """
+    try:
+        return kind.find(image, label)
+    except ValueError:
+        return None
+
+
 def _natural(label: str) -> list[tuple[int, int, str]]:
     """Order `orders/10` after `orders/9`."""
     parts = label.replace("/", "\0/\0").split("\0")
-    return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in parts]
+    return [(0, int(part), "") if _NUMBER.fullmatch(part) else (1, 0, part) for part in parts]

@@ -4,7 +4,10 @@ import random
 
 import pytest
 
+from records.base import Record
+from records.configs import ConfigRecord
 from records.errors import RequestError
+from records.security import UserScramCredentialRecord
 from records.topics import RemoveTopicRecord
 from replay.image.metadata import MetadataImage
 from replay.loader import load_image
@@ -15,6 +18,7 @@ from tests.histories import random_history
 from tests.replay.builders import (
     FakeLog,
     batches,
+    broker,
     change,
     image_of,
     namespace,
@@ -43,6 +47,34 @@ def test_objects_are_ordered_as_people_count() -> None:
     changes = diff_images(MetadataImage.EMPTY, image_of(topic("orders"), *partitions))
     names = list(dict.fromkeys(c.object for c in changes))
     assert names == ["topic:orders", *(f"partition:orders/{n}" for n in range(11))]
+
+
+def _scram(user: str) -> UserScramCredentialRecord:
+    return UserScramCredentialRecord(
+        name=user, mechanism=1, salt=b"s", stored_key=b"k", server_key=b"k", iterations=4096
+    )
+
+
+@pytest.mark.parametrize(
+    ("record", "name"),
+    [
+        (_scram("\N{SUPERSCRIPT TWO}"), "scram:\N{SUPERSCRIPT TWO}/SCRAM-SHA-256"),
+        (_scram("9" * 5_000), f"scram:{'9' * 5_000}/SCRAM-SHA-256"),
+        (
+            ConfigRecord(resource_type=99, resource_name="new", name="a", value="b"),
+            "config:99/new",
+        ),
+        (broker(-1), "broker:-1"),
+        (topic("@orders"), "topic:@orders"),
+    ],
+)
+def test_objects_of_unusual_names_are_compared_too(record: Record, name: str) -> None:
+    image = image_of(record)
+    for changes in (
+        diff_images(MetadataImage.EMPTY, image),
+        diff_images(image, MetadataImage.EMPTY),
+    ):
+        assert {c.object for c in changes} == {name}
 
 
 def test_topic_deleted_and_created_again_is_two_objects() -> None:
