@@ -38,4 +38,5 @@ class DelegationTokensDelta(MapDelta[str, DelegationToken]):
     def remove(self, record: RemoveDelegationTokenRecord) -> None:
         """Remove a token."""
         if self.take(record.token_id) is None:
-            raise ContradictionError(f"there is no delegation token {record.token_id!r}")
+            # Its id is a secret, which an error must not tell.
+            raise ContradictionError("there is no delegation token of that id")
