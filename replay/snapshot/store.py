@@ -145,9 +145,7 @@ class SnapshotStore:
                 this release cannot read it.
             CorruptLogError: it is damaged.
         """
-        with reading(self._engine) as connection:
-            row = self._row(connection, end_offset)
-            return read_image(connection, _info(row), row.id, row.checksum)
+        return self._loaded(end_offset)[1]
 
     def verify(self, end_offset: int) -> SnapshotInfo:
         """Load a snapshot and compare its image's digest; O(objects).
@@ -155,8 +153,8 @@ class SnapshotStore:
         Raises:
             RequestError, CorruptLogError: as for `load`; the digest is another.
         """
-        info = self.info(end_offset)
-        digest = image_digest(self.load(end_offset))
+        info, image = self._loaded(end_offset)
+        digest = image_digest(image)
         if digest != info.digest:
             raise damaged(info, f"its image has digest {digest}, expected {info.digest}")
         return info
@@ -178,9 +176,13 @@ class SnapshotStore:
         for info in reversed(self.list()):
             if (at is None or info.end_offset <= at + 1) and accept(info):
                 try:
-                    return self.load(info.end_offset)
+                    found, image = self._loaded(info.end_offset)
                 except (CorruptLogError, RequestError) as error:
                     _LOG.warning("snapshot passed over: %s", error)
+                    continue
+                # Another process may have put one of another history in its place meanwhile.
+                if found.same_image(info):
+                    return image
         return None
 
     def prune(self, keep: int) -> int:
@@ -228,6 +230,12 @@ class SnapshotStore:
                 confirm = update(snapshot).where(snapshot.c.id == row.id).values(confirmed=True)
                 connection.execute(confirm)
             return True
+
+    def _loaded(self, end_offset: int) -> tuple[SnapshotInfo, MetadataImage]:
+        with reading(self._engine) as connection:
+            row = self._row(connection, end_offset)
+            info = _info(row)
+            return info, read_image(connection, info, row.id, row.checksum)
 
     def _is_ours(self) -> ColumnElement[bool]:
         return snapshot.c.cluster_id == self._cluster_id

@@ -49,8 +49,14 @@ def load_image_via_snapshot(
             damaged.
         UnavailableError: the database cannot be reached.
     """
-    start = store.load_newest(at, accept=lambda info: _is_of(source, info))
-    return load_image(source, at, start=start, progress=progress)
+    return load_image(source, at, start=newest_image(source, store, at), progress=progress)
+
+
+def newest_image(
+    source: BatchSource, store: SnapshotStore, at: int | None = None
+) -> MetadataImage | None:
+    """Return the image of the newest usable snapshot at or below `at`, None if there is none."""
+    return store.load_newest(at, accept=lambda info: _is_of(source, info))
 
 
 def create_snapshot(
@@ -75,10 +81,9 @@ def create_snapshot(
 
 def _is_of(source: BatchSource, info: SnapshotInfo) -> bool:
     """Whether a log holds, or starts after, exactly what a snapshot contains."""
-    if not source.history_start <= info.end_offset <= source.end_offset:
+    # At 0 there is no record that could tell, and nothing to save.
+    if not max(source.history_start, 1) <= info.end_offset <= source.end_offset:
         return False
-    if info.end_offset == 0:
-        return True
     if info.end_offset == source.history_start:
         base = source.base
         return base is not None and (base.leader_epoch, base.timestamp) == (

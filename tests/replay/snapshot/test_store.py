@@ -9,6 +9,7 @@ from replay.image.metadata import MetadataImage
 from replay.loader import Replayer
 from replay.snapshot import database, parts
 from replay.snapshot.database import writing
+from replay.snapshot.info import SnapshotInfo
 from replay.snapshot.store import SnapshotStore
 from replay.snapshot.tables import snapshot, snapshot_chunk, snapshot_manifest
 from tests.replay.builders import batch, batches, change, image_after, topic, uid
@@ -99,6 +100,16 @@ def test_newest_snapshot_is_one_that_the_caller_accepts(store: SnapshotStore) ->
     store.create(TWO, confirmed=False)
     assert store.load_newest(accept=lambda info: info.confirmed) == ONE
     assert store.load_newest(accept=lambda info: False) is None
+
+
+def test_snapshot_that_was_replaced_meanwhile_is_not_taken(store: SnapshotStore) -> None:
+    store.create(TWO)
+
+    def accept(info: SnapshotInfo) -> bool:
+        store.create(cluster_of([0, 7]))  # as another process may, before the load
+        return info.digest == image_digest(TWO)
+
+    assert store.load_newest(accept=accept) is None
 
 
 def test_unchanged_chunks_are_stored_once(store: SnapshotStore, engine: Engine) -> None:

@@ -137,6 +137,14 @@ def test_snapshot_at_the_base_of_another_history_is_not_taken(store: SnapshotSto
         assert load_image_via_snapshot(Log(base=base), store) == load_image(Log(base=base))
 
 
+def test_snapshot_of_the_start_of_another_history_is_not_taken(store: SnapshotStore) -> None:
+    create_snapshot(TEN_TOPICS, store, -1)
+    born_with_a_state = Log(base=Base(0, (topic("first"),)))
+    found = load_image_via_snapshot(born_with_a_state, store)
+    assert found == load_image(born_with_a_state)
+    assert found.topic_count == 1
+
+
 async def test_snapshots_of_a_log_on_disk(tmp_path: Path, store: SnapshotStore) -> None:
     directory = tmp_path / "log"
     create_log(directory, CLUSTER)
