@@ -17,18 +17,21 @@ def by_snapshot(reader: LogReader, at: int) -> str:
     """Load the newest SQL snapshot at or below the point, and replay what comes after it."""
     from records.errors import RequestError
     from replay.image.digest import image_digest
+    from replay.loader import load_image
     from replay.snapshot.database import default_url
     from replay.snapshot.store import SnapshotStore
-    from replay.snapshot.tail import load_image_via_snapshot
+    from replay.snapshot.tail import newest_image
 
     with SnapshotStore.open(default_url(reader.directory), reader.cluster_id) as store:
-        if not any(info.end_offset <= at + 1 for info in store.list()):
-            raise RequestError(
-                "SNAPSHOT_NOT_FOUND",
-                f"there is no snapshot at or below offset {at}; make one with "
-                f"`metalog snapshot create {reader.directory} --at {at}`",
-            )
-        return image_digest(load_image_via_snapshot(reader, store, at))
+        start = newest_image(reader, store, at)
+    # Replay alone would be no second opinion; of an unknown offset it says so.
+    if start is None and at >= reader.history_start - 1:
+        raise RequestError(
+            "SNAPSHOT_NOT_FOUND",
+            f"there is no usable snapshot of this log at or below offset {at}; make one with "
+            f"`metalog snapshot create {reader.directory} --at {at}`",
+        )
+    return image_digest(load_image(reader, at, start=start))
 
 
 def by_spark(reader: LogReader, at: int) -> str:

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -164,6 +165,19 @@ def test_digest_by_snapshot_equals_that_by_replay(
     for at in ("150", "151", "end"):
         by_snapshot = metalog("digest", log, "--at", at, "--by", "snapshot").out
         assert by_snapshot == metalog("digest", log, "--at", at).out
+
+
+def test_digest_by_snapshot_is_not_that_of_replay_when_no_snapshot_can_be_used(
+    metalog: Metalog, demo_log: Path, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    shutil.copytree(demo_log, log)
+    metalog("snapshot", "create", log, "--at", 150)
+    with sqlite3.connect(log / "snapshots.db") as database:
+        database.execute("UPDATE snapshot_chunk SET content = x''")
+    answer = metalog("digest", log, "--by", "snapshot")
+    assert (answer.code, answer.out) == (3, "")
+    assert "error: SNAPSHOT_NOT_FOUND: there is no usable snapshot" in answer.err
 
 
 def test_snapshots_are_listed_shown_and_pruned(
