@@ -131,11 +131,14 @@ def prune(
     json: Json = False,
 ) -> None:
     """Delete old snapshots, and the chunks that no other snapshot needs."""
-    with _opened(log, database) as (_, store):
+    from api.cli.reading import bounds
+
+    with _opened(log, database) as (reader, store):
         deleted = store.prune(keep)
         left = len(store.list())
+        about = {"as_of": reader.end_offset - 1, **bounds(reader)}
     if json:
-        print_json({"deleted": deleted, "left": left})
+        print_json({**about, "deleted": deleted, "left": left})
     else:
         print_line(f"deleted {deleted}, {left} left")
 
