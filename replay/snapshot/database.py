@@ -6,6 +6,7 @@ storage when it returns. Snapshots are written rarely, so the price does not mat
 """
 
 import os
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,6 +31,8 @@ _LOCK_TIMEOUT_S = 30
 
 _BEGIN = "sqlite_begin"
 
+_PASSWORD = re.compile(":[^:@]*@")
+
 
 def default_url(directory: Path) -> URL:
     """Return where the snapshots of a log are kept unless told otherwise."""
@@ -42,7 +45,8 @@ def open_database(url: str | URL, *, create: bool = False) -> Engine:
     Raises:
         RequestError: `url` names no database that can be opened, or none is there.
     """
-    shown = str(url)
+    # What cannot be read as a URL may hold a password all the same.
+    shown = _PASSWORD.sub(":***@", str(url))
     try:
         parsed = make_url(url)
         shown = parsed.render_as_string(hide_password=True)
@@ -52,7 +56,7 @@ def open_database(url: str | URL, *, create: bool = False) -> Engine:
             # What one transaction reads must not be pruned by another in between.
             return create_engine(parsed, isolation_level="REPEATABLE READ")
         raise ArgumentError("unknown kind of database")
-    except (ArgumentError, NoSuchModuleError) as error:
+    except (ArgumentError, NoSuchModuleError, ValueError) as error:
         raise RequestError(
             "INVALID_REQUEST",
             f"{shown} is no database URL; expected sqlite:///FILE or postgresql://...: {error}",

@@ -295,6 +295,19 @@ def test_password_of_a_database_is_never_printed(metalog: Metalog, demo_log: Pat
     assert "mysql://admin:***@db.example/x is no database URL" in answer.err
 
 
+@pytest.mark.parametrize(
+    "url", ["postgresql//ada:pass/word@db.example/x", "postgresql://ada:pass@db.example:port/x"]
+)
+def test_password_of_what_is_no_database_url_is_not_printed_either(
+    metalog: Metalog, demo_log: Path, url: str
+) -> None:
+    answer = metalog("snapshot", "list", demo_log, "--database", url)
+    assert answer.code == 3
+    assert answer.err.startswith("error: INVALID_REQUEST: postgresql")
+    assert "ada:***@db.example" in answer.err
+    assert "pass" not in answer.err
+
+
 def test_first_record_of_a_range_is_the_first_kept_one_at_start(
     metalog: Metalog, demo_log: Path
 ) -> None:
