@@ -44,7 +44,7 @@ def kraft(
     if noop not in ("collapse", "keep"):
         raise typer.BadParameter(f"{noop!r} is neither collapse nor keep", param_hint="--noop")
     directory = open_directory(source)
-    size_bytes = sum(segment.path.stat().st_size for segment in directory.segments)
+    size_bytes = sum(_size_bytes(segment.path) for segment in directory.segments)
     with progress("importing", 0, size_bytes) as advance:
         result = import_directory(
             directory, log, collapse_noops=noop == "collapse", progress=advance
@@ -65,6 +65,13 @@ def kraft(
                 "the node was writing, or stopped while it did"
             )
     return CORRUPT if strict and result.trailing_bytes else 0
+
+
+def _size_bytes(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0  # Kafka cleaned it away; the import will say what to do
 
 
 def _committed(end_offset: int, last_offset: int) -> str:

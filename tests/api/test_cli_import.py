@@ -152,6 +152,19 @@ def test_folder_that_is_no_metadata_log_is_refused(metalog: Metalog, tmp_path: P
     assert sorted(os.listdir(tmp_path)) == ["photos"]
 
 
+def test_segment_that_was_cleaned_away_meanwhile_says_try_again(
+    metalog: Metalog, tmp_path: Path
+) -> None:
+    node = tmp_path / "node"
+    node.mkdir()
+    # Listed, and gone when it is looked at.
+    (node / "00000000000000000000.log").symlink_to(node / "gone")
+    answer = metalog("import", "kraft", node, tmp_path / "log")
+    assert answer.code == 4
+    assert "Kafka removed it meanwhile; open the folder again" in answer.err
+    assert not (tmp_path / "log").exists()
+
+
 def test_import_never_writes_over_a_log(metalog: Metalog, source: Path, tmp_path: Path) -> None:
     metalog("import", "kraft", source, tmp_path / "log")
     digest = metalog("digest", tmp_path / "log").out
