@@ -65,6 +65,11 @@ def _sorted(element: Items) -> Items:
     return lambda values: _list(element)(F.array_sort(values))
 
 
+def _set(element: Items) -> Items:
+    """A list in which each element counts once."""
+    return lambda values: _sorted(element)(F.array_distinct(values))
+
+
 def _sorted_ids(values: Column) -> Column:
     # By their texts: base64 does not keep the order of the bytes.
     return _list(_item)(F.array_sort(F.transform(values, id_text)))
@@ -104,7 +109,7 @@ ROWS: dict[str, dict[str, Items]] = {
         "log_dirs": _sorted_ids,
     },
     "client_quotas": {
-        "entity": _sorted(_struct(entity_type=_plain, entity_name=_plain)),
+        "entity": _set(_struct(entity_type=_plain, entity_name=_plain)),
         "key": _plain,
         "value": _double,
     },

@@ -31,7 +31,7 @@ class Word:
 
 def _quota_key(quota: Column) -> list[Column]:
     pairs = F.transform(
-        F.array_sort(quota["entity"]),
+        F.array_sort(F.array_distinct(quota["entity"])),
         lambda part: F.array(part["entity_type"], part["entity_name"]),
     )
     return [quota["key"], F.to_json(pairs)]

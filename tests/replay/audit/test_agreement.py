@@ -12,6 +12,7 @@ from metadata_log.kraft.directory import open_directory
 from metadata_log.kraft.importer import import_directory
 from metadata_log.log_reader import LogReader
 from metadata_log.mirror import MirrorBuilder
+from records.configs import ClientQuotaRecord, EntityData
 from replay.audit.committed_files import committed_files
 from replay.audit.digest import audit_digest, digest_lines
 from replay.audit.history import History
@@ -23,7 +24,7 @@ from replay.loader import BatchSource, images, load_image
 from tests.histories import random_history
 from tests.real_logs import DataSet, each_data_set_where
 from tests.replay.audit.log_on_disk import write_log
-from tests.replay.builders import FakeLog
+from tests.replay.builders import FakeLog, batches
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -63,6 +64,15 @@ def test_audit_agrees_with_replay_before_the_first_record(
     history = random_history(random.Random(0), 20)
     files, log = write_log(tmp_path, history), FakeLog(history)
     assert lines_by_audit(spark, files, -1) == lines_by_replay(log, -1)
+
+
+def test_entity_of_a_quota_is_a_set(spark: "SparkSession", tmp_path: Path) -> None:
+    user = EntityData(entity_type="user", entity_name="ada")
+    twice = ClientQuotaRecord(entity=(user, user), key="k", value=1.0, remove=False)
+    once = ClientQuotaRecord(entity=(user,), key="k", value=2.0, remove=False)
+    history = batches([twice], [once])
+    files, log = write_log(tmp_path, history), FakeLog(history)
+    assert lines_by_audit(spark, files, 1) == lines_by_replay(log, 1)
 
 
 def test_audit_agrees_with_replay_on_the_demo(spark: "SparkSession", demo_log: Path) -> None:
