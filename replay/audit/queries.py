@@ -4,10 +4,12 @@ import dataclasses
 from collections.abc import Callable
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
-from replay.audit.digest import digest_lines
+from replay.audit.digest import digest_lines, id_text
 from replay.audit.history import History
 from replay.audit.log_frame import LogFiles
+from replay.audit.parts.topics import names_taken
 from replay.audit.state import state
 from replay.audit.views import LOG_VIEW, log_view, member, register_views
 
@@ -58,6 +60,25 @@ def _over_log(text: str) -> Callable[[SparkSession, LogFiles, Range], DataFrame]
     return run
 
 
+def _over_topics(text: str) -> Callable[[SparkSession, LogFiles, Range], DataFrame]:
+    """Also over the views `names` (the full names each topic took, at which position) and
+    `removals` (of topics, at which position), without what was aborted.
+    """
+
+    def run(spark: SparkSession, files: LogFiles, offsets: Range) -> DataFrame:
+        history = History(spark, files, offsets.last)
+        topic_id = id_text(F.col("topic_id")).alias("topic_id")
+        names_taken(history).select(topic_id, "full_name", "position").createOrReplaceTempView(
+            "names"
+        )
+        history.of("RemoveTopicRecord").select(topic_id, "position").createOrReplaceTempView(
+            "removals"
+        )
+        return _over_log(text)(spark, files, offsets)
+
+    return run
+
+
 def _state(spark: SparkSession, files: LogFiles, offsets: Range) -> DataFrame:
     with History(spark, files, offsets.last) as history:
         rows = [line.split() for line in digest_lines(state(history))]
@@ -84,28 +105,32 @@ _BY_PRINCIPAL = """
     ORDER BY batches DESC, principal, command
 """
 
-_TOPIC_LIVES = f"""
+# A topic that was created before the range has no creation here; its name is the last one known.
+_TOPIC_LIVES = """
     WITH created AS (
-        SELECT {member("TopicRecord")}.name AS name, topic_id, offset, time, principal
-        FROM log WHERE type = 'TopicRecord'
+        SELECT names.full_name AS name, log.topic_id, offset, time, principal
+        FROM log JOIN names ON names.position = offset AND names.topic_id = log.topic_id
+        WHERE type = 'TopicRecord'
     ), removed AS (
-        SELECT topic_id, offset, time, principal, reason FROM log WHERE type = 'RemoveTopicRecord'
+        SELECT topic_id, offset, time, principal, reason FROM log
+        WHERE type = 'RemoveTopicRecord' AND offset IN (SELECT position FROM removals)
+    ), last_names AS (
+        SELECT topic_id, max_by(full_name, position) AS name FROM names GROUP BY topic_id
     )
-    SELECT created.name, topic_id, created.offset AS created_offset, created.time AS created_time,
+    SELECT coalesce(created.name, last_names.name) AS name, topic_id,
+           created.offset AS created_offset, created.time AS created_time,
            created.principal AS created_by, removed.offset AS removed_offset,
            removed.time AS removed_time, removed.principal AS removed_by, removed.reason AS reason
-    FROM created LEFT JOIN removed USING (topic_id)
-    ORDER BY created.name, created.offset
+    FROM created FULL JOIN removed USING (topic_id) LEFT JOIN last_names USING (topic_id)
+    ORDER BY name, created_offset
 """
 
-_DELETIONS = f"""
-    WITH removed AS (
-        SELECT offset, time, principal, reason, topic_id FROM log WHERE type = 'RemoveTopicRecord'
-    ), named AS (
-        SELECT topic_id, {member("TopicRecord")}.name AS name FROM log WHERE type = 'TopicRecord'
-    )
-    SELECT offset, time, coalesce(principal, '-') AS principal, reason, name, topic_id
-    FROM removed LEFT JOIN named USING (topic_id)
+_DELETIONS = """
+    SELECT offset, time, coalesce(principal, '-') AS principal, reason,
+           max_by(names.full_name, names.position) AS name, log.topic_id
+    FROM log LEFT JOIN names ON names.topic_id = log.topic_id AND names.position < offset
+    WHERE type = 'RemoveTopicRecord' AND offset IN (SELECT position FROM removals)
+    GROUP BY offset, time, principal, reason, log.topic_id
     ORDER BY offset
 """
 
@@ -134,8 +159,8 @@ _ALL = (
     Query("state", "the parts of the state at the end of the range, and their digests", _state),
     Query("changes", "every change with who made it and why", _over_log(_CHANGES)),
     Query("who", "batches and records by principal and command", _over_log(_BY_PRINCIPAL)),
-    Query("topic-lives", "when each topic came and went, and by whom", _over_log(_TOPIC_LIVES)),
-    Query("deletions", "who deleted which topic", _over_log(_DELETIONS)),
+    Query("topic-lives", "when each topic came and went, and by whom", _over_topics(_TOPIC_LIVES)),
+    Query("deletions", "who deleted which topic", _over_topics(_DELETIONS)),
     Query(
         "leader-churn",
         "changes of leader and shrunk ISRs by partition and hour",

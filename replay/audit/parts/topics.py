@@ -48,10 +48,20 @@ def name_changes(history: History) -> DataFrame:
     ).where("full_name IS NOT null")
 
 
+def names_taken(history: History) -> DataFrame:
+    """Return (full_name string, in_default boolean, position long, step int, topic_id binary): the
+    changes by which a topic got its name.
+    """
+    return history.kept(name_changes).where(F.col("step") == _TAKEN)
+
+
 def current_names(history: History) -> DataFrame:
     """Return (topic_id binary, full_name string): the last name of each topic, removed or not."""
-    taken = history.kept(name_changes).where(F.col("step") == _TAKEN)
-    return taken.groupBy("topic_id").agg(F.max_by("full_name", "position").alias("full_name"))
+    return (
+        names_taken(history)
+        .groupBy("topic_id")
+        .agg(F.max_by("full_name", "position").alias("full_name"))
+    )
 
 
 def with_holders(uses: DataFrame, name_column: str, changes: DataFrame) -> DataFrame:

@@ -10,14 +10,17 @@ from metadata_log.batch import NewBatch
 from metadata_log.creation import create_log
 from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
+from records.base import Uuid
 from records.configs import ConfigRecord
-from records.control import NoteRecord
+from records.control import AbortTransactionRecord, BeginTransactionRecord, NoteRecord
 from records.security import UserScramCredentialRecord
-from records.topics import RemoveTopicRecord, TopicRecord
+from records.topics import MoveTopicRecord, RemoveTopicRecord, TopicRecord
 from replay.audit.committed_files import committed_files
 from replay.audit.log_frame import LogFiles
 from replay.audit.queries import QUERIES, Range, run_sql
 from replay.loader import load_image
+from tests.replay.audit.log_on_disk import write_log
+from tests.replay.builders import batches, namespace, topic, uid
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
@@ -69,21 +72,47 @@ def test_topic_lives_and_deletions_agree_with_the_records(
 ) -> None:
     with LogReader.open(demo_log) as reader:
         rows = [row for batch in reader.batches() for row in batch.rows]
-    created = {r.payload.topic_id: r for r in rows if isinstance(r.payload, TopicRecord)}
-    removed = [r for r in rows if isinstance(r.payload, RemoveTopicRecord)]
+        created = [row.offset for row in rows if isinstance(row.payload, TopicRecord)]
+        removed = [
+            (
+                row.offset,
+                row.origin.principal if row.origin else "-",
+                _full_name(reader, row.payload.topic_id, row.offset - 1),
+            )
+            for row in rows
+            if isinstance(row.payload, RemoveTopicRecord)
+        ]
     lives = ask(spark, files, "topic-lives")
-    assert [r["created_offset"] for r in sorted(lives, key=lambda r: r["created_offset"])] == [
-        row.offset for row in created.values()
-    ]
+    assert sorted(r["created_offset"] for r in lives) == created
     deletions = ask(spark, files, "deletions")
-    assert [(r["offset"], r["principal"], r["name"]) for r in deletions] == [
-        (
-            row.offset,
-            row.origin.principal if row.origin else "-",
-            created[row.payload.topic_id].payload.name,  # type: ignore[attr-defined]
-        )
-        for row in removed
-    ]
+    assert [(r["offset"], r["principal"], r["name"]) for r in deletions] == removed
+
+
+def _full_name(reader: LogReader, topic_id: Uuid, at: int) -> str:
+    image = load_image(reader, at)
+    topic = image.topic(topic_id)
+    assert topic is not None
+    return image.full_name(topic)
+
+
+def test_topics_are_called_as_they_were_and_what_was_aborted_never_was(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    remove = RemoveTopicRecord(topic_id=uid("orders"))
+    log = batches(
+        (namespace("shop"), topic("orders")),
+        (BeginTransactionRecord(), remove, topic("never"), AbortTransactionRecord()),
+        (MoveTopicRecord(topic_id=uid("orders"), namespace_id=uid("shop"), name="sales"),),
+        (remove,),
+    )
+    files = write_log(tmp_path, log)
+    (deletion,) = ask(spark, files, "deletions")
+    assert (deletion["offset"], deletion["name"]) == (7, "shop:sales")
+    (life,) = ask(spark, files, "topic-lives")
+    assert (life["name"], life["created_offset"], life["removed_offset"]) == ("orders", 1, 7)
+    # A topic from before the range has a life, too.
+    (life,) = QUERIES["topic-lives"].run(spark, files, Range(6, 7)).collect()
+    assert (life["name"], life["created_offset"], life["removed_offset"]) == ("shop:sales", None, 7)
 
 
 @pytest.mark.parametrize("name", ["changes", "who", "leader-churn"])
