@@ -1,6 +1,8 @@
 """Spark: audit."""
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +13,8 @@ from api.cli.main import app
 from api.cli.output import print_json, print_line, print_table, value_text
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
     from metadata_log.log_reader import LogReader
 
 _ROWS_MAX = 1_000
@@ -71,7 +75,7 @@ def _ask(
     show_secrets: bool,
 ) -> tuple[list[str], list[list[Any]], dict[str, Any]]:
     from api.cli.reading import bounds, first_offset_of, offset_of
-    from api.cli.spark import spark_and_files
+    from api.cli.spark import local_time_is_utc, spark_and_files
     from records.errors import RequestError
     from replay.audit.queries import QUERIES, Range, run_sql
 
@@ -80,15 +84,13 @@ def _ask(
             "INVALID_REQUEST", f"{name!r} is no audit; `metalog audit list` names those there are"
         )
     offsets = Range(first_offset_of(reader, since), offset_of(reader, until))
-    with spark_and_files(reader) as (spark, files):
-        if query is not None:
-            frame = _sql_or_refusal(
-                lambda: run_sql(spark, files, query, offsets, show_secrets=show_secrets)
-            )
+    with spark_and_files(reader) as (spark, files), local_time_is_utc():
+        if query is None:
+            columns, found = _collect(QUERIES[name].run(spark, files, offsets), limit)
         else:
-            frame = QUERIES[name].run(spark, files, offsets)
-        found = frame.limit(limit + 1).collect()
-        columns = frame.columns
+            with _refusing():
+                frame = run_sql(spark, files, query, offsets, show_secrets=show_secrets)
+                columns, found = _collect(frame, limit)
     rows = [[_plain(value) for value in row] for row in found[:limit]]
     about = {
         "as_of": offsets.last,
@@ -99,16 +101,32 @@ def _ask(
     return columns, rows, about
 
 
-def _sql_or_refusal(run: Any) -> Any:
-    from pyspark.errors import AnalysisException, ParseException
+def _collect(frame: "DataFrame", limit: int) -> tuple[list[str], list[Any]]:
+    """Return the columns, and one row more than may be shown, if there are so many."""
+    return frame.columns, frame.limit(limit + 1).collect()
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """Turn what Spark says against somebody's own query into a refusal."""
+    from pyspark import errors
 
     from records.errors import RequestError
 
     # PySpark prints the whole plan of a query that cannot be analysed, besides raising.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     try:
-        return run()
-    except (AnalysisException, ParseException) as error:
+        yield
+    except (
+        errors.AnalysisException,
+        errors.ArithmeticException,
+        errors.ArrayIndexOutOfBoundsException,
+        errors.DateTimeException,
+        errors.IllegalArgumentException,
+        errors.NumberFormatException,
+        errors.ParseException,
+        errors.SparkRuntimeException,
+    ) as error:
         what = error.getMessage() if hasattr(error, "getMessage") else str(error)
         raise RequestError("INVALID_REQUEST", what.split(";")[0]) from error
 

@@ -1,6 +1,8 @@
 """A log opened in Spark, for the commands that ask it."""
 
+import os
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,3 +35,22 @@ def spark_and_files(reader: LogReader) -> "Iterator[tuple[SparkSession, LogFiles
         from replay.audit.committed_files import committed_files
 
         yield spark, committed_files(reader).frozen(Path(scratch))
+
+
+@contextmanager
+def local_time_is_utc() -> Iterator[None]:
+    """Let this process live in UTC: PySpark gives times in local time, and does not say so."""
+    before = os.environ.get("TZ")
+    _set_time_zone("UTC")
+    try:
+        yield
+    finally:
+        _set_time_zone(before)
+
+
+def _set_time_zone(name: str | None) -> None:
+    if name is None:
+        os.environ.pop("TZ", None)
+    else:
+        os.environ["TZ"] = name
+    time.tzset()

@@ -1,11 +1,15 @@
 """The audit queries and the views they run on."""
 
+import datetime
+import json
 import shutil
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from api.cli.main import run
 from metadata_log.batch import NewBatch
 from metadata_log.creation import create_log
 from metadata_log.log import MetadataLog
@@ -113,6 +117,33 @@ def test_topics_are_called_as_they_were_and_what_was_aborted_never_was(
     # A topic from before the range has a life, too.
     (life,) = QUERIES["topic-lives"].run(spark, files, Range(6, 7)).collect()
     assert (life["name"], life["created_offset"], life["removed_offset"]) == ("shop:sales", None, 7)
+
+
+def test_times_are_utc_wherever_the_machine_stands(
+    spark: "SparkSession",
+    demo_log: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    query = "SELECT time, timestamp, timestamp_ntz'2026-01-01 00:00:00' FROM log LIMIT 1"
+    assert run(["audit", "sql", str(demo_log), query, "--json"]) == 0
+    ((found, timestamp, without_zone),) = json.loads(capsys.readouterr().out)["rows"]
+    assert datetime.datetime.fromisoformat(found).timestamp() * 1_000 == timestamp
+    assert without_zone == "2026-01-01T00:00:00Z"
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.parametrize(
+    "query", ["SELECT 1/0", "SELECT CAST('a' AS INT)", "SELECT array(1)[5]", "SELECT nothing"]
+)
+def test_query_that_fails_is_refused(
+    spark: "SparkSession", demo_log: Path, query: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["audit", "sql", str(demo_log), query]) == 3
+    assert capsys.readouterr().err.startswith("error: INVALID_REQUEST: ")
 
 
 @pytest.mark.parametrize("name", ["changes", "who", "leader-churn"])
