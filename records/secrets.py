@@ -49,6 +49,8 @@ SECRET_FIELDS = {
     "UserScramCredentialRecord": ("salt", "stored_key", "server_key"),
     "DelegationTokenRecord": ("token_id",),
     "RemoveDelegationTokenRecord": ("token_id",),
+    # A newer version of any of these, perhaps.
+    "UnknownRecord": ("value",),
 }
 """By record type."""
 

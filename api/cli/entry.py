@@ -3,6 +3,7 @@
 Nothing can have been written yet, so an interrupt simply ends the process.
 """
 
+import io
 import os
 import signal
 import sys
@@ -12,6 +13,7 @@ def main() -> None:
     """Entry point of the command."""
     signal.signal(signal.SIGINT, _leave)
     _open_standard_streams()
+    _write_utf8()
     from api.cli.main import load_commands, run
 
     load_commands()
@@ -23,6 +25,13 @@ def _leave(_signal: int, _frame: object) -> None:
     # No exception: one raised inside an import can surface in a destructor, which prints it.
     os.write(2, b"error: INTERRUPTED: stopped before anything was done\n")
     os._exit(130)
+
+
+def _write_utf8() -> None:
+    """Write UTF-8 whatever the locale: JSON is, and a name it cannot write must not end the run."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
 def _open_standard_streams() -> None:

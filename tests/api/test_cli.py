@@ -13,7 +13,11 @@ import pytest
 from typer import core
 
 from api.cli.output import plain
+from metadata_log.batch import NewBatch
+from metadata_log.creation import create_log
+from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
+from records.control import NoteRecord
 from replay.image.digest import image_digest
 from replay.loader import load_image
 from tests.api.conftest import Metalog
@@ -362,3 +366,16 @@ def test_interrupt_while_the_arguments_are_read_is_one_line(
     answer = metalog("verify", demo_log)
     assert answer.code == 130
     assert answer.err == "error: INTERRUPTED: stopped before anything was done\n"
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]], ids=["text", "json"])
+async def test_output_is_utf8_whatever_the_locale(tmp_path: Path, options: list[str]) -> None:
+    note = NoteRecord(at_offset=0, author="Ünïcode", text="漢字 🙂")
+    create_log(tmp_path / "log", "test-cluster")
+    log = await MetadataLog.open(tmp_path / "log")
+    await log.append(NewBatch(records=(note,)))
+    await log.close()
+    command = [sys.executable, "-m", "api.cli", "dump", str(tmp_path / "log"), *options]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    answer = subprocess.run(command, env=environment, capture_output=True, check=True)
+    assert "漢字 🙂" in answer.stdout.decode()

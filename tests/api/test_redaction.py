@@ -10,6 +10,7 @@ from metadata_log.batch import NewBatch
 from metadata_log.creation import create_log
 from metadata_log.log import MetadataLog
 from records.configs import ConfigRecord
+from records.control import UnknownRecord
 from records.security import DelegationTokenRecord, UserScramCredentialRecord
 from tests.api.conftest import Metalog
 
@@ -34,6 +35,8 @@ RECORDS = (
         server_key=STORED_KEY,
         iterations=4096,
     ),
+    # As the future has it: SCRAM keys in a layout that is not known yet.
+    UnknownRecord(api_key=11, record_version=7, value=STORED_KEY),
     DelegationTokenRecord(
         owner="User:ada",
         requester="User:ada",

@@ -16,7 +16,12 @@ from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
 from records.base import Uuid
 from records.configs import ConfigRecord
-from records.control import AbortTransactionRecord, BeginTransactionRecord, NoteRecord
+from records.control import (
+    AbortTransactionRecord,
+    BeginTransactionRecord,
+    NoteRecord,
+    UnknownRecord,
+)
 from records.security import UserScramCredentialRecord
 from records.topics import MoveTopicRecord, RemoveTopicRecord, TopicRecord
 from replay.audit.committed_files import committed_files
@@ -188,7 +193,8 @@ async def secrets(tmp_path: Path) -> LogFiles:
         ConfigRecord(resource_type=4, resource_name="1", name=name, value=value)
         for name, value in (("ssl.key.password", "hush"), ("num.partitions", "3"))
     ]
-    await log.append(NewBatch(records=(scram, *configs)))
+    future = UnknownRecord(api_key=11, record_version=7, value=b"key-3")
+    await log.append(NewBatch(records=(scram, *configs, future)))
     await log.close()
     with LogReader.open(tmp_path / "log") as reader:
         return committed_files(reader)
@@ -199,17 +205,18 @@ SECRET_QUERIES = (
     "SELECT server_key FROM scram",
     "SELECT payload.member_ConfigRecord.value FROM log WHERE offset = 2",
     "SELECT value FROM configs WHERE name = 'ssl.key.password'",
+    "SELECT payload.member_UnknownRecord.value FROM log WHERE offset = 4",
 )
 
 
 def test_sql_shows_secrets_only_when_asked(spark: "SparkSession", secrets: LogFiles) -> None:
-    offsets = Range(0, 3)
+    offsets = Range(0, 4)
     shown = [run_sql(spark, secrets, q, offsets).collect()[0][0] for q in SECRET_QUERIES]
-    assert shown == ["(redacted)"] * 4
+    assert shown == ["(redacted)"] * 5
     asked = [
         run_sql(spark, secrets, q, offsets, show_secrets=True).collect()[0][0]
         for q in SECRET_QUERIES
     ]
-    assert asked == [b"pepper", b"key-2", "hush", "hush"]
+    assert asked == [b"pepper", b"key-2", "hush", "hush", b"key-3"]
     public = "SELECT value FROM configs WHERE name = 'num.partitions'"
     assert run_sql(spark, secrets, public, offsets).collect()[0][0] == "3"
