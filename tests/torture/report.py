@@ -11,13 +11,15 @@ Results = list[tuple[Campaign, Tally]]
 
 def table(results: Results) -> str:
     """Return one line a campaign, and below it each failure with the command that shows it."""
+    width = max([len("test"), *(len(campaign.TEST) for campaign, _ in results)])
     lines = [
-        f"{'test':<52} {'target':>10} {'done':>10} {'distinct':>10} {'seeds':>6} {'failures':>8}"
+        f"{'test':<{width}} {'target':>10} {'done':>10} {'distinct':>10} {'seeds':>6} "
+        f"{'failures':>8}"
     ]
     for campaign, tally in results:
         lines.append(
-            f"{campaign.TEST:<52} {campaign.TARGET:>10,} {tally.done:>10,} {tally.distinct:>10,} "
-            f"{len(tally.seeds):>6,} {tally.failure_count:>8,}"
+            f"{campaign.TEST:<{width}} {campaign.TARGET:>10,} {tally.done:>10,} "
+            f"{tally.distinct:>10,} {len(tally.seeds):>6,} {tally.failure_count:>8,}"
             + ("" if tally.is_complete(campaign) else "  target not met yet")
         )
     for campaign, tally in results:
