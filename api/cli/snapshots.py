@@ -132,9 +132,10 @@ def prune(
 ) -> None:
     """Delete old snapshots, and the chunks that no other snapshot needs."""
     from api.cli.reading import bounds
+    from replay.snapshot.tail import prune_snapshots
 
     with _opened(log, database) as (reader, store):
-        deleted = store.prune(keep)
+        deleted = prune_snapshots(reader, store, keep)
         left = len(store.list())
         about = {"as_of": reader.end_offset - 1, **bounds(reader)}
     if json:

@@ -185,8 +185,12 @@ class SnapshotStore:
                     return image
         return None
 
-    def prune(self, keep: int) -> int:
-        """Delete all but the newest `keep` snapshots, and chunks that none needs any more.
+    def prune(self, keep: int, *, counts: Callable[[SnapshotInfo], bool] = lambda _: True) -> int:
+        """Delete what is older than the newest `keep` snapshots, and chunks that none needs then.
+
+        Args:
+            counts: Says which snapshots are among those `keep`. Others, such as those of a copy
+                of the log that has gone on, take nobody's place, and go only with their age.
 
         Returns:
             How many snapshots were deleted.
@@ -199,15 +203,15 @@ class SnapshotStore:
                 "INVALID_REQUEST", f"cannot keep {keep} snapshots; expected 0 or more"
             )
         newest_first = (
-            select(snapshot.c.end_offset)
-            .where(self._is_ours())
-            .order_by(snapshot.c.end_offset.desc())
+            select(snapshot).where(self._is_ours()).order_by(snapshot.c.end_offset.desc())
         )
         with writing(self._engine) as connection:
-            old = connection.scalars(newest_first.offset(keep).limit(1)).one_or_none()
-            if old is None:
+            counted = [
+                info for info in map(_info, connection.execute(newest_first)) if counts(info)
+            ]
+            if len(counted) <= keep:
                 return 0
-            return self._delete(connection, snapshot.c.end_offset <= old)
+            return self._delete(connection, snapshot.c.end_offset <= counted[keep].end_offset)
 
     def discard_above(self, end_offset: int) -> int:
         """Delete snapshots that contain offsets from `end_offset` on: that tail was cut.

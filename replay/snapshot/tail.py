@@ -79,6 +79,20 @@ def create_snapshot(
     return store.create(image, confirmed=confirmed)
 
 
+def prune_snapshots(source: BatchSource, store: SnapshotStore, keep: int) -> int:
+    """Delete what is older than the newest `keep` snapshots that a log can start from.
+
+    Others may share the database: a copy of the log, a fork, the tail that was replaced.
+
+    Returns:
+        How many snapshots were deleted.
+
+    Raises:
+        RequestError, CorruptLogError, UnavailableError: as for `SnapshotStore.prune`.
+    """
+    return store.prune(keep, counts=lambda info: _is_of(source, info))
+
+
 def _is_of(source: BatchSource, info: SnapshotInfo) -> bool:
     """Whether a log holds, or starts after, exactly what a snapshot contains."""
     # At 0 there is no record that could tell, and nothing to save.

@@ -18,7 +18,7 @@ from replay.loader import load_image
 from replay.snapshot.database import writing
 from replay.snapshot.store import SnapshotStore
 from replay.snapshot.tables import snapshot_chunk
-from replay.snapshot.tail import create_snapshot, load_image_via_snapshot
+from replay.snapshot.tail import create_snapshot, load_image_via_snapshot, prune_snapshots
 from tests.histories import random_history
 from tests.replay.builders import Base, FakeLog, batch, batches, topic
 from tests.replay.snapshot.conftest import CLUSTER
@@ -62,6 +62,21 @@ def test_without_a_snapshot_the_whole_log_is_replayed(store: SnapshotStore) -> N
         TEN_TOPICS, 2
     )
     assert replayed == [1, 2, 3]
+
+
+def test_snapshots_of_a_longer_copy_take_no_place_of_ones_own(store: SnapshotStore) -> None:
+    for at in (3, 5):
+        create_snapshot(TEN_TOPICS, store, at)
+    copy = Log(batches(*([topic(f"t{number}")] for number in range(12))))
+    for at in (10, 11):
+        create_snapshot(copy, store, at)
+    assert prune_snapshots(TEN_TOPICS, store, 1) == 1
+    assert [info.end_offset for info in store.list()] == [6, 11, 12]
+    replayed: list[int] = []
+    load_image_via_snapshot(TEN_TOPICS, store, progress=replayed.append)
+    assert replayed == [7, 8, 9, 10]
+    assert prune_snapshots(TEN_TOPICS, store, 0) == 1
+    assert [info.end_offset for info in store.list()] == [11, 12]
 
 
 def test_damaged_snapshots_only_cost_time(store: SnapshotStore, engine: Engine) -> None:
