@@ -35,7 +35,8 @@ from metadata_log.names import (
     segment_offsets,
 )
 from metadata_log.proof import look_past
-from records.errors import CorruptLogError, UnavailableError
+from metadata_log.vanishing import vanished_or_there
+from records.errors import CorruptLogError
 
 _KNOWN = {MANIFEST, COMMIT_MARK, LOCK, ARCHIVE_LIST, ARCHIVES_NOTE, BACKUP_NOTE, RETAIN_LOCK}
 _LEFTOVER_SUFFIX = ".part"
@@ -74,16 +75,11 @@ def _inspect(fs: Fs, directory: Path, progress: Progress) -> Inspection:
     manifest = _manifest(fs, directory, found)
     # The mark is read before the names: what it speaks of was there before it was written.
     mark = read_slots(fs, directory, found)
-    try:
+    with vanished_or_there(directory):
         mark = mark and _proven_end(fs, directory, mark, found)
         names = fs.list(directory)
         _segments(fs, directory, names, found, manifest, mark, progress)
         _checkpoints(fs, directory, names, found)
-    except FileNotFoundError as error:
-        raise UnavailableError(
-            f"{error.filename} vanished while it was being read: the log's start moved up; "
-            "try again"
-        ) from error
     if manifest is not None and manifest.kind is Kind.OWN and mark is not None:
         _claims(names, found, mark)
     _leftovers(names, found)
