@@ -11,6 +11,7 @@ import msgspec
 
 from benchmarks import (
     cli_start,
+    codec,
     controller,
     following,
     importing,
@@ -31,6 +32,7 @@ Bench = Callable[[Path], list[Result]]
 # Each gets a scratch directory of its own.
 BENCHES: dict[str, Bench] = {
     "append": in_process.run,
+    "codec": codec.run,
     "socket": socket_append.run,
     "size": log_size.run,
     "open": log_opening.run,

@@ -4,8 +4,8 @@ A timer that is due is submitted, and due again when its interval has passed sin
 more to do comes back after a moment, one that failed after a minute. Time is the clock's alone, so
 a test or a simulation moves it and calls `run_due`; `run` sleeps in between.
 
-Source: section 1 (failed events), 5 (rebalance, unclean sweep) and 8 (sessions) of Kafka's rules;
-KIP-694 (check of delayed removals).
+Source: docs/kafka_rules.md, sections 1 (failed events), 5 (rebalance, unclean sweep) and 8
+(sessions); KIP-694 (check of delayed removals).
 """
 
 import asyncio

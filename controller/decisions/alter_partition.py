@@ -3,7 +3,7 @@
 The partition epoch in the request is a compare-and-set token: a leader that has not seen the
 newest change may not overwrite it.
 
-Source: KIP-497, KIP-704, KIP-841, KIP-903; section 6 of Kafka's rules.
+Source: KIP-497, KIP-704, KIP-841, KIP-903; docs/kafka_rules.md, section 6.
 """
 
 from collections import Counter

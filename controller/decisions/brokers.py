@@ -1,7 +1,7 @@
 """Brokers joining and leaving for good.
 
-Source: KIP-631 (registration), KIP-858 (log directories), KIP-966 (unclean shutdowns); section 8
-of Kafka's rules.
+Source: KIP-631 (registration), KIP-858 (log directories), KIP-966 (unclean shutdowns);
+docs/kafka_rules.md, section 8.
 """
 
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
 """Changing configs: what is set on a topic, a broker, or the whole cluster.
 
-Source: KIP-339 (incremental changes); section 9 of Kafka's rules.
+Source: KIP-339 (incremental changes); docs/kafka_rules.md, section 9.
 """
 
 import enum

@@ -1,6 +1,6 @@
 """Log directories of brokers: the reserved ids, and where a new replica goes.
 
-Source: KIP-858 (section 4 of Kafka's rules for what each reserved id means).
+Source: KIP-858 (what each reserved id means); docs/kafka_rules.md, section 4.
 """
 
 from records.base import ZERO_UUID, Uuid

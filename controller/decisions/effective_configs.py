@@ -4,7 +4,7 @@ The levels, nearest first: the topic, the BROKER resource of this controller's o
 cluster's default (the BROKER resource without a name), the static file, the built-in default.
 Above the topic a config goes by its server-level names.
 
-Source: KIP-226 (dynamic broker configs); section 9 of Kafka's rules.
+Source: KIP-226 (dynamic broker configs); docs/kafka_rules.md, section 9.
 """
 
 import enum

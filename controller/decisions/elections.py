@@ -1,6 +1,6 @@
 """Electing leaders when asked to, and putting leadership back where it belongs.
 
-Source: KIP-460 (elect leaders), KIP-966; section 5 of Kafka's rules.
+Source: KIP-460 (elect leaders), KIP-966; docs/kafka_rules.md, section 5.
 """
 
 from collections import Counter

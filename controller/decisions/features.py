@@ -1,6 +1,7 @@
 """Feature levels: what a new cluster starts with, and how levels change.
 
-Source: KIP-584, KIP-778, KIP-868 (bootstrap transaction); sections 1 and 10 of Kafka's rules.
+Source: KIP-584, KIP-778, KIP-868 (bootstrap transaction); docs/kafka_rules.md,
+sections 1 and 10.
 """
 
 import enum

@@ -1,6 +1,6 @@
 """Adding partitions to topics.
 
-Source: KIP-195 and KIP-4; section 2 of Kafka's rules. Removing them is in `modes`.
+Source: KIP-195 and KIP-4; docs/kafka_rules.md, section 2. Removing them is in `modes`.
 """
 
 import msgspec

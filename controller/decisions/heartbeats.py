@@ -3,7 +3,7 @@
 A broker is FENCED until it has seen its own registration, UNFENCED while it serves, in
 CONTROLLED_SHUTDOWN until it leads nothing and everybody knows, and then told SHUTDOWN_NOW.
 
-Source: KIP-631 (fencing), KIP-841 (controlled shutdown); section 8 of Kafka's rules.
+Source: KIP-631 (fencing), KIP-841 (controlled shutdown); docs/kafka_rules.md, section 8.
 """
 
 import enum

@@ -3,7 +3,7 @@
 A valid leader is in the ISR (or, when the ISR is empty, among the eligible leader replicas) and
 acceptable: its broker is active and its log directory online.
 
-Source: KIP-631 (elections), KIP-966 (eligible leader replicas), section 5 of Kafka's rules.
+Source: KIP-631 (elections), KIP-966 (eligible leader replicas), docs/kafka_rules.md, section 5.
 """
 
 import enum

@@ -8,7 +8,7 @@ Not in the log: a new controller starts with full buckets. Immutable, so that de
 it like at the image.
 
 Source: KIP-599 (token bucket, strict admission), KIP-257 (users, clients and their defaults);
-section 2 of Kafka's rules.
+docs/kafka_rules.md, section 2.
 """
 
 import math

@@ -5,7 +5,7 @@ finish the reassignment, eligible replicas, election, epoch bumps, ISR, last kno
 assignment, recovery state, mode. A change that changes nothing makes no record.
 
 Source: KIP-631, KIP-704 (recovery state), KIP-858 (directories), KIP-966 (eligible leader
-replicas); section 4 of Kafka's rules.
+replicas); docs/kafka_rules.md, section 4.
 """
 
 from collections.abc import Callable, Iterable

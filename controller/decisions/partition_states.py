@@ -3,7 +3,7 @@
 A partition is online while it has a leader. One that never had a leader is new; Kafka's controller
 creates none of these, but a log may hold them.
 
-Source: Kafka's PartitionStateMachine; section 17 of its rules.
+Source: Kafka's PartitionStateMachine; docs/kafka_rules.md, section 11.
 """
 
 from controller.decisions.state_machine import StateMachine

@@ -7,7 +7,7 @@ about). A new target replaces the one before it; no target calls the move off.
 What is being added and removed is counted from the replicas of the moment: a replica that joined
 for a target that has been replaced stays a replica when the new move is called off.
 
-Source: KIP-455; section 7 of Kafka's rules.
+Source: KIP-455; docs/kafka_rules.md, section 7.
 """
 
 from collections import Counter

@@ -3,8 +3,8 @@
 Only the deletion's states are written to the log (ReplicaDeletionRecord); the others follow from
 the partition and its broker: a replica is online while its broker serves it, else offline.
 
-Source: Kafka's ReplicaStateMachine (KIP-694 uses it for single partitions); section 17 of its
-rules.
+Source: Kafka's ReplicaStateMachine (KIP-694 uses it for single partitions); docs/kafka_rules.md,
+section 11.
 """
 
 from controller.decisions.directories import MIGRATING, is_online

@@ -3,7 +3,7 @@
 Not in the log: a new controller starts with every registered broker heard of just now, and learns
 the rest from heartbeats. Immutable, so that decisions can look at it like at the image.
 
-Source: BrokerHeartbeatManager of Kafka 4.0; section 8 of its rules.
+Source: BrokerHeartbeatManager of Kafka 4.0; docs/kafka_rules.md, section 8.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,6 @@
 """What the machines of partitions and replicas share: legal transitions as data, and ways through.
 
-Source: section 17 of Kafka's rules.
+Source: docs/kafka_rules.md, section 11.
 """
 
 from collections import deque

@@ -3,7 +3,8 @@
 A creation writes, for each topic, TopicRecord, ConfigRecords, PartitionRecords. A deletion is one
 record, and the name is free again at once: brokers drop their replicas when they see it.
 
-Source: KIP-4 (batches, results for each topic), KIP-516 (topic ids); section 2 of Kafka's rules.
+Source: KIP-4 (batches, results for each topic), KIP-516 (topic ids);
+docs/kafka_rules.md, section 2.
 """
 
 import msgspec

@@ -21,7 +21,7 @@ Findings = Iterator[str]
 
 
 def names_are_unique(image: MetadataImage) -> Findings:
-    """I1: a topic's name belongs to one topic of its namespace, a namespace's to one namespace."""
+    """C1: a topic's name belongs to one topic of its namespace, a namespace's to one namespace."""
     for topic in image.topics():
         if image.topic_by_name(topic.name, topic.namespace_id) != topic:
             yield f"topic {topic.name!r} of id {uuid_text(topic.topic_id)} is not found by its name"
@@ -31,7 +31,7 @@ def names_are_unique(image: MetadataImage) -> Findings:
 
 
 def ids_are_unique(image: MetadataImage) -> Findings:
-    """I2: no two things share an id, none has the reserved zero, no text starts with '-'."""
+    """C2: no two things share an id, none has the reserved zero, no text starts with '-'."""
     ids = [topic.topic_id for topic in image.topics()]
     ids += [namespace.namespace_id for namespace in image.namespaces()]
     for id_, count in Counter(ids).items():
@@ -40,7 +40,7 @@ def ids_are_unique(image: MetadataImage) -> Findings:
 
 
 def namespaces_have_parents(image: MetadataImage) -> Findings:
-    """I3: every tier above a namespace exists, and so does the namespace of every topic."""
+    """C3: every tier above a namespace exists, and so does the namespace of every topic."""
     for namespace in image.namespaces():
         for tier in tiers(namespace.name):
             if image.namespace_by_name(tier) is None:
@@ -53,14 +53,14 @@ def namespaces_have_parents(image: MetadataImage) -> Findings:
 
 
 def configs_are_of_topics_that_exist(image: MetadataImage) -> Findings:
-    """I4: no topic that is gone, or was moved away, has configs left."""
+    """C4: no topic that is gone, or was moved away, has configs left."""
     for (resource_type, name), _ in image.configs():
         if resource_type == TOPIC and image.topic_by_full_name(name) is None:
             yield f"configs of topic {name!r}, which does not exist"
 
 
 def removals_are_of_partitions_that_exist(image: MetadataImage) -> Findings:
-    """I5: no partition that is gone is waiting to go."""
+    """C5: no partition that is gone is waiting to go."""
     for removal in image.pending_removals():
         if image.partition(removal.topic_id, removal.partition_id) is None:
             yield (
@@ -70,7 +70,7 @@ def removals_are_of_partitions_that_exist(image: MetadataImage) -> Findings:
 
 
 def deletions_are_under_way(image: MetadataImage) -> Findings:
-    """I6: a replica's deletion is started, successful or ineligible, and of a NONE partition."""
+    """C6: a replica's deletion is started, successful or ineligible, and of a NONE partition."""
     for (topic_id, partition_id, broker_id), state in deletion_states(image).items():
         who = f"replica {broker_id} of partition {partition_id} of {uuid_text(topic_id)}"
         if state not in (DELETION_STARTED, DELETION_SUCCESSFUL, DELETION_INELIGIBLE):
@@ -83,7 +83,7 @@ def deletions_are_under_way(image: MetadataImage) -> Findings:
 
 
 def removals_end(image: MetadataImage) -> Findings:
-    """I7: a topic whose leaving replicas are all deleted has let them go: nothing is stuck."""
+    """C7: a topic whose leaving replicas are all deleted has let them go: nothing is stuck."""
     states = deletion_states(image)
     for topic_id in {removal.topic_id for removal in image.pending_removals()}:
         leaving = [
@@ -103,7 +103,7 @@ def removals_end(image: MetadataImage) -> Findings:
 
 
 def broker_epochs_are_unique(image: MetadataImage) -> Findings:
-    """I8: a broker's epoch is the offset of its registration, so no two share one."""
+    """C8: a broker's epoch is the offset of its registration, so no two share one."""
     epochs = Counter(broker.broker_epoch for broker in image.brokers())
     for epoch, count in epochs.items():
         if count > 1:
@@ -111,7 +111,7 @@ def broker_epochs_are_unique(image: MetadataImage) -> Findings:
 
 
 def directories_belong_to_one_broker(image: MetadataImage) -> Findings:
-    """I9: no log directory is on two brokers."""
+    """C9: no log directory is on two brokers."""
     owners = Counter(directory for broker in image.brokers() for directory in broker.log_dirs)
     for directory, count in owners.items():
         if count > 1:
