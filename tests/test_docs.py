@@ -95,6 +95,16 @@ def test_example_of_an_index_entry_is_what_is_written() -> None:
     assert IndexEntry(4096, 12_648, 1_767_225_599_000).encode().hex() == example("index")
 
 
+def test_status_has_every_row_of_the_specification_once() -> None:
+    counts = dict(zip("LRPQSXKTBNMAHD", (10, 3, 6, 4, 6, 12, 9, 9, 5, 8, 6, 3, 5, 3), strict=True))
+    expected = {f"{group}{n}" for group, count in counts.items() for n in range(1, count + 1)}
+    rows = re.findall(
+        r"^\| ([A-Z]\d+) .*? \| (?:done|part|open) \|", (ROOT / "docs/status.md").read_text(), re.M
+    )
+    assert len(expected) == 89
+    assert sorted(rows) == sorted(expected)
+
+
 def test_proofs_that_the_status_names_are_there() -> None:
     named = set(re.findall(r"`((?:tests/|test_)[\w/.*]+)`", (ROOT / "docs/status.md").read_text()))
     sources = "".join(path.read_text() for path in ROOT.glob("tests/**/*.py"))
