@@ -18,6 +18,11 @@ _TIER_LENGTH_MAX = TOPIC_NAME_LENGTH_MAX
 # As a folder, with a topic's below it and a log directory above, it is to be a path: 4,096 octets.
 _NAMESPACE_LENGTH_MAX = 2_000
 
+# Kafka keeps the metadata log under this name; a broker or client that finds a topic of this name
+# would take it for the log. Refused in every namespace, because a topic takes its name along when
+# it moves.
+_CLUSTER_METADATA = "__cluster_metadata"
+
 # A broker keeps folders of this name for what it is about to delete.
 _RESERVED_TIERS = frozenset({".", "..", "deleting"})
 
@@ -35,6 +40,8 @@ def check_topic_name(name: str) -> None:
         raise invalid_topic_name("the name of a topic must not be empty")
     if name in (".", ".."):
         raise invalid_topic_name(f"{name!r} cannot be the name of a topic")
+    if name == _CLUSTER_METADATA:
+        raise invalid_topic_name(f"{name!r} is reserved for the metadata log")
     if len(name) > TOPIC_NAME_LENGTH_MAX:
         raise invalid_topic_name(
             f"{name!r} has {len(name)} characters; {TOPIC_NAME_LENGTH_MAX} are allowed"

@@ -12,7 +12,13 @@ from controller.decisions.context import Context, RecordList
 from controller.decisions.ids import new_id
 from controller.decisions.levels import NAMESPACE_FEATURE
 from controller.decisions.lookup import DEFAULT_NAMESPACE, find_namespace
-from controller.decisions.names import TIER_SEPARATOR, check_namespace_name, full_name, tiers
+from controller.decisions.names import (
+    TIER_SEPARATOR,
+    check_namespace_name,
+    check_topic_name,
+    full_name,
+    tiers,
+)
 from controller.refusals import (
     invalid_namespace,
     invalid_topic_name,
@@ -124,8 +130,8 @@ def move_topics(context: Context, request: MoveTopics) -> ControllerResult[Names
 
     Raises:
         RequestError: UNSUPPORTED_VERSION, INVALID_TOPIC_EXCEPTION (an InvalidNamespace, or a name
-            that collides), UNKNOWN_TOPIC_OR_PARTITION, TOPIC_ALREADY_EXISTS, INVALID_REQUEST when
-            both namespaces are the same, or POLICY_VIOLATION.
+            that collides or is reserved), UNKNOWN_TOPIC_OR_PARTITION, TOPIC_ALREADY_EXISTS,
+            INVALID_REQUEST when both namespaces are the same, or POLICY_VIOLATION.
     """
     context.require_feature(NAMESPACE_FEATURE, "namespaces")
     image = context.image
@@ -149,6 +155,8 @@ def move_topics(context: Context, request: MoveTopics) -> ControllerResult[Names
 
 
 def _check_target(context: Context, target: Uuid | None, namespace: str, name: str) -> None:
+    # An imported or older log may hold a name that is refused today: it stays where it is.
+    check_topic_name(name)
     if context.image.topic_by_name(name, target) is not None:
         raise topic_already_exists(full_name(namespace, name))
     other = context.index.colliding_name(target, name)

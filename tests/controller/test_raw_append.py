@@ -133,7 +133,7 @@ def test_what_would_stand_alone_is_refused(cluster: Cluster) -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["", "..", "../../up", "a:b", "x" * 250])
+@pytest.mark.parametrize("name", ["", "..", "../../up", "a:b", "x" * 250, "__cluster_metadata"])
 def test_a_name_that_no_command_gives_is_refused(cluster: Cluster, name: str) -> None:
     assert "InvalidArgumentTopicName" in _refused(
         cluster, TopicRecord(name=name, topic_id=uid("7"))

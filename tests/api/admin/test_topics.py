@@ -61,6 +61,8 @@ def test_validated_topic_has_no_id(metalog: Metalog, log: Path) -> None:
         (["a b"], "INVALID_TOPIC_EXCEPTION"),
         (["a" * 250], "INVALID_TOPIC_EXCEPTION"),
         (["org:absent:a"], "INVALID_TOPIC_EXCEPTION"),
+        (["__cluster_metadata"], "INVALID_TOPIC_EXCEPTION"),
+        (["org:apache:__cluster_metadata"], "INVALID_TOPIC_EXCEPTION"),
         (["a", "--namespace", "absent"], "INVALID_TOPIC_EXCEPTION"),
         (["a", "a"], "INVALID_REQUEST"),
         (["a", "--partitions", "0"], "INVALID_PARTITIONS"),
@@ -208,6 +210,16 @@ def test_topics_are_adopted_from_lines(metalog: Metalog, log: Path, tmp_path: Pa
     assert [p["replicas"] for p in old["partitions"]] == [[1, 2], [2, 3]]
     assert [p["replicas"] for p in older["partitions"]] == [[3]]
     assert old["topic_id"] != older["topic_id"]
+
+
+def test_metadata_log_is_not_adopted_as_a_topic(
+    metalog: Metalog, log: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "topics.txt"
+    file.write_text("__cluster_metadata 1:2\n")
+    answer = metalog("topics", "adopt", file, "--log", log, "--json")
+    assert answer.code == 3
+    assert answer.json["results"][0]["error"]["code"] == "INVALID_TOPIC_EXCEPTION"
 
 
 def test_adopted_znode_keeps_its_id_or_gets_one(

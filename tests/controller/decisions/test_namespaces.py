@@ -10,8 +10,9 @@ from controller.decisions.namespaces import (
     delete_namespace,
     move_topics,
 )
-from records.topics import MoveTopicRecord, NamespaceRecord, RemoveNamespaceRecord
+from records.topics import MoveTopicRecord, NamespaceRecord, RemoveNamespaceRecord, TopicRecord
 from tests.controller.cluster import Cluster
+from tests.replay.builders import uid
 
 
 @pytest.fixture
@@ -100,6 +101,19 @@ def test_a_taken_name_moves_nothing_at_all(cluster: Cluster) -> None:
     error = cluster.refused(move_topics, _move("org:apache", ""))
     assert error.code == "TOPIC_ALREADY_EXISTS"
     assert _topics(cluster) == ["orders", "org:apache:carts", "org:apache:orders"]
+
+
+def test_a_reserved_name_moves_nothing(cluster: Cluster) -> None:
+    apache = cluster.image.namespace_by_name("org:apache")
+    assert apache is not None
+    reserved = TopicRecord(
+        name="__cluster_metadata", topic_id=uid("7"), namespace_id=apache.namespace_id
+    )
+    cluster.write([reserved])
+    for topic in ("__cluster_metadata", None):
+        error = cluster.refused(move_topics, _move("org:apache", "com", topic))
+        assert error.code == "INVALID_TOPIC_EXCEPTION"
+        assert "reserved for the metadata log" in str(error)
 
 
 def test_a_name_that_metrics_would_mix_up_moves_nothing(cluster: Cluster) -> None:

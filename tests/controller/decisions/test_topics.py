@@ -106,13 +106,14 @@ def test_topics_of_one_request_can_be_checked_and_refused_by_name(cluster: Clust
 
 
 @pytest.mark.parametrize(
-    "name", ["", ".", "..", "a" * 250, "with space", "ümlaut", "a/b", "a:b", "a\n"]
+    "name",
+    ["", ".", "..", "a" * 250, "with space", "ümlaut", "a/b", "a:b", "a\n", "__cluster_metadata"],
 )
 def test_a_bad_name_is_refused(cluster: Cluster, name: str) -> None:
     assert _refused(cluster, name=name) == "INVALID_TOPIC_EXCEPTION"
 
 
-@pytest.mark.parametrize("name", ["a", "a" * 249, "__a-b", "...", "0"])
+@pytest.mark.parametrize("name", ["a", "a" * 249, "__a-b", "...", "0", "__cluster_metadata-0"])
 def test_a_good_name_is_taken(cluster: Cluster, name: str) -> None:
     assert [_code(r) for r in _create(cluster, NewTopic(name=name))] == ["NONE"]
 
