@@ -38,7 +38,8 @@ class Timer(msgspec.Struct, frozen=True, kw_only=True):
     """Something to decide again and again.
 
     `has_more` looks at the response: whether there is more to do at once, so that no one event
-    does too much. `interval_ms` is asked each time, as configs change.
+    does too much. `interval_ms` is asked at every look, so that a changed config counts at once,
+    also for an interval that has begun.
     """
 
     name: str
@@ -90,6 +91,13 @@ TIMERS = (
 )
 
 
+class _Wait(msgspec.Struct, frozen=True):
+    """Since when a timer waits, ms since 1970, and how long; None is its interval."""
+
+    start_ms: int
+    duration_ms: int | None = None
+
+
 class Timers:
     """Submits each timer's decision when it is due."""
 
@@ -97,13 +105,13 @@ class Timers:
         """Start all intervals now."""
         self._controller = controller
         self._clock = clock
-        now_ms = clock.now_ms()
-        self._due_ms = {timer.name: now_ms + timer.interval_ms(controller) for timer in TIMERS}
+        start = _Wait(clock.now_ms())
+        self._waits = {timer.name: start for timer in TIMERS}
 
     @property
     def next_due_ms(self) -> int:
-        """When `run_due` has something to do next, ms since 1970."""
-        return min(self._due_ms.values())
+        """When `run_due` has something to do next, ms since 1970, as configs are now."""
+        return min([self._due_ms(timer) for timer in TIMERS])
 
     async def run_due(self) -> list[str]:
         """Decide what is due, one after the other; return the names of what was decided.
@@ -112,8 +120,9 @@ class Timers:
         """
         decided = []
         for timer in TIMERS:
-            if self._due_ms[timer.name] <= self._clock.now_ms() and self._controller.is_active:
-                self._due_ms[timer.name] = self._clock.now_ms() + await self._decide(timer)
+            if self._due_ms(timer) <= self._clock.now_ms() and self._controller.is_active:
+                start_ms = self._clock.now_ms()
+                self._waits[timer.name] = _Wait(start_ms, await self._decide(timer))
                 decided.append(timer.name)
         return decided
 
@@ -125,11 +134,19 @@ class Timers:
         """
         wait = sleep_ms or _sleep_ms
         while not self._controller.has_resigned:
-            await wait(max(self.next_due_ms - self._clock.now_ms(), _MORE_TO_DO_MS))
+            left_ms = self.next_due_ms - self._clock.now_ms()
+            # Not longer than this, or a config that changes meanwhile would not count yet.
+            await wait(min(max(left_ms, _MORE_TO_DO_MS), _SESSION_CHECK_MS))
             await self.run_due()
 
-    async def _decide(self, timer: Timer) -> int:
-        """Submit a timer's decision; return in how many ms it is due again."""
+    def _due_ms(self, timer: Timer) -> int:
+        wait = self._waits[timer.name]
+        if wait.duration_ms is None:
+            return wait.start_ms + timer.interval_ms(self._controller)
+        return wait.start_ms + wait.duration_ms
+
+    async def _decide(self, timer: Timer) -> int | None:
+        """Submit a timer's decision; return in how many ms it is due again, None: its interval."""
         try:
             answer = await self._controller.submit(timer.decide, origin=timer.origin)
         except (RequestError, UnavailableError):
@@ -137,9 +154,7 @@ class Timers:
         except Exception:
             log.exception("%s failed by a mistake of its own", timer.name)
             return _AFTER_FAILURE_MS
-        if timer.has_more(answer.response):
-            return _MORE_TO_DO_MS
-        return timer.interval_ms(self._controller)
+        return _MORE_TO_DO_MS if timer.has_more(answer.response) else None
 
 
 async def _sleep_ms(duration_ms: int) -> None:

@@ -124,6 +124,39 @@ async def test_removals_are_looked_at_as_often_as_the_config_says(cluster: _Clus
     assert cluster.mode(1) == NONE
 
 
+async def test_a_changed_interval_does_not_wait_out_the_one_that_has_begun(
+    cluster: _Cluster,
+) -> None:
+    await cluster.configure(**{REMOVAL_INTERVAL: "100000"})
+    assert _REMOVE not in await cluster.pass_time(30_000)
+    await cluster.configure(**{REMOVAL_INTERVAL: "40000"})
+    assert _REMOVE not in await cluster.pass_time(9_999)
+    assert _REMOVE in await cluster.pass_time(1)
+    await cluster.configure(**{REMOVAL_INTERVAL: "60000"})
+    assert _REMOVE not in await cluster.pass_time(59_999)
+    await cluster.configure(**{REMOVAL_INTERVAL: "20"})
+    assert cluster.timers.next_due_ms <= cluster.office.clock.time_ms
+    assert _REMOVE in await cluster.pass_time(0)
+
+
+async def test_waiting_is_never_so_long_that_a_changed_interval_goes_unnoticed(
+    cluster: _Cluster,
+) -> None:
+    cluster.office.log.error = UnavailableError("the disk is full")
+    waits: list[int] = []
+
+    async def sleep_ms(duration_ms: int) -> None:
+        waits.append(duration_ms)
+        cluster.office.clock.time_ms += duration_ms
+        if len(waits) == 30:
+            cluster.office.log.error = FencedError("epoch 2 has begun")
+        await cluster.office.controller.drained()
+
+    await cluster.timers.run(sleep_ms)
+    assert len(waits) > 30
+    assert max(waits) <= 1_000
+
+
 async def test_an_interval_must_be_a_number(cluster: _Cluster) -> None:
     with pytest.raises(AssertionError, match=REMOVAL_INTERVAL):
         await cluster.configure(**{REMOVAL_INTERVAL: "often"})
