@@ -17,7 +17,6 @@ from api.commands import find_command
 from api.creations import Observed, PartitionCreations
 from api.first_answers import told_again
 from api.history import History
-from api.steady_clock import SteadyClock
 from controller.controller import Controller, Decision
 from controller.decisions.context import Settings
 from controller.decisions.heartbeats import Heartbeat, HeartbeatReply
@@ -26,7 +25,7 @@ from controller.parking import Answer
 from controller.timers import Timers
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import Batch, NewBatch
-from metadata_log.clock import Clock, SystemClock
+from metadata_log.clock import MachineClocks
 from metadata_log.fs import OsFs
 from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
@@ -56,7 +55,6 @@ class Service:
         creations: PartitionCreations,
         *,
         settings: Settings,
-        clock: Clock,
     ) -> None:
         """Use `Service.open`."""
         self._directory = directory
@@ -66,12 +64,12 @@ class Service:
         self._controller = Controller(
             metadata_log,
             image,
-            clock=clock,
+            clock=metadata_log.clock,
             rng=random.SystemRandom(),
             settings=settings,
             on_commit=self._committed,
         )
-        self._timers = Timers(self._controller, clock)
+        self._timers = Timers(self._controller, metadata_log.clock)
         self._running: asyncio.Task[None] | None = None
 
     @classmethod
@@ -80,13 +78,14 @@ class Service:
         directory: Path,
         *,
         settings: Settings | None = None,
-        clock: Clock | None = None,
+        machine: MachineClocks | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> Self:
         """Become the writer of a log, load its state, and begin to decide.
 
         Args:
             settings: The cluster id is taken from the log.
+            machine: Where times come from; None is this machine.
             progress: Called with the end offset of each batch that was loaded.
 
         Raises:
@@ -96,7 +95,7 @@ class Service:
         """
         cluster_id = read_manifest(OsFs(), directory).cluster_id
         metadata_log = await MetadataLog.open(
-            directory, node_id=(settings or Settings()).node_id, clock=clock
+            directory, node_id=(settings or Settings()).node_id, machine=machine
         )
         try:
             creations = PartitionCreations()
@@ -106,8 +105,7 @@ class Service:
             # Millions of objects that never refer to themselves: the collector need not look.
             gc.freeze()
             settings = replace(settings or Settings(), cluster_id=cluster_id)
-            clock = clock or SteadyClock(SystemClock(), image.provenance.timestamp)
-            service = cls(directory, metadata_log, image, creations, settings=settings, clock=clock)
+            service = cls(directory, metadata_log, image, creations, settings=settings)
             await service._controller.activate()
         except BaseException:
             await metadata_log.close()

@@ -46,6 +46,22 @@ REQUEST_WINDOW_OFFSETS = 100_000
 # How long the commit mark may lag on stable storage after an append.
 MARK_SYNC_INTERVAL_MS = 1_000
 
+# A wall clock that is off by more than this was set by somebody, and a running writer does not
+# follow it (log_clock.py). Time keeping at work corrects less: a leap second is 1 s, NTP steps by
+# parts of a second, the pause of a virtual machine that moves to another host is some seconds.
+# Mistakes are larger: the smallest difference of two time zones is 15 minutes.
+CLOCK_JUMP_MS = 60_000
+
+# A log's time goes at most this part faster or slower than real time to take a correction over:
+# slow enough that no session of a broker ends by it, fast enough that an hour is made good in ten.
+CLOCK_SLEW = 10
+
+# A clock that swings to and fro warns this often at most.
+CLOCK_WARNING_INTERVAL_MS = 600_000
+
+# A last record that is ahead of the clock by less is what NTP makes of two restarts in a row.
+CLOCK_AHEAD_WARNING_MS = 1_000
+
 # How many records a follower takes in at once: enough that handing them over costs little, few
 # enough that a thousand followers catching up fit in memory.
 FOLLOW_READ_RECORDS = 1_000

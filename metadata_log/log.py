@@ -19,7 +19,7 @@ import msgspec
 
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
-from metadata_log.clock import Clock, SystemClock
+from metadata_log.clock import Clock, MachineClocks
 from metadata_log.fs import Fs, OsFs
 from metadata_log.limits import (
     BATCH_RECORDS_MAX,
@@ -32,6 +32,7 @@ from metadata_log.limits import (
     REQUEST_WINDOW_OFFSETS,
     SEGMENT_SIZE_BYTES_MAX,
 )
+from metadata_log.log_clock import LogClock
 from metadata_log.log_reader import LogReader
 from metadata_log.opening import OwnedLog, own_log
 from metadata_log.own_thread import RunBlocking, in_own_thread
@@ -61,6 +62,7 @@ class MetadataLog:
         cluster_id: Id of the cluster whose metadata this is.
         leader_epoch: The epoch this writer claimed.
         end_offset: First offset not yet written; exclusive, committed or not.
+        clock: Gives batches their times; whoever decides what is written reads the time here.
     """
 
     def __init__(
@@ -76,7 +78,7 @@ class MetadataLog:
         self._writer = owned.writer
         self._claim = owned.claim
         self._lock = owned.lock
-        self._clock = clock
+        self.clock = clock
         self._run_blocking = run_blocking
         self._last_timestamp = owned.writer.tail.max_timestamp or 0
         self._committed_end = owned.writer.tail.end_offset
@@ -101,6 +103,7 @@ class MetadataLog:
         *,
         node_id: int = 0,
         clock: Clock | None = None,
+        machine: MachineClocks | None = None,
         fs: Fs | None = None,
         run_blocking: RunBlocking | None = None,
         segment_size_bytes_max: int = SEGMENT_SIZE_BYTES_MAX,
@@ -109,6 +112,8 @@ class MetadataLog:
 
         Args:
             node_id: Who is announced as the leader.
+            clock: Taken as it is, for simulations; None is a LogClock.
+            machine: What that one follows; None is this machine.
             run_blocking: How to wait for the disk; a thread of its own, unless it is simulated.
             segment_size_bytes_max: A segment that has reached this is the last but one.
 
@@ -117,7 +122,9 @@ class MetadataLog:
         """
         fs, directory = fs or OsFs(), directory.absolute()
         owned = own_log(fs, directory, segment_size_bytes_max)
-        log = cls(fs, directory, owned, clock or SystemClock(), run_blocking or in_own_thread())
+        last_timestamp = owned.writer.tail.max_timestamp or 0
+        clock = clock or LogClock(last_timestamp, name=str(directory), machine=machine)
+        log = cls(fs, directory, owned, clock, run_blocking or in_own_thread())
         voter = (LeaderChangeVoter(voter_id=node_id),)
         announcement = LeaderChangeMessage(
             version=0, leader_id=node_id, voters=voter, granting_voters=voter
@@ -308,7 +315,7 @@ class MetadataLog:
             message = f"the log ends at {base}, expected {pending.expected_end_offset}"
             raise RequestError("INVALID_UPDATE_VERSION", message)
         try:
-            decided = self._clock.now_ms() if batch.timestamp is None else batch.timestamp
+            decided = self.clock.now_ms() if batch.timestamp is None else batch.timestamp
             timestamp = max(decided, self._last_timestamp)
             rows = self._rows(batch, base, timestamp)
         except (LookupError, TypeError, ValueError) as error:

@@ -19,9 +19,7 @@ from api.first_answers import committed_request, identified, told_again
 from api.packed import packed
 from controller.controller import Controller, Decision
 from controller.decisions.context import Settings
-from controller.log_port import LogPort
 from controller.parking import Answer
-from metadata_log.clock import Clock, SystemClock
 from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
 from metadata_log.manifest import Kind
@@ -56,7 +54,6 @@ class LocalAdmin:
         *,
         principal: str,
         settings: Settings | None = None,
-        clock: Clock | None = None,
         load: Callable[[LogReader], MetadataImage] = load_image,
     ) -> None:
         """Nothing is opened yet.
@@ -67,7 +64,6 @@ class LocalAdmin:
         self._directory = directory
         self._principal = principal
         self._settings = settings or Settings()
-        self._clock = clock or SystemClock()
         self._load = load
         self._known: MetadataImage | None = None
         self.history_start = 0
@@ -100,7 +96,7 @@ class LocalAdmin:
         answer, wrote = await self._decided(rehearsal, read.image, read, decide, origin)
         if not wrote:
             return Answer(answer.response, read.end_offset, wrote=False)
-        log = await MetadataLog.open(self._directory, clock=self._clock)
+        log = await MetadataLog.open(self._directory)
         try:
             answer, _ = await self._decided(log, self._current(read), read, decide, origin)
         finally:
@@ -148,7 +144,7 @@ class LocalAdmin:
 
     async def _decided(
         self,
-        log: LogPort,
+        log: MetadataLog | RehearsalLog,
         image: MetadataImage,
         read: _Read,
         decide: Decision[Any],
@@ -158,7 +154,7 @@ class LocalAdmin:
         controller = Controller(
             log,
             image,
-            clock=self._clock,
+            clock=log.clock,
             rng=random.SystemRandom(),
             settings=replace(self._settings, cluster_id=read.cluster_id),
         )

@@ -2,6 +2,7 @@
 
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
+from metadata_log.clock import Clock, SystemClock
 
 
 class RehearsalLog:
@@ -10,11 +11,13 @@ class RehearsalLog:
     Attributes:
         leader_epoch: The epoch that a writer of the real log would claim.
         end_offset: Exclusive; grows as the real log would.
+        clock: The machine's as it is: what is rehearsed is dated again when it is written.
     """
 
     def __init__(self, *, leader_epoch: int, end_offset: int) -> None:
         self.leader_epoch = leader_epoch
         self.end_offset = end_offset
+        self.clock: Clock = SystemClock()
 
     async def append(
         self, batch: NewBatch, *, expected_end_offset: int | None = None

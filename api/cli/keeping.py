@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from metadata_log.log_reader import LogReader
 
 
+# What is less comes from reading one clock after the other.
+_AHEAD_MS = 1_000
+
+
 @app.command()
 def init(log: Log, json: Json = False) -> None:
     """Make an empty log with a new cluster id."""
@@ -46,15 +50,19 @@ def info(log: Log, json: Json = False) -> None:
     if json:
         print_json(document)
         return
+    document["bytes"] = bytes_size_text(document["bytes"])
+    document["latest_record"] = _latest_record_text(document)
+    del document["latest_timestamp"], document["clock_difference_ms"]
     for name, value in document.items():
-        shown = bytes_size_text(value) if name == "bytes" else value
-        print_line(f"{name.replace('_', ' '):<16}{'-' if shown is None else shown}")
+        print_line(f"{name.replace('_', ' '):<16}{'-' if value is None else value}")
 
 
 def _info(reader: "LogReader") -> dict[str, Any]:
+    from metadata_log.clock import SystemClock
     from metadata_log.lock import writer_process
 
     mark = reader.mark
+    latest = mark.max_timestamp or None
     return {
         "kind": reader.kind.value,
         "cluster_id": reader.cluster_id,
@@ -67,7 +75,27 @@ def _info(reader: "LogReader") -> dict[str, Any]:
         "segments": len(reader.segment_paths),
         "bytes": _size(reader.directory),
         "writer_process": writer_process(reader.directory),
+        "latest_timestamp": latest,
+        # Negative when the clock is ahead, as after any pause.
+        "clock_difference_ms": None if latest is None else latest - SystemClock().now_ms(),
     }
+
+
+def _latest_record_text(document: dict[str, Any]) -> str:
+    """Return when the latest record was written, and what of that looks wrong.
+
+    A log that nobody writes is behind the clock by right; one that is written may wait for its
+    next record, or its writer does not follow a clock that was set.
+    """
+    latest, difference_ms = document["latest_timestamp"], document["clock_difference_ms"]
+    shown = time_text(latest)
+    if latest is None:
+        return shown
+    if difference_ms >= _AHEAD_MS:
+        return f"{shown}, {difference_ms / 1_000:,.0f} s ahead of this machine's clock"
+    if document["writer_process"] is not None and difference_ms <= -_AHEAD_MS:
+        return f"{shown}, {-difference_ms / 1_000:,.0f} s behind this machine's clock"
+    return shown
 
 
 def _size(directory: "Path") -> int:

@@ -1,0 +1,29 @@
+"""A machine whose clock can be set, and which can be left alone for a while."""
+
+SECOND_MS = 1_000
+MINUTE_MS = 60 * SECOND_MS
+HOUR_MS = 60 * MINUTE_MS
+START_MS = 1_700_000_000_000
+
+
+class Machine:
+    """Both of its clocks go on by `wait`; `set_ahead` sets the wall clock."""
+
+    def __init__(self, wall_ms: int = START_MS) -> None:
+        self.wall_ms = wall_ms
+        self.boot_ms = 50
+
+    def wall_ns(self) -> int:
+        return self.wall_ms * 1_000_000
+
+    def boot_ns(self) -> int:
+        return self.boot_ms * 1_000_000
+
+    def wait(self, duration_ms: int) -> None:
+        """Let time pass, suspended or not."""
+        self.wall_ms += duration_ms
+        self.boot_ms += duration_ms
+
+    def set_ahead(self, by_ms: int) -> None:
+        """Set the wall clock ahead, or back when negative."""
+        self.wall_ms += by_ms
