@@ -72,6 +72,8 @@ class MetadataLog:
         owned: OwnedLog,
         clock: Clock,
         run_blocking: RunBlocking,
+        *,
+        sync_mark_in_time: bool,
     ) -> None:
         self._fs = fs
         self._directory = directory
@@ -88,6 +90,7 @@ class MetadataLog:
         self._wake = asyncio.Event()
         self._closing = False
         self._failure: Exception | None = None
+        self._sync_mark_in_time = sync_mark_in_time
         self._mark_timer: asyncio.TimerHandle | None = None
         self._mark_is_due = False
         self._quick_syncs = 0
@@ -107,6 +110,7 @@ class MetadataLog:
         fs: Fs | None = None,
         run_blocking: RunBlocking | None = None,
         segment_size_bytes_max: int = SEGMENT_SIZE_BYTES_MAX,
+        sync_mark_in_time: bool = True,
     ) -> Self:
         """Become the writer: lock, claim a higher epoch, recover the tail, announce the epoch.
 
@@ -116,6 +120,8 @@ class MetadataLog:
             machine: What that one follows; None is this machine.
             run_blocking: How to wait for the disk; a thread of its own, unless it is simulated.
             segment_size_bytes_max: A segment that has reached this is the last but one.
+            sync_mark_in_time: False syncs the commit mark at a roll and at close only, so that no
+                byte depends on how fast the machine is.
 
         Raises:
             MetadataLogError: see `own_log`.
@@ -124,7 +130,8 @@ class MetadataLog:
         owned = own_log(fs, directory, segment_size_bytes_max)
         last_timestamp = owned.writer.tail.max_timestamp or 0
         clock = clock or LogClock(last_timestamp, name=str(directory), machine=machine)
-        log = cls(fs, directory, owned, clock, run_blocking or in_own_thread())
+        runs = run_blocking or in_own_thread()
+        log = cls(fs, directory, owned, clock, runs, sync_mark_in_time=sync_mark_in_time)
         voter = (LeaderChangeVoter(voter_id=node_id),)
         announcement = LeaderChangeMessage(
             version=0, leader_id=node_id, voters=voter, granting_voters=voter
@@ -381,7 +388,7 @@ class MetadataLog:
             pending.refuse(failure)
 
     def _sync_mark_soon(self) -> None:
-        if self._mark_timer is None and not self._closing:
+        if self._sync_mark_in_time and self._mark_timer is None and not self._closing:
             loop = asyncio.get_running_loop()
             self._mark_timer = loop.call_later(MARK_SYNC_INTERVAL_MS / 1_000, self._sync_mark)
 

@@ -24,7 +24,7 @@ async def write_demo(directory: Path, options: DemoOptions) -> dict[str, Any]:
     cluster_id = uuid_text(hashlib.sha256(f"demo {options.seed}".encode()).digest()[:16])
     create_log(directory, cluster_id)
     clock = SimulatedClock()
-    log = await MetadataLog.open(directory, clock=clock)
+    log = await MetadataLog.open(directory, clock=clock, sync_mark_in_time=False)
     try:
         with LogReader.open(directory) as reader:
             image: MetadataImage = load_image(reader)

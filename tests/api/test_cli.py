@@ -64,6 +64,18 @@ def test_same_seed_gives_the_same_log_byte_for_byte(
         assert (tmp_path / "log" / name).read_bytes() == (demo_log / name).read_bytes(), name
 
 
+def test_a_slow_machine_writes_the_same_demo(
+    metalog: Metalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = ("--topics", 3, "--changes", 40)
+    metalog("demo", tmp_path / "fast", *options)
+    # As if a second passed after each append.
+    monkeypatch.setattr("metadata_log.log.MARK_SYNC_INTERVAL_MS", 0)
+    metalog("demo", tmp_path / "slow", *options)
+    for path in (tmp_path / "fast").iterdir():
+        assert (tmp_path / "slow" / path.name).read_bytes() == path.read_bytes(), path.name
+
+
 def test_another_seed_gives_another_log(metalog: Metalog, tmp_path: Path, demo_log: Path) -> None:
     metalog("demo", tmp_path / "log", "--topics", 20, "--changes", 400, "--seed", 2)
     own = metalog("digest", tmp_path / "log").out
