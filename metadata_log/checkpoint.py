@@ -3,6 +3,9 @@
 The same envelope and blocks as a segment. Offsets count from 0 within the file. The first row is a
 SnapshotHeaderRecord, the last a SnapshotFooterRecord; a file without it is incomplete. It appears
 under its name by a rename, so a half-written one never does.
+
+The header holds the CRC of the last block, and each block that of the one before, so the header
+stands for the whole content. What it says of its place in the log is checked in base.py.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,7 +16,7 @@ import google_crc32c
 import msgspec
 
 from metadata_log.block import BlockEncoder, StoredBlock
-from metadata_log.fs import Fs
+from metadata_log.fs import File, Fs
 from metadata_log.limits import BLOCK_DECODED_BYTES_MAX
 from metadata_log.names import checkpoint_id, checkpoint_name
 from metadata_log.segment import SegmentHeader
@@ -44,6 +47,7 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
 
     fs: Fs
     path: Path
+    header: SegmentHeader
     end_offset: int
     leader_epoch: int
     timestamp: int
@@ -57,7 +61,7 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
             CorruptLogError: the file is damaged or incomplete.
             UnavailableError: it is gone: the log's start moved up.
         """
-        for _, rows in _blocks(self.fs, self.path):
+        for _, _, rows in _blocks(self.fs, self.path):
             yield tuple(
                 row
                 for row in rows
@@ -72,30 +76,58 @@ def open_checkpoint(fs: Fs, path: Path) -> Checkpoint:
         CorruptLogError: it is damaged or incomplete.
         UnavailableError: it is gone: the log's start moved up.
     """
-    identity = checkpoint_id(path.name)
-    assert identity is not None, path
     first: Envelope | None = None
-    last: Envelope | None = None
-    end = last_crc32c = 0
-    for block, rows in _blocks(fs, path):
-        first = first or rows[0]
-        last = rows[-1]
-        end, last_crc32c = block.end_position, block.crc32c
-    if first is None:
+    end: tuple[SegmentHeader, StoredBlock, tuple[Envelope, ...]] | None = None
+    for end in _blocks(fs, path):
+        first = first or end[2][0]
+    if first is None or end is None:
         raise corrupt(path, _size(fs, path), "the checkpoint ends after its header")
+    header, block, rows = end
     if not isinstance(first.payload, SnapshotHeaderRecord):
         raise corrupt(path, 0, "the checkpoint does not begin with a SnapshotHeaderRecord")
-    if last is None or not isinstance(last.payload, SnapshotFooterRecord):
-        raise corrupt(path, end, "the checkpoint is incomplete: it has no SnapshotFooterRecord")
+    if not isinstance(rows[-1].payload, SnapshotFooterRecord):
+        raise corrupt(
+            path,
+            block.end_position,
+            "the checkpoint is incomplete: it has no SnapshotFooterRecord",
+        )
+    if header.last_crc32c not in (None, block.crc32c):
+        raise corrupt(
+            path,
+            block.position,
+            f"the last block has CRC 0x{block.crc32c:08x}, the header says "
+            f"0x{header.last_crc32c:08x}",
+        )
     return Checkpoint(
         fs=fs,
         path=path,
-        end_offset=identity[0],
-        leader_epoch=identity[1],
+        header=header,
+        end_offset=header.base_offset,
+        leader_epoch=header.leader_epoch,
         timestamp=first.payload.last_contained_log_timestamp,
-        size=end,
-        last_crc32c=last_crc32c,
+        size=block.end_position,
+        last_crc32c=block.crc32c,
     )
+
+
+def read_checkpoint_header(fs: Fs, path: Path) -> tuple[SegmentHeader, int]:
+    """Return a checkpoint's header and the file's size, without reading its blocks.
+
+    Raises:
+        CorruptLogError: the header is damaged, or that of another checkpoint.
+    """
+    file = fs.open(path)
+    try:
+        return _header(file, path)[0], file.size()
+    finally:
+        file.close()
+
+
+def _header(file: File, path: Path) -> tuple[SegmentHeader, int]:
+    header, position = read_header(file, path)
+    if checkpoint_id(path.name) != (header.base_offset, header.leader_epoch):
+        raise corrupt(path, 0, f"the header is that of checkpoint {header.base_offset}")
+    return header, position
 
 
 def _size(fs: Fs, path: Path) -> int:
@@ -106,13 +138,13 @@ def _size(fs: Fs, path: Path) -> int:
         file.close()
 
 
-def _blocks(fs: Fs, path: Path) -> Iterator[tuple[StoredBlock, tuple[Envelope, ...]]]:
+def _blocks(
+    fs: Fs, path: Path
+) -> Iterator[tuple[SegmentHeader, StoredBlock, tuple[Envelope, ...]]]:
     with vanished_or_there(path.parent):
         file = fs.open(path)
     try:
-        header, position = read_header(file, path)
-        if checkpoint_id(path.name) != (header.base_offset, header.leader_epoch):
-            raise corrupt(path, 0, f"the header is that of checkpoint {header.base_offset}")
+        header, position = _header(file, path)
         scan = SegmentScan(
             file,
             path,
@@ -123,7 +155,7 @@ def _blocks(fs: Fs, path: Path) -> Iterator[tuple[StoredBlock, tuple[Envelope, .
             last_crc32c=0,
         )
         for block, batch in scan.batches():
-            yield block, batch.rows
+            yield header, block, batch.rows
     finally:
         file.close()
 
@@ -137,9 +169,22 @@ def write_checkpoint(
     end_offset: int,
     leader_epoch: int,
     timestamp: int,
+    following: SegmentHeader | None = None,
 ) -> Checkpoint:
-    """Write the state below `end_offset` as a checkpoint, on stable storage under its name."""
-    header = SegmentHeader(cluster_id=cluster_id, base_offset=end_offset, leader_epoch=leader_epoch)
+    """Write the state below `end_offset` as a checkpoint, on stable storage under its name.
+
+    Args:
+        following: Header of the segment that goes on at `end_offset`; None when the log itself
+            begins with this checkpoint, as an import can.
+    """
+    header = SegmentHeader(
+        cluster_id=cluster_id,
+        base_offset=end_offset,
+        leader_epoch=leader_epoch,
+        previous_length=following.previous_length if following else 0,
+        previous_crc32c=following.previous_crc32c if following else 0,
+        last_crc32c=0,
+    )
     path = directory / checkpoint_name(end_offset, leader_epoch)
     part = path.with_suffix(".avro.part")
     file = fs.open(part, create=True)
@@ -149,6 +194,8 @@ def write_checkpoint(
         for stored in _encoded(records, header, timestamp):
             file.pwrite(stored, position)
             position += len(stored)
+        last_crc32c = google_crc32c.value(stored)
+        file.pwrite(msgspec.structs.replace(header, last_crc32c=last_crc32c).encode(), 0)
         file.sync()
     finally:
         file.close()

@@ -11,15 +11,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from metadata_log.base import find_base
 from metadata_log.batch import Batch
-from metadata_log.checkpoint import Checkpoint, open_checkpoint
+from metadata_log.checkpoint import Checkpoint
 from metadata_log.commit_mark import CommitMark, Marks, read_marks
 from metadata_log.fs import File, Fs, OsFs
 from metadata_log.manifest import Kind, read_manifest
 from metadata_log.names import (
     COMMIT_MARK,
-    checkpoint_id,
-    checkpoint_name,
     segment_name,
     segment_offsets,
 )
@@ -66,7 +65,9 @@ class LogReader:
         ]
         if not self._segments:
             raise _moved_up(directory / segment_name(self.mark.segment_offset))
-        self.base: Checkpoint | None = _find_base(fs, directory, names, self._segments[0])
+        self.base: Checkpoint | None = find_base(
+            fs, directory, self.cluster_id, names, self._segments
+        )
         self.start_offset: int = self._segments[0]
         self.history_start: int = self.base.end_offset if self.base else self.start_offset
         self.confirmed_end: int = self.mark.confirmed_end
@@ -353,24 +354,3 @@ def _moved_up(path: Path) -> UnavailableError:
     return UnavailableError(
         f"{path} vanished while it was being read: the log's start moved up; try again"
     )
-
-
-def _find_base(fs: Fs, directory: Path, names: list[str], start: int) -> Checkpoint | None:
-    """Return the checkpoint that replay starts from: the oldest at or above the first segment.
-
-    A log that is kept from offset 0 needs none, unless its cluster was born with a state at 0.
-    """
-    found = sorted(
-        identity
-        for name in names
-        if (identity := checkpoint_id(name)) is not None and identity[0] >= start
-    )
-    if found and (start > 0 or found[0][0] == 0):
-        return open_checkpoint(fs, directory / checkpoint_name(*found[0]))
-    if start > 0:
-        raise CorruptLogError(
-            f"{directory / segment_name(start)} byte 0: this is the first segment, and neither one "
-            "below it is there nor a checkpoint at or above it, so the state before it is lost; "
-            "restore them from a backup"
-        )
-    return None

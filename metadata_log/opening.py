@@ -4,6 +4,7 @@ from pathlib import Path
 
 import msgspec
 
+from metadata_log.base import check_base_header
 from metadata_log.chain import check_chain, cut_surplus
 from metadata_log.claims import Claim, claim_epoch
 from metadata_log.commit_mark import read_mark
@@ -11,6 +12,7 @@ from metadata_log.fs import Fs, Lock
 from metadata_log.lock import lock_directory
 from metadata_log.log_writer import LogWriter
 from metadata_log.manifest import Kind, read_manifest
+from metadata_log.names import segment_offsets
 from metadata_log.no_room import room_or_refusal
 from metadata_log.placing import withdraw_earlier
 from metadata_log.recovery import recover
@@ -71,6 +73,8 @@ def _recovered(
     mark = read_mark(fs, directory)
     # All headers before anything is cut: what is cut must not be evidence of damage elsewhere.
     surplus = check_chain(fs, directory, cluster_id)
+    names = fs.list(directory)
+    check_base_header(fs, directory, cluster_id, names, segment_offsets(names))
     tail = recover(fs, directory, mark, claim)
     cut_surplus(fs, surplus)
     writer = LogWriter(

@@ -20,6 +20,7 @@ from records.errors import CorruptLogError
 MAGIC = b"Obj\x01"
 CODEC = "zstandard"
 _CRC_KEY = "metalog.header_crc32c"
+_LAST_CRC_KEY = "metalog.last_crc32c"
 _CRC_DIGITS = 8
 # The schema is about 12 KiB; a header that claims to be larger than this is damaged.
 HEADER_SIZE_BYTES_MAX = 1024 * 1024
@@ -30,8 +31,11 @@ class SegmentHeader(msgspec.Struct, frozen=True, kw_only=True):
 
     `previous_length` and `previous_crc32c` (CRC-32C of its last stored block) are of the segment
     before this one, or of the base checkpoint that the first segment follows; both 0 when there is
-    none. `max_timestamp` is the highest append time of any record before this segment, None when
-    there is none: times can go backwards in imported logs, so a point in time is found by it.
+    none. A checkpoint names the segment that ended at its end offset, so that it carries the same
+    two values as the segment that goes on there. `max_timestamp` is the highest append time of any
+    record before this segment, None when there is none: times can go backwards in imported logs, so
+    a point in time is found by it. `last_crc32c` is the CRC-32C of a checkpoint's own last block;
+    None in segments, which grow, and in checkpoints of early releases.
     """
 
     cluster_id: str
@@ -40,6 +44,7 @@ class SegmentHeader(msgspec.Struct, frozen=True, kw_only=True):
     previous_length: int = 0
     previous_crc32c: int = 0
     max_timestamp: int | None = None
+    last_crc32c: int | None = None
     schema_json: str = ""
 
     @property
@@ -65,6 +70,9 @@ class SegmentHeader(msgspec.Struct, frozen=True, kw_only=True):
             "metalog.previous_crc32c": str(self.previous_crc32c),
             "metalog.max_timestamp": "" if self.max_timestamp is None else str(self.max_timestamp),
         }
+        if self.last_crc32c is not None:
+            # As many digits whatever the value: it is known only when the blocks are written.
+            values[_LAST_CRC_KEY] = f"{self.last_crc32c:08x}"
         before = b"".join(
             (
                 MAGIC,
@@ -130,7 +138,7 @@ def _read_map(data: bytes, position: int) -> tuple[dict[str, str], int, int]:
 def _header(values: dict[str, str]) -> SegmentHeader:
     if values["avro.codec"] != CODEC:
         raise CorruptLogError(f"codec is {values['avro.codec']!r}, expected {CODEC!r}")
-    max_timestamp = values["metalog.max_timestamp"]
+    max_timestamp, last_crc32c = values["metalog.max_timestamp"], values.get(_LAST_CRC_KEY)
     return SegmentHeader(
         cluster_id=values["metalog.cluster_id"],
         base_offset=int(values["metalog.base_offset"]),
@@ -138,6 +146,7 @@ def _header(values: dict[str, str]) -> SegmentHeader:
         previous_length=int(values["metalog.previous_length"]),
         previous_crc32c=int(values["metalog.previous_crc32c"]),
         max_timestamp=int(max_timestamp) if max_timestamp else None,
+        last_crc32c=None if last_crc32c is None else int(last_crc32c, 16),
         schema_json=values["avro.schema"],
     )
 

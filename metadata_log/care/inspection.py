@@ -6,6 +6,7 @@ Takes no lock and changes nothing. It goes on after damage where it can: all of 
 from itertools import zip_longest
 from pathlib import Path
 
+from metadata_log.base import check_checkpoint
 from metadata_log.care.archive import ARCHIVE_LIST, ARCHIVES_NOTE
 from metadata_log.care.backup import BACKUP_NOTE
 from metadata_log.care.copying import Progress, no_progress
@@ -79,7 +80,7 @@ def _inspect(fs: Fs, directory: Path, progress: Progress) -> Inspection:
         mark = mark and _proven_end(fs, directory, mark, found)
         names = fs.list(directory)
         _segments(fs, directory, names, found, manifest, mark, progress)
-        _checkpoints(fs, directory, names, found)
+        _checkpoints(fs, directory, names, found, manifest)
     if manifest is not None and manifest.kind is Kind.OWN and mark is not None:
         _claims(names, found, mark)
     _leftovers(names, found)
@@ -207,27 +208,17 @@ def _segments(
         inspector.inspect(base, following)
 
 
-def _checkpoints(fs: Fs, directory: Path, names: list[str], found: Inspection) -> None:
+def _checkpoints(
+    fs: Fs, directory: Path, names: list[str], found: Inspection, manifest: Manifest | None
+) -> None:
     bases = segment_offsets(names)
     start = bases[0] if bases else 0
     ends = sorted(identity[0] for name in names if (identity := checkpoint_id(name)))
     ends = [end for end in ends if end >= start]
     found.history_start = ends[0] if ends and start > 0 else start
     for name in names:
-        if checkpoint_id(name) is None:
-            continue
-        try:
-            checkpoint = open_checkpoint(fs, directory / name)
-            found.size_bytes += checkpoint.size
-        except CorruptLogError as error:
-            found.damage.append(
-                Finding(
-                    file=name,
-                    byte=0,
-                    what=str(error),
-                    remedy="restore the file from a backup or archive",
-                )
-            )
+        if checkpoint_id(name) is not None:
+            _checkpoint(fs, directory / name, bases, found, manifest)
     if start > 0 and not ends:
         found.damage.append(
             Finding(
@@ -236,6 +227,32 @@ def _checkpoints(fs: Fs, directory: Path, names: list[str], found: Inspection) -
                 from_offset=start,
                 what=f"the segments start at offset {start} and there is no base checkpoint",
                 remedy="restore the checkpoint from a backup or archive",
+            )
+        )
+
+
+def _checkpoint(
+    fs: Fs, path: Path, bases: list[int], found: Inspection, manifest: Manifest | None
+) -> None:
+    try:
+        checkpoint = open_checkpoint(fs, path)
+        found.size_bytes += checkpoint.size
+        # Below the first segment nothing is left that could prove a checkpoint, or need it.
+        if manifest is None or not bases or checkpoint.end_offset < bases[0]:
+            return
+        if not check_checkpoint(fs, checkpoint, manifest.cluster_id, bases):
+            what = (
+                "made by an early release, which did not record of which history it is; cluster "
+                "id, offset and epoch fit"
+            )
+            _note(found, path.name, what, "nothing to do")
+    except CorruptLogError as error:
+        found.damage.append(
+            Finding(
+                file=path.name,
+                byte=0,
+                what=str(error),
+                remedy="restore the file from a backup or archive",
             )
         )
 

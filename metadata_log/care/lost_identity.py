@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from metadata_log.base import check_checkpoint
 from metadata_log.checkpoint import Checkpoint, open_checkpoint
 from metadata_log.fs import Fs
 from metadata_log.manifest import Kind, Manifest, read_manifest
@@ -11,6 +12,7 @@ from metadata_log.names import (
     checkpoint_name,
     claimed_epoch,
     segment_name,
+    segment_offsets,
 )
 from metadata_log.segment_scan import read_header
 from records.errors import CorruptLogError, RequestError
@@ -52,13 +54,14 @@ def find_manifest(
 
 
 def find_base(
-    fs: Fs, directory: Path, names: list[str], start: int
+    fs: Fs, directory: Path, cluster_id: str, names: list[str], start: int
 ) -> tuple[Checkpoint | None, list[str]]:
     """Return the oldest whole checkpoint that segments from `start` on need, and what was not.
 
     Raises:
-        CorruptLogError: one is needed and none is whole.
+        CorruptLogError: one is needed and none is whole and of this log.
     """
+    segments = [base for base in segment_offsets(names) if base >= start]
     candidates = sorted(
         identity
         for name in names
@@ -70,7 +73,9 @@ def find_base(
     for identity in candidates:
         path = directory / checkpoint_name(*identity)
         try:
-            return open_checkpoint(fs, path), left_out
+            checkpoint = open_checkpoint(fs, path)
+            check_checkpoint(fs, checkpoint, cluster_id, segments)
+            return checkpoint, left_out
         except CorruptLogError as error:
             left_out.append(f"{path.name}: left out, {error}")
     if start > 0 or candidates:

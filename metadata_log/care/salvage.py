@@ -88,7 +88,9 @@ class Salvage:
         Raises:
             CorruptLogError: it is damaged or missing.
         """
-        base, left_out = find_base(self._fs, self._directory, self._names, start)
+        base, left_out = find_base(
+            self._fs, self._directory, self.manifest.cluster_id, self._names, start
+        )
         self.rebuilt += left_out
         if base is not None:
             self.base_end = base.end_offset

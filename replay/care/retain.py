@@ -16,6 +16,7 @@ from metadata_log.checkpoint import (
 from metadata_log.fs import Fs, OsFs
 from metadata_log.log_reader import LogReader
 from metadata_log.names import checkpoint_name
+from metadata_log.segment import SegmentHeader
 from records.errors import CorruptLogError
 from replay.image.digest import image_digest
 from replay.image.metadata import MetadataImage
@@ -71,7 +72,8 @@ def retain(
         check_dropped(going)
         digest = image_digest(image)
         if start > reader.history_start:
-            _write_base(fs, reader, start, image, digest)
+            (following,) = [segment for segment in segments if segment.base_offset == start]
+            _write_base(fs, reader, following.header, image, digest)
         # Only now may anything go: the base is on stable storage, and was read back.
         drop_below(fs, directory, start)
     return RetainResult(
@@ -105,9 +107,15 @@ def _start(
         limit = pending
 
 
-def _write_base(fs: Fs, reader: LogReader, start: int, image: MetadataImage, digest: str) -> None:
-    """Write the base checkpoint, and check that it gives the same image."""
-    where = image.provenance
+def _write_base(
+    fs: Fs, reader: LogReader, following: SegmentHeader, image: MetadataImage, digest: str
+) -> None:
+    """Write the base checkpoint, and check that it gives the same image.
+
+    Args:
+        following: Header of the segment that will be the first one.
+    """
+    where, start = image.provenance, following.base_offset
     part = reader.directory / f"{checkpoint_name(start, where.leader_epoch)}.part"
     if fs.exists(part):
         fs.unlink(part)
@@ -119,6 +127,7 @@ def _write_base(fs: Fs, reader: LogReader, start: int, image: MetadataImage, dig
         end_offset=start,
         leader_epoch=where.leader_epoch,
         timestamp=where.timestamp,
+        following=following,
     )
     found = image_digest(load_image(_BaseOnly(base)))
     if found != digest:

@@ -9,6 +9,7 @@ import gzip
 import hashlib
 import json
 import random
+import shutil
 import sys
 from collections.abc import Iterator
 from functools import partial
@@ -35,6 +36,7 @@ from records.control import (
 from records.envelope import Envelope, Extra, Origin, UnknownTag
 from records.json import fields_json
 from records.registry import RECORD_TYPES
+from replay.care.retain import retain
 from replay.image.digest import PartDigest, part_digests
 from replay.image.records import image_records
 from replay.loader import Replayer, load_image
@@ -44,6 +46,7 @@ from tests.metadata_log.conftest import StepClock
 from tests.records.edges import edge_records
 
 _SEGMENT_SIZE_BYTES = 20_000
+_RETAINED_FROM = 180
 _TRANSACTIONAL = (BeginTransactionRecord, EndTransactionRecord, AbortTransactionRecord)
 _ORIGIN = Origin(
     principal="User:zoë",
@@ -64,7 +67,8 @@ def main(release: str) -> None:
         small = partial(LogWriter, segment_size_bytes_max=_SEGMENT_SIZE_BYTES)
         patch.setattr(mirror, "LogWriter", small)
         _write_mirror(directory / "mirror")
-    for log in ("own", "mirror"):
+    _write_retained(directory / "own", directory / "retained")
+    for log in ("own", "mirror", "retained"):
         _write_expected(directory / log)
     _write_schema(release)
 
@@ -125,6 +129,14 @@ def _write_mirror(directory: Path) -> None:
         for batch in history[cut:]:
             builder.append([_with_extra(row) for row in batch.rows], batch.end_offset)
         builder.finish(confirmed_end=history[-10].end_offset)
+
+
+def _write_retained(own: Path, directory: Path) -> None:
+    """The own log with its first two segments dropped, so that it starts at a base checkpoint."""
+    shutil.copytree(own, directory)
+    retain(directory, _RETAINED_FROM, check_dropped=lambda dropped: None)
+    for lock in directory.glob(".*lock"):
+        lock.unlink()
 
 
 def _with_extra(row: Envelope) -> Envelope:

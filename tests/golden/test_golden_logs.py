@@ -15,6 +15,7 @@ import pytest
 from metadata_log import segment
 from metadata_log.batch import NewBatch
 from metadata_log.block import decompress
+from metadata_log.care.inspection import inspect_log
 from metadata_log.fs import OsFs
 from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
@@ -31,7 +32,8 @@ from tests.golden import MANIFEST, release_directory, schema_path
 from tests.golden.generate import all_rows, digest_line
 
 RELEASES: dict[str, str] = json.loads(MANIFEST.read_text())
-LOGS = [release_directory(release) / kind for release in RELEASES for kind in ("own", "mirror")]
+KINDS = ("own", "mirror", "retained")
+LOGS = [release_directory(release) / kind for release in RELEASES for kind in KINDS]
 _IDS = [f"{log.parent.name}-{log.name}" for log in LOGS]
 SIZE_BYTES_MAX = 200_000
 
@@ -158,4 +160,14 @@ def test_every_record_type_of_the_release_is_in_its_logs(release: str) -> None:
 def test_log_is_small_and_has_several_segments(log: Path) -> None:
     assert sum(path.stat().st_size for path in log.iterdir()) < SIZE_BYTES_MAX
     with LogReader.open(log) as reader:
-        assert len(reader.segment_paths) >= 3
+        assert len(reader.segment_paths) >= (2 if log.name == "retained" else 3)
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_retained_log_is_whole_and_unproven_only_where_its_release_wrote_no_proof(
+    release: str,
+) -> None:
+    found = inspect_log(OsFs(), release_directory(release) / "retained")
+    assert found.damage == []
+    notes = [note.what for note in found.notes if "did not record" in note.what]
+    assert len(notes) == (release == "0.1.0")

@@ -116,6 +116,26 @@ def test_damaged_checkpoint_is_reported(tmp_path: Path, position: int) -> None:
         LogReader.open(log)
 
 
+def test_base_of_another_import_of_the_same_cluster_is_refused(tmp_path: Path) -> None:
+    def levels(first: int) -> Callable[[MirrorBuilder], None]:
+        return lambda builder: builder.write_base(
+            [CheckpointRecord(level(first + n), 0) for n in range(20)],
+            end_offset=7,
+            leader_epoch=2,
+            timestamp=450,
+        )
+
+    one, two = (
+        mirror(tmp_path / f"log-{first}", [(row(7, 500, level(1)), 8)], levels(first))
+        for first in (1, 2)
+    )
+    (base_one,), (base_two,) = (list(log.glob("*.checkpoint.avro")) for log in (one, two))
+    assert base_one.stat().st_size == base_two.stat().st_size
+    base_one.write_bytes(base_two.read_bytes())
+    with pytest.raises(CorruptLogError, match="this checkpoint is not of this log: it was made "):
+        LogReader.open(one)
+
+
 def test_checkpoint_without_its_footer_is_incomplete(tmp_path: Path) -> None:
     log = mirror(tmp_path / "log", [(row(7, 500, level(1)), 8)], base(7, 450))
     path = next(log.glob("*.checkpoint.avro"))

@@ -92,7 +92,8 @@ def become_writer(directory: Path, fs: OsFs) -> list[int]:
 def retain(directory: Path) -> None:
     """Let the log start at its last segment."""
     with LogReader.open(directory) as reader:
-        start = int(reader.segment_paths[-1].stem)
+        following = reader.header(reader.segment_paths[-1])
+    start = following.base_offset
     write_checkpoint(
         OsFs(),
         directory,
@@ -101,6 +102,7 @@ def retain(directory: Path) -> None:
         end_offset=start,
         leader_epoch=1,
         timestamp=0,
+        following=following,
     )
     drop_below(OsFs(), directory, start)
 

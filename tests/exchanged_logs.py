@@ -1,0 +1,53 @@
+"""Logs that can be mistaken for one another: of another cluster, and forks of one history.
+
+All end at the same offsets with the same epochs, so that only their content differs.
+"""
+
+import asyncio
+import shutil
+from pathlib import Path
+
+from metadata_log.batch import NewBatch
+from metadata_log.creation import create_log
+from metadata_log.log import MetadataLog
+from records.base import Uuid
+from records.topics import TopicRecord
+from tests.own_logs import SteadyClock
+
+CLUSTER = "test-cluster"
+
+
+def write_epoch(directory: Path, salt: str, batches: int = 3) -> None:
+    """Go on writing a log in an epoch of its own; `salt` makes the records its own."""
+    asyncio.run(_write_epoch(directory, salt, batches))
+
+
+async def _write_epoch(directory: Path, salt: str, batches: int) -> None:
+    log = await MetadataLog.open(directory, clock=SteadyClock())
+    for _ in range(batches):
+        # Names of one length, ids of one size: only content differs, never a length.
+        name = f"{salt}-{log.end_offset:04d}"
+        topic = TopicRecord(name=name, topic_id=Uuid(name.encode().rjust(16, b"-")))
+        await log.append(NewBatch(records=(topic,)))
+    await log.close()
+
+
+def new_log(directory: Path, salt: str, *, cluster_id: str = CLUSTER) -> Path:
+    """Write a log of three epochs."""
+    create_log(directory, cluster_id)
+    for _ in range(3):
+        write_epoch(directory, salt)
+    return directory
+
+
+def forks(directory: Path) -> tuple[Path, Path]:
+    """Write one epoch, copy the log, and let both copies go on for two epochs."""
+    common = directory / "common"
+    create_log(common, CLUSTER)
+    write_epoch(common, "both")
+    logs = directory / "one", directory / "two"
+    for log in logs:
+        shutil.copytree(common, log)
+        for _ in range(2):
+            write_epoch(log, log.name)
+    return logs
