@@ -10,12 +10,12 @@ from collections.abc import Sequence
 import google_crc32c
 import msgspec
 
-try:
-    from compression import zstd  # type: ignore[import-not-found,unused-ignore]
-except ImportError:  # before Python 3.14
-    from backports import zstd
-
-from metadata_log.limits import BLOCK_DECODED_BYTES_MAX, BLOCK_STORED_BYTES_MAX
+from metadata_log.limits import (
+    BLOCK_DECODED_BYTES_MAX,
+    BLOCK_RECORDS_MAX,
+    BLOCK_STORED_BYTES_MAX,
+)
+from metadata_log.zstd_frame import decompress_frame, zstd
 from records.avro import codec
 from records.avro.varint import LONGS, decode_long
 from records.envelope import Envelope
@@ -95,7 +95,7 @@ def parse_block(data: bytes, start: int, position: int, sync_marker: bytes) -> S
         size, at = decode_long(data, at)
     except IndexError:
         return None
-    if count < 1 or not 0 < size <= BLOCK_STORED_BYTES_MAX:
+    if not 0 < count <= BLOCK_RECORDS_MAX or not 0 < size <= BLOCK_STORED_BYTES_MAX:
         raise CorruptLogError(f"a block of {count} rows and {size} bytes cannot be")
     end = at + size + SYNC_SIZE
     if end > len(data):
@@ -128,15 +128,9 @@ def decompress(block: StoredBlock) -> bytes:
     """Return the rows of a block in Avro.
 
     Raises:
-        CorruptLogError: the frame is damaged, or larger than any batch.
+        CorruptLogError: the frame is damaged, not alone, or larger than any batch.
     """
     try:
-        size = zstd.get_frame_info(block.compressed).decompressed_size
-        if size is None or size > BLOCK_DECODED_BYTES_MAX:
-            raise CorruptLogError(
-                f"frame claims {size} bytes, a batch has at most {BLOCK_DECODED_BYTES_MAX}"
-            )
-        data: bytes = zstd.decompress(block.compressed)
-        return data
-    except zstd.ZstdError as error:
-        raise CorruptLogError(f"zstandard frame is damaged: {error}") from error
+        return decompress_frame(block.compressed, BLOCK_DECODED_BYTES_MAX)
+    except ValueError as error:
+        raise CorruptLogError(str(error)) from error

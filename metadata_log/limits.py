@@ -12,6 +12,10 @@ BATCH_SIZE_BYTES_MAX = 8 * MIB
 # Avro; anything beyond this was not written by us.
 BLOCK_DECODED_BYTES_MAX = 64 * MIB
 
+# A row takes at least 11 bytes, and some 200 once decoded: without this a block of 6 KB could ask
+# for more than a gigabyte. An imported batch of 8 MiB holds fewer, at 10 bytes a record or more.
+BLOCK_RECORDS_MAX = MIB
+
 # Compression of random bytes adds a little: what a block may take on disk.
 BLOCK_STORED_BYTES_MAX = BLOCK_DECODED_BYTES_MAX + MIB
 
@@ -74,6 +78,7 @@ FOLLOW_POLL_INTERVAL_MS = 50
 # writes to a shared file system, or when the whole directory is exchanged.
 FOLLOW_RECHECK_INTERVAL_MS = 1_000
 
+assert BATCH_RECORDS_MAX < BATCH_SIZE_BYTES_MAX // 10 < BLOCK_RECORDS_MAX
 assert BATCH_SIZE_BYTES_MAX < BLOCK_DECODED_BYTES_MAX < BLOCK_STORED_BYTES_MAX
 assert GROUP_SIZE_BYTES_MAX < SEGMENT_SIZE_BYTES_MAX
 assert INDEX_INTERVAL_BYTES < SEGMENT_SIZE_BYTES_MAX

@@ -14,10 +14,7 @@ from typing import TypeVar
 
 import msgspec
 
-try:
-    from compression import zstd  # type: ignore[import-not-found,unused-ignore]
-except ImportError:  # before Python 3.14
-    from backports import zstd
+from metadata_log.zstd_frame import decompress_frame, zstd
 
 V = TypeVar("V")
 
@@ -33,6 +30,12 @@ Measured on 2,000 topics of 10 partitions of which 1 % changed: the second snaps
 """
 
 _COMPRESSION_LEVEL = 3
+
+_DECODED_BYTES_FREE = 64 * 1024 * 1024
+_COMPRESSION_RATIO_MAX = 256
+"""How much a stored chunk may expand to: what fits in `_DECODED_BYTES_FREE`, or so many times its
+stored octets. Measured on one topic of 300,000 partitions that differ only in their number: 117.
+"""
 
 _encoder = msgspec.msgpack.Encoder()
 
@@ -65,14 +68,16 @@ def decompressed(content: bytes, size: int) -> bytes:
     """Return the MessagePack of a chunk.
 
     Raises:
-        ValueError: it is no zstandard frame of `size` octets.
+        ValueError: it is not exactly one zstandard frame of `size` octets, or claims more than any
+            objects would.
     """
+    size_max = max(_DECODED_BYTES_FREE, _COMPRESSION_RATIO_MAX * len(content))
     try:
-        if zstd.get_frame_info(content).decompressed_size != size:
-            raise ValueError(f"no zstandard frame of {size} octets")
-        plain: bytes = zstd.decompress(content)
-    except zstd.ZstdError as error:
+        plain = decompress_frame(content, size_max)
+    except ValueError as error:
         raise ValueError(f"no whole zstandard frame: {error}") from error
+    if len(plain) != size:
+        raise ValueError(f"the frame holds {len(plain)} octets, expected {size}")
     return plain
 
 

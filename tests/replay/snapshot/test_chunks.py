@@ -4,6 +4,7 @@ import random
 
 import msgspec
 import pytest
+from backports import zstd
 
 from replay.snapshot.chunks import CHUNK_SIZE_BYTES_MAX, Chunk, chunks_of, decompressed
 
@@ -79,3 +80,13 @@ def test_frame_that_is_cut_or_of_another_size_is_refused() -> None:
         decompressed(stored[:-1], len(chunk.plain))
     with pytest.raises(ValueError, match="octets"):
         decompressed(stored, len(chunk.plain) + 1)
+
+
+def test_chunk_that_stands_for_far_more_than_any_objects_is_refused() -> None:
+    size = 1 << 30
+    bomb = zstd.compress(bytes(size >> 6)) * 64
+    with pytest.raises(ValueError, match="bytes follow the frame"):
+        decompressed(bomb, size)
+    alone = zstd.compress(bytes(65 << 20))
+    with pytest.raises(ValueError, match="frame claims 68157440 bytes, at most 67108864"):
+        decompressed(alone, 65 << 20)
