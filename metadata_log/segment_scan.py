@@ -186,8 +186,13 @@ class SegmentScan:
         if self.next_offset is not None and first.offset != self.next_offset:
             raise CorruptLogError(f"found offset {first.offset}, expected {self.next_offset}")
         for expected, row in enumerate(batch.rows, first.offset):
-            if row.offset != expected or row.batch_offset != first.offset:
+            if row.offset != expected:
                 raise CorruptLogError(f"found offset {row.offset}, expected {expected}")
+            if row.batch_offset != first.offset:
+                raise CorruptLogError(
+                    f"the row at offset {row.offset} belongs to the batch at {row.batch_offset}, "
+                    f"it stands in the block of the batch at {first.offset}"
+                )
 
     def _check_follows(self, batch: Batch) -> None:
         """Compare the CRC of the block before with what this batch was written after."""

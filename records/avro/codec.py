@@ -132,6 +132,7 @@ def decode_rows(data: bytes, count: int) -> list[Envelope]:
 
 def _decode_rows(data: bytes, count: int) -> tuple[list[Envelope], int]:
     decoders = _decoders()
+    type_count = len(decoders)
     rows: list[Envelope] = []
     position = 0
     # Epoch, time and base offset are the same in all rows of a batch: compare, do not decode.
@@ -166,7 +167,7 @@ def _decode_rows(data: bytes, count: int) -> tuple[list[Envelope], int]:
             previous_crc32c, position = _optional(data, position, decode_long)
             extra, position = _optional(data, position, _decode_extra())
         branch, position = decode_long(data, position)
-        if branch < 0:
+        if not 0 <= branch < type_count:
             raise ValueError(f"no record type {branch}")
         payload, position = decoders[branch](data, position)
         rows.append(

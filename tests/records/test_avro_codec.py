@@ -13,7 +13,13 @@ from hypothesis import strategies as st
 from records import registry
 from records.avro import codec, reference
 from records.avro.schema import envelope_schema
-from records.avro.varint import decode_ints, decode_long, encode_long
+from records.avro.varint import (
+    decode_bytes,
+    decode_count,
+    decode_ints,
+    decode_long,
+    encode_long,
+)
 from records.base import Record
 from records.configs import ClientQuotaRecord, EntityData
 from records.control import NoteRecord
@@ -218,6 +224,53 @@ def test_garbage_in_each_record_type_gives_a_record_or_one_kind_of_error(
             assert type(found.payload) is cls
 
     check()
+
+
+@pytest.mark.parametrize(
+    "branch", [-1, -len(registry.RECORD_TYPES), len(registry.RECORD_TYPES), -(1 << 63), 1 << 31]
+)
+def test_branch_that_is_no_record_type_is_refused(branch: int) -> None:
+    note = NoteRecord(at_offset=0, author="", text="")
+    right = encode_long(registry.RECORD_TYPES.index(NoteRecord))
+    row = codec.encode_rows([only_row(note)])
+    before, after = row[: -3 - len(right)], row[-3:]
+    assert codec.decode_rows(before + right + after, 1) == [only_row(note)]
+    with pytest.raises(CorruptLogError, match=f"no record type {branch}$"):
+        codec.decode_rows(before + encode_long(branch) + after, 1)
+    # As a branch counted from the end the last type would be read, as Python's lists do.
+    with pytest.raises(CorruptLogError, match="no record type -3$"):
+        codec.decode_rows(before + encode_long(-3) + after, 1)
+
+
+@pytest.mark.parametrize("branch", [1, 3, 4, 0xFF])
+def test_branch_of_an_optional_field_is_null_or_one(branch: int) -> None:
+    row = codec.encode_rows([only_row(NoteRecord(at_offset=0, author="", text=""))])
+    # After offset, epoch, time, batch offset and version, one byte each here.
+    for at in range(5, 9):
+        damaged = bytearray(row)
+        damaged[at] = branch
+        with pytest.raises(CorruptLogError, match=f"byte {at} is 0x{branch:02x}, .* no branch"):
+            codec.decode_rows(bytes(damaged), 1)
+
+
+@pytest.mark.parametrize("length", [-1, -2, -64, -65, -(1 << 63)])
+def test_negative_length_is_refused(length: int) -> None:
+    with pytest.raises(CorruptLogError, match=f"^{length} bytes at byte .* run past the end"):
+        decode_bytes(b"before" + encode_long(length) + bytes(100), 6)
+
+
+@pytest.mark.parametrize("count", [-3, -100, -(1 << 63)])
+def test_negative_count_of_more_items_than_bytes_is_refused(count: int) -> None:
+    size = encode_long(1)
+    with pytest.raises(CorruptLogError, match=f"array of {-count} items at byte .* past the end"):
+        decode_count(encode_long(count) + size + bytes(2), 0)
+
+
+def test_count_may_be_as_large_as_the_bytes_left() -> None:
+    assert decode_count(encode_long(3) + bytes(3), 0) == (3, 1)
+    assert decode_count(encode_long(-3) + encode_long(1) + bytes(3), 0) == (3, 2)
+    with pytest.raises(CorruptLogError):
+        decode_count(encode_long(4) + bytes(3), 0)
 
 
 def test_bytes_left_over_are_reported() -> None:

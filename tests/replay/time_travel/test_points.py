@@ -45,6 +45,30 @@ def test_point_is_the_last_offset_applied(point: str, offset: int) -> None:
     assert resolve_point(Times(), point, NOW_MS) == offset  # type: ignore[arg-type]
 
 
+class Echo(Times):
+    """A log that answers with the time it was asked for."""
+
+    def last_offset_at(self, timestamp: int) -> int:
+        return timestamp
+
+
+@pytest.mark.parametrize(
+    ("age", "milliseconds"),
+    [
+        ("1ms", 1),
+        ("1s", 1_000),
+        ("1m", 60 * 1_000),
+        ("1h", 60 * 60 * 1_000),
+        ("1d", 24 * 60 * 60 * 1_000),
+        ("7d", 7 * 24 * 60 * 60 * 1_000),
+        ("90m", 90 * 60 * 1_000),
+    ],
+)
+def test_age_counts_back_from_now_in_its_unit(age: str, milliseconds: int) -> None:
+    now_ms = 1_700_000_000_123
+    assert resolve_point(Echo(), age, now_ms) == now_ms - milliseconds  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     "point",
     ["yesterday", "-1", "10 m", "", "1970-01-01T00:00:06", "²", "٣", "٣m", "1_0", "9" * 5_000],

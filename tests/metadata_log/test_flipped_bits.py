@@ -1,0 +1,120 @@
+"""One flipped bit anywhere in a segment is reported, with the file and the byte where to look.
+
+The byte is 0 for a header and the start of the block otherwise. Files are held in memory: there
+are 100,000 bits.
+"""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from metadata_log.creation import create_log
+from metadata_log.fs import File
+from metadata_log.log import MetadataLog
+from metadata_log.log_reader import LogReader
+from metadata_log.segment import decode_header
+from metadata_log.segment_scan import read_header
+from records.errors import CorruptLogError
+from tests.metadata_log.conftest import StepClock, topics
+from tests.simulated_disk.disk import ROOT, DiskState, SimulatedDisk
+
+LOG = Path(ROOT) / "log"
+SEGMENT = LOG / "00000000000000000000.avro"
+
+
+@pytest.fixture
+async def small(tmp_path: Path) -> Path:
+    """A log of one segment: a leader change and three batches of three topics."""
+    create_log(tmp_path / "log", "test-cluster")
+    log = await MetadataLog.open(tmp_path / "log", clock=StepClock())
+    for n in range(3):
+        await log.append(topics(3 * n, 3))
+    await log.close()
+    return tmp_path / "log"
+
+
+@pytest.fixture(params=["active", "sealed"])
+async def on_disk(small: Path, request: pytest.FixtureRequest) -> DiskState:
+    """The log in memory; its segment is the last one, or another writer's follows it."""
+    if request.param == "sealed":
+        await (await MetadataLog.open(small, clock=StepClock())).close()
+    files: DiskState = {str(LOG / path.name): path.read_bytes() for path in small.iterdir()}
+    return {ROOT: None, str(LOG): None, **files}
+
+
+class MemoryFile(File):
+    """A file that is only read."""
+
+    def __init__(self, data: bytes | bytearray) -> None:
+        self._data = data
+
+    def pread(self, size: int, position: int) -> bytes:
+        return bytes(self._data[position : position + size])
+
+    def size(self) -> int:
+        return len(self._data)
+
+
+def flips(data: bytes, start: int, end: int) -> Iterator[bytearray]:
+    """Yield a file with each bit of a range flipped in turn."""
+    for byte in range(start, end):
+        for bit in range(8):
+            damaged = bytearray(data)
+            damaged[byte] ^= 1 << bit
+            yield damaged
+
+
+def read_all(state: DiskState) -> list[int]:
+    with LogReader.open(LOG, fs=SimulatedDisk(state)) as reader:
+        return [batch.base_offset for batch in reader.batches()]
+
+
+def block_starts(data: bytes) -> list[int]:
+    """Return where the blocks begin, and at last where they end."""
+    header, start = decode_header(data)
+    starts = [start]
+    while starts[-1] < len(data):
+        starts.append(data.index(header.sync_marker, starts[-1]) + len(header.sync_marker))
+    return starts
+
+
+def test_every_flipped_bit_of_a_header_is_reported_with_file_and_byte(small: Path) -> None:
+    data = (small / SEGMENT.name).read_bytes()
+    _, end = decode_header(data)
+    for number, damaged in enumerate(flips(data, 0, end)):
+        try:
+            read_header(MemoryFile(damaged), SEGMENT)
+        except CorruptLogError as error:
+            assert str(error).startswith(f"{SEGMENT} byte 0: "), divmod(number, 8)
+        else:
+            raise AssertionError(f"byte and bit {divmod(number, 8)} is not noticed")
+
+
+def test_flipped_bit_of_a_header_is_reported_by_a_reader(on_disk: DiskState) -> None:
+    data = on_disk[str(SEGMENT)]
+    assert data is not None
+    _, end = decode_header(data)
+    # One bit of each 97th byte: that every bit is noticed is the test above.
+    for byte in [*range(0, end, 97), end - 1]:
+        (damaged, *_) = flips(data, byte, byte + 1)
+        with pytest.raises(CorruptLogError) as found:
+            read_all({**on_disk, str(SEGMENT): bytes(damaged)})
+        assert str(found.value).startswith(f"{SEGMENT} byte 0: "), byte
+
+
+def test_every_flipped_bit_of_a_segment_is_reported_with_file_and_byte(on_disk: DiskState) -> None:
+    data = on_disk[str(SEGMENT)]
+    assert data is not None
+    offsets = read_all(on_disk)[:4]
+    blocks = list(pairwise(block_starts(data)))
+    assert len(blocks) == len(offsets)
+    for (start, end), offset in zip(blocks, offsets, strict=True):
+        for number, damaged in enumerate(flips(data, start, end)):
+            with pytest.raises(CorruptLogError) as found:
+                read_all({**on_disk, str(SEGMENT): bytes(damaged)})
+            message = str(found.value)
+            place = (start, *divmod(number, 8))
+            assert message.startswith(f"{SEGMENT} byte {start}: "), (place, message)
+            assert f"; offsets below {offset} are intact" in message, (place, message)

@@ -1,0 +1,107 @@
+"""What `retain` removes, in which order, and what a power loss leaves of a removal.
+
+The log must open at every point, with the images that it had: so its segments have no gap, and a
+checkpoint stands at or above the first of them.
+"""
+
+import itertools
+from pathlib import Path
+
+import pytest
+
+from metadata_log.care.retention import RETAIN_LOCK, drop_below
+from metadata_log.fs import OsFs
+from metadata_log.log_reader import LogReader
+from metadata_log.names import checkpoint_id, index_name, segment_name, segment_offsets
+from replay.care.retain import retain
+from replay.image.digest import image_digest
+from replay.loader import load_image
+from tests.own_logs import write_history
+from tests.simulated_disk.crash import PowerLosses
+from tests.simulated_disk.disk import ROOT, DiskState, SimulatedDisk, state_key
+
+LOG = Path(ROOT) / "log"
+RANDOM_STATES = 4
+
+
+@pytest.fixture
+async def small(tmp_path: Path) -> Path:
+    """A log of four segments."""
+    return await write_history(tmp_path / "log", seed=2, batches=12, batches_an_epoch=3)
+
+
+def loaded(log: Path) -> DiskState:
+    """Return a log as what a simulated disk holds."""
+    files: DiskState = {str(LOG / path.name): path.read_bytes() for path in log.iterdir()}
+    return {ROOT: None, str(LOG): None, **files}
+
+
+def digests(disk: SimulatedDisk, start: int) -> list[str]:
+    with LogReader.open(LOG, fs=disk) as reader:
+        return [image_digest(load_image(reader, at)) for at in range(start, reader.end_offset)]
+
+
+def test_log_has_its_images_after_a_power_loss_at_any_point_of_two_removals(small: Path) -> None:
+    disk = SimulatedDisk(loaded(small))
+    with LogReader.open(LOG, fs=disk) as reader:
+        bases = [int(path.stem) for path in reader.segment_paths]
+    before = digests(disk, bases[-1])
+    seen: dict[int, DiskState] = {}
+
+    def look() -> None:
+        losses = PowerLosses(disk, f"{disk.boundary_count}")
+        # All systematic ones, so also each in which one removal is lost, and a few random ones.
+        for number in range(losses.count + RANDOM_STATES):
+            state = losses.state(number)
+            seen.setdefault(state_key(state), state)
+
+    disk.boundary = look
+    for start in (bases[1], bases[-1]):
+        retain(LOG, start, fs=disk, check_dropped=lambda segments: None)
+    look()
+    assert len(seen) > 20
+    for state in seen.values():
+        left = segment_offsets([Path(name).name for name in state])
+        assert left == bases[-len(left) :]
+        assert digests(SimulatedDisk(state), bases[-1]) == before
+
+
+def test_removals_are_on_stable_storage_when_it_returns(small: Path) -> None:
+    disk = SimulatedDisk(loaded(small))
+    with LogReader.open(LOG, fs=disk) as reader:
+        bases = [int(path.stem) for path in reader.segment_paths]
+    for start in bases[1:]:
+        retain(LOG, start, fs=disk, check_dropped=lambda segments: None)
+        names = {Path(name).name for name in disk.after_power_loss({})}
+        assert segment_offsets(names) == [base for base in bases if base >= start]
+        checkpoints = [found for name in names if (found := checkpoint_id(name))]
+        assert [offset for offset, _ in checkpoints] == [start]
+
+
+def test_removed_are_the_segments_below_the_start_their_indexes_and_older_bases(
+    small: Path,
+) -> None:
+    fs = OsFs()
+    bases = segment_offsets(fs.list(small))
+    for before, start in itertools.pairwise(bases):
+        present = set(fs.list(small))
+        result = retain(small, start, check_dropped=lambda segments: None)
+        assert (result.previous_history_start, result.history_start) == (before, start)
+        gone = present - set(fs.list(small))
+        older = {name for name in present if (found := checkpoint_id(name)) and found[0] < start}
+        assert len(older) == (before > 0)
+        assert index_name(before) in present
+        assert gone == {segment_name(before), index_name(before), *older}
+        (base,) = set(fs.list(small)) - present - {RETAIN_LOCK}
+        identity = checkpoint_id(base)
+        assert identity is not None
+        assert identity[0] == start
+        assert drop_below(fs, small, start) == []
+
+
+def test_segment_without_an_index_is_removed(small: Path) -> None:
+    fs = OsFs()
+    first, start, *_ = segment_offsets(fs.list(small))
+    (small / index_name(first)).unlink()
+    retain(small, start, check_dropped=lambda segments: None)
+    assert segment_offsets(fs.list(small))[0] == start
