@@ -238,7 +238,7 @@ def test_branch_that_is_no_record_type_is_refused(branch: int) -> None:
     with pytest.raises(CorruptLogError, match=f"no record type {branch}$"):
         codec.decode_rows(before + encode_long(branch) + after, 1)
     # As a branch counted from the end the last type would be read, as Python's lists do.
-    with pytest.raises(CorruptLogError, match="no record type -3$"):
+    with pytest.raises(CorruptLogError, match=r"no record type -3$"):
         codec.decode_rows(before + encode_long(-3) + after, 1)
 
 
