@@ -86,10 +86,11 @@ def _ask(
     offsets = Range(first_offset_of(reader, since), offset_of(reader, until))
     with spark_and_files(reader) as (spark, files), local_time_is_utc():
         if query is None:
-            columns, found = _collect(QUERIES[name].run(spark, files, offsets), limit)
+            with QUERIES[name].run(spark, files, offsets) as frame:
+                columns, found = _collect(frame, limit)
         else:
-            with _refusing():
-                frame = run_sql(spark, files, query, offsets, show_secrets=show_secrets)
+            asked = run_sql(spark, files, query, offsets, show_secrets=show_secrets)
+            with _refusing(), asked as frame:
                 columns, found = _collect(frame, limit)
     rows = [[_plain(value) for value in row] for row in found[:limit]]
     about = {

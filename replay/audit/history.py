@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from records import registry
 from records.errors import RequestError, UnknownHistoryError
 from replay.audit.avro_types import UNION_MEMBER_PREFIX
-from replay.audit.log_frame import LogFiles, open_base, open_log
+from replay.audit.log_frame import LogFiles, read_base, read_log
 
 _BULK = frozenset({"PartitionRecord", "PartitionChangeRecord"})
 """Most of any log; read by a scan of their own and never kept."""
@@ -64,13 +64,13 @@ class History:
                 "OFFSET_OUT_OF_RANGE",
                 f"offset {at} is not committed: the log ends at {files.end_offset}",
             )
-        log = open_log(spark, files, start=files.base_end_offset, end=at + 1)
+        log = read_log(spark, files, start=files.base_end_offset, end=at + 1)
         self._rows = _placed(log, F.col("offset"))
         if files.base is not None:
             # What the base holds happened before every record that is replayed; among themselves
             # its rows have no order, for each is the whole state of its object.
             position = F.lit(files.base_end_offset - 1).cast("long")
-            self._rows = self._rows.union(_placed(open_base(spark, files), position))
+            self._rows = self._rows.union(_placed(read_base(spark, files), position))
         self._kept: dict[Callable[[History], DataFrame], DataFrame] = {}
 
     def __enter__(self) -> "History":
@@ -82,8 +82,10 @@ class History:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for frame in self._kept.values():
+        # The last first: Spark plans anew each cached frame that stands on one that is dropped.
+        for frame in reversed(self._kept.values()):
             frame.unpersist()
+        self._kept.clear()
 
     def kept(self, compute: "Callable[[History], DataFrame]") -> DataFrame:
         """Return a frame that several parts need: computed once, then in Spark's cache."""

@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 from records.avro.schema import envelope_schema, envelope_schema_json
 from replay.audit.avro_types import struct_type
 from replay.audit.python_source import SegmentSource
+from replay.audit.redaction import redact_log
 
 # Tried in this order: the first needs a jar that PySpark's wheel lacks, the second is in the wheel
 # but internal to Spark, so that a later release may move it.
@@ -87,7 +88,12 @@ def base_offset(segment: Path) -> int:
 
 
 def open_log(
-    spark: SparkSession, files: LogFiles, *, start: int = 0, end: int | None = None
+    spark: SparkSession,
+    files: LogFiles,
+    *,
+    start: int = 0,
+    end: int | None = None,
+    show_secrets: bool = False,
 ) -> DataFrame:
     """Return the committed records at offsets in [start, end), the end of the log by default.
 
@@ -95,20 +101,30 @@ def open_log(
 
     Args:
         files: With a frozen active segment.
+        show_secrets: Keep the values that are secrets (`records.secrets`); otherwise text stands in
+            their place, their columns are strings, and the column `extra` is left out.
 
     Returns:
         One row a record, in no order: the fields of the envelope (`offset` long, `leader_epoch`
         int, `timestamp` long in ms, ...) and `payload`, a struct with one member a record type,
         such as `payload.member_TopicRecord`, of which one is not null.
     """
+    rows = read_log(spark, files, start=start, end=end)
+    return rows if show_secrets else redact_log(rows)
+
+
+def read_log(
+    spark: SparkSession, files: LogFiles, *, start: int = 0, end: int | None = None
+) -> DataFrame:
+    """Return what `open_log` does with all secrets in it, as the state needs them."""
     assert files.active is None, "freeze the files first: the active segment may end in a torn row"
     end = files.end_offset if end is None else min(end, files.end_offset)
     frame = _read(spark, files.segments(start, end))
     return frame.where((F.col("offset") >= start) & (F.col("offset") < end))
 
 
-def open_base(spark: SparkSession, files: LogFiles) -> DataFrame:
-    """Return the rows of the base checkpoint; none without one.
+def read_base(spark: SparkSession, files: LogFiles) -> DataFrame:
+    """Return the rows of the base checkpoint, secrets included; none without one.
 
     Returns:
         The columns of `open_log`; `offset` counts from 0 within the checkpoint.

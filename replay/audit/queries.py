@@ -1,7 +1,8 @@
 """The audit queries: what they are called, what they tell, and how they are computed."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -10,8 +11,10 @@ from replay.audit.digest import digest_lines, id_text
 from replay.audit.history import History
 from replay.audit.log_frame import LogFiles
 from replay.audit.parts.topics import names_taken
+from replay.audit.session import separate_session
+from replay.audit.sql_check import as_frame, check_analyzed, check_parsed, parse_query
 from replay.audit.state import state
-from replay.audit.views import LOG_VIEW, log_view, member, register_views
+from replay.audit.views import LOG_VIEW, VIEWS, log_view, member, part_view
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,15 +25,20 @@ class Range:
     last: int
 
 
+_Run = Callable[[SparkSession, LogFiles, Range], AbstractContextManager[DataFrame]]
+
+
 @dataclasses.dataclass(frozen=True)
 class Query:
     """An audit query."""
 
     name: str
     description: str
-    run: Callable[[SparkSession, LogFiles, Range], DataFrame]
+    run: _Run
+    """Gives the answer; what it keeps in Spark's cache is freed when the block ends."""
 
 
+@contextmanager
 def run_sql(
     spark: SparkSession,
     files: LogFiles,
@@ -38,51 +46,70 @@ def run_sql(
     offsets: Range,
     *,
     show_secrets: bool = False,
-) -> DataFrame:
-    """Run a query over the views `log` (of the range) and the parts of the state (at its end)."""
-    register_views(
-        spark,
-        files,
-        text,
-        offsets.first,
-        offsets.last + 1,
-        offsets.last,
-        show_secrets=show_secrets,
-    )
-    return spark.sql(text)
+) -> Iterator[DataFrame]:
+    """Give the answer to a query over the views `log` (of the range) and the parts of the state (at
+    its end). What the answer keeps in Spark's cache is freed when the block ends.
+
+    The text may come from anyone: it is checked (sql_check.py) before Spark looks up or runs any of
+    it. It runs in a session beside the caller's, without the caller's views and functions. A part
+    of the state costs two more scans, so only the views that the text names are made.
+
+    Raises:
+        RequestError: INVALID_REQUEST: the query would do more than read the views.
+        UnavailableError: `spark` is a session of Spark Connect, whose parser cannot be asked.
+        ParseException, AnalysisException: Spark does not understand the query.
+    """
+    with separate_session(spark) as own, ExitStack() as cached:
+        plan = parse_query(own, text)
+        named = check_parsed(plan, VIEWS)
+        if LOG_VIEW in named:
+            end = offsets.last + 1
+            log = log_view(own, files, offsets.first, end, show_secrets=show_secrets)
+            log.createOrReplaceTempView(LOG_VIEW)
+        if parts := sorted(named - {LOG_VIEW}):
+            history = cached.enter_context(History(own, files, offsets.last))
+            for name in parts:
+                view = part_view(history, name, show_secrets=show_secrets)
+                view.createOrReplaceTempView(name)
+        frame = as_frame(own, plan)
+        check_analyzed(frame)
+        yield frame
 
 
-def _over_log(text: str) -> Callable[[SparkSession, LogFiles, Range], DataFrame]:
-    def run(spark: SparkSession, files: LogFiles, offsets: Range) -> DataFrame:
-        log_view(spark, files, offsets.first, offsets.last + 1).createOrReplaceTempView(LOG_VIEW)
-        return spark.sql(text)
+def _over_log(text: str) -> _Run:
+    @contextmanager
+    def run(spark: SparkSession, files: LogFiles, offsets: Range) -> Iterator[DataFrame]:
+        with separate_session(spark) as own:
+            log_view(own, files, offsets.first, offsets.last + 1).createOrReplaceTempView(LOG_VIEW)
+            yield own.sql(text)
 
     return run
 
 
-def _over_topics(text: str) -> Callable[[SparkSession, LogFiles, Range], DataFrame]:
+def _over_topics(text: str) -> _Run:
     """Also over the views `names` (the full names each topic took, at which position) and
     `removals` (of topics, at which position), without what was aborted.
     """
 
-    def run(spark: SparkSession, files: LogFiles, offsets: Range) -> DataFrame:
-        history = History(spark, files, offsets.last)
-        topic_id = id_text(F.col("topic_id")).alias("topic_id")
-        names_taken(history).select(topic_id, "full_name", "position").createOrReplaceTempView(
-            "names"
-        )
-        history.of("RemoveTopicRecord").select(topic_id, "position").createOrReplaceTempView(
-            "removals"
-        )
-        return _over_log(text)(spark, files, offsets)
+    @contextmanager
+    def run(spark: SparkSession, files: LogFiles, offsets: Range) -> Iterator[DataFrame]:
+        with separate_session(spark) as own, History(own, files, offsets.last) as history:
+            topic_id = id_text(F.col("topic_id")).alias("topic_id")
+            names = names_taken(history).select(topic_id, "full_name", "position")
+            names.createOrReplaceTempView("names")
+            removals = history.of("RemoveTopicRecord").select(topic_id, "position")
+            removals.createOrReplaceTempView("removals")
+            log_view(own, files, offsets.first, offsets.last + 1).createOrReplaceTempView(LOG_VIEW)
+            yield own.sql(text)
 
     return run
 
 
-def _state(spark: SparkSession, files: LogFiles, offsets: Range) -> DataFrame:
+@contextmanager
+def _state(spark: SparkSession, files: LogFiles, offsets: Range) -> Iterator[DataFrame]:
     with History(spark, files, offsets.last) as history:
         rows = [line.split() for line in digest_lines(state(history))]
-    return spark.createDataFrame(
+    yield spark.createDataFrame(
         [(part, int(count), *lanes) for part, count, *lanes in rows],
         "part string, objects long, lane_0 string, lane_1 string, lane_2 string, lane_3 string",
     )

@@ -12,7 +12,14 @@ _PARTS = {
 }
 
 
-def redact_payload(payload: Column) -> Column:
+def redact_log(rows: DataFrame) -> DataFrame:
+    """Return the rows of a log without secrets, and without `extra`, which holds what this release
+    does not know: any of that may be a secret.
+    """
+    return rows.withColumn("payload", _redact_payload(F.col("payload"))).drop("extra")
+
+
+def _redact_payload(payload: Column) -> Column:
     """Return the payload of a log frame; its secret fields hold text instead."""
     for record, fields in SECRET_FIELDS.items():
         member = f"{UNION_MEMBER_PREFIX}{record}"

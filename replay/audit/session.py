@@ -70,6 +70,36 @@ def session(
         yield from _until_stopped(spark)
 
 
+@contextmanager
+def separate_session(spark: "SparkSession") -> Iterator["SparkSession"]:
+    """Give a session beside another: the same Spark, but none of its temporary views, functions and
+    settings, so that neither gets in the way of the other. It is the active one meanwhile.
+
+    Files cannot be named as tables in it, and `${...}` in a query is plain text.
+
+    Raises:
+        UnavailableError: `spark` is a session of Spark Connect.
+    """
+    if not hasattr(spark, "_jsparkSession"):
+        raise UnavailableError(
+            "audit queries need Spark's own parser, which Spark Connect does not offer; unset "
+            "SPARK_REMOTE, or run them with spark-submit on the cluster"
+        )
+    sessions = spark._jvm.org.apache.spark.sql.classic.SparkSession
+    before = sessions.getActiveSession()
+    own = spark.newSession()
+    own.conf.set("spark.sql.runSQLOnFiles", "false")
+    own.conf.set("spark.sql.variable.substitute", "false")
+    sessions.setActiveSession(own._jsparkSession)
+    try:
+        yield own
+    finally:
+        if before.isDefined():
+            sessions.setActiveSession(before.get())
+        else:
+            sessions.clearActiveSession()
+
+
 def _until_stopped(spark: "SparkSession") -> Iterator["SparkSession"]:
     try:
         yield spark

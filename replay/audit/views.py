@@ -1,7 +1,5 @@
 """The log and the state as SQL views: flat columns, ids as the 22 characters people write."""
 
-import re
-
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -11,10 +9,12 @@ from replay.audit.avro_types import UNION_MEMBER_PREFIX
 from replay.audit.digest import id_text
 from replay.audit.history import History
 from replay.audit.log_frame import LogFiles, open_log
-from replay.audit.redaction import redact_part, redact_payload
+from replay.audit.redaction import redact_part
 from replay.audit.state import PARTS
 
 LOG_VIEW = "log"
+VIEWS = frozenset({LOG_VIEW, *PARTS})
+"""What a query may read."""
 
 _ORIGIN = ("principal", "command", "reason", "request_id", "client", "trace_parent")
 
@@ -24,8 +24,13 @@ def member(name: str) -> str:
     return f"payload.{UNION_MEMBER_PREFIX}{name}"
 
 
-def log_view(spark: SparkSession, files: LogFiles, start: int, end: int) -> DataFrame:
+def log_view(
+    spark: SparkSession, files: LogFiles, start: int, end: int, *, show_secrets: bool = False
+) -> DataFrame:
     """Return the records at offsets in [start, end) with convenient columns.
+
+    Args:
+        show_secrets: As in `open_log`.
 
     Returns:
         offset long, leader_epoch int, time timestamp (UTC), timestamp long (ms), batch_offset
@@ -33,7 +38,7 @@ def log_view(spark: SparkSession, files: LogFiles, start: int, end: int) -> Data
         partition_id int, principal, command, reason, request_id, client, trace_parent, and
         payload, the struct with one member a record type.
     """
-    return open_log(spark, files, start=start, end=end).select(
+    return open_log(spark, files, start=start, end=end, show_secrets=show_secrets).select(
         "offset",
         "leader_epoch",
         F.timestamp_millis("timestamp").alias("time"),
@@ -48,31 +53,10 @@ def log_view(spark: SparkSession, files: LogFiles, start: int, end: int) -> Data
     )
 
 
-def register_views(
-    spark: SparkSession,
-    files: LogFiles,
-    text: str,
-    start: int,
-    end: int,
-    at: int,
-    *,
-    show_secrets: bool,
-) -> None:
-    """Register the views that a query names: `log`, and the parts of the state as of `at`.
-
-    The state costs two more scans, so that only a query that asks for it pays for them.
-    """
-    log = log_view(spark, files, start, end)
-    if not show_secrets:
-        log = log.withColumn("payload", redact_payload(F.col("payload")))
-    log.createOrReplaceTempView(LOG_VIEW)
-    wanted = [name for name in PARTS if re.search(rf"\b{name}\b", text, re.IGNORECASE)]
-    if wanted:
-        history = History(spark, files, at)
-        for name in wanted:
-            part = PARTS[name](history)
-            shown = part if show_secrets else redact_part(name, part)
-            _readable(shown).createOrReplaceTempView(name)
+def part_view(history: History, name: str, *, show_secrets: bool = False) -> DataFrame:
+    """Return a part of the state with its ids as text, without secrets unless told."""
+    part = PARTS[name](history)
+    return _readable(part if show_secrets else redact_part(name, part))
 
 
 def _type() -> Column:

@@ -43,8 +43,19 @@ def files(demo_log: Path) -> LogFiles:
         return committed_files(reader)
 
 
-def ask(spark: "SparkSession", files: LogFiles, name: str) -> "list[Row]":
-    rows: list[Row] = QUERIES[name].run(spark, files, Range(0, files.end_offset - 1)).collect()
+def ask(
+    spark: "SparkSession", files: LogFiles, name: str, offsets: Range | None = None
+) -> "list[Row]":
+    with QUERIES[name].run(spark, files, offsets or Range(0, files.end_offset - 1)) as frame:
+        rows: list[Row] = frame.collect()
+    return rows
+
+
+def rows_of(
+    spark: "SparkSession", files: LogFiles, text: str, offsets: Range, *, show_secrets: bool = False
+) -> "list[Row]":
+    with run_sql(spark, files, text, offsets, show_secrets=show_secrets) as frame:
+        rows: list[Row] = frame.collect()
     return rows
 
 
@@ -52,7 +63,7 @@ def test_sql_sees_the_log_with_flat_columns(
     spark: "SparkSession", files: LogFiles, demo_log: Path
 ) -> None:
     query = "SELECT type, count(*) AS n, min(offset) AS first FROM log GROUP BY type"
-    counted = run_sql(spark, files, query, Range(0, files.end_offset - 1)).collect()
+    counted = rows_of(spark, files, query, Range(0, files.end_offset - 1))
     with LogReader.open(demo_log) as reader:
         rows = [row for batch in reader.batches() for row in batch.rows]
     names = [type(row.payload).__name__ for row in rows]
@@ -67,13 +78,13 @@ def test_sql_sees_the_state_at_the_end_of_the_range(
     at = files.end_offset // 2
     with LogReader.open(demo_log) as reader:
         image = load_image(reader, at)
-    found = run_sql(spark, files, "SELECT count(*) AS n FROM topics", Range(0, at)).collect()
+    found = rows_of(spark, files, "SELECT count(*) AS n FROM topics", Range(0, at))
     assert found[0]["n"] == image.topic_count
 
 
 def test_range_bounds_what_a_query_sees(spark: "SparkSession", files: LogFiles) -> None:
     query = "SELECT min(offset), max(offset) FROM log"
-    assert tuple(run_sql(spark, files, query, Range(40, 90)).collect()[0]) == (40, 90)
+    assert tuple(rows_of(spark, files, query, Range(40, 90))[0]) == (40, 90)
 
 
 def test_topic_lives_and_deletions_agree_with_the_records(
@@ -120,7 +131,7 @@ def test_topics_are_called_as_they_were_and_what_was_aborted_never_was(
     (life,) = ask(spark, files, "topic-lives")
     assert (life["name"], life["created_offset"], life["removed_offset"]) == ("orders", 1, 7)
     # A topic from before the range has a life, too.
-    (life,) = QUERIES["topic-lives"].run(spark, files, Range(6, 7)).collect()
+    (life,) = ask(spark, files, "topic-lives", Range(6, 7))
     assert (life["name"], life["created_offset"], life["removed_offset"]) == ("shop:sales", None, 7)
 
 
@@ -172,7 +183,7 @@ async def test_log_that_is_being_written_is_read_up_to_its_mark(
         copy = tmp_path / "copy"
         copy.mkdir()
         frozen = committed_files(reader).frozen(copy)
-        counted = run_sql(spark, frozen, "SELECT count(*) AS n FROM log", Range(0, 5)).collect()
+        counted = rows_of(spark, frozen, "SELECT count(*) AS n FROM log", Range(0, 5))
         assert counted[0]["n"] == reader.end_offset == 6
 
 
@@ -211,12 +222,9 @@ SECRET_QUERIES = (
 
 def test_sql_shows_secrets_only_when_asked(spark: "SparkSession", secrets: LogFiles) -> None:
     offsets = Range(0, 4)
-    shown = [run_sql(spark, secrets, q, offsets).collect()[0][0] for q in SECRET_QUERIES]
+    shown = [rows_of(spark, secrets, q, offsets)[0][0] for q in SECRET_QUERIES]
     assert shown == ["(redacted)"] * 5
-    asked = [
-        run_sql(spark, secrets, q, offsets, show_secrets=True).collect()[0][0]
-        for q in SECRET_QUERIES
-    ]
+    asked = [rows_of(spark, secrets, q, offsets, show_secrets=True)[0][0] for q in SECRET_QUERIES]
     assert asked == [b"pepper", b"key-2", "hush", "hush", b"key-3"]
     public = "SELECT value FROM configs WHERE name = 'num.partitions'"
-    assert run_sql(spark, secrets, public, offsets).collect()[0][0] == "3"
+    assert rows_of(spark, secrets, public, offsets)[0][0] == "3"
