@@ -29,6 +29,7 @@ class Cluster:
 
     def __init__(self) -> None:
         self._topics: dict[str, UpdatedTopic] = {}
+        self._states: dict[str, dict[int, UpdatedPartition]] = {}
         self._names: dict[Uuid, str] = {}
         self._brokers: dict[int, LiveBroker] = {}
         self._controller: tuple[LiveBroker, ...] = ()
@@ -53,12 +54,16 @@ class Cluster:
         """Take a request in."""
         if request.type == FULL:
             self._topics.clear()
+            self._states.clear()
             self._names.clear()
         for topic in request.topic_states:
             if any(p.leader == LEADER_DURING_DELETE for p in topic.partition_states):
                 self._forget(topic)
             else:
                 self._topics[topic.topic_name] = topic
+                self._states[topic.topic_name] = {
+                    state.partition_index: state for state in topic.partition_states
+                }
                 if topic.topic_id != ZERO_UUID:
                     self._names[topic.topic_id] = topic.topic_name
         self._brokers = {broker.id: broker for broker in request.live_brokers}
@@ -75,11 +80,7 @@ class Cluster:
 
     def partition(self, name: str, partition: int) -> UpdatedPartition | None:
         """Return what is known of a partition."""
-        topic = self._topics.get(name)
-        if topic is None:
-            return None
-        states = [s for s in topic.partition_states if s.partition_index == partition]
-        return states[0] if states else None
+        return self._states.get(name, {}).get(partition)
 
     def topic_named(self, full_name: str) -> KnownTopic | None:
         """Return the topic of a name."""
@@ -115,6 +116,7 @@ class Cluster:
         known = self._topics.get(topic.topic_name)
         if known is not None and known.topic_id == topic.topic_id:
             del self._topics[topic.topic_name]
+            del self._states[topic.topic_name]
         if self._names.get(topic.topic_id) == topic.topic_name:
             del self._names[topic.topic_id]
 

@@ -43,6 +43,9 @@ log = logging.getLogger(__name__)
 
 _RECONNECT_S = 0.2
 _REGISTER_AGAIN_S = 0.5
+_NO_CONTROLLER = -1
+"""Controller epoch of a broker that has been told nothing yet."""
+
 _CLEAN_SHUTDOWN = "clean_shutdown"
 """File in the first log directory: the broker epoch that ended in order."""
 
@@ -80,12 +83,14 @@ class ControllerLink:
         *,
         heartbeat_ms: int,
         lags: Callable[[], Iterable[ReplicaLag]],
+        can_serve: Callable[[], bool],
         unfenced: Callable[[], None],
     ) -> None:
         """Nothing happens before `run`.
 
         Args:
             answering: What is done with what the controller pushes.
+            can_serve: Asked before each heartbeat; if not, the broker wants to be fenced.
             unfenced: Called whenever the broker begins to be part of the cluster.
         """
         self._address = address
@@ -95,10 +100,12 @@ class ControllerLink:
         self._answering = answering
         self._heartbeat_s = heartbeat_ms / 1_000
         self._lags = lags
+        self._can_serve = can_serve
         self._unfenced = unfenced
         self._connection: Connection | None = None
         self._stopping = asyncio.Event()
         self._stopped = asyncio.Event()
+        self._anew = asyncio.Event()
         self.broker_epoch = -1
         self.is_fenced = True
 
@@ -126,6 +133,10 @@ class ControllerLink:
     def stop(self) -> None:
         """Ask to be let go: leaderships move first."""
         self._stopping.set()
+
+    def follow_anew(self) -> None:
+        """Ask for the whole view again: what could not be done before is tried once more."""
+        self._anew.set()
 
     async def alter_partitions(self, topics: tuple[AlteredTopic, ...]) -> AlterPartitionResponse:
         """Tell which followers are in sync.
@@ -161,7 +172,7 @@ class ControllerLink:
                 await self._register(self._connection)
             tasks = [
                 asyncio.create_task(self._beat(self._connection), name="heartbeats"),
-                asyncio.create_task(self._follow(), name="view of the log"),
+                asyncio.create_task(self._keep_following(), name="view of the log"),
             ]
             try:
                 await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -216,19 +227,26 @@ class ControllerLink:
                 broker_id=self._identity.broker_id,
                 broker_epoch=self.broker_epoch,
                 current_metadata_offset=self._cluster.metadata_offset,
+                want_fence=not self._can_serve(),
                 want_shut_down=self._stopping.is_set(),
                 lags=tuple(self._lags()),
             )
             response = await connection.request(request, BrokerHeartbeatResponse)
             check(response.error_code, None)
             if response.should_shut_down:
-                write_key_values(self._marker, {"broker_epoch": self.broker_epoch})
+                self._write_marker()
                 self._stopped.set()
                 return
             if self.is_fenced and not response.is_fenced:
                 self._unfenced()
             self.is_fenced = response.is_fenced
             await self._until_next_beat()
+
+    def _write_marker(self) -> None:
+        try:
+            write_key_values(self._marker, {"broker_epoch": self.broker_epoch})
+        except OSError as error:
+            log.warning("%s cannot be written: %s; the end counts as unclean", self._marker, error)
 
     async def _until_next_beat(self) -> None:
         """Fenced, or on the way out, waiting costs more than asking."""
@@ -238,8 +256,29 @@ class ControllerLink:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._stopping.wait(), self._heartbeat_s)
 
-    async def _follow(self) -> None:
-        """Ask for the stream, and answer what the controller pushes until it ends."""
+    async def _keep_following(self) -> None:
+        """Follow the log until the stream ends; begin with the whole view when that is asked."""
+        is_whole = False
+        while True:
+            self._anew.clear()
+            stream = asyncio.create_task(self._follow(is_whole=is_whole), name="stream")
+            anew = asyncio.create_task(self._anew.wait(), name="view from the start")
+            try:
+                await asyncio.wait([stream, anew], return_when=asyncio.FIRST_COMPLETED)
+                if stream.done():
+                    await stream
+            finally:
+                for task in (stream, anew):
+                    task.cancel()
+                await asyncio.gather(stream, anew, return_exceptions=True)
+            is_whole = True
+
+    async def _follow(self, *, is_whole: bool) -> None:
+        """Ask for the stream, and answer what the controller pushes until it ends.
+
+        Args:
+            is_whole: Whether to be told everything, and not only what has changed.
+        """
         host, port = self._address
         try:
             reader, writer = await asyncio.open_connection(host, port)
@@ -248,7 +287,7 @@ class ControllerLink:
         request = FollowLogRequest(
             broker_id=self._identity.broker_id,
             broker_epoch=self.broker_epoch,
-            controller_epoch=self._cluster.controller_epoch,
+            controller_epoch=_NO_CONTROLLER if is_whole else self._cluster.controller_epoch,
             metadata_offset=self._cluster.metadata_offset,
         )
         try:

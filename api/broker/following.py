@@ -9,7 +9,6 @@ Source: KIP-101, KIP-279 (truncation by leader epoch).
 import asyncio
 import logging
 
-from api.broker.batches import whole_batches
 from api.broker.cluster import Cluster
 from api.broker.replica import Replica
 from api.broker.replicas import Replicas
@@ -51,7 +50,7 @@ class Following:
         self._replicas = replicas
         self._cluster = cluster
         self._tasks: dict[int, asyncio.Task[None]] = {}
-        self._lags: dict[tuple[bytes, int], int] = {}
+        self._lags: dict[_Life, int] = {}
 
     def refresh(self) -> None:
         """Follow whom the replicas say now."""
@@ -65,15 +64,19 @@ class Following:
                 )
 
     def lags(self) -> list[ReplicaLag]:
-        """Return how many records each followed partition lacks."""
+        """Return how many records each followed partition lacks, as far as that is known.
+
+        Nothing is known before the first fetch from a leader, and when fetches fail.
+        """
         return [
             ReplicaLag(
                 topic_id=replica.metadata.topic_id,
                 partition_index=replica.metadata.partition,
-                lag=self._lags.get((replica.metadata.topic_id, replica.metadata.partition), 0),
+                lag=lag,
             )
             for replica in self._replicas
             if replica.leader_to_follow is not None
+            and (lag := self._lags.get(_life(replica))) is not None
         ]
 
     async def close(self) -> None:
@@ -109,9 +112,13 @@ class Following:
                 ready = [r for r in replicas if _life(r) in in_line]
                 refused = await self._copy(connection, ready) if ready else set()
                 in_line -= refused
+                for life in refused:
+                    self._lags.pop(life, None)
                 if refused or not ready:
                     await asyncio.sleep(_PAUSE_S)
         finally:
+            for life in in_line:
+                self._lags.pop(life, None)
             await connection.close()
 
     def _followed(self, leader: int) -> list[Replica]:
@@ -127,11 +134,11 @@ class Following:
                 return False
             leader_epoch, end_offset = end
             ours = replica.log.epoch_end(leader_epoch)
-            replica.log.truncate_to(min(end_offset, 0 if ours is None else ours.end_offset))
+            keep = min(end_offset, 0 if ours is None else ours.end_offset)
+            await replica.truncate_to(keep, life[2])
             if leader_epoch == asked:
                 break
-        replica.high_watermark = min(replica.high_watermark, replica.log.end_offset)
-        return True
+        return _life(replica) == life
 
     async def _epoch_end(
         self, connection: Connection, replica: Replica, epoch: int
@@ -162,7 +169,7 @@ class Following:
                 replica, life = by_place[topic.topic, fetched.partition_index]
                 if _life(replica) != life:
                     continue  # it has another leader by now, or none
-                if not self._taken(replica, fetched):
+                if not await self._taken(replica, fetched, life):
                     refused.add(life)
         return refused
 
@@ -191,17 +198,16 @@ class Following:
             ),
         )
 
-    def _taken(self, replica: Replica, fetched: FetchedPartition) -> bool:
+    async def _taken(self, replica: Replica, fetched: FetchedPartition, life: _Life) -> bool:
         if fetched.error_code != NONE:
             log.info("%s: the leader says %s", replica.path, name_of(fetched.error_code))
             return False
         try:
-            replica.replicate(whole_batches(fetched.records or b""), fetched.high_watermark)
+            await replica.replicate(fetched.records or b"", life[2], fetched.high_watermark)
         except (OSError, CorruptLogError) as error:
             log.warning("%s cannot take what the leader sent: %s", replica.path, error)
             return False
-        key = (replica.metadata.topic_id, replica.metadata.partition)
-        self._lags[key] = max(fetched.high_watermark - replica.log.end_offset, 0)
+        self._lags[life] = max(fetched.high_watermark - replica.log.end_offset, 0)
         return True
 
 

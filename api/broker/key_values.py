@@ -28,7 +28,9 @@ def write_key_values(path: Path, values: Mapping[str, object]) -> None:
     new = path.with_name(f"{path.name}.new")
     descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
-        os.write(descriptor, "".join(f"{k}: {v}\n" for k, v in values.items()).encode())
+        content = "".join(f"{k}: {v}\n" for k, v in values.items()).encode()
+        while content:
+            content = content[os.write(descriptor, content) :]
         os.fsync(descriptor)
     finally:
         os.close(descriptor)

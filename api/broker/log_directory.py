@@ -9,10 +9,12 @@ Everything that leaves goes through `deleting/` by one rename, so that a crash n
 folder where it could be taken for a partition.
 """
 
+import contextlib
 import errno
 import os
 import secrets
 import shutil
+import threading
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
@@ -26,13 +28,15 @@ from api.broker.partition_metadata import (
     write_partition_metadata,
 )
 from records.base import ZERO_UUID, Uuid
-from records.errors import RequestError
+from records.errors import CorruptLogError, RequestError
 from records.text import parse_uuid, uuid_text
 from replay.image.metadata import NAMESPACE_SEPARATOR
 
 _META = "meta.properties"
 _DELETION = "deletion"
-"""File in a stale folder that says when it goes."""
+"""File in a stale folder that says since when it waits; without a time it goes at once."""
+
+_STAGED_AT, _DELETE_AT = "staged_at_ms", "delete_at_ms"
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,6 +69,11 @@ class LogDirectory:
         """Use `LogDirectory.open`."""
         self.path = path
         self.directory_id = directory_id
+        # What the files in stale folders say; they never change.
+        self._deletions: dict[Path, dict[str, int]] = {}
+        # Held while folders get or lose names: one thread may remove an empty parent in which
+        # another is about to make a folder.
+        self._names = threading.Lock()
 
     @classmethod
     def open(cls, path: Path, *, cluster_id: str, broker_id: int) -> "LogDirectory":
@@ -119,9 +128,16 @@ class LogDirectory:
             names[:] = [n for n in names if n != DELETING and partition_of(here / n) is None]
 
     def create(self, metadata: PartitionMetadata) -> Path:
-        """Make the folder of a new partition."""
+        """Make the folder of a new partition; one that an earlier attempt left is taken.
+
+        Raises:
+            OSError: the disk refuses, or the folder holds data.
+        """
         path = self._path(metadata.name, metadata.partition)
-        path.mkdir(mode=0o700, parents=True)
+        with self._names:
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if any(path.glob("*.log")):
+            raise OSError(errno.EEXIST, "a folder with data of an unknown partition", str(path))
         if metadata.topic_id != ZERO_UUID:
             write_partition_metadata(path, metadata)
         sync_directory(path.parent)
@@ -130,50 +146,76 @@ class LogDirectory:
     def step_aside(self, path: Path, metadata: PartitionMetadata) -> Path:
         """Free the name of a folder whose topic gets another one."""
         waiting = self.path / MOVING
-        waiting.mkdir(mode=0o700, exist_ok=True)
-        return self._rename(path, waiting / _id_name(metadata.topic_id, metadata.partition))
+        with self._names:
+            waiting.mkdir(mode=0o700, exist_ok=True)
+            return self._rename(path, waiting / _id_name(metadata.topic_id, metadata.partition))
 
     def rename(self, path: Path, metadata: PartitionMetadata) -> Path:
         """Give a folder the name that its topic has now."""
         target = self._path(metadata.name, metadata.partition)
-        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_partition_metadata(path, metadata)
-        self._rename(path, target)
-        self._remove_empty_parents(path)
+        with self._names:
+            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._rename(path, target)
+            self._remove_empty_parents(path)
         return target
 
-    def stage(self, path: Path, topic_id: Uuid, partition: int, *, delete_at_ms: int) -> Stale:
-        """Move a stale folder out of the way; it goes later."""
+    def stage(self, path: Path, topic_id: Uuid, partition: int, staged_at_ms: int | None) -> Path:
+        """Move a stale folder to `deleting/` and return its new path.
+
+        Args:
+            staged_at_ms: Since when it waits (ms since 1970); None: it goes at the next purge.
+        """
         deleting = self.path / DELETING
-        deleting.mkdir(mode=0o700, exist_ok=True)
-        target = deleting / _id_name(topic_id, partition)
-        life = 1
-        while target.exists():
-            # An earlier life of the same partition still waits.
-            life += 1
-            target = deleting / f"{_id_name(topic_id, partition)}.{life}"
-        self._rename(path, target)
-        self._remove_empty_parents(path)
+        with self._names:
+            deleting.mkdir(mode=0o700, exist_ok=True)
+            target = deleting / _id_name(topic_id, partition)
+            life = 1
+            while target.exists():
+                # An earlier life of the same partition still waits.
+                life += 1
+                target = deleting / f"{_id_name(topic_id, partition)}.{life}"
+            self._rename(path, target)
+            self._remove_empty_parents(path)
         if not target.is_symlink():
-            write_key_values(target / _DELETION, {"delete_at_ms": delete_at_ms})
-        return Stale(path=target, delete_at_ms=delete_at_ms)
+            write_key_values(
+                target / _DELETION,
+                {_DELETE_AT: 0} if staged_at_ms is None else {_STAGED_AT: staged_at_ms},
+            )
+        return target
 
     def stale(self, delay_ms: int) -> list[Stale]:
         """Return what waits in `deleting/`.
 
         Args:
-            delay_ms: For a folder that a crash left without a time.
+            delay_ms: How long a folder waits.
         """
-        deleting = self.path / DELETING
-        if not deleting.exists():
-            return []
-        return [Stale(path=p, delete_at_ms=_time(p, delay_ms)) for p in sorted(deleting.iterdir())]
+        waiting = self._waiting()
+        self._deletions = {p: self._deletions[p] for p in waiting if p in self._deletions}
+        return [Stale(path=p, delete_at_ms=self._time(p, delay_ms)) for p in waiting]
 
     def stale_of(self, topic_id: Uuid, partition: int) -> list[Path]:
         """Return the folders in which a partition's lives wait to go."""
         name = _id_name(topic_id, partition)
-        waiting = [stale.path for stale in self.stale(0)]
-        return [path for path in waiting if path.name == name or path.name.startswith(f"{name}.")]
+        return [p for p in self._waiting() if p.name == name or p.name.startswith(f"{name}.")]
+
+    def _waiting(self) -> list[Path]:
+        deleting = self.path / DELETING
+        return sorted(deleting.iterdir()) if deleting.exists() else []
+
+    def _time(self, path: Path, delay_ms: int) -> int:
+        """Return when a folder goes. Files of earlier releases name that time themselves."""
+        if path not in self._deletions:
+            try:
+                values = read_key_values(path / _DELETION)
+                self._deletions[path] = {name: int(value) for name, value in values.items()}
+            except (OSError, CorruptLogError, ValueError):
+                # A crash left it without the file.
+                return int(path.lstat().st_mtime * 1_000) + delay_ms
+        values_ms = self._deletions[path]
+        if _STAGED_AT in values_ms:
+            return values_ms[_STAGED_AT] + delay_ms
+        return values_ms.get(_DELETE_AT, 0)
 
     def _path(self, full_name: str, partition: int) -> Path:
         folder = partition_folder(full_name, partition)
@@ -191,9 +233,12 @@ class LogDirectory:
     def _remove_empty_parents(self, path: Path) -> None:
         """A namespace's folder goes with the last folder in it."""
         for parent in path.parents:
-            if parent == self.path or any(parent.iterdir()):
+            if parent == self.path:
                 return
-            parent.rmdir()
+            try:
+                parent.rmdir()
+            except OSError:
+                return  # not empty
 
 
 def remove(path: Path) -> None:
@@ -202,7 +247,8 @@ def remove(path: Path) -> None:
     Raises:
         OSError: it, or something in it, cannot be removed.
     """
-    shutil.rmtree(path)
+    with contextlib.suppress(FileNotFoundError):  # somebody else has removed it
+        shutil.rmtree(path)
 
 
 def _is_within(full_name: str) -> bool:
@@ -212,10 +258,3 @@ def _is_within(full_name: str) -> bool:
 
 def _id_name(topic_id: Uuid, partition: int) -> str:
     return f"{uuid_text(topic_id)}_{partition}"
-
-
-def _time(path: Path, delay_ms: int) -> int:
-    try:
-        return int(read_key_values(path / _DELETION)["delete_at_ms"])
-    except (FileNotFoundError, NotADirectoryError):
-        return int(path.lstat().st_mtime * 1_000) + delay_ms

@@ -3,17 +3,26 @@
 Simple on purpose: every batch is remembered, nothing is cached, and segments are never removed. A
 batch is written before it is acknowledged but not synced: as in Kafka, the copies on other brokers
 are what outlives a machine.
+
+Methods that touch the disk are called in threads, one at a time a log. The properties and
+`epoch_end` only look at what is remembered, and may be called at any time.
 """
 
+import errno
 import os
+import threading
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, suppress
+from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 
 import msgspec
 
+from api.broker.batch_times import RecordTime, first_at, greatest
 from api.broker.batches import RawBatch, whole_batches
+from api.broker.open_files import OpenFiles
 from records.errors import CorruptLogError
 
 SEGMENT_SIZE_BYTES_MAX = 64 * 1024 * 1024
@@ -33,6 +42,8 @@ class _Place(msgspec.Struct, frozen=True, gc=False):
 
 
 _end_offset = attrgetter("end_offset")
+_leader_epoch = attrgetter("leader_epoch")
+_segment_base = attrgetter("segment_base")
 
 
 class EpochEnd(msgspec.Struct, frozen=True):
@@ -42,127 +53,283 @@ class EpochEnd(msgspec.Struct, frozen=True):
     end_offset: int
 
 
+class TimedOffset(msgspec.Struct, frozen=True):
+    """A record found by its time (ms since 1970)."""
+
+    offset: int
+    timestamp: int
+    leader_epoch: int
+
+
 class PartitionLog:
     """The log of one replica; it begins at offset 0."""
 
-    def __init__(self, folder: Path, segment_size_bytes_max: int) -> None:
-        """Use `PartitionLog.open`."""
+    def __init__(
+        self,
+        folder: Path,
+        files: OpenFiles,
+        segment_size_bytes_max: int = SEGMENT_SIZE_BYTES_MAX,
+    ) -> None:
+        """Begin empty, for a folder without segments; else use `PartitionLog.open`."""
         self.folder = folder
+        self._files = files
         self._segment_size_bytes_max = segment_size_bytes_max
+        self._lock = threading.Lock()
+        # Appended to in one step or replaced, so that readers without the lock see whole states.
         self._places: list[_Place] = []
-        self._files: dict[int, int] = {}
-        self._active_base = 0
+        self._segments: list[int] = []
+        self._unsynced: set[int] = set()
+        # A failed append may have left bytes behind the last batch.
+        self._is_torn = False
 
     @classmethod
     def open(
-        cls, folder: Path, *, segment_size_bytes_max: int = SEGMENT_SIZE_BYTES_MAX
+        cls,
+        folder: Path,
+        files: OpenFiles,
+        *,
+        segment_size_bytes_max: int = SEGMENT_SIZE_BYTES_MAX,
     ) -> "PartitionLog":
         """Read the segments of a folder, and cut a torn end off the last one.
 
         Raises:
             CorruptLogError: a segment is damaged before its end, or one is missing.
+            OSError: a segment cannot be read.
         """
-        log = cls(folder, segment_size_bytes_max)
+        log = cls(folder, files, segment_size_bytes_max)
         bases = sorted(int(path.stem) for path in folder.glob(f"*{_SUFFIX}"))
         for base in bases:
             log._load(base, is_last=base == bases[-1])
-        if not bases:
-            log._roll(0)
         return log
 
     @property
     def end_offset(self) -> int:
         """First offset not yet written; exclusive."""
-        return self._places[-1].end_offset if self._places else 0
+        last = self._last
+        return last.end_offset if last else 0
 
     @property
     def last_epoch(self) -> int | None:
         """Leader epoch of the last batch, None when there is none."""
-        return self._places[-1].leader_epoch if self._places else None
+        last = self._last
+        return last.leader_epoch if last else None
+
+    @property
+    def first_epoch(self) -> int | None:
+        """Leader epoch of the first batch, None when there is none."""
+        head = self._places[:1]
+        return head[0].leader_epoch if head else None
 
     def append(self, batches: Iterable[RawBatch]) -> None:
-        """Write batches that are stamped with the offsets that follow."""
-        for batch in batches:
-            assert batch.header.base_offset == self.end_offset, "batches follow each other"
-            descriptor = self._files[self._active_base]
-            position = os.fstat(descriptor).st_size
-            if position and position + len(batch.data) > self._segment_size_bytes_max:
-                self._roll(self.end_offset)
-                descriptor, position = self._files[self._active_base], 0
-            _write_all(descriptor, batch.data, position)
-            self._places.append(_place(batch, self._active_base, position))
+        """Write batches that are stamped with the offsets that follow: all of them, or none.
+
+        Raises:
+            OSError: the disk refuses.
+        """
+        with self._lock:
+            self._append(batches)
+
+    def append_stamped(self, batches: Iterable[RawBatch], leader_epoch: int) -> tuple[int, int]:
+        """Stamp batches with the offsets that follow and write them: all of them, or none.
+
+        Returns:
+            The offset of the first record, and the one after the last.
+
+        Raises:
+            OSError: the disk refuses.
+        """
+        with self._lock:
+            first = offset = self.end_offset
+            stamped = []
+            for batch in batches:
+                stamped.append(batch.stamped(offset, leader_epoch))
+                offset += batch.record_count
+            self._append(stamped)
+            return first, offset
 
     def read(self, offset: int, *, up_to: int, size_bytes_max: int) -> bytes:
         """Return whole batches from the one that holds an offset, one at least if there is any.
 
         Args:
             up_to: Batches that hold this offset or later ones are left out.
+
+        Raises:
+            OSError: the disk refuses.
         """
-        index = bisect_right(self._places, offset, key=_end_offset)
-        parts: list[bytes] = []
-        size = 0
-        for place in self._places[index:]:
-            if place.end_offset > up_to or (parts and size + place.size > size_bytes_max):
-                break
-            parts.append(os.pread(self._files[place.segment_base], place.size, place.position))
-            size += place.size
-        return b"".join(parts)
+        with self._lock:
+            chosen: list[_Place] = []
+            size = 0
+            for place in self._places_from(offset, up_to):
+                size += place.size
+                if chosen and size > size_bytes_max:
+                    break
+                chosen.append(place)
+            # Batches of one segment lie side by side.
+            return b"".join(
+                [self._read(list(places)) for _, places in groupby(chosen, _segment_base)]
+            )
 
     def truncate_to(self, offset: int) -> None:
-        """Remove every batch that holds this offset or later ones."""
-        keep = len(self._places)
-        while keep and self._places[keep - 1].end_offset > offset:
-            keep -= 1
-        if keep == len(self._places):
-            return
-        first_gone = self._places[keep]
-        del self._places[keep:]
-        for base in [base for base in self._files if base > first_gone.segment_base]:
-            os.close(self._files.pop(base))
-            self._path(base).unlink()
-        self._active_base = first_gone.segment_base
-        os.ftruncate(self._files[self._active_base], first_gone.position)
+        """Remove every batch that holds this offset or later ones.
+
+        Raises:
+            OSError: the disk refuses.
+        """
+        with self._lock:
+            keep = len(self._places)
+            while keep and self._places[keep - 1].end_offset > offset:
+                keep -= 1
+            if keep < len(self._places):
+                first_gone = self._places[keep]
+                # A new list: whoever looks at the old one without the lock keeps a whole one.
+                self._places = self._places[:keep]
+                self._is_torn = True
+                self._cut(first_gone.segment_base, first_gone.position)
 
     def epoch_end(self, leader_epoch: int) -> EpochEnd | None:
         """Return the highest epoch that is not above one, and where it ends; None when none is.
 
         An epoch without a record of its own is not there; the end of the last is the log's.
         """
-        found: _Place | None = None
-        for place in reversed(self._places):
-            if place.leader_epoch <= leader_epoch:
-                found = place
-                break
-        return None if found is None else EpochEnd(found.leader_epoch, found.end_offset)
+        places = self._places
+        index = bisect_right(places, leader_epoch, key=_leader_epoch)
+        if index == 0:
+            return None
+        return EpochEnd(places[index - 1].leader_epoch, places[index - 1].end_offset)
 
-    def offset_at(self, timestamp: int) -> tuple[int, int] | None:
-        """Return offset and time of the first batch with a record at or after a time."""
-        for place in self._places:
-            if place.max_timestamp >= timestamp:
-                return place.base_offset, place.max_timestamp
+    def first_at(self, timestamp: int, *, up_to: int) -> TimedOffset | None:
+        """Return the first record below an offset whose time is at or after one.
+
+        Raises:
+            CorruptLogError: the records of a batch cannot be read.
+            OSError: the disk refuses.
+        """
+        with self._lock:
+            for place in self._places_from(0, up_to):
+                if place.max_timestamp >= timestamp:
+                    found = first_at(self._read([place]), timestamp)
+                    # A client can write a time into the header that no record has.
+                    if found is not None:
+                        return _timed(place, found)
         return None
 
-    def moved_to(self, folder: Path) -> None:
-        """Note that the folder has another name; open files are the same."""
-        self.folder = folder
+    def greatest_timestamp(self, *, up_to: int) -> TimedOffset | None:
+        """Return the first record below an offset that has the greatest time there.
+
+        Raises:
+            CorruptLogError: the records of a batch cannot be read.
+            OSError: the disk refuses.
+        """
+        with self._lock:
+            latest: _Place | None = None
+            for place in self._places_from(0, up_to):
+                if latest is None or place.max_timestamp > latest.max_timestamp:
+                    latest = place
+            if latest is None:
+                return None
+            return _timed(latest, greatest(self._read([latest])))
+
+    def move(self, rename: Callable[[Path], Path]) -> None:
+        """Rename the folder by a function that returns its new path; open files are the same.
+
+        Raises:
+            OSError: as the function does; the folder has its old name then.
+        """
+        with self._lock:
+            self.folder = rename(self.folder)
 
     def close(self) -> None:
-        """Bring everything to stable storage and let go of the files."""
-        for descriptor in self._files.values():
-            os.fsync(descriptor)
-            os.close(descriptor)
-        self._files.clear()
+        """Bring everything to stable storage and close the files.
+
+        Raises:
+            OSError: the disk refuses; the files are closed all the same.
+        """
+        with self._lock:
+            try:
+                for base in sorted(self._unsynced):
+                    with self._file(base) as descriptor:
+                        os.fsync(descriptor)
+                self._unsynced.clear()
+            finally:
+                for base in self._segments:
+                    self._files.forget((self, base))
+
+    @property
+    def _last(self) -> _Place | None:
+        tail = self._places[-1:]
+        return tail[0] if tail else None
+
+    def _places_from(self, offset: int, up_to: int) -> Iterator[_Place]:
+        index = bisect_right(self._places, offset, key=_end_offset)
+        while index < len(self._places) and self._places[index].end_offset <= up_to:
+            yield self._places[index]
+            index += 1
+
+    def _append(self, batches: Iterable[RawBatch]) -> None:
+        base, position = self._tail()
+        if self._is_torn:
+            self._cut(base, position)
+        written: list[_Place] = []
+        end_offset, self._is_torn = self.end_offset, True
+        try:
+            for batch in batches:
+                assert batch.header.base_offset == end_offset, "batches follow each other"
+                if position and position + len(batch.data) > self._segment_size_bytes_max:
+                    base, position = end_offset, 0
+                self._write(base, position, batch.data)
+                written.append(_place(batch, base, position))
+                position += len(batch.data)
+                end_offset = batch.header.end_offset
+        except OSError:
+            # If this fails too, the next append tries again first.
+            with suppress(OSError):
+                self._cut(*self._tail())
+            raise
+        self._places += written
+        self._is_torn = False
+
+    def _tail(self) -> tuple[int, int]:
+        """Return the segment that the last batch is in, and the byte behind it."""
+        last = self._last
+        return (0, 0) if last is None else (last.segment_base, last.position + last.size)
+
+    def _write(self, base: int, position: int, content: bytes) -> None:
+        if base not in self._segments:
+            self._segments.append(base)
+        self._unsynced.add(base)
+        with self._file(base) as descriptor:
+            _write_all(descriptor, content, position)
+
+    def _read(self, places: list[_Place]) -> bytes:
+        """Read batches that lie side by side."""
+        base, position = places[0].segment_base, places[0].position
+        size = places[-1].position + places[-1].size - position
+        with self._file(base) as descriptor:
+            content = os.pread(descriptor, size, position)
+        if len(content) < size:
+            raise OSError(errno.EIO, f"{self._path(base)} has lost its end")
+        return content
+
+    def _cut(self, base: int, position: int) -> None:
+        """Remove what lies behind a byte of a segment, later segments first."""
+        for later in sorted((b for b in self._segments if b > base), reverse=True):
+            self._files.forget((self, later))
+            self._path(later).unlink(missing_ok=True)
+            self._segments.remove(later)
+            self._unsynced.discard(later)
+        if base in self._segments:
+            with self._file(base) as descriptor:
+                os.ftruncate(descriptor, position)
+        self._is_torn = False
 
     def _load(self, base: int, *, is_last: bool) -> None:
         path = self._path(base)
         if base != self.end_offset:
             raise CorruptLogError(f"{path}: offset {self.end_offset} is missing before it")
-        descriptor = os.open(path, os.O_RDWR)
-        self._files[base], self._active_base = descriptor, base
-        data = path.read_bytes()
+        self._segments.append(base)
         position = 0
         try:
-            for batch in whole_batches(data):
+            for batch in whole_batches(path.read_bytes()):
                 if batch.header.base_offset != self.end_offset:
                     raise CorruptLogError(
                         f"byte {position}: offset {batch.header.base_offset}, not {self.end_offset}"
@@ -173,11 +340,13 @@ class PartitionLog:
             if not is_last:
                 raise CorruptLogError(f"{path} {error}") from error
             # What a crash tore was acknowledged by nobody alone; the leader has it.
-            os.ftruncate(descriptor, position)
+            self._cut(base, position)
+        if is_last:
+            # Also removes a segment of which nothing is left.
+            self._cut(*self._tail())
 
-    def _roll(self, base: int) -> None:
-        self._files[base] = os.open(self._path(base), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-        self._active_base = base
+    def _file(self, base: int) -> AbstractContextManager[int]:
+        return self._files.use((self, base), self._path(base))
 
     def _path(self, base: int) -> Path:
         return self.folder / f"{base:020}{_SUFFIX}"
@@ -196,8 +365,12 @@ def _place(batch: RawBatch, segment_base: int, position: int) -> _Place:
     )
 
 
-def _write_all(descriptor: int, data: bytes, position: int) -> None:
-    view = memoryview(data)
+def _timed(place: _Place, found: RecordTime) -> TimedOffset:
+    return TimedOffset(place.base_offset + found.offset_delta, found.timestamp, place.leader_epoch)
+
+
+def _write_all(descriptor: int, content: bytes, position: int) -> None:
+    view = memoryview(content)
     while view:
         written = os.pwrite(descriptor, view, position)
         view, position = view[written:], position + written

@@ -11,14 +11,17 @@ import msgspec
 
 from api.broker.cluster import Cluster
 from api.broker.controller_link import ControllerLink, Identity
+from api.broker.disk import Disk, check_writable
 from api.broker.fencing import Fencing
 from api.broker.following import Following
+from api.broker.health import Health
 from api.broker.isr import keep_isr
 from api.broker.log_directory import LogDirectory
 from api.broker.records_requests import RecordsRequests
 from api.broker.replicas import DELETE_STALE_DELAY_MS, Replicas, now_ms
 from api.broker.told import Told
 from api.client import MetadataClient, server_address
+from api.descriptors import raise_descriptor_limit
 from api.kafka import apis
 from api.kafka.fields import Response
 from api.kafka.frames import RequestFrame
@@ -74,12 +77,14 @@ async def run_broker_until_stopped(
         RequestError: the controller will never take this broker, or a directory is not its own.
         UnavailableError: the address cannot be listened on.
         CorruptLogError: a directory is damaged.
+        OSError: a directory cannot be written.
     """
+    disk = Disk(raise_descriptor_limit())
     with stopped_by_signal() as stop:
         cluster_id = await _cluster_id(options.server, stop)
         if cluster_id is None:
             return
-        async with _broker(options, cluster_id, ready) as (link, background):
+        async with _broker(options, cluster_id, disk, ready) as (link, background):
             running = asyncio.create_task(link.run(), name="controller link")
             await first_of(stop.wait(), _first_end([running, *background]))
             for task in background:
@@ -115,19 +120,23 @@ async def _cluster_id(server: str, stop: asyncio.Event) -> str | None:
 
 @contextlib.asynccontextmanager
 async def _broker(
-    options: BrokerOptions, cluster_id: str, ready: Callable[[dict[str, object]], None]
+    options: BrokerOptions,
+    cluster_id: str,
+    disk: Disk,
+    ready: Callable[[dict[str, object]], None],
 ) -> AsyncIterator[tuple[ControllerLink, list[asyncio.Task[None]]]]:
     """Put the parts together, and let them run while the body does.
 
     Yields:
         The link, which is to be run, and the tasks that run beside it.
     """
-    directories = [
-        LogDirectory.open(path, cluster_id=cluster_id, broker_id=options.broker_id)
-        for path in options.log_dirs
-    ]
-    replicas = Replicas(
-        options.broker_id, directories, delete_stale_delay_ms=options.delete_stale_delay_ms
+    directories = await disk.run(_open_directories, options, cluster_id)
+    replicas = await disk.run(
+        Replicas,
+        options.broker_id,
+        directories,
+        disk,
+        delete_stale_delay_ms=options.delete_stale_delay_ms,
     )
     cluster = Cluster()
     following = Following(options.broker_id, replicas, cluster)
@@ -141,6 +150,8 @@ async def _broker(
     answering = _answering(options, cluster_id, cluster, Fencing(replicas, cluster), forward)
     listener = await Listener.start(answering, options.host, options.port)
 
+    health = Health(disk, directories, recovered=lambda: link.follow_anew())
+
     def unfenced() -> None:
         ready(_document(options, cluster_id, listener, link))
 
@@ -152,10 +163,12 @@ async def _broker(
         told.answering(),
         heartbeat_ms=options.heartbeat_ms,
         lags=following.lags,
+        can_serve=lambda: health.problem is None,
         unfenced=unfenced,
     )
     tasks = [
         asyncio.create_task(_purge(replicas), name="stale partitions"),
+        asyncio.create_task(health.watch(), name="disk health"),
         asyncio.create_task(
             keep_isr(
                 replicas,
@@ -174,7 +187,18 @@ async def _broker(
         await asyncio.gather(*tasks, return_exceptions=True)
         await listener.close()
         await following.close()
-        replicas.close()
+        await replicas.close()
+        disk.close()
+
+
+def _open_directories(options: BrokerOptions, cluster_id: str) -> list[LogDirectory]:
+    directories = [
+        LogDirectory.open(path, cluster_id=cluster_id, broker_id=options.broker_id)
+        for path in options.log_dirs
+    ]
+    for directory in directories:
+        check_writable(directory.path)
+    return directories
 
 
 def _identity(
@@ -226,7 +250,7 @@ def _answering(
 
 async def _purge(replicas: Replicas) -> None:
     while True:
-        replicas.purge(now_ms())
+        await replicas.purge(now_ms())
         await asyncio.sleep(_PURGE_S)
 
 

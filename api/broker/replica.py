@@ -7,14 +7,15 @@ Source: KIP-101 and KIP-279 (leader epochs), KIP-497 (the ISR is changed by the 
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
-from api.broker.batches import RawBatch
+from api.broker.batches import produced_batches, whole_batches
+from api.broker.disk import Disk
 from api.broker.log_directory import LogDirectory
-from api.broker.partition_log import PartitionLog
+from api.broker.partition_log import EpochEnd, PartitionLog
 from api.broker.partition_metadata import PartitionMetadata
 from api.kafka.messages.replicas import LeaderAndIsrPartition
 from records.errors import CorruptLogError, RequestError
@@ -37,6 +38,8 @@ class Replica:
         state: What the controller said last; None before that, and once it is stopped.
         high_watermark: Exclusive. Invariant: never above the end of the log.
         pending_isr: The ISR that the controller has been asked for and has not answered.
+        disk: Runs what touches the log.
+        order: Held by what writes the log or changes its leader epoch, first come, first served.
     """
 
     def __init__(
@@ -45,12 +48,15 @@ class Replica:
         metadata: PartitionMetadata,
         directory: LogDirectory,
         log: PartitionLog,
+        disk: Disk,
     ) -> None:
         """Take over a folder; nothing is served before `assign`."""
         self._broker_id = broker_id
         self.metadata = metadata
         self.directory = directory
         self.log = log
+        self.order = asyncio.Lock()
+        self.disk = disk
         self.state: LeaderAndIsrPartition | None = None
         self.high_watermark = 0
         self.pending_isr: tuple[int, ...] | None = None
@@ -130,30 +136,55 @@ class Replica:
             )
         return state
 
-    def append(self, batches: Sequence[RawBatch]) -> tuple[int, int]:
-        """Write what a client sent, as leader; return the offsets of the first and after the last.
+    def append(self, content: bytes) -> "asyncio.Task[tuple[int, int]]":
+        """Begin to write what a client sent, as leader, behind whatever was begun before.
+
+        The write goes on when the caller stops waiting for it.
+
+        Returns:
+            A task with the offset of the first record and the one after the last. It raises
+            RequestError (as `produced_batches`, or NOT_LEADER_OR_FOLLOWER: the leader has changed
+            meanwhile), or OSError: the disk refuses. Nothing was written in these cases.
+        """
+        task = asyncio.create_task(self._append(content, self.leader_epoch), name="append")
+        task.add_done_callback(_look_at_error)
+        return task
+
+    async def _append(self, content: bytes, leader_epoch: int) -> tuple[int, int]:
+        async with self.order:
+            if self.leader_epoch != leader_epoch or not self.is_leader:
+                raise RequestError("NOT_LEADER_OR_FOLLOWER", "the leader has changed")
+            offsets = await self.disk.run(self._write, content, leader_epoch)
+            self._advance()
+            self._wake()
+            return offsets
+
+    def _write(self, content: bytes, leader_epoch: int) -> tuple[int, int]:
+        return self.log.append_stamped(produced_batches(content), leader_epoch)
+
+    async def replicate(
+        self, content: bytes, leader_epoch: int, leader_high_watermark: int
+    ) -> None:
+        """Write what the leader of an epoch sent, as follower; skip what is there already.
+
+        Does nothing when the epoch has changed meanwhile.
 
         Raises:
             OSError: the disk refuses.
+            CorruptLogError: batches are damaged, or missing before one of these.
         """
-        offset = base_offset = self.log.end_offset
-        stamped = []
-        for batch in batches:
-            stamped.append(batch.stamped(offset, self.leader_epoch))
-            offset += batch.record_count
-        self.log.append(stamped)
-        self._advance()
-        self._wake()
-        return base_offset, offset
+        async with self.order:
+            if self.leader_epoch != leader_epoch:
+                return
+            if content:
+                await self.disk.run(self._copy, content)
+            self.high_watermark = max(
+                self.high_watermark, min(leader_high_watermark, self.log.end_offset)
+            )
+            self._wake()
 
-    def replicate(self, batches: Iterable[RawBatch], leader_high_watermark: int) -> None:
-        """Write what the leader sent, as follower; what is there already is passed over.
-
-        Raises:
-            OSError: the disk refuses.
-            CorruptLogError: batches are missing before one of these.
-        """
-        for batch in batches:
+    def _copy(self, content: bytes) -> None:
+        for batch in whole_batches(content):
             base_offset = batch.header.base_offset
             if base_offset > self.log.end_offset:
                 raise CorruptLogError(
@@ -161,10 +192,47 @@ class Replica:
                 )
             if base_offset == self.log.end_offset:
                 self.log.append([batch])
-        self.high_watermark = max(
-            self.high_watermark, min(leader_high_watermark, self.log.end_offset)
-        )
-        self._wake()
+
+    async def truncate_to(self, offset: int, leader_epoch: int) -> None:
+        """Remove, as follower, what the leader of an epoch does not have.
+
+        Does nothing when the epoch has changed meanwhile.
+
+        Raises:
+            OSError: the disk refuses.
+        """
+        async with self.order:
+            if self.leader_epoch == leader_epoch:
+                await self.disk.run(self.log.truncate_to, offset)
+                self.high_watermark = min(self.high_watermark, self.log.end_offset)
+
+    async def close(self) -> None:
+        """Stop, wait for writes that are under way, and bring the log to stable storage.
+
+        Raises:
+            OSError: the disk refuses.
+        """
+        self.stop()
+        async with self.order:
+            await self.disk.run(self.log.close)
+
+    @property
+    def has_caught_up_with_epoch(self) -> bool:
+        """True if the high watermark, as leader, includes all that earlier leaders wrote."""
+        return self.high_watermark >= self._epoch_start
+
+    def epoch_end(self, leader_epoch: int) -> EpochEnd | None:
+        """Return where an epoch ends, as leader; None for an epoch later than this one.
+
+        An epoch without records ends where the next one begins. One before all records ends at
+        the start of the log.
+        """
+        if leader_epoch > self.leader_epoch:
+            return None
+        if leader_epoch == self.leader_epoch:
+            return EpochEnd(leader_epoch, self.log.end_offset)
+        found = self.log.epoch_end(leader_epoch)
+        return EpochEnd(leader_epoch, 0) if found is None else found
 
     def fetched_by(self, broker_id: int, offset: int, now_ms: int) -> None:
         """Take in, as leader, that a follower has everything below an offset."""
@@ -187,6 +255,8 @@ class Replica:
         state = self.state
         if state is None or not self.is_leader or self.pending_isr is not None:
             return None
+        if state.replicas == state.isr == (self._broker_id,):
+            return None  # the usual case of many partitions on one broker
         isr = [
             b for b in state.isr if b == self._broker_id or not self._lags(b, now_ms, lag_ms_max)
         ]
@@ -231,3 +301,9 @@ class Replica:
     def _wake(self) -> None:
         moved, self._moved = self._moved, asyncio.Event()
         moved.set()
+
+
+def _look_at_error(task: "asyncio.Task[tuple[int, int]]") -> None:
+    """Errors are for the client that waits; after it has gone nobody asks for them."""
+    if not task.cancelled():
+        task.exception()

@@ -5,20 +5,27 @@ any request a partition whose topic id, or whose creation, differs from what is 
 stale too. Stale folders are moved to `deleting/` and removed after a delay; a folder whose topic id
 is known under another name is renamed instead.
 
+Requests are carried out one at a time, their partitions side by side. Disk work is done in threads;
+what the broker knows changes on the event loop only.
+
 Source: KIP-516.
 """
 
+import asyncio
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 import msgspec
 
+from api.broker.disk import Disk
 from api.broker.identity import completed_by, named_by, nobodys, why_stale
 from api.broker.log_directory import Found, LogDirectory, remove
 from api.broker.partition_log import PartitionLog
-from api.broker.partition_metadata import write_partition_metadata
+from api.broker.partition_metadata import PartitionMetadata, write_partition_metadata
 from api.broker.replica import Replica
+from api.broker.replica_registry import Name, ReplicaRegistry, name_of
 from api.kafka.errors import CODES, NONE
 from api.kafka.messages.replicas import (
     FULL,
@@ -38,94 +45,134 @@ from records.text import uuid_text
 log = logging.getLogger(__name__)
 
 DELETE_STALE_DELAY_MS = 14_400_000
-"""`delete.stale.topic.delay.ms`: four hours."""
+"""Default of `delete.stale.topic.delay.ms`: four hours."""
 
 now_ms = SystemClock().now_ms
 """Milliseconds since 1970."""
 
-Name = tuple[str, int]
-"""A partition by the full name of its topic and its id."""
-
 
 class Replicas:
-    """The replicas of one broker, by name and by topic id."""
+    """The replicas of one broker.
+
+    Attributes:
+        delete_stale_delay_ms: How long stale folders wait before they are removed; holds for those
+            that wait already, too.
+    """
 
     def __init__(
         self,
         broker_id: int,
         directories: Sequence[LogDirectory],
+        disk: Disk,
         *,
         delete_stale_delay_ms: int = DELETE_STALE_DELAY_MS,
     ) -> None:
         """Find what lies on disk; nothing of it is served before the controller names it.
 
+        Reads all of it, so call this in a thread or before anything is served.
+
         Raises:
             RequestError: INVALID_REQUEST, two directories hold the same partition.
             CorruptLogError: a folder cannot be read.
+            OSError: a folder cannot be read.
         """
         self._broker_id = broker_id
         self._directories = directories
-        self._delay_ms = delete_stale_delay_ms
-        self._by_name: dict[Name, Replica] = {}
+        self._disk = disk
+        self._registry = ReplicaRegistry(directories)
+        self._one_at_a_time = asyncio.Lock()
+        self._under_way: set[asyncio.Task[tuple[ReplicaResult, ...]]] = set()
+        self.delete_stale_delay_ms = delete_stale_delay_ms
         for directory in directories:
             for found in directory.partitions():
-                self._open(directory, found)
+                self._registry.add(self._found(directory, found))
 
     def __iter__(self) -> Iterator[Replica]:
         """Iterate over all replicas, served or not."""
-        return iter(list(self._by_name.values()))
+        return iter(self._registry)
 
     def get(self, name: str, partition: int) -> Replica | None:
         """Return the replica of a name."""
-        return self._by_name.get((name, partition))
+        return self._registry.get((name, partition))
 
     def has_topic(self, topic_id: Uuid) -> bool:
         """Return whether a partition of a topic lies here, under any name."""
-        return any(replica.metadata.topic_id == topic_id for replica in self._by_name.values())
+        return self._registry.has_topic(topic_id)
 
-    def take_over(self, request: LeaderAndIsrRequest) -> tuple[ReplicaResult, ...]:
-        """Bring what is on disk in line with a request, and take the parts that it gives."""
-        if request.type == FULL:
-            self._stage_absent(request)
-        stuck = set() if request.type == UNSPECIFIED else self._rename_moved(request)
-        return tuple(
-            [
-                _storage_error(topic, state.partition)
-                if (topic.topic, state.partition) in stuck
-                else self._taken(topic, state, request.type)
-                for topic in request.topic_states
-                for state in topic.partition_states
-            ]
-        )
+    async def take_over(self, request: LeaderAndIsrRequest) -> tuple[ReplicaResult, ...]:
+        """Bring what is on disk in line with a request, and take the parts that it gives.
 
-    def leave(self, request: StopReplicaRequest) -> tuple[ReplicaResult, ...]:
-        """Stop serving and following partitions, and delete them if the request says so."""
-        return tuple(
-            [
-                self._left(topic, partition, delete=request.delete_partitions)
-                for topic in request.partitions
-                for partition in topic.partition_ids
-            ]
-        )
+        A cancelled call is still carried out to its end.
+        """
+        return await self._to_its_end(self._take_over(request))
 
-    def purge(self, now_ms: int) -> None:
+    async def leave(self, request: StopReplicaRequest) -> tuple[ReplicaResult, ...]:
+        """Stop serving and following partitions, and delete them if the request says so.
+
+        A cancelled call is still carried out to its end.
+        """
+        return await self._to_its_end(self._leave(request))
+
+    async def purge(self, now_ms: int) -> None:
         """Remove the stale folders whose time has come."""
+        delay_ms = self.delete_stale_delay_ms
         for directory in self._directories:
-            for stale in directory.stale(self._delay_ms):
-                if stale.delete_at_ms <= now_ms:
-                    try:
-                        remove(stale.path)
-                    except OSError as error:
-                        log.warning("%s cannot be removed: %s", stale.path, error)
+            try:
+                await self._disk.run(_purge, directory, now_ms, delay_ms)
+            except OSError as error:
+                log.warning("stale partitions in %s cannot be removed: %s", directory.path, error)
 
-    def close(self) -> None:
-        """Bring everything to stable storage."""
-        for replica in self._by_name.values():
-            replica.log.close()
+    async def close(self) -> None:
+        """Finish what is under way, and bring everything to stable storage."""
+        async with self._one_at_a_time:
+            closing = await asyncio.gather(
+                *[replica.close() for replica in self._registry], return_exceptions=True
+            )
+        failed = [error for error in closing if isinstance(error, BaseException)]
+        if failed:
+            log.warning("%d partitions could not be synced, one: %s", len(failed), failed[0])
 
-    def _open(self, directory: LogDirectory, found: Found) -> None:
-        name = (found.name, found.partition)
-        other = self._by_name.get(name)
+    async def _to_its_end(
+        self, request: Coroutine[Any, Any, tuple[ReplicaResult, ...]]
+    ) -> tuple[ReplicaResult, ...]:
+        """Carry a request out even when the caller goes: half of one would leave what is on disk
+        and what is known of it apart."""
+        task = asyncio.create_task(request, name="controller request")
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+        return await asyncio.shield(task)
+
+    async def _take_over(self, request: LeaderAndIsrRequest) -> tuple[ReplicaResult, ...]:
+        async with self._one_at_a_time:
+            if request.type == FULL:
+                await self._stage_absent(request)
+            stuck = set() if request.type == UNSPECIFIED else await self._rename_moved(request)
+            return tuple(
+                await asyncio.gather(
+                    *[
+                        _storage_error(topic, state.partition)
+                        if (topic.topic, state.partition) in stuck
+                        else self._taken(topic, state, request.type)
+                        for topic in request.topic_states
+                        for state in topic.partition_states
+                    ]
+                )
+            )
+
+    async def _leave(self, request: StopReplicaRequest) -> tuple[ReplicaResult, ...]:
+        async with self._one_at_a_time:
+            return tuple(
+                await asyncio.gather(
+                    *[
+                        self._left(topic, partition, delete=request.delete_partitions)
+                        for topic in request.partitions
+                        for partition in topic.partition_ids
+                    ]
+                )
+            )
+
+    def _found(self, directory: LogDirectory, found: Found) -> Replica:
+        other = self._registry.get((found.name, found.partition))
         if other is not None:
             raise RequestError(
                 "INVALID_REQUEST",
@@ -135,75 +182,81 @@ class Replicas:
         metadata = msgspec.structs.replace(
             found.metadata or nobodys(found), name=found.name, partition=found.partition
         )
-        replica_log = PartitionLog.open(found.path)
-        self._by_name[name] = Replica(self._broker_id, metadata, directory, replica_log)
+        replica_log = PartitionLog.open(found.path, self._disk.files)
+        return Replica(self._broker_id, metadata, directory, replica_log, self._disk)
 
-    def _stage_absent(self, request: LeaderAndIsrRequest) -> None:
+    async def _stage_absent(self, request: LeaderAndIsrRequest) -> None:
         """Whatever a FULL request does not name, by id or by name, is no longer this broker's."""
         ids = {(t.topic_id, p.partition) for t in request.topic_states for p in t.partition_states}
         names = {(t.topic, p.partition) for t in request.topic_states for p in t.partition_states}
-        for name, replica in list(self._by_name.items()):
+        for replica in self._registry:
             key = (replica.metadata.topic_id, replica.metadata.partition)
-            named = name in names if replica.metadata.topic_id == ZERO_UUID else key in ids
-            if not named:
+            is_unknown = replica.metadata.topic_id == ZERO_UUID
+            if not (name_of(replica) in names if is_unknown else key in ids):
                 try:
-                    self._stage(name, replica, "the controller does not name it any more")
+                    await self._stage(replica, "the controller does not name it any more")
                 except OSError as error:
                     log.warning("%s cannot be moved away: %s", replica.path, error)
 
-    def _rename_moved(self, request: LeaderAndIsrRequest) -> set[Name]:
+    async def _rename_moved(self, request: LeaderAndIsrRequest) -> set[Name]:
         """Rename the folders of topics that have another name now; never stage them.
 
         Returns:
             The new names whose folders could not be renamed.
         """
         moved: dict[Name, Replica] = {}
-        by_id = {(r.metadata.topic_id, r.metadata.partition): n for n, r in self._by_name.items()}
         for topic in request.topic_states:
+            if topic.topic_id == ZERO_UUID:
+                continue
             for state in topic.partition_states:
-                old = by_id.get((topic.topic_id, state.partition))
+                replica = self._registry.of(topic.topic_id, state.partition)
                 new = (topic.topic, state.partition)
-                if topic.topic_id != ZERO_UUID and old is not None and old != new:
-                    moved[new] = self._by_name.pop(old)
+                if replica is not None and name_of(replica) != new:
+                    moved[new] = replica
+        for replica in moved.values():
+            self._registry.remove(replica)
         # A topic may get the name that another one is about to lose; that one steps aside first.
-        in_the_way = {new: r for new, r in moved.items() if _name(r) in moved}
-        stuck = self._try_each(in_the_way, self._step_aside)
-        return stuck | self._try_each(
+        in_the_way = {new: r for new, r in moved.items() if name_of(r) in moved}
+        stuck = await self._try_each(in_the_way, self._step_aside)
+        return stuck | await self._try_each(
             {new: replica for new, replica in moved.items() if new not in stuck}, self._rename
         )
 
-    def _try_each(
-        self, moved: dict[Name, Replica], rename: Callable[[Name, Replica], None]
+    async def _try_each(
+        self, moved: dict[Name, Replica], rename: Callable[[Name, Replica], Awaitable[None]]
     ) -> set[Name]:
         """Rename some folders; return the new names of those that could not be."""
         stuck = set()
         for new, replica in moved.items():
             try:
-                rename(new, replica)
+                await rename(new, replica)
             except OSError as error:
                 log.warning("%s cannot be renamed: %s", replica.path, error)
-                self._by_name[_name(replica)] = replica
+                if name_of(replica) not in self._registry:
+                    self._registry.add(replica)
                 stuck.add(new)
         return stuck
 
-    def _step_aside(self, _: Name, replica: Replica) -> None:
-        replica.log.moved_to(replica.directory.step_aside(replica.path, replica.metadata))
+    async def _step_aside(self, _: Name, replica: Replica) -> None:
+        directory, metadata = replica.directory, replica.metadata
+        await self._disk.run(replica.log.move, lambda path: directory.step_aside(path, metadata))
 
-    def _rename(self, new: Name, replica: Replica) -> None:
-        occupant = self._by_name.get(new)
+    async def _rename(self, new: Name, replica: Replica) -> None:
+        occupant = self._registry.get(new)
         if occupant is not None:
-            self._stage(new, occupant, "another topic has its name now")
+            await self._stage(occupant, "another topic has its name now")
+        directory = replica.directory
         metadata = msgspec.structs.replace(replica.metadata, name=new[0])
-        replica.log.moved_to(replica.directory.rename(replica.path, metadata))
+        await self._disk.run(replica.log.move, lambda path: directory.rename(path, metadata))
         replica.metadata = metadata
-        self._by_name[new] = replica
+        self._registry.add(replica)
 
-    def _taken(
+    async def _taken(
         self, topic: LeaderAndIsrTopic, state: LeaderAndIsrPartition, request_type: int
     ) -> ReplicaResult:
         code = NONE
         try:
-            self._take(topic, state, request_type)
+            await self._take(topic, state, request_type)
         except RequestError as error:
             code = CODES[error.code]
             log.warning("%s_%d: %s", topic.topic, state.partition, error)
@@ -217,53 +270,50 @@ class Replicas:
             error_code=code,
         )
 
-    def _take(
+    async def _take(
         self, topic: LeaderAndIsrTopic, state: LeaderAndIsrPartition, request_type: int
     ) -> None:
-        name = (topic.topic, state.partition)
-        replica = self._by_name.get(name)
+        replica = self._registry.get((topic.topic, state.partition))
         reason = None if replica is None else why_stale(replica.metadata, topic, state)
         if replica is not None and reason is not None:
             if request_type == UNSPECIFIED:
                 raise RequestError("INCONSISTENT_TOPIC_ID", reason)
-            self._stage(name, replica, reason)
+            await self._stage(replica, reason)
             replica = None
         if replica is None:
             if state.leader < 0:
                 return  # nothing to hold yet
-            replica = self._created(topic, state)
-        self._identify(replica, topic, state)
-        replica.assign(state, now_ms())
+            replica = await self._created(named_by(topic, state))
+        await self._identify(replica, completed_by(replica.metadata, topic, state))
+        async with replica.order:
+            replica.assign(state, now_ms())
 
-    def _created(self, topic: LeaderAndIsrTopic, state: LeaderAndIsrPartition) -> Replica:
-        metadata = named_by(topic, state)
-        counts = {id(directory): 0 for directory in self._directories}
-        for replica in self._by_name.values():
-            counts[id(replica.directory)] += 1
-        directory = min(self._directories, key=lambda one: counts[id(one)])
-        path = directory.create(metadata)
-        replica = Replica(self._broker_id, metadata, directory, PartitionLog.open(path))
-        self._by_name[topic.topic, state.partition] = replica
+    async def _created(self, metadata: PartitionMetadata) -> Replica:
+        directory = self._registry.reserve_directory()
+        try:
+            path = await self._disk.run(directory.create, metadata)
+        finally:
+            self._registry.release_directory(directory)
+        # A new folder holds no segments.
+        replica_log = PartitionLog(path, self._disk.files)
+        replica = Replica(self._broker_id, metadata, directory, replica_log, self._disk)
+        self._registry.add(replica)
         return replica
 
-    def _identify(
-        self, replica: Replica, topic: LeaderAndIsrTopic, state: LeaderAndIsrPartition
-    ) -> None:
+    async def _identify(self, replica: Replica, completed: PartitionMetadata) -> None:
         """Write down what a folder did not know of itself."""
-        known = replica.metadata
-        completed = completed_by(known, topic, state)
-        if completed != known and completed.topic_id != ZERO_UUID:
-            write_partition_metadata(replica.path, completed)
-            replica.metadata = completed
+        if completed != replica.metadata and completed.topic_id != ZERO_UUID:
+            await self._disk.run(write_partition_metadata, replica.path, completed)
+            self._registry.describe(replica, completed)
 
-    def _left(self, topic: StoppedTopic, partition: int, *, delete: bool) -> ReplicaResult:
+    async def _left(self, topic: StoppedTopic, partition: int, *, delete: bool) -> ReplicaResult:
         code = NONE
         try:
             replica = self._of(topic, partition)
             if replica is not None:
                 replica.stop()
             if delete:
-                self._delete(topic.topic_id, partition, replica)
+                await self._delete(topic.topic_id, partition, replica)
         except OSError as error:
             code = CODES["KAFKA_STORAGE_ERROR"]
             log.warning("%s_%d cannot be deleted: %s", topic.topic, partition, error)
@@ -273,52 +323,62 @@ class Replicas:
 
     def _of(self, topic: StoppedTopic, partition: int) -> Replica | None:
         if topic.topic_id == ZERO_UUID:
-            return self._by_name.get((topic.topic, partition))
-        for replica in self._by_name.values():
-            if (replica.metadata.topic_id, replica.metadata.partition) == (
-                topic.topic_id,
-                partition,
-            ):
-                return replica
-        return None
+            return self._registry.get((topic.topic, partition))
+        return self._registry.of(topic.topic_id, partition)
 
-    def _delete(self, topic_id: Uuid, partition: int, replica: Replica | None) -> None:
+    async def _delete(self, topic_id: Uuid, partition: int, replica: Replica | None) -> None:
         """Remove a replica, and what waits of earlier lives, at once."""
         if replica is not None:
-            del self._by_name[replica.metadata.name, partition]
-            replica.log.close()
-            path = replica.path
-            remove(replica.directory.stage(path, topic_id, partition, delete_at_ms=0).path)
+            await replica.close()
+            folder = await self._disk.run(
+                replica.directory.stage, replica.path, topic_id, partition, None
+            )
+            self._registry.remove(replica)
+            await self._disk.run(remove, folder)
         if topic_id != ZERO_UUID:
-            for directory in self._directories:
-                for waiting in directory.stale_of(topic_id, partition):
-                    remove(waiting)
+            await self._disk.run(_delete_staged, self._directories, topic_id, partition)
 
-    def _stage(self, name: Name, replica: Replica, reason: str) -> None:
-        delete_at_ms = now_ms() + self._delay_ms
+    async def _stage(self, replica: Replica, reason: str) -> None:
+        staged_at_ms = now_ms()
         log.warning(
             "%s (topic id %s) is stale: %s; it will be deleted at %s",
             replica.path,
             uuid_text(replica.metadata.topic_id),
             reason,
-            datetime.fromtimestamp(delete_at_ms / 1_000, UTC).isoformat(timespec="seconds"),
+            _time_text(staged_at_ms + self.delete_stale_delay_ms),
         )
-        replica.stop()
-        replica.log.close()
-        del self._by_name[name]
-        replica.directory.stage(
+        await replica.close()
+        metadata = replica.metadata
+        await self._disk.run(
+            replica.directory.stage,
             replica.path,
-            replica.metadata.topic_id,
-            replica.metadata.partition,
-            delete_at_ms=delete_at_ms,
+            metadata.topic_id,
+            metadata.partition,
+            staged_at_ms,
         )
+        self._registry.remove(replica)
 
 
-def _name(replica: Replica) -> Name:
-    return replica.metadata.name, replica.metadata.partition
+def _purge(directory: LogDirectory, now_ms: int, delay_ms: int) -> None:
+    for stale in directory.stale(delay_ms):
+        if stale.delete_at_ms <= now_ms:
+            try:
+                remove(stale.path)
+            except OSError as error:
+                log.warning("%s cannot be removed: %s", stale.path, error)
 
 
-def _storage_error(topic: LeaderAndIsrTopic, partition: int) -> ReplicaResult:
+def _delete_staged(directories: Sequence[LogDirectory], topic_id: Uuid, partition: int) -> None:
+    for directory in directories:
+        for waiting in directory.stale_of(topic_id, partition):
+            remove(waiting)
+
+
+def _time_text(time_ms: int) -> str:
+    return datetime.fromtimestamp(time_ms / 1_000, UTC).isoformat(timespec="seconds")
+
+
+async def _storage_error(topic: LeaderAndIsrTopic, partition: int) -> ReplicaResult:
     return ReplicaResult(
         topic=topic.topic,
         topic_id=topic.topic_id,

@@ -54,7 +54,7 @@ class Told:
             self._check(request.controller_epoch, request.broker_epoch)
         except RequestError as error:
             return LeaderAndIsrResponse(error_code=code_for(error))
-        results = self._replicas.take_over(request)
+        results = await self._replicas.take_over(request)
         self._changed()
         return LeaderAndIsrResponse(partitions=results)
 
@@ -65,7 +65,7 @@ class Told:
             self._check(request.controller_epoch, request.broker_epoch)
         except RequestError as error:
             return StopReplicaResponse(error_code=code_for(error))
-        results = self._replicas.leave(request)
+        results = await self._replicas.leave(request)
         self._changed()
         return StopReplicaResponse(partitions=results)
 

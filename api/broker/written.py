@@ -3,42 +3,67 @@
 import asyncio
 
 from api.broker.replica import Replica
-from api.kafka.errors import CODES
+from api.kafka.errors import CODES, code_for
 from api.kafka.messages.records_io import ProducedPartitionResult
+from records.errors import RequestError
+
+_UNKNOWN = "not all replicas in sync are known to have it; the outcome is unknown"
 
 
-class Written:
-    """Batches that the leader has, and others must still get."""
+class Writing:
+    """Batches of a client on their way into a partition."""
 
     def __init__(
-        self, replica: Replica, end_offset: int, leader_epoch: int, result: ProducedPartitionResult
+        self, index: int, replica: Replica, append: "asyncio.Task[tuple[int, int]]", *, by_all: bool
     ) -> None:
+        """Take a write that has begun.
+
+        Args:
+            index: The partition's id, for the answer.
+            by_all: Whether all replicas in sync must have it, or the leader alone.
+        """
+        self._index = index
         self._replica = replica
-        self._end_offset = end_offset
-        self._leader_epoch = leader_epoch
-        self._result = result
+        self._leader_epoch = replica.leader_epoch
+        self._append = append
+        self._by_all = by_all
 
     async def result(self, deadline: float) -> ProducedPartitionResult:
-        """Wait until all in sync have them, or until that can no longer be said."""
+        """Wait for the write, then for the other replicas, at most up to a loop time."""
         try:
-            async with asyncio.timeout_at(deadline):
-                while self._replica.high_watermark < self._end_offset:
-                    if self._replica.leader_epoch != self._leader_epoch:
-                        return self._failed("NOT_LEADER_OR_FOLLOWER")
-                    await self._replica.moved()
-        except TimeoutError:
-            return self._failed("REQUEST_TIMED_OUT")
-        return self._result
-
-    def _failed(self, name: str) -> ProducedPartitionResult:
+            # The write goes on when the client has gone.
+            base_offset, end_offset = await asyncio.shield(self._append)
+        except RequestError as error:
+            return refused(self._index, error)
+        except OSError as error:
+            return self._failed("KAFKA_STORAGE_ERROR", error.strerror)
+        if self._by_all:
+            try:
+                async with asyncio.timeout_at(deadline):
+                    if not await self._is_everywhere(end_offset):
+                        return self._failed("NOT_LEADER_OR_FOLLOWER", _UNKNOWN)
+            except TimeoutError:
+                return self._failed("REQUEST_TIMED_OUT", _UNKNOWN)
         return ProducedPartitionResult(
-            index=self._result.index,
-            error_code=CODES[name],
-            error_message="not all replicas in sync are known to have it; the outcome is unknown",
+            index=self._index, base_offset=base_offset, log_start_offset=0
+        )
+
+    async def _is_everywhere(self, end_offset: int) -> bool:
+        """Wait for all in sync; False when that can no longer be known."""
+        while self._replica.high_watermark < end_offset:
+            if self._replica.leader_epoch != self._leader_epoch:
+                return False
+            await self._replica.moved()
+        return True
+
+    def _failed(self, name: str, message: str | None) -> ProducedPartitionResult:
+        return ProducedPartitionResult(
+            index=self._index, error_code=CODES[name], error_message=message
         )
 
 
-async def settled(
-    write: ProducedPartitionResult | Written, deadline: float
-) -> ProducedPartitionResult:
-    return await write.result(deadline) if isinstance(write, Written) else write
+def refused(index: int, error: RequestError) -> ProducedPartitionResult:
+    """Return the answer for a partition whose batches were not written."""
+    return ProducedPartitionResult(
+        index=index, error_code=code_for(error), error_message=str(error)
+    )

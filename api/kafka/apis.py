@@ -40,7 +40,7 @@ _T, _B, _R, _D = topics, brokers, replicas, records_io
 
 PRODUCE = Api(0, _D.ProduceRequest, _D.ProduceResponse, 3, 9, 9)
 FETCH = Api(1, _D.FetchRequest, _D.FetchResponse, 4, 12, 12)
-LIST_OFFSETS = Api(2, _D.ListOffsetsRequest, _D.ListOffsetsResponse, 1, 6, 6)
+LIST_OFFSETS = Api(2, _D.ListOffsetsRequest, _D.ListOffsetsResponse, 1, 11, 6)
 METADATA = Api(3, metadata.MetadataRequest, metadata.MetadataResponse, 0, 13, 9)
 LEADER_AND_ISR = Api(4, _R.LeaderAndIsrRequest, _R.LeaderAndIsrResponse, 5, 5, 4)
 STOP_REPLICA = Api(5, _R.StopReplicaRequest, _R.StopReplicaResponse, 2, 2, 2)

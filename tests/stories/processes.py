@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import resource
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -39,8 +40,17 @@ class Process:
         self.ready: dict[str, Any] = {}
 
     @classmethod
-    async def start(cls, log: Path, *arguments: object) -> Self:
-        """Start a command; what it writes to standard error is added to `log`."""
+    async def start(cls, log: Path, *arguments: object, descriptors: int | None = None) -> Self:
+        """Start a command; what it writes to standard error is added to `log`.
+
+        Args:
+            descriptors: Open files that it may have, soft and hard; None: as this process.
+        """
+
+        def limit() -> None:
+            if descriptors is not None:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
+
         with log.open("ab") as errors:
             process = await asyncio.create_subprocess_exec(
                 sys.executable,
@@ -51,6 +61,7 @@ class Process:
                 "--json",
                 stdout=asyncio.subprocess.PIPE,
                 stderr=errors,
+                preexec_fn=limit,
             )
         return cls(process, log)
 
@@ -71,6 +82,11 @@ class Process:
     @property
     def is_running(self) -> bool:
         return self._process.returncode is None
+
+    def limit(self, kind: int, soft: int | None) -> None:
+        """Set a soft limit of the running process; None: up to the hard one again."""
+        _, hard = resource.prlimit(self._process.pid, kind)
+        resource.prlimit(self._process.pid, kind, (hard if soft is None else soft, hard))
 
     async def stop(self) -> int:
         """End it in order; return its exit code."""
@@ -127,12 +143,19 @@ class World:
         for broker_id in broker_ids:
             await self.brokers[broker_id].is_ready()
 
-    async def start_broker(self, broker_id: int, *more: str, port: int | None = None) -> Process:
+    async def start_broker(
+        self,
+        broker_id: int,
+        *more: str,
+        port: int | None = None,
+        descriptors: int | None = None,
+    ) -> Process:
         """Start a broker without waiting for it."""
         self.brokers[broker_id] = await Process.start(
             self.directory / f"broker-{broker_id}.txt",
             *("broker", "--server", f"kafka://127.0.0.1:{port or self.port}", "--id", broker_id),
             *("--log-dir", self.log_dir(broker_id), *BROKER_OPTIONS, *more),
+            descriptors=descriptors,
         )
         return self.brokers[broker_id]
 

@@ -26,9 +26,18 @@ from records.base import ZERO_UUID, Uuid
 NOT_A_REPLICA = -1
 """Replica id of a client."""
 
+DEBUGGING = -2
+"""Replica id of a tool that may ask any replica."""
+
 LATEST = -1
 EARLIEST = -2
 """Timestamps that ask for the end and the start of a partition."""
+
+GREATEST_TIMESTAMP = -3
+"""Asks for the record with the greatest timestamp."""
+
+EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -4, -5, -6
+"""Ask for what lies on the broker's disk, in tiered storage, and not yet there."""
 
 
 class ProducedPartition(Message, frozen=True, kw_only=True):
@@ -169,7 +178,7 @@ class FetchResponse(Response, frozen=True, kw_only=True):
 
 
 class ListOffsetsPartition(Message, frozen=True, kw_only=True):
-    """Ask for the first offset at or after a time (ms since 1970), or for LATEST or EARLIEST."""
+    """Ask for the first offset at or after a time (ms since 1970), or for a special timestamp."""
 
     partition_index: Int32
     current_leader_epoch: Annotated[Int32, since(4)] = -1
@@ -190,6 +199,7 @@ class ListOffsetsRequest(Request, frozen=True, kw_only=True):
     replica_id: Int32 = NOT_A_REPLICA
     isolation_level: Annotated[Int8, since(2)] = 0
     topics: tuple[ListOffsetsTopic, ...]
+    timeout_ms: Annotated[Int32, since(10)] = 0
 
 
 class ListedOffset(Message, frozen=True, kw_only=True):

@@ -1,13 +1,18 @@
 """One replica's batches on disk."""
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
 
 from api.broker.batches import RawBatch, produced_batches, whole_batches
-from api.broker.partition_log import EpochEnd, PartitionLog
+from api.broker.open_files import OpenFiles
+from api.broker.partition_log import EpochEnd, PartitionLog, TimedOffset
 from records.errors import CorruptLogError, RequestError
 from tests.api.broker.records import batch, values
+
+FILES = OpenFiles(4)
 
 
 def append(log: PartitionLog, *some: bytes, epoch: int = 0, timestamp: int = 1_000) -> None:
@@ -24,7 +29,7 @@ def files(folder: Path) -> list[str]:
 
 
 def test_batches_are_read_back_from_any_offset_within_them(tmp_path: Path) -> None:
-    log = PartitionLog.open(tmp_path)
+    log = PartitionLog.open(tmp_path, FILES)
     append(log, b"a", b"b")
     append(log, b"c")
     assert log.end_offset == 3
@@ -35,7 +40,7 @@ def test_batches_are_read_back_from_any_offset_within_them(tmp_path: Path) -> No
 
 
 def test_batches_that_go_past_the_bound_are_left_out(tmp_path: Path) -> None:
-    log = PartitionLog.open(tmp_path)
+    log = PartitionLog.open(tmp_path, FILES)
     append(log, b"a", b"b")
     append(log, b"c")
     assert values(log.read(0, up_to=2, size_bytes_max=1 << 20)) == [b"a", b"b"]
@@ -43,50 +48,50 @@ def test_batches_that_go_past_the_bound_are_left_out(tmp_path: Path) -> None:
 
 
 def test_one_batch_is_given_even_when_it_is_too_large(tmp_path: Path) -> None:
-    log = PartitionLog.open(tmp_path)
+    log = PartitionLog.open(tmp_path, FILES)
     append(log, b"a" * 500)
     append(log, b"b")
     assert values(log.read(0, up_to=2, size_bytes_max=10)) == [b"a" * 500]
 
 
 def test_log_goes_on_after_a_restart_over_several_segments(tmp_path: Path) -> None:
-    log = PartitionLog.open(tmp_path, segment_size_bytes_max=200)
+    log = PartitionLog.open(tmp_path, FILES, segment_size_bytes_max=200)
     for number in range(10):
         append(log, b"%d" % number, epoch=number // 4)
     log.close()
     assert len(files(tmp_path)) > 2
-    log = PartitionLog.open(tmp_path, segment_size_bytes_max=200)
+    log = PartitionLog.open(tmp_path, FILES, segment_size_bytes_max=200)
     append(log, b"10", epoch=3)
     assert read(log) == [b"%d" % number for number in range(11)]
     assert log.last_epoch == 3
 
 
 def test_torn_end_is_cut(tmp_path: Path) -> None:
-    log = PartitionLog.open(tmp_path)
+    log = PartitionLog.open(tmp_path, FILES)
     append(log, b"a")
     append(log, b"b")
     log.close()
     path = tmp_path / f"{0:020}.log"
     path.write_bytes(path.read_bytes()[:-3])
-    log = PartitionLog.open(tmp_path)
+    log = PartitionLog.open(tmp_path, FILES)
     assert read(log) == [b"a"]
     append(log, b"c")
     assert read(log) == [b"a", b"c"]
 
 
 def test_damage_before_the_last_segment_is_refused(tmp_path: Path) -> None:
-    log = PartitionLog.open(tmp_path, segment_size_bytes_max=100)
+    log = PartitionLog.open(tmp_path, FILES, segment_size_bytes_max=100)
     for number in range(4):
         append(log, b"%d" % number)
     log.close()
     first = tmp_path / files(tmp_path)[0]
     first.write_bytes(first.read_bytes()[:-1] + b"x")
     with pytest.raises(CorruptLogError, match=rf"{first} byte \d+: the CRC is"):
-        PartitionLog.open(tmp_path)
+        PartitionLog.open(tmp_path, FILES)
 
 
 def test_truncation_removes_whole_batches_and_later_segments(tmp_path: Path) -> None:
-    log = PartitionLog.open(tmp_path, segment_size_bytes_max=200)
+    log = PartitionLog.open(tmp_path, FILES, segment_size_bytes_max=200)
     for number in range(8):
         append(log, b"%d" % number, b"x")
     log.truncate_to(5)
@@ -94,11 +99,11 @@ def test_truncation_removes_whole_batches_and_later_segments(tmp_path: Path) -> 
     append(log, b"new")
     assert read(log) == [b"0", b"x", b"1", b"x", b"new"]
     log.close()
-    assert read(PartitionLog.open(tmp_path)) == [b"0", b"x", b"1", b"x", b"new"]
+    assert read(PartitionLog.open(tmp_path, FILES)) == [b"0", b"x", b"1", b"x", b"new"]
 
 
 def test_epochs_end_where_the_next_one_begins(tmp_path: Path) -> None:
-    log = PartitionLog.open(tmp_path)
+    log = PartitionLog.open(tmp_path, FILES)
     for epoch in (1, 1, 3, 5):
         append(log, b"x", epoch=epoch)
     assert log.epoch_end(0) is None
@@ -108,12 +113,84 @@ def test_epochs_end_where_the_next_one_begins(tmp_path: Path) -> None:
 
 
 def test_offsets_are_found_by_time(tmp_path: Path) -> None:
-    log = PartitionLog.open(tmp_path)
+    log = PartitionLog.open(tmp_path, FILES)
     append(log, b"a", timestamp=1_000)
     append(log, b"b", timestamp=2_000)
-    assert log.offset_at(0) == (0, 1_000)
-    assert log.offset_at(1_001) == (1, 2_000)
-    assert log.offset_at(2_001) is None
+    assert log.first_at(0, up_to=2) == TimedOffset(0, 1_000, 0)
+    assert log.first_at(1_001, up_to=2) == TimedOffset(1, 2_000, 0)
+    assert log.first_at(1_001, up_to=1) is None
+    assert log.first_at(2_001, up_to=2) is None
+    assert log.greatest_timestamp(up_to=2) == TimedOffset(1, 2_000, 0)
+    assert log.greatest_timestamp(up_to=1) == TimedOffset(0, 1_000, 0)
+    assert log.greatest_timestamp(up_to=0) is None
+
+
+def test_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = PartitionLog.open(tmp_path, FILES, segment_size_bytes_max=200)
+    append(log, b"a")
+    before = (tmp_path / f"{0:020}.log").read_bytes()
+    pwrite = os.pwrite
+    left = 150
+
+    def full(descriptor: int, content: bytes, position: int) -> int:
+        nonlocal left
+        if left == 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        written = pwrite(descriptor, bytes(content)[:left], position)
+        left -= written
+        return written
+
+    monkeypatch.setattr(os, "pwrite", full)
+    raws = [produced_batches(batch(value))[0] for value in (b"b", b"c", b"d")]
+    with pytest.raises(OSError, match="No space"):
+        log.append_stamped(raws, 0)
+    assert log.end_offset == 1
+    assert files(tmp_path) == [f"{0:020}.log"]
+    assert (tmp_path / f"{0:020}.log").read_bytes() == before
+    monkeypatch.undo()
+    append(log, b"e")
+    log.close()
+    assert read(PartitionLog.open(tmp_path, FILES)) == [b"a", b"e"]
+
+
+def test_bytes_that_a_failed_write_left_are_cut_before_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = PartitionLog.open(tmp_path, FILES)
+    append(log, b"a")
+    pwrite = os.pwrite
+    calls = 0
+
+    def failing(descriptor: int, content: bytes, position: int) -> int:
+        nonlocal calls
+        calls += 1
+        if calls > 1:
+            raise OSError(errno.EIO, "Input/output error")
+        return pwrite(descriptor, bytes(content)[:30], position)
+
+    def refused(descriptor: int, length: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "pwrite", failing)
+    monkeypatch.setattr(os, "ftruncate", refused)
+    with pytest.raises(OSError, match="Input/output"):
+        append(log, b"a record that is longer than the next one")
+    with pytest.raises(OSError, match="Input/output"):
+        append(log, b"b")
+    monkeypatch.undo()
+    append(log, b"c")
+    log.close()
+    assert read(PartitionLog.open(tmp_path, FILES)) == [b"a", b"c"]
+
+
+def test_folder_is_renamed_under_an_open_log(tmp_path: Path) -> None:
+    (tmp_path / "a_0").mkdir()
+    log = PartitionLog.open(tmp_path / "a_0", FILES, segment_size_bytes_max=100)
+    append(log, b"a")
+    log.move(lambda path: path.rename(tmp_path / "b_0"))
+    append(log, b"b")
+    assert read(log) == [b"a", b"b"]
+    assert len(files(tmp_path / "b_0")) == 2
 
 
 def test_stamping_changes_nothing_that_the_crc_covers() -> None:

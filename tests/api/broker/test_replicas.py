@@ -1,12 +1,14 @@
 """What a broker does with its folders when the controller speaks."""
 
+import asyncio
+import contextlib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from api.broker.disk import Disk
 from api.broker.log_directory import LogDirectory
-from api.broker.partition_log import PartitionLog
 from api.broker.replicas import Replicas, now_ms
 from api.kafka.errors import name_of
 from api.kafka.messages.replicas import (
@@ -22,10 +24,12 @@ from api.kafka.messages.replicas import (
 from records.base import ZERO_UUID, Uuid
 from records.errors import RequestError
 from records.text import uuid_text
+from tests.api.broker.records import batch, values
 
 ID_1, ID_2 = Uuid(b"1" * 16), Uuid(b"2" * 16)
 T1, T2 = uuid_text(ID_1), uuid_text(ID_2)
 ME = 7
+DESCRIPTORS = 256
 
 
 def topic(
@@ -60,22 +64,28 @@ class Broker:
         self.path = path
         self.names = [f"d{number}" for number in range(directories)]
         self.delay_ms = 1_000_000
-        self.restart()
+        self.disk = Disk(DESCRIPTORS)
+        self.start()
 
-    def restart(self) -> None:
+    async def restart(self) -> None:
+        """Begin anew with what is on disk, as after a clean end."""
+        await self.replicas.close()
+        self.start()
+
+    def start(self) -> None:
         directories = [
             LogDirectory.open(self.path / name, cluster_id="c", broker_id=ME) for name in self.names
         ]
-        self.replicas = Replicas(ME, directories, delete_stale_delay_ms=self.delay_ms)
+        self.replicas = Replicas(ME, directories, self.disk, delete_stale_delay_ms=self.delay_ms)
 
-    def take(self, kind: int, *topics: LeaderAndIsrTopic) -> list[str]:
+    async def take(self, kind: int, *topics: LeaderAndIsrTopic) -> list[str]:
         """Send LeaderAndIsr; return the errors that are not NONE."""
-        results = self.replicas.take_over(request(kind, *topics))
+        results = await self.replicas.take_over(request(kind, *topics))
         return [name_of(r.error_code) for r in results if r.error_code]
 
-    def stop(self, name: str, topic_id: Uuid, *, delete: bool) -> list[str]:
+    async def stop(self, name: str, topic_id: Uuid, *, delete: bool) -> list[str]:
         stopped = StoppedTopic(topic=name, topic_id=topic_id, partition_ids=(0,))
-        results = self.replicas.leave(
+        results = await self.replicas.leave(
             StopReplicaRequest(
                 controller_id=3000,
                 controller_epoch=1,
@@ -87,9 +97,9 @@ class Broker:
         return [name_of(r.error_code) for r in results if r.error_code]
 
     def tree(self, directory: str = "d0") -> set[str]:
-        """Return the folders that hold a segment."""
+        """Return the folders of partitions."""
         root = self.path / directory
-        return {str(path.parent.relative_to(root)) for path in root.rglob("*.log")}
+        return {str(path.relative_to(root)) for path in root.rglob("*_*") if path.is_dir()}
 
     def file(self, folder: str) -> dict[str, str]:
         text = (self.path / "d0" / folder / "partition.metadata").read_text()
@@ -101,8 +111,8 @@ def broker(tmp_path: Path) -> Broker:
     return Broker(tmp_path)
 
 
-def test_partitions_get_folders_with_a_file(broker: Broker) -> None:
-    assert broker.take(FULL, topic("orders", ID_1, 0, 1, create_offset=9)) == []
+async def test_partitions_get_folders_with_a_file(broker: Broker) -> None:
+    assert await broker.take(FULL, topic("orders", ID_1, 0, 1, create_offset=9)) == []
     assert broker.tree() == {"orders_0", "orders_1"}
     assert broker.file("orders_1") == {
         "schema_version": "1",
@@ -113,217 +123,220 @@ def test_partitions_get_folders_with_a_file(broker: Broker) -> None:
     }
 
 
-def test_folders_of_namespaces_mirror_them(broker: Broker) -> None:
-    broker.take(FULL, topic("org:apache:kafka:topic1", ID_1))
+async def test_folders_of_namespaces_mirror_them(broker: Broker) -> None:
+    await broker.take(FULL, topic("org:apache:kafka:topic1", ID_1))
     assert broker.tree() == {"org/apache/kafka/topic1_0"}
-    broker.restart()
+    await broker.restart()
     assert broker.replicas.get("org:apache:kafka:topic1", 0) is not None
-    broker.take(FULL)
+    await broker.take(FULL)
     assert broker.tree() == {f"deleting/{T1}_0"}
     assert not (broker.path / "d0" / "org").exists()
 
 
 @pytest.mark.parametrize("name", ["../out", "..:out", "a::b", "/out", "deleting:out", "a\0b", ":"])
-def test_name_that_leads_elsewhere_gets_no_folder(broker: Broker, name: str) -> None:
-    refused = broker.take(FULL, topic(name, ID_1), topic("orders", ID_2))
+async def test_name_that_leads_elsewhere_gets_no_folder(broker: Broker, name: str) -> None:
+    refused = await broker.take(FULL, topic(name, ID_1), topic("orders", ID_2))
     assert refused == ["KAFKA_STORAGE_ERROR"]
-    assert {str(path.parent.relative_to(broker.path)) for path in broker.path.rglob("*.log")} == {
-        "d0/orders_0"
-    }
+    assert {
+        str(path.parent.relative_to(broker.path))
+        for path in broker.path.rglob("partition.metadata")
+    } == {"d0/orders_0"}
 
 
-def test_full_stages_what_it_does_not_name(
+async def test_full_stages_what_it_does_not_name(
     broker: Broker, caplog: pytest.LogCaptureFixture
 ) -> None:
-    broker.take(FULL, topic("a", ID_1), topic("b", ID_2))
-    broker.restart()
-    broker.take(FULL, topic("b", ID_2))
+    await broker.take(FULL, topic("a", ID_1), topic("b", ID_2))
+    await broker.restart()
+    await broker.take(FULL, topic("b", ID_2))
     assert broker.tree() == {f"deleting/{T1}_0", "b_0"}
     assert "a_0 (topic id" in caplog.text
     assert "it will be deleted at 20" in caplog.text
     assert broker.replicas.get("a", 0) is None
 
 
-def test_incremental_leaves_what_it_does_not_name(broker: Broker) -> None:
-    broker.take(FULL, topic("a", ID_1))
-    broker.take(INCREMENTAL, topic("b", ID_2))
+async def test_incremental_leaves_what_it_does_not_name(broker: Broker) -> None:
+    await broker.take(FULL, topic("a", ID_1))
+    await broker.take(INCREMENTAL, topic("b", ID_2))
     assert broker.tree() == {"a_0", "b_0"}
 
 
 @pytest.mark.parametrize("kind", [FULL, INCREMENTAL])
-def test_another_id_under_the_name_makes_the_old_data_stale(broker: Broker, kind: int) -> None:
-    broker.take(FULL, topic("a", ID_1))
-    broker.take(kind, topic("a", ID_2))
+async def test_another_id_under_the_name_makes_the_old_data_stale(
+    broker: Broker, kind: int
+) -> None:
+    await broker.take(FULL, topic("a", ID_1))
+    await broker.take(kind, topic("a", ID_2))
     assert broker.tree() == {f"deleting/{T1}_0", "a_0"}
     assert broker.file("a_0")["id"] == T2
 
 
-def test_unspecified_neither_stages_nor_takes_another_id(broker: Broker) -> None:
-    broker.take(FULL, topic("a", ID_1), topic("b", ID_2))
-    assert broker.take(UNSPECIFIED, topic("a", ID_2)) == ["INCONSISTENT_TOPIC_ID"]
+async def test_unspecified_neither_stages_nor_takes_another_id(broker: Broker) -> None:
+    await broker.take(FULL, topic("a", ID_1), topic("b", ID_2))
+    assert await broker.take(UNSPECIFIED, topic("a", ID_2)) == ["INCONSISTENT_TOPIC_ID"]
     assert broker.tree() == {"a_0", "b_0"}
-    assert broker.take(UNSPECIFIED, topic("a")) == []
+    assert await broker.take(UNSPECIFIED, topic("a")) == []
 
 
-def test_another_life_of_the_partition_makes_the_old_one_stale(broker: Broker) -> None:
-    broker.take(FULL, topic("a", ID_1, create_offset=5))
-    broker.take(INCREMENTAL, topic("a", ID_1, create_offset=5, leader_epoch=1))
+async def test_another_life_of_the_partition_makes_the_old_one_stale(broker: Broker) -> None:
+    await broker.take(FULL, topic("a", ID_1, create_offset=5))
+    await broker.take(INCREMENTAL, topic("a", ID_1, create_offset=5, leader_epoch=1))
     assert broker.tree() == {"a_0"}
-    broker.restart()
-    broker.take(FULL, topic("a", ID_1, create_offset=80))
+    await broker.restart()
+    await broker.take(FULL, topic("a", ID_1, create_offset=80))
     assert broker.tree() == {f"deleting/{T1}_0", "a_0"}
     # A third life finds the first one still waiting.
-    broker.take(FULL, topic("a", ID_1, create_offset=90))
+    await broker.take(FULL, topic("a", ID_1, create_offset=90))
     assert broker.tree() == {f"deleting/{T1}_0", f"deleting/{T1}_0.2", "a_0"}
 
 
-def test_unknown_creation_is_no_difference(broker: Broker) -> None:
-    broker.take(FULL, topic("a", ID_1, create_offset=5))
-    broker.take(FULL, topic("a", ID_1))
+async def test_unknown_creation_is_no_difference(broker: Broker) -> None:
+    await broker.take(FULL, topic("a", ID_1, create_offset=5))
+    await broker.take(FULL, topic("a", ID_1))
     assert broker.tree() == {"a_0"}
     assert broker.file("a_0")["create_offset"] == "5"
 
 
-def test_folder_without_the_file_adopts_the_id(broker: Broker) -> None:
+async def test_folder_without_the_file_adopts_the_id(broker: Broker) -> None:
     folder = broker.path / "d0" / "a_0"
     folder.mkdir()
-    PartitionLog.open(folder).close()
-    broker.restart()
-    broker.take(FULL, topic("a", ID_1, create_offset=3))
+    await broker.restart()
+    await broker.take(FULL, topic("a", ID_1, create_offset=3))
     assert broker.tree() == {"a_0"}
     assert (broker.file("a_0")["id"], broker.file("a_0")["create_offset"]) == (T1, "3")
 
 
-def test_folder_without_the_file_whose_name_is_not_named_is_staged(broker: Broker) -> None:
+async def test_folder_without_the_file_whose_name_is_not_named_is_staged(broker: Broker) -> None:
     folder = broker.path / "d0" / "a_0"
     folder.mkdir()
-    PartitionLog.open(folder).close()
-    broker.restart()
-    broker.take(FULL, topic("b", ID_1))
+    await broker.restart()
+    await broker.take(FULL, topic("b", ID_1))
     assert broker.tree() == {"b_0", f"deleting/{uuid_text(ZERO_UUID)}_0"}
 
 
-def test_moved_topic_is_renamed_and_never_staged(broker: Broker) -> None:
-    broker.take(FULL, topic("a", ID_1))
-    broker.restart()
-    broker.take(FULL, topic("org:b", ID_1))
+async def test_moved_topic_is_renamed_and_never_staged(broker: Broker) -> None:
+    await broker.take(FULL, topic("a", ID_1))
+    await broker.restart()
+    await broker.take(FULL, topic("org:b", ID_1))
     assert broker.tree() == {"org/b_0"}
     assert broker.file("org/b_0")["name"] == "org:b"
     assert broker.replicas.get("a", 0) is None
 
 
-def test_topics_may_swap_their_names(broker: Broker) -> None:
-    broker.take(FULL, topic("a", ID_1), topic("b", ID_2))
-    broker.take(INCREMENTAL, topic("a", ID_2), topic("b", ID_1))
+async def test_topics_may_swap_their_names(broker: Broker) -> None:
+    await broker.take(FULL, topic("a", ID_1), topic("b", ID_2))
+    await broker.take(INCREMENTAL, topic("a", ID_2), topic("b", ID_1))
     assert (broker.file("a_0")["id"], broker.file("b_0")["id"]) == (T2, T1)
     assert broker.tree() == {"a_0", "b_0"}
 
 
-def test_topic_may_take_the_name_that_another_one_leaves(broker: Broker) -> None:
-    broker.take(FULL, topic("a", ID_1), topic("b", ID_2))
-    broker.take(INCREMENTAL, topic("b", ID_1), topic("c", ID_2))
+async def test_topic_may_take_the_name_that_another_one_leaves(broker: Broker) -> None:
+    await broker.take(FULL, topic("a", ID_1), topic("b", ID_2))
+    await broker.take(INCREMENTAL, topic("b", ID_1), topic("c", ID_2))
     assert (broker.file("b_0")["id"], broker.file("c_0")["id"]) == (T1, T2)
     assert broker.tree() == {"b_0", "c_0"}
 
 
-def test_rename_that_a_crash_cut_in_two_is_finished(broker: Broker) -> None:
-    broker.take(FULL, topic("a", ID_1), topic("b", ID_2))
+async def test_rename_that_a_crash_cut_in_two_is_finished(broker: Broker) -> None:
+    await broker.take(FULL, topic("a", ID_1), topic("b", ID_2))
     directory = LogDirectory.open(broker.path / "d0", cluster_id="c", broker_id=ME)
     replica = broker.replicas.get("a", 0)
     assert replica is not None
     directory.step_aside(replica.path, replica.metadata)
-    broker.restart()
-    broker.take(FULL, topic("a", ID_2), topic("b", ID_1))
+    await broker.restart()
+    await broker.take(FULL, topic("a", ID_2), topic("b", ID_1))
     assert (broker.file("a_0")["id"], broker.file("b_0")["id"]) == (T2, T1)
     assert broker.tree() == {"a_0", "b_0"}
 
 
-def test_stop_without_deletion_keeps_the_folder(broker: Broker) -> None:
-    broker.take(FULL, topic("a", ID_1))
-    assert broker.stop("a", ID_1, delete=False) == []
+async def test_stop_without_deletion_keeps_the_folder(broker: Broker) -> None:
+    await broker.take(FULL, topic("a", ID_1))
+    assert await broker.stop("a", ID_1, delete=False) == []
     replica = broker.replicas.get("a", 0)
     assert replica is not None
     assert not replica.is_leader
     assert broker.tree() == {"a_0"}
 
 
-def test_stop_with_deletion_removes_the_replica_at_once(broker: Broker) -> None:
-    broker.take(FULL, topic("a", ID_1), topic("b", ID_2))
-    assert broker.stop("a", ID_1, delete=True) == []
+async def test_stop_with_deletion_removes_the_replica_at_once(broker: Broker) -> None:
+    await broker.take(FULL, topic("a", ID_1), topic("b", ID_2))
+    assert await broker.stop("a", ID_1, delete=True) == []
     assert broker.tree() == {"b_0"}
     # Asked again, and by the id alone: it is gone, which is what was wanted.
-    assert broker.stop("", ID_1, delete=True) == []
+    assert await broker.stop("", ID_1, delete=True) == []
 
 
-def test_stop_with_deletion_removes_what_was_staged_before(broker: Broker) -> None:
-    broker.take(FULL, topic("a", ID_1))
-    broker.take(FULL)
+async def test_stop_with_deletion_removes_what_was_staged_before(broker: Broker) -> None:
+    await broker.take(FULL, topic("a", ID_1))
+    await broker.take(FULL)
     assert broker.tree() == {f"deleting/{T1}_0"}
-    broker.stop("", ID_1, delete=True)
+    await broker.stop("", ID_1, delete=True)
     assert broker.tree() == set()
 
 
-def test_stop_of_another_topic_under_the_name_touches_nothing(broker: Broker) -> None:
-    broker.take(FULL, topic("a", ID_2))
-    assert broker.stop("a", ID_1, delete=True) == []
+async def test_stop_of_another_topic_under_the_name_touches_nothing(broker: Broker) -> None:
+    await broker.take(FULL, topic("a", ID_2))
+    assert await broker.stop("a", ID_1, delete=True) == []
     assert broker.tree() == {"a_0"}
 
 
-def test_deletion_that_fails_is_reported_and_can_be_tried_again(broker: Broker) -> None:
-    broker.take(FULL, topic("a", ID_1))
+async def test_deletion_that_fails_is_reported_and_can_be_tried_again(broker: Broker) -> None:
+    await broker.take(FULL, topic("a", ID_1))
     # An operator has put the folder elsewhere; links are not followed when folders are removed.
     elsewhere = broker.path / "elsewhere"
     folder = broker.path / "d0" / "a_0"
     folder.rename(elsewhere)
     folder.symlink_to(elsewhere)
-    assert broker.stop("a", ID_1, delete=True) == ["KAFKA_STORAGE_ERROR"]
+    assert await broker.stop("a", ID_1, delete=True) == ["KAFKA_STORAGE_ERROR"]
     (broker.path / "d0" / "deleting" / f"{T1}_0").unlink()
-    assert broker.stop("a", ID_1, delete=True) == []
+    assert await broker.stop("a", ID_1, delete=True) == []
     assert elsewhere.exists()
 
 
-def test_stale_folders_go_when_their_time_has_come_also_after_a_restart(broker: Broker) -> None:
-    broker.take(FULL, topic("a", ID_1))
-    broker.take(FULL)
-    broker.restart()
-    broker.replicas.purge(now_ms() + broker.delay_ms - 60_000)
+async def test_stale_folders_go_when_their_time_has_come_also_after_a_restart(
+    broker: Broker,
+) -> None:
+    await broker.take(FULL, topic("a", ID_1))
+    await broker.take(FULL)
+    await broker.restart()
+    await broker.replicas.purge(now_ms() + broker.delay_ms - 60_000)
     assert broker.tree() == {f"deleting/{T1}_0"}
-    broker.replicas.purge(now_ms() + broker.delay_ms)
+    await broker.replicas.purge(now_ms() + broker.delay_ms)
     assert broker.tree() == set()
 
 
-def test_new_partitions_go_to_the_directory_with_fewest(tmp_path: Path) -> None:
+async def test_new_partitions_go_to_the_directory_with_fewest(tmp_path: Path) -> None:
     broker = Broker(tmp_path, directories=2)
-    broker.take(FULL, topic("a", ID_1, 0, 1, 2, 3))
+    await broker.take(FULL, topic("a", ID_1, 0, 1, 2, 3))
     assert (len(broker.tree("d0")), len(broker.tree("d1"))) == (2, 2)
 
 
-def test_folder_may_be_moved_to_another_directory(tmp_path: Path) -> None:
+async def test_folder_may_be_moved_to_another_directory(tmp_path: Path) -> None:
     broker = Broker(tmp_path, directories=2)
-    broker.take(FULL, topic("a", ID_1))
-    broker.replicas.close()
+    await broker.take(FULL, topic("a", ID_1))
+    await broker.replicas.close()
     (tmp_path / "d0" / "a_0").rename(tmp_path / "d1" / "a_0")
-    broker.restart()
-    broker.take(FULL, topic("a", ID_1))
+    await broker.restart()
+    await broker.take(FULL, topic("a", ID_1))
     assert (broker.tree("d0"), broker.tree("d1")) == (set(), {"a_0"})
 
 
-def test_same_partition_in_two_directories_is_refused(tmp_path: Path) -> None:
+async def test_same_partition_in_two_directories_is_refused(tmp_path: Path) -> None:
     broker = Broker(tmp_path, directories=2)
     for name in broker.names:
         (tmp_path / name / "a_0").mkdir()
     with pytest.raises(RequestError, match="hold the same partition; keep one"):
-        broker.restart()
+        await broker.restart()
 
 
-def test_partition_without_a_leader_gets_no_folder_yet(broker: Broker) -> None:
-    broker.take(FULL, topic("a", ID_1, leader=-1))
+async def test_partition_without_a_leader_gets_no_folder_yet(broker: Broker) -> None:
+    await broker.take(FULL, topic("a", ID_1, leader=-1))
     assert broker.tree() == set()
 
 
-def test_older_state_is_left_aside(broker: Broker) -> None:
-    broker.take(FULL, topic("a", ID_1, leader_epoch=4))
-    broker.take(INCREMENTAL, topic("a", ID_1, leader_epoch=3, leader=9))
+async def test_older_state_is_left_aside(broker: Broker) -> None:
+    await broker.take(FULL, topic("a", ID_1, leader_epoch=4))
+    await broker.take(INCREMENTAL, topic("a", ID_1, leader_epoch=3, leader=9))
     replica = broker.replicas.get("a", 0)
     assert replica is not None
     assert (replica.leader_epoch, replica.is_leader) == (4, True)
@@ -336,3 +349,75 @@ def test_directory_of_another_broker_is_refused(
     with pytest.raises(RequestError, match="is of broker 7 in cluster c") as caught:
         LogDirectory.open(broker.path / "d0", cluster_id=cluster_id, broker_id=broker_id)
     assert caught.value.code == "INCONSISTENT_CLUSTER_ID"
+
+
+async def test_folder_that_an_earlier_attempt_left_is_taken(broker: Broker) -> None:
+    (broker.path / "d0" / "a_0").mkdir()
+    assert await broker.take(FULL, topic("a", ID_1)) == []
+    assert broker.file("a_0")["id"] == T1
+
+
+async def test_many_partitions_need_few_open_files(broker: Broker) -> None:
+    broker.disk = Disk(16)
+    await broker.restart()
+    await broker.take(FULL, topic("a", ID_1, *range(200)))
+    for replica in broker.replicas:
+        await replica.append(batch(b"x"))
+    assert broker.disk.files.idle_count == 4
+    assert open_descriptors(broker.path) == 4
+    for replica in broker.replicas:
+        assert values(replica.log.read(0, up_to=1, size_bytes_max=1)) == [b"x"]
+    await broker.replicas.close()
+    assert open_descriptors(broker.path) == 0
+
+
+async def test_request_whose_sender_goes_is_carried_out(broker: Broker) -> None:
+    taking = asyncio.ensure_future(broker.take(FULL, topic("a", ID_1, *range(20))))
+    await asyncio.sleep(0)
+    taking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await taking
+    assert await broker.take(INCREMENTAL, topic("b", ID_2)) == []
+    assert len(list(broker.replicas)) == 21
+    assert len(broker.tree()) == 21
+
+
+async def test_folder_that_cannot_be_staged_stays_known(broker: Broker) -> None:
+    await broker.take(FULL, topic("a", ID_1))
+    (broker.path / "d0" / "deleting").write_text("in the way")
+    assert await broker.take(INCREMENTAL, topic("a", ID_2)) == ["KAFKA_STORAGE_ERROR"]
+    assert broker.file("a_0")["id"] == T1
+    (broker.path / "d0" / "deleting").unlink()
+    assert await broker.take(INCREMENTAL, topic("a", ID_2)) == []
+    assert broker.tree() == {f"deleting/{T1}_0", "a_0"}
+
+
+async def test_changed_delay_holds_for_folders_that_wait(broker: Broker) -> None:
+    await broker.take(FULL, topic("a", ID_1))
+    await broker.take(FULL)
+    later = now_ms() + broker.delay_ms
+    broker.replicas.delete_stale_delay_ms = 10 * broker.delay_ms
+    await broker.replicas.purge(later)
+    assert broker.tree() == {f"deleting/{T1}_0"}
+    broker.replicas.delete_stale_delay_ms = 0
+    await broker.replicas.purge(now_ms())
+    assert broker.tree() == set()
+
+
+async def test_folders_that_an_earlier_release_staged_go_at_their_time(broker: Broker) -> None:
+    folder = broker.path / "d0" / "deleting" / f"{T1}_0"
+    folder.mkdir(parents=True)
+    (folder / "deletion").write_text("delete_at_ms: 5000\n")
+    await broker.replicas.purge(4_999)
+    assert folder.exists()
+    await broker.replicas.purge(5_000)
+    assert not folder.exists()
+
+
+def open_descriptors(below: Path) -> int:
+    """Return how many files below a folder this process has open."""
+    found = 0
+    for link in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(OSError):
+            found += link.readlink().is_relative_to(below)
+    return found

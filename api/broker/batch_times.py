@@ -1,0 +1,70 @@
+"""Times of the records in a batch, for lookups by time.
+
+Source: KIP-32 (times), KIP-98 (the format).
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from api.broker.compression import decompressed
+from metadata_log.kraft.batch import HEADER_SIZE, parse_header
+from records.errors import CorruptLogError
+from records.kafka.varint import decode_zigzag
+
+RECORDS_SIZE_BYTES_MAX = 32 * 1024 * 1024
+"""Of one batch's records once they are decompressed; a lookup expands one batch at a time."""
+
+_LOG_APPEND_TIME = 0x08
+"""Attribute of a batch whose records all have the time of the append, its greatest time."""
+
+
+class RecordTime(msgspec.Struct, frozen=True, gc=False):
+    """One record: its offset within the batch, and its time (ms since 1970)."""
+
+    offset_delta: int
+    timestamp: int
+
+
+def first_at(batch: bytes, timestamp: int) -> RecordTime | None:
+    """Return the first record at or after a time.
+
+    Raises:
+        CorruptLogError: the records cannot be read, or are too large to expand.
+    """
+    return next((found for found in record_times(batch) if found.timestamp >= timestamp), None)
+
+
+def greatest(batch: bytes) -> RecordTime:
+    """Return the first record with the greatest time.
+
+    Raises:
+        CorruptLogError: the records cannot be read, or are too large to expand.
+    """
+    return max(record_times(batch), key=lambda found: found.timestamp)
+
+
+def record_times(batch: bytes) -> Iterator[RecordTime]:
+    """Yield the time of each record of a whole batch.
+
+    Raises:
+        CorruptLogError: the records cannot be read, or are too large to expand.
+    """
+    header = parse_header(batch)
+    if header.attributes & _LOG_APPEND_TIME:
+        for offset_delta in range(header.record_count):
+            yield RecordTime(offset_delta, header.max_timestamp)
+        return
+    records = decompressed(batch[HEADER_SIZE:], header.compression, RECORDS_SIZE_BYTES_MAX)
+    position = 0
+    try:
+        for _ in range(header.record_count):
+            length, start = decode_zigzag(records, position)
+            timestamp_delta, after = decode_zigzag(records, start + 1)  # behind the attributes
+            offset_delta, after = decode_zigzag(records, after)
+            position = start + length
+            if not after <= position <= len(records):
+                raise CorruptLogError(f"a record of {length} bytes at byte {start} of the records")
+            yield RecordTime(offset_delta, header.base_timestamp + timestamp_delta)
+    except IndexError:
+        raise CorruptLogError(f"the records end within one, at byte {position}") from None

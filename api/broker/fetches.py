@@ -1,0 +1,183 @@
+"""Fetch: what may be read is decided on the event loop, the reading is done in a thread.
+
+There are no fetch sessions: each request names all it wants, and is answered with session id 0.
+
+Source: KIP-74 (sizes), KIP-227 (sessions).
+"""
+
+import asyncio
+
+import msgspec
+
+from api.broker.fencing import Fence
+from api.broker.replica import Replica
+from api.broker.replicas import now_ms
+from api.kafka.errors import CODES, code_for
+from api.kafka.fields import Response
+from api.kafka.frames import RequestFrame
+from api.kafka.listener import Asker
+from api.kafka.messages.records_io import (
+    NOT_A_REPLICA,
+    FetchedPartition,
+    FetchedTopic,
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+)
+from records.errors import RequestError
+
+_WAIT_MS_MAX = 60_000
+_NO_SESSION = 0
+
+FETCH_SIZE_BYTES_MAX = 55 * 1024 * 1024
+"""Kafka's default of `fetch.max.bytes`; a client that asks for more gets this."""
+
+
+class _Read(msgspec.Struct, frozen=True):
+    """What one partition of a request may read."""
+
+    replica: Replica
+    wanted: FetchPartition
+    up_to: int
+
+    @property
+    def is_empty(self) -> bool:
+        return self.wanted.fetch_offset >= min(self.up_to, self.replica.log.end_offset)
+
+
+_Answer = FetchedPartition | _Read
+
+
+class Fetches:
+    """Answers for the replicas of one node."""
+
+    def __init__(self, fence: Fence) -> None:
+        self._fence = fence
+
+    async def fetch(self, frame: RequestFrame, _: Asker) -> Response:
+        """Read batches; wait for some if there are too few."""
+        request = frame.body
+        assert isinstance(request, FetchRequest)
+        if request.session_id != _NO_SESSION:
+            # A session of another process that had this address: the client begins anew.
+            return FetchResponse(error_code=CODES["FETCH_SESSION_ID_NOT_FOUND"])
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + min(max(request.max_wait_ms, 0), _WAIT_MS_MAX) / 1_000
+        while True:
+            moved = [asyncio.ensure_future(r.moved()) for r in self._replicas_of(request)]
+            try:
+                response = await self._read(request)
+                left = deadline - loop.time()
+                if left <= 0 or not moved or _is_worth(response, request.min_bytes):
+                    return response
+                await asyncio.wait(moved, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for task in moved:
+                    task.cancel()
+
+    def _replicas_of(self, request: FetchRequest) -> list[Replica]:
+        found = []
+        for topic in request.topics:
+            for partition in topic.partitions:
+                try:
+                    replica = self._fence.replica(topic.topic, topic.topic_id, partition.partition)
+                except RequestError:
+                    continue
+                found.append(replica)
+        return found
+
+    async def _read(self, request: FetchRequest) -> FetchResponse:
+        answers = [
+            [
+                self._permitted(topic, partition, request.replica_id)
+                for partition in topic.partitions
+            ]
+            for topic in request.topics
+        ]
+        reads = [a for some in answers for a in some if isinstance(a, _Read) and not a.is_empty]
+        contents: dict[int, bytes | None] = {}
+        if reads:
+            size_max = min(request.max_bytes, FETCH_SIZE_BYTES_MAX)
+            contents = await reads[0].replica.disk.run(_read_all, reads, size_max)
+            if None in contents.values():
+                reads[0].replica.disk.trouble.set()
+        return FetchResponse(
+            responses=tuple(
+                [
+                    FetchedTopic(
+                        topic=topic.topic,
+                        topic_id=topic.topic_id,
+                        partitions=tuple([_fetched(answer, contents) for answer in some]),
+                    )
+                    for topic, some in zip(request.topics, answers, strict=True)
+                ]
+            )
+        )
+
+    def _permitted(self, topic: FetchTopic, wanted: FetchPartition, replica_id: int) -> _Answer:
+        try:
+            replica = self._fence.replica(topic.topic, topic.topic_id, wanted.partition)
+            self._fence.check_readable(topic.topic, wanted.partition)
+            replica.check_leader(wanted.current_leader_epoch)
+            # A new leader may not know yet how far clients were allowed to read: it has nothing to
+            # give from there on, but the offset is a good one.
+            end = replica.log.end_offset
+            if not 0 <= wanted.fetch_offset <= end:
+                raise RequestError(
+                    "OFFSET_OUT_OF_RANGE", f"offset {wanted.fetch_offset}; 0 to {end} are here"
+                )
+        except RequestError as error:
+            return FetchedPartition(partition_index=wanted.partition, error_code=code_for(error))
+        if replica_id == NOT_A_REPLICA:
+            end = replica.high_watermark
+        else:
+            replica.fetched_by(replica_id, wanted.fetch_offset, now_ms())
+        return _Read(replica, wanted, end)
+
+
+def _read_all(reads: list[_Read], size_bytes_max: int) -> dict[int, bytes | None]:
+    """Return the batches of each read, by its identity; None where the disk refuses."""
+    contents: dict[int, bytes | None] = {}
+    left = size_bytes_max
+    for read in reads:
+        if left <= 0:
+            break
+        wanted = read.wanted
+        try:
+            content = read.replica.log.read(
+                wanted.fetch_offset,
+                up_to=read.up_to,
+                size_bytes_max=min(wanted.partition_max_bytes, left),
+            )
+        except OSError:
+            contents[id(read)] = None
+            continue
+        contents[id(read)] = content
+        left -= len(content)
+    return contents
+
+
+def _fetched(answer: _Answer, contents: dict[int, bytes | None]) -> FetchedPartition:
+    if isinstance(answer, FetchedPartition):
+        return answer
+    records = contents.get(id(answer), b"")
+    if records is None:
+        code = CODES["KAFKA_STORAGE_ERROR"]
+        return FetchedPartition(partition_index=answer.wanted.partition, error_code=code)
+    high_watermark = answer.replica.high_watermark
+    return FetchedPartition(
+        partition_index=answer.wanted.partition,
+        high_watermark=high_watermark,
+        last_stable_offset=high_watermark,
+        log_start_offset=0,
+        records=records,
+    )
+
+
+def _is_worth(response: FetchResponse, min_bytes: int) -> bool:
+    """Return whether a fetch need not wait: there is enough, or something to tell."""
+    partitions = [p for topic in response.responses for p in topic.partitions]
+    if any(partition.error_code for partition in partitions):
+        return True
+    return sum(len(partition.records or b"") for partition in partitions) >= min_bytes

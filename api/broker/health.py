@@ -1,0 +1,87 @@
+"""Health of a broker: one that cannot write, or open a file, must not say that it serves.
+
+Disks are looked at when some work on them has failed or takes very long: a small file is written
+and synced in every log directory. While that fails, or takes too long, the broker asks in its
+heartbeats to be fenced, so that others lead. It is tried again until it works. A process that is
+out of descriptors is found in the same way, also while its disks have nothing to do.
+
+An error of one partition alone, such as a folder that cannot be renamed, changes nothing.
+"""
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable, Sequence
+
+from api.broker.disk import Disk, check_writable
+from api.broker.log_directory import LogDirectory
+
+log = logging.getLogger(__name__)
+
+_LOOK_S = 1.0
+_SLOW_S = 10.0
+"""Work that takes longer, and a check that does, count as a disk that hangs."""
+
+_STANDARD_ERROR = 2
+
+
+class Health:
+    """Whether the log directories can be written.
+
+    Attributes:
+        problem: Why not, None while all is well.
+    """
+
+    def __init__(
+        self,
+        disk: Disk,
+        directories: Sequence[LogDirectory],
+        *,
+        recovered: Callable[[], None],
+        slow_s: float = _SLOW_S,
+        look_s: float = _LOOK_S,
+    ) -> None:
+        """`recovered` is called when the disks work again."""
+        self._disk = disk
+        self._directories = directories
+        self._recovered = recovered
+        self._slow_s = slow_s
+        self._look_s = look_s
+        self.problem: str | None = None
+
+    async def watch(self) -> None:
+        """Look after the disks for ever."""
+        while True:
+            await asyncio.sleep(self._look_s)
+            is_slow = self._disk.longest_s > self._slow_s
+            if self._disk.trouble.is_set() or is_slow or self.problem or not _can_open_files():
+                self._disk.trouble.clear()
+                self._note(await self._found())
+
+    def _note(self, problem: str | None) -> None:
+        if problem is not None and self.problem is None:
+            log.error("this broker cannot serve, and asks to be fenced: %s", problem)
+        if problem is None and self.problem is not None:
+            log.warning("this broker can serve again")
+            self._recovered()
+        self.problem = problem
+
+    async def _found(self) -> str | None:
+        for directory in self._directories:
+            try:
+                async with asyncio.timeout(self._slow_s):
+                    await self._disk.run(check_writable, directory.path)
+            except TimeoutError:
+                return f"{directory.path} does not answer within {self._slow_s:g} s"
+            except OSError as error:
+                return f"{directory.path}: {error.strerror or error}"
+        return None
+
+
+def _can_open_files() -> bool:
+    """Return whether the process has a descriptor left."""
+    try:
+        os.close(os.dup(_STANDARD_ERROR))
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,146 @@
+"""ListOffsets: the ends of a partition, and offsets by time.
+
+Source: KIP-79 (by time), KIP-734 (greatest time), KIP-405 and KIP-1023 (tiers, of which there is
+only the local one here), KIP-207 (a new leader that does not know its high watermark yet).
+"""
+
+import asyncio
+from collections import Counter
+
+from api.broker.fencing import Fence
+from api.broker.partition_log import TimedOffset
+from api.broker.replica import Replica
+from api.kafka.errors import code_of
+from api.kafka.fields import Response
+from api.kafka.frames import RequestFrame
+from api.kafka.listener import Asker
+from api.kafka.messages.records_io import (
+    DEBUGGING,
+    EARLIEST,
+    EARLIEST_LOCAL,
+    EARLIEST_PENDING_UPLOAD,
+    GREATEST_TIMESTAMP,
+    LATEST,
+    LATEST_TIERED,
+    NOT_A_REPLICA,
+    ListedOffset,
+    ListedTopic,
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+from records.errors import CorruptLogError, RequestError
+
+_SINCE = {
+    LATEST: 1,
+    EARLIEST: 1,
+    GREATEST_TIMESTAMP: 7,
+    EARLIEST_LOCAL: 8,
+    LATEST_TIERED: 9,
+    EARLIEST_PENDING_UPLOAD: 11,
+}
+"""First version of the request that has a special timestamp; other negative ones mean nothing."""
+
+_OFFSET_NOT_AVAILABLE_SINCE = 5
+
+_NOTHING = -1
+"""Offset, timestamp or epoch that an answer does not name."""
+
+_NO_OFFSET = TimedOffset(_NOTHING, _NOTHING, _NOTHING)
+
+
+class OffsetLookups:
+    """Answers for the replicas of one node."""
+
+    def __init__(self, fence: Fence) -> None:
+        self._fence = fence
+        # A lookup may expand a compressed batch: one at a time bounds the memory.
+        self._one_at_a_time = asyncio.Lock()
+
+    async def list_offsets(self, frame: RequestFrame, _: Asker) -> Response:
+        """Look up offsets."""
+        request = frame.body
+        assert isinstance(request, ListOffsetsRequest)
+        topics = []
+        for topic in request.topics:
+            counts = Counter([partition.partition_index for partition in topic.partitions])
+            partitions = [
+                _refused(asked, "INVALID_REQUEST")
+                if counts[asked.partition_index] > 1
+                else await self._listed(topic, asked, request.replica_id, frame.version)
+                for asked in topic.partitions
+            ]
+            topics.append(
+                ListedTopic(name=topic.name, topic_id=topic.topic_id, partitions=tuple(partitions))
+            )
+        return ListOffsetsResponse(topics=tuple(topics))
+
+    async def _listed(
+        self, topic: ListOffsetsTopic, asked: ListOffsetsPartition, replica_id: int, version: int
+    ) -> ListedOffset:
+        if asked.timestamp < 0 and version < _SINCE.get(asked.timestamp, version + 1):
+            return _refused(asked, "UNSUPPORTED_VERSION")
+        try:
+            replica = self._fence.replica(topic.name, topic.topic_id, asked.partition_index)
+            self._fence.check_readable(topic.name, asked.partition_index)
+            if replica_id != DEBUGGING:
+                replica.check_leader(asked.current_leader_epoch)
+            found = await self._found(
+                replica, asked.timestamp, is_client=replica_id == NOT_A_REPLICA
+            )
+        except RequestError as error:
+            if error.code == "OFFSET_NOT_AVAILABLE" and version < _OFFSET_NOT_AVAILABLE_SINCE:
+                return _refused(asked, "LEADER_NOT_AVAILABLE")
+            return _refused(asked, error.code)
+        except CorruptLogError:
+            return _refused(asked, "CORRUPT_MESSAGE")
+        except OSError:
+            return _refused(asked, "KAFKA_STORAGE_ERROR")
+        return ListedOffset(
+            partition_index=asked.partition_index,
+            timestamp=found.timestamp,
+            offset=found.offset,
+            leader_epoch=found.leader_epoch,
+        )
+
+    async def _found(self, replica: Replica, timestamp: int, *, is_client: bool) -> TimedOffset:
+        """Return the offset for a timestamp.
+
+        Raises:
+            RequestError: OFFSET_NOT_AVAILABLE.
+            CorruptLogError: a batch cannot be expanded.
+            OSError: the disk refuses.
+        """
+        end = replica.high_watermark if is_client else replica.log.end_offset
+        if timestamp in (EARLIEST, EARLIEST_LOCAL):
+            epoch = replica.log.first_epoch
+            return TimedOffset(0, _NOTHING, _NOTHING if epoch is None else epoch)
+        if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
+            return _NO_OFFSET
+        if timestamp == LATEST:
+            _check_known(replica, is_client=is_client)
+            return TimedOffset(end, _NOTHING, replica.leader_epoch)
+        found = await self._looked_up(replica, timestamp, end)
+        if found is None:
+            # What is not found below the high watermark may lie between it and the true one.
+            _check_known(replica, is_client=is_client)
+            return _NO_OFFSET
+        return found
+
+    async def _looked_up(self, replica: Replica, timestamp: int, end: int) -> TimedOffset | None:
+        async with self._one_at_a_time:
+            if timestamp == GREATEST_TIMESTAMP:
+                return await replica.disk.run(replica.log.greatest_timestamp, up_to=end)
+            return await replica.disk.run(replica.log.first_at, timestamp, up_to=end)
+
+
+def _check_known(replica: Replica, *, is_client: bool) -> None:
+    if is_client and not replica.has_caught_up_with_epoch:
+        raise RequestError(
+            "OFFSET_NOT_AVAILABLE", "a new leader does not know yet how far clients may read"
+        )
+
+
+def _refused(asked: ListOffsetsPartition, name: str) -> ListedOffset:
+    return ListedOffset(partition_index=asked.partition_index, error_code=code_of(name))

@@ -1,0 +1,75 @@
+"""Open files of partition logs: opened when needed, kept open while used often.
+
+The least recently used file is closed first. A file that a caller works with is taken out of the
+cache meanwhile, so at most `idle_max` files plus one a working thread are open.
+"""
+
+import contextlib
+import errno
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable, Iterator
+from pathlib import Path
+
+_MODE = 0o600
+_EXHAUSTED = (errno.EMFILE, errno.ENFILE)
+
+
+class OpenFiles:
+    """A cache of descriptors, by keys that callers choose. Thread-safe."""
+
+    def __init__(self, idle_max: int) -> None:
+        """`idle_max`: files that stay open while nobody works with them."""
+        self._idle_max = idle_max
+        self._idle: OrderedDict[Hashable, int] = OrderedDict()
+        self._lock = threading.Lock()
+
+    @contextlib.contextmanager
+    def use(self, key: Hashable, path: Path) -> Iterator[int]:
+        """Yield the descriptor of a file, open for reading and writing; create a missing file.
+
+        One caller at a time may use a key.
+
+        Raises:
+            OSError: the file cannot be opened.
+        """
+        with self._lock:
+            descriptor = self._idle.pop(key, None)
+        if descriptor is None:
+            descriptor = self._open(path)
+        try:
+            yield descriptor
+        finally:
+            with self._lock:
+                self._idle[key] = descriptor
+                self._close_above(self._idle_max)
+
+    def forget(self, key: Hashable) -> None:
+        """Close the file of a key, if it is open."""
+        with self._lock:
+            descriptor = self._idle.pop(key, None)
+        if descriptor is not None:
+            os.close(descriptor)
+
+    @property
+    def idle_count(self) -> int:
+        """Files that are open and not in use."""
+        return len(self._idle)
+
+    def _open(self, path: Path) -> int:
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+        try:
+            return os.open(path, flags, _MODE)
+        except OSError as error:
+            if error.errno not in _EXHAUSTED:
+                raise
+        # Others took the descriptors that were meant for the cache.
+        with self._lock:
+            self._close_above(0)
+        return os.open(path, flags, _MODE)
+
+    def _close_above(self, count: int) -> None:
+        while len(self._idle) > count:
+            _, descriptor = self._idle.popitem(last=False)
+            os.close(descriptor)

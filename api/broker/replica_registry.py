@@ -1,0 +1,84 @@
+"""The replicas of a broker, by name and by topic id. Only the event loop changes it."""
+
+from collections.abc import Iterator, Sequence
+
+from api.broker.log_directory import LogDirectory
+from api.broker.partition_metadata import PartitionMetadata
+from api.broker.replica import Replica
+from records.base import ZERO_UUID, Uuid
+
+Name = tuple[str, int]
+"""A partition by the full name of its topic and its id."""
+
+
+class ReplicaRegistry:
+    """Every replica has one name; those that know their topic's id are found by it too."""
+
+    def __init__(self, directories: Sequence[LogDirectory]) -> None:
+        """Begin empty."""
+        self._by_name: dict[Name, Replica] = {}
+        self._by_topic: dict[Uuid, dict[int, Replica]] = {}
+        self._counts = {directory.path: 0 for directory in directories}
+        self._directories = directories
+
+    def __iter__(self) -> Iterator[Replica]:
+        """Iterate over all replicas as they are now."""
+        return iter(list(self._by_name.values()))
+
+    def __contains__(self, name: Name) -> bool:
+        """Return whether a name is taken."""
+        return name in self._by_name
+
+    def get(self, name: Name) -> Replica | None:
+        """Return the replica of a name."""
+        return self._by_name.get(name)
+
+    def of(self, topic_id: Uuid, partition: int) -> Replica | None:
+        """Return the replica of a topic id, under any name."""
+        return self._by_topic.get(topic_id, {}).get(partition)
+
+    def has_topic(self, topic_id: Uuid) -> bool:
+        """Return whether a partition of a topic is here, under any name."""
+        return topic_id in self._by_topic
+
+    def add(self, replica: Replica) -> None:
+        """Add a replica under the name that its metadata says."""
+        name = name_of(replica)
+        assert name not in self._by_name, "two replicas cannot have one name"
+        self._by_name[name] = replica
+        self._counts[replica.directory.path] += 1
+        metadata = replica.metadata
+        if metadata.topic_id != ZERO_UUID:
+            self._by_topic.setdefault(metadata.topic_id, {})[metadata.partition] = replica
+
+    def remove(self, replica: Replica) -> None:
+        """Remove a replica."""
+        del self._by_name[name_of(replica)]
+        self._counts[replica.directory.path] -= 1
+        metadata = replica.metadata
+        partitions = self._by_topic.get(metadata.topic_id, {})
+        if partitions.get(metadata.partition) is replica:
+            del partitions[metadata.partition]
+            if not partitions:
+                del self._by_topic[metadata.topic_id]
+
+    def describe(self, replica: Replica, metadata: PartitionMetadata) -> None:
+        """Give a replica another name or topic id."""
+        self.remove(replica)
+        replica.metadata = metadata
+        self.add(replica)
+
+    def reserve_directory(self) -> LogDirectory:
+        """Return the directory with the fewest replicas, and count one more there."""
+        directory = min(self._directories, key=lambda one: self._counts[one.path])
+        self._counts[directory.path] += 1
+        return directory
+
+    def release_directory(self, directory: LogDirectory) -> None:
+        """Count one replica less: it was added, or could not be made."""
+        self._counts[directory.path] -= 1
+
+
+def name_of(replica: Replica) -> Name:
+    """Return the name of a replica."""
+    return replica.metadata.name, replica.metadata.partition
