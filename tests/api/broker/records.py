@@ -1,6 +1,7 @@
 """Record batches for tests: values in, values out."""
 
 import struct
+from collections.abc import Callable
 
 from metadata_log.kraft.batch import CRC_START, HEADER, HEADER_SIZE, MAGIC, crc_of, parse_header
 from records.kafka.varint import decode_zigzag, encode_zigzag
@@ -9,10 +10,36 @@ from records.kafka.varint import decode_zigzag, encode_zigzag
 def batch(*values: bytes, timestamp: int = 1_700_000_000_000) -> bytes:
     """Return one batch, as a client sends it."""
     records = b"".join(_record(delta, value) for delta, value in enumerate(values))
-    count = len(values)
+    return _batch(records, len(values), timestamp, timestamp)
+
+
+def timed_batch(
+    *timestamps: int,
+    codec: int = 0,
+    compress: Callable[[bytes], bytes] = bytes,
+    attributes: int = 0,
+    max_timestamp: int | None = None,
+) -> bytes:
+    """Return one batch with a record for each time.
+
+    Args:
+        codec: Number of the compression, as the header says.
+        compress: That compression.
+    """
+    first = timestamps[0]
+    records = b"".join(
+        _record(delta, b"x", timestamp - first) for delta, timestamp in enumerate(timestamps)
+    )
+    last = max(timestamps) if max_timestamp is None else max_timestamp
+    return _batch(compress(records), len(timestamps), first, last, attributes | codec)
+
+
+def _batch(
+    records: bytes, count: int, base_timestamp: int, max_timestamp: int, attributes: int = 0
+) -> bytes:
     raw = HEADER.pack(
-        *(0, HEADER_SIZE - 12 + len(records), -1, MAGIC, 0, 0, count - 1, timestamp, timestamp),
-        *(-1, -1, -1, count),
+        *(0, HEADER_SIZE - 12 + len(records), -1, MAGIC, 0, attributes, count - 1),
+        *(base_timestamp, max_timestamp, -1, -1, -1, count),
     )
     raw += records
     return raw[: CRC_START - 4] + struct.pack(">I", crc_of(raw)) + raw[CRC_START:]
@@ -31,8 +58,8 @@ def values(data: bytes) -> list[bytes]:
     return found
 
 
-def _record(offset_delta: int, value: bytes) -> bytes:
-    body = b"\0\0" + encode_zigzag(offset_delta) + encode_zigzag(-1)
+def _record(offset_delta: int, value: bytes, timestamp_delta: int = 0) -> bytes:
+    body = b"\0" + encode_zigzag(timestamp_delta) + encode_zigzag(offset_delta) + encode_zigzag(-1)
     body += encode_zigzag(len(value)) + value + encode_zigzag(0)
     return encode_zigzag(len(body)) + body
 

@@ -1,0 +1,91 @@
+"""Decompression of records: what other writers compressed, damage, and bounds."""
+
+import gzip
+import random
+from collections.abc import Callable
+
+import pyarrow
+import pytest
+from backports import zstd
+
+from api.broker.compression import decompressed
+from records.errors import CorruptLogError
+
+
+def snappy(plain: bytes) -> bytes:
+    packed: bytes = pyarrow.Codec("snappy").compress(plain, asbytes=True)
+    return packed
+
+
+def lz4(plain: bytes) -> bytes:
+    packed: bytes = pyarrow.Codec("lz4").compress(plain, asbytes=True)
+    return packed
+
+
+def snappy_java(plain: bytes) -> bytes:
+    """As the Java client frames it: blocks of 32 KiB."""
+    blocks = [snappy(plain[at : at + 32_768]) for at in range(0, len(plain), 32_768)]
+    framed = b"".join(len(block).to_bytes(4, "big") + block for block in blocks)
+    return b"\x82SNAPPY\0" + (1).to_bytes(4, "big") * 2 + framed
+
+
+COMPRESSIONS: list[tuple[str, Callable[[bytes], bytes]]] = [
+    ("gzip", gzip.compress),
+    ("snappy", snappy),
+    ("snappy", snappy_java),
+    ("lz4", lz4),
+    ("zstd", zstd.compress),
+]
+
+
+def texts(seed: int = 20261122) -> list[bytes]:
+    rng = random.Random(seed)
+    words = [rng.randbytes(rng.randrange(1, 30)) for _ in range(100)]
+    mixed = [b"".join(rng.choice(words) for _ in range(count)) for count in (1, 10, 500, 20_000)]
+    return [b"", b"a", b"a" * 70_000, bytes(5), rng.randbytes(100_000), *mixed]
+
+
+@pytest.mark.parametrize(("codec", "compress"), COMPRESSIONS)
+def test_everything_comes_back(codec: str, compress: Callable[[bytes], bytes]) -> None:
+    for plain in texts():
+        assert decompressed(compress(plain), codec, len(plain)) == plain
+
+
+@pytest.mark.parametrize(("codec", "compress"), COMPRESSIONS)
+def test_one_byte_too_many_is_refused(codec: str, compress: Callable[[bytes], bytes]) -> None:
+    for plain in filter(None, texts()):
+        with pytest.raises(CorruptLogError, match="expand to more than"):
+            decompressed(compress(plain), codec, len(plain) - 1)
+
+
+@pytest.mark.parametrize(("codec", "compress"), COMPRESSIONS)
+def test_content_that_is_cut_or_changed_raises_nothing_else(
+    codec: str, compress: Callable[[bytes], bytes]
+) -> None:
+    rng = random.Random(20261122)
+    packed = compress(texts()[-2])
+    for _ in range(300):
+        damaged = bytearray(packed[: rng.randrange(len(packed))] or b"x")
+        damaged[rng.randrange(len(damaged))] ^= 1 << rng.randrange(8)
+        try:
+            assert len(decompressed(bytes(damaged), codec, 1 << 20)) <= 1 << 20
+        except CorruptLogError:
+            continue
+
+
+def test_lz4_blocks_may_refer_to_earlier_ones_and_be_plain() -> None:
+    header = (0x184D2204).to_bytes(4, "little") + bytes([0x48, 0x40]) + (12).to_bytes(8, "little")
+    plain = (4 | 1 << 31).to_bytes(4, "little") + b"abcd"
+    # No literals, a copy of 4 from 4 bytes before; at the end 4 literals.
+    block = bytes([0x00, 4, 0, 0x40]) + b"wxyz"
+    content = header + b"?" + plain + len(block).to_bytes(4, "little") + block + bytes(4)
+    assert decompressed(content, "lz4", 12) == b"abcdabcdwxyz"
+
+
+def test_plain_content_is_what_it_is() -> None:
+    assert decompressed(b"abc", None, 1) == b"abc"
+
+
+def test_unknown_compression_is_refused() -> None:
+    with pytest.raises(CorruptLogError, match=r"compression unknown \(7\) is not known"):
+        decompressed(b"", "unknown (7)", 1)
