@@ -10,7 +10,7 @@ any time, any number of times, by any controller.
 Source: KIP-694, as records of a KRaft log.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -43,6 +43,7 @@ from records.partitions import (
     RemovePartitionsRecord,
 )
 from replay.image.partitions import NONE, READ_ONLY, READ_WRITE, Partition
+from replay.image.removals import PendingRemoval
 from replay.image.topics import Topic
 
 _INT64_MAX = 2**63 - 1
@@ -139,7 +140,7 @@ def advance_removals(context: Context) -> ControllerResult[int]:
     records: list[Record] = []
     finished = 0
     for topic_id in sorted({removal.topic_id for removal in context.image.pending_removals()}):
-        due = [p for p in _pending(context, topic_id) if _is_due(context, p)]
+        due = _due(context, topic_id)
         for partition in due:
             records.extend(_set_mode(context, partition, NONE))
             records.extend(next_deletions(context, partition, states))
@@ -235,17 +236,22 @@ def _set_mode(context: Context, partition: Partition, mode: int) -> Iterator[Par
 
 
 def _pending(context: Context, topic_id: Uuid) -> list[Partition]:
-    ids = sorted(removal.partition_id for removal in context.image.pending_removals(topic_id))
-    partitions = [context.image.partition(topic_id, partition_id) for partition_id in ids]
-    return [partition for partition in partitions if partition is not None]
+    """Return the partitions of a topic that are to leave."""
+    return _partitions_of(context, context.image.pending_removals(topic_id))
 
 
-def _is_due(context: Context, partition: Partition) -> bool:
-    return any(
-        removal.create_time_ms + removal.delay_ms <= context.now_ms
-        for removal in context.image.pending_removals(partition.topic_id)
-        if removal.partition_id == partition.partition_id
+def _due(context: Context, topic_id: Uuid) -> list[Partition]:
+    """Return those of them whose delay has passed."""
+    removals = context.image.pending_removals(topic_id)
+    return _partitions_of(
+        context, (r for r in removals if r.create_time_ms + r.delay_ms <= context.now_ms)
     )
+
+
+def _partitions_of(context: Context, removals: Iterable[PendingRemoval]) -> list[Partition]:
+    in_order = sorted(removals, key=lambda removal: removal.partition_id)
+    partitions = [context.image.partition(r.topic_id, r.partition_id) for r in in_order]
+    return [partition for partition in partitions if partition is not None]
 
 
 def _result(name: str, partitions: list[Partition]) -> ShrinkResult:

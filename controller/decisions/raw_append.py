@@ -105,6 +105,8 @@ def _check_end(context: Context, expected: int | None) -> None:
 
 
 def _check_deletions(context: Context, records: tuple[Record, ...]) -> None:
+    if not any(isinstance(record, ReplicaDeletionRecord) for record in records):
+        return  # without a look at all deletions that are under way
     states: dict[tuple[object, ...], int] = dict(deletion_states(context.image).items())
     for record in records:
         if isinstance(record, ReplicaDeletionRecord):
@@ -125,6 +127,7 @@ def _check_effect(context: Context, records: tuple[Record, ...]) -> None:
     for record in records:
         _check_name(record)
         _check_surroundings(after, record)
+    _check_namespaces_left(after, records)
     touched = Touched()
     touched.add(records)
     topic_ids = touched.topic_ids
@@ -150,14 +153,19 @@ def _check_surroundings(after: MetadataImage, record: Record) -> None:
             missing = [tier for tier in tiers(name) if after.namespace_by_name(tier) is None]
             if missing:
                 raise _invalid(f"namespace {name!r} without {missing[0]!r} above it")
-        case RemoveNamespaceRecord():
-            orphans = [n.name for n in after.namespaces() if _lacks_a_tier(after, n.name)]
-            if orphans:
-                raise _invalid(f"namespace {min(orphans)!r} would have nothing above it")
     match record:
         case TopicRecord(topic_id=new_id) | NamespaceRecord(namespace_id=new_id):
             if not can_be_id(new_id):
                 raise _invalid(f"{uuid_text(new_id)} cannot be an id")
+
+
+def _check_namespaces_left(after: MetadataImage, records: tuple[Record, ...]) -> None:
+    """Refuse to remove a namespace with others below it; looks at each namespace once."""
+    if not any(isinstance(record, RemoveNamespaceRecord) for record in records):
+        return
+    orphans = [n.name for n in after.namespaces() if _lacks_a_tier(after, n.name)]
+    if orphans:
+        raise _invalid(f"namespace {min(orphans)!r} would have nothing above it")
 
 
 def _check_name(record: Record) -> None:

@@ -5,7 +5,8 @@ states before and after a batch is the shortest legal way: a topic that is creat
 partitions through NonExistent, New and Online, though one record says it all.
 """
 
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 
 import msgspec
@@ -76,12 +77,30 @@ def transitions(
     topics = set(topic_ids)
     if changed:
         topics.update(topic.topic_id for topic in after.topics())
-    tracked = deletion_states(before), deletion_states(after)
+    tracked = _Tracked(before), _Tracked(after)
     for topic_id in sorted(topics):
         of_topic = _Steps(before, after, topic_id, tracked)
         for partition_id in of_topic.partition_ids():
             yield from of_topic.partition(partition_id)
             yield from of_topic.replicas(partition_id, changed)
+
+
+class _Tracked:
+    """Replica deletions of an image, found by topic and by partition."""
+
+    def __init__(self, image: MetadataImage) -> None:
+        self._states: defaultdict[Uuid, defaultdict[int, dict[int, int]]]
+        self._states = defaultdict(lambda: defaultdict(dict))
+        for (topic_id, partition_id, broker_id), state in deletion_states(image).items():
+            self._states[topic_id][partition_id][broker_id] = state
+
+    def of_topic(self, topic_id: Uuid) -> Mapping[int, Mapping[int, int]]:
+        """Return the states by partition id and broker id."""
+        return self._states.get(topic_id, _NONE_TRACKED)
+
+
+_NONE_TRACKED: Mapping[int, Mapping[int, int]] = {}
+_NO_STATES: Mapping[int, int] = {}
 
 
 class _Steps:
@@ -92,17 +111,17 @@ class _Steps:
         before: MetadataImage,
         after: MetadataImage,
         topic_id: Uuid,
-        tracked: tuple[dict[tuple[Uuid, int, int], int], dict[tuple[Uuid, int, int], int]],
+        tracked: tuple[_Tracked, _Tracked],
     ) -> None:
         self._images = before, after
         self._topic_id = topic_id
-        self._tracked = tracked
+        self._tracked = tracked[0].of_topic(topic_id), tracked[1].of_topic(topic_id)
         self._name = _topic_name(before, after, topic_id)
 
     def partition_ids(self) -> list[int]:
         ids = {p.partition_id for image in self._images for p in image.partitions(self._topic_id)}
         for tracked in self._tracked:
-            ids.update(n for topic_id, n, _ in tracked if topic_id == self._topic_id)
+            ids.update(tracked)
         return sorted(ids)
 
     def partition(self, partition_id: int) -> Iterator[Transition]:
@@ -118,16 +137,10 @@ class _Steps:
     def replicas(self, partition_id: int, changed_brokers: set[int]) -> Iterator[Transition]:
         old, new = self._pair(partition_id)
         holders = {b for p in (old, new) if p is not None for b in p.replicas}
-        for tracked in self._tracked:
-            holders.update(b for t, n, b in tracked if (t, n) == (self._topic_id, partition_id))
+        was, now = [tracked.get(partition_id, _NO_STATES) for tracked in self._tracked]
+        holders.update(was, now)
         if old is new:
-            was, now = self._tracked
-            holders = {
-                b
-                for b in holders
-                if b in changed_brokers
-                or was.get(self._key(partition_id, b)) != now.get(self._key(partition_id, b))
-            }
+            holders = {b for b in holders if b in changed_brokers or was.get(b) != now.get(b)}
         for broker_id in sorted(holders):
             way = REPLICAS.path(
                 self._replica_state(0, old, partition_id, broker_id),
@@ -141,7 +154,7 @@ class _Steps:
     def _replica_state(
         self, when: int, partition: Partition | None, partition_id: int, broker_id: int
     ) -> int:
-        tracked = self._tracked[when].get(self._key(partition_id, broker_id))
+        tracked = self._tracked[when].get(partition_id, _NO_STATES).get(broker_id)
         if tracked is not None:
             return tracked
         if partition is None or broker_id not in partition.replicas:
@@ -154,9 +167,6 @@ class _Steps:
             before.partition(self._topic_id, partition_id),
             after.partition(self._topic_id, partition_id),
         )
-
-    def _key(self, partition_id: int, broker_id: int) -> tuple[Uuid, int, int]:
-        return self._topic_id, partition_id, broker_id
 
     def _step(
         self, partition_id: int, broker_id: int | None, before: str, after: str

@@ -1,0 +1,239 @@
+"""Large topics: what a decision costs grows with the partitions it is about, not with their square.
+
+Each case is run for a number of partitions and for four times as many. Linear work grows by four,
+quadratic work by sixteen.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+
+from controller.decisions.alter_partition import (
+    AlterPartition,
+    IsrMember,
+    PartitionAlteration,
+    alter_partition,
+)
+from controller.decisions.alter_topics import AlterTopics, TopicAlteration, alter_topics
+from controller.decisions.assignments import Assignment
+from controller.decisions.brokers import unregister_broker
+from controller.decisions.configs import AlterConfigs, ConfigChange, ResourceChange, alter_configs
+from controller.decisions.deletion_reports import ReplicaReport, ReportDeletions, report_deletions
+from controller.decisions.effective_configs import BROKER, CLUSTER_DEFAULT
+from controller.decisions.elections import ElectLeaders, balance_leaders, elect_leaders
+from controller.decisions.growth import CreatePartitions, TopicGrowth, create_partitions
+from controller.decisions.heartbeats import fence_stale_broker
+from controller.decisions.modes import (
+    DeletePartitions,
+    TopicShrink,
+    advance_removals,
+    cancel_delete_partitions,
+    delete_partitions,
+)
+from controller.decisions.raw_append import AppendRecords, append_records
+from controller.decisions.topic_configs import DELETE_PARTITIONS_ENABLED
+from controller.decisions.topics import DeleteTopics, delete_topics
+from controller.descriptions.progress import list_removals
+from controller.descriptions.state_walk import walk_states
+from controller.descriptions.view import View
+from records.base import Uuid
+from records.topics import NamespaceRecord, RemoveNamespaceRecord
+from tests.controller.cluster import Cluster
+from tests.controller.effort import lines_run
+
+_FEW, _MANY = 60, 240
+_GROWTH_MAX = 6.0
+_DELAY_MS = 5_000
+
+assert _MANY / _FEW < _GROWTH_MAX < (_MANY / _FEW) ** 2 / 2
+
+
+def _cluster(partitions: int) -> Cluster:
+    """One topic on three brokers."""
+    cluster = Cluster()
+    cluster.add_brokers(1, 2, 3)
+    replicas = [[1, 2], [2, 3], [3, 1]]
+    cluster.create("orders", *[replicas[n % 3] for n in range(partitions)])
+    enabled = (ConfigChange(DELETE_PARTITIONS_ENABLED, "true"),)
+    resource = ResourceChange(resource_type=BROKER, resource_name=CLUSTER_DEFAULT, changes=enabled)
+    cluster.do(alter_configs, AlterConfigs(resources=(resource,)))
+    return cluster
+
+
+def _shrinking(partitions: int) -> Cluster:
+    """All partitions but one are to leave, and can still be read."""
+    cluster = _cluster(partitions + 1)
+    shrink = TopicShrink(topic="orders", partitions=1)
+    cluster.do(delete_partitions, DeletePartitions(topics=(shrink,), delay_ms=_DELAY_MS))
+    return cluster
+
+
+def _deleting(partitions: int) -> Cluster:
+    """The brokers are to delete their replicas."""
+    cluster = _shrinking(partitions)
+    cluster.now_ms += _DELAY_MS
+    cluster.decide(advance_removals)
+    return cluster
+
+
+def _silent(partitions: int) -> Cluster:
+    """Broker 1 has not been heard of for too long."""
+    cluster = _cluster(partitions)
+    for _ in range(2):
+        cluster.now_ms += 6_000
+        cluster.heartbeat(2)
+        cluster.heartbeat(3)
+    return cluster
+
+
+def _fenced(partitions: int) -> Cluster:
+    cluster = _silent(partitions)
+    assert cluster.decide(fence_stale_broker) == 1
+    return cluster
+
+
+def _back(partitions: int) -> Cluster:
+    """Broker 1 is in all ISRs again, and leads nothing."""
+    cluster = _fenced(partitions)
+    cluster.heartbeat(1)
+    for leader in (2, 3):
+        cluster.do(alter_partition, _all_in_sync(cluster, leader))
+    return cluster
+
+
+def _all_in_sync(cluster: Cluster, leader: int) -> AlterPartition:
+    partitions = [p for p in cluster.image.partitions(_orders(cluster)) if p.leader == leader]
+    return AlterPartition(
+        broker_id=leader,
+        broker_epoch=cluster.broker(leader).broker_epoch,
+        partitions=tuple(
+            [
+                PartitionAlteration(
+                    topic_id=p.topic_id,
+                    partition_id=p.partition_id,
+                    leader_epoch=p.leader_epoch,
+                    partition_epoch=p.partition_epoch,
+                    new_isr=tuple([IsrMember(broker_id) for broker_id in p.replicas]),
+                )
+                for p in partitions
+            ]
+        ),
+    )
+
+
+def _deleted(cluster: Cluster) -> ReportDeletions:
+    return ReportDeletions(
+        broker_id=2,
+        broker_epoch=cluster.broker(2).broker_epoch,
+        replicas=tuple(
+            [
+                ReplicaReport(
+                    topic_id=deletion.topic_id, partition_id=deletion.partition_id, deleted=True
+                )
+                for deletion in cluster.image.replica_deletions()
+                if deletion.broker_id == 2
+            ]
+        ),
+    )
+
+
+def _orders(cluster: Cluster) -> Uuid:
+    return cluster.topic("orders").topic_id
+
+
+def _moved(cluster: Cluster) -> AlterTopics:
+    count = len(cluster.image.partitions(_orders(cluster)))
+    assignments = tuple([Assignment(n, (3, 2, 1)) for n in range(count)])
+    return AlterTopics(topics=(TopicAlteration(topic="orders", assignments=assignments),))
+
+
+def _grown(cluster: Cluster) -> CreatePartitions:
+    count = len(cluster.image.partitions(_orders(cluster)))
+    return CreatePartitions(topics=(TopicGrowth(topic="orders", partitions=2 * count),))
+
+
+def _with_namespaces(count: int) -> Cluster:
+    cluster = _cluster(1)
+    cluster.write([NamespaceRecord(namespace_id=_id(n), name=f"n{n}") for n in range(2 * count)])
+    return cluster
+
+
+def _half_of_the_namespaces(cluster: Cluster) -> AppendRecords:
+    count = sum(1 for _ in cluster.image.namespaces()) // 2
+    return AppendRecords(
+        records=tuple([RemoveNamespaceRecord(namespace_id=_id(n)) for n in range(count)])
+    )
+
+
+def _id(number: int) -> Uuid:
+    return Uuid((1_000_000 + number).to_bytes(16, "big"))
+
+
+def _walked(cluster: Cluster) -> list[Any]:
+    """Walk the last batch as `metalog states` does."""
+    (_, before), last = cluster.steps[-2:]
+    return list(walk_states([last], before))
+
+
+def _removals(cluster: Cluster) -> Any:
+    context = cluster.context()
+    return list_removals(
+        View(
+            image=context.image,
+            index=context.index,
+            settings=context.settings,
+            sessions=context.sessions,
+        )
+    )
+
+
+def _asked(decision: Callable[..., Any], request: Callable[[Cluster], Any]) -> Callable[..., Any]:
+    """Return a case's work: a decision about a request that is made of the cluster."""
+    return lambda cluster: partial(cluster.do, decision, request(cluster))
+
+
+def _on_its_own(decision: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda cluster: partial(cluster.decide, decision)
+
+
+def _read(look: Callable[[Cluster], Any]) -> Callable[..., Any]:
+    return lambda cluster: partial(look, cluster)
+
+
+def _later(cluster: Cluster) -> Callable[[], Any]:
+    cluster.now_ms += _DELAY_MS
+    return partial(cluster.decide, advance_removals)
+
+
+_SHRINK = DeletePartitions(topics=(TopicShrink(topic="orders", partitions=1),))
+
+_CASES = {
+    "growth": (_cluster, _asked(create_partitions, _grown)),
+    "move": (_cluster, _asked(alter_topics, _moved)),
+    "deletion": (_cluster, _asked(delete_topics, lambda _: DeleteTopics(topics=("orders",)))),
+    "shrink": (_cluster, _asked(delete_partitions, lambda _: _SHRINK)),
+    "shrink called off": (_shrinking, _asked(cancel_delete_partitions, lambda _: "orders")),
+    "removals not due": (_shrinking, _on_its_own(advance_removals)),
+    "removals due": (_shrinking, _later),
+    "removals that wait for brokers": (_deleting, _on_its_own(advance_removals)),
+    "removals listed": (_deleting, _read(_removals)),
+    "replicas deleted": (_deleting, _asked(report_deletions, _deleted)),
+    "states walked": (_deleting, _read(_walked)),
+    "broker fenced": (_silent, _on_its_own(fence_stale_broker)),
+    "broker unregistered": (_cluster, _asked(unregister_broker, lambda _: 1)),
+    "broker back": (_fenced, lambda cluster: partial(cluster.heartbeat, 1)),
+    "ISRs": (_fenced, _asked(alter_partition, partial(_all_in_sync, leader=2))),
+    "rebalance": (_back, _on_its_own(balance_leaders)),
+    "rebalance of what cannot be": (_fenced, _on_its_own(balance_leaders)),
+    "elections": (_back, _asked(elect_leaders, lambda _: ElectLeaders())),
+    "namespaces": (_with_namespaces, _asked(append_records, _half_of_the_namespaces)),
+}
+
+
+@pytest.mark.parametrize("name", _CASES)
+def test_effort_grows_with_the_partitions_and_not_with_their_square(name: str) -> None:
+    prepare, work = _CASES[name]
+    few, many = (lines_run(work(prepare(count))) for count in (_FEW, _MANY))
+    assert many < _GROWTH_MAX * few, f"{few:,} lines for {_FEW}, {many:,} for {_MANY}"
