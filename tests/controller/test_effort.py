@@ -50,6 +50,10 @@ _DELAY_MS = 5_000
 assert _MANY / _FEW < _GROWTH_MAX < (_MANY / _FEW) ** 2 / 2
 
 
+_Prepare = Callable[[int], Cluster]
+_Work = Callable[[Cluster], Callable[[], Any]]
+
+
 def _cluster(partitions: int) -> Cluster:
     """One topic on three brokers."""
     cluster = Cluster()
@@ -189,16 +193,16 @@ def _removals(cluster: Cluster) -> Any:
     )
 
 
-def _asked(decision: Callable[..., Any], request: Callable[[Cluster], Any]) -> Callable[..., Any]:
+def _asked(decision: Callable[..., Any], request: Callable[[Cluster], Any]) -> _Work:
     """Return a case's work: a decision about a request that is made of the cluster."""
     return lambda cluster: partial(cluster.do, decision, request(cluster))
 
 
-def _on_its_own(decision: Callable[..., Any]) -> Callable[..., Any]:
+def _on_its_own(decision: Callable[..., Any]) -> _Work:
     return lambda cluster: partial(cluster.decide, decision)
 
 
-def _read(look: Callable[[Cluster], Any]) -> Callable[..., Any]:
+def _read(look: Callable[[Cluster], Any]) -> _Work:
     return lambda cluster: partial(look, cluster)
 
 
@@ -209,7 +213,7 @@ def _later(cluster: Cluster) -> Callable[[], Any]:
 
 _SHRINK = DeletePartitions(topics=(TopicShrink(topic="orders", partitions=1),))
 
-_CASES = {
+_CASES: dict[str, tuple[_Prepare, _Work]] = {
     "growth": (_cluster, _asked(create_partitions, _grown)),
     "move": (_cluster, _asked(alter_topics, _moved)),
     "deletion": (_cluster, _asked(delete_topics, lambda _: DeleteTopics(topics=("orders",)))),
