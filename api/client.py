@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from api.commands import find_command
 from api.kafka import topics
 from api.kafka.connection import Connection
-from api.kafka.errors import check
+from api.kafka.errors import MAYBE_DONE, check
 from api.kafka.fields import Request, Response
 from api.kafka.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from api.kafka.messages.topics import (
@@ -28,7 +28,7 @@ from api.packed import packed, unpacked
 from controller.decisions.modes import DeletePartitions, ShrinkResult
 from controller.decisions.topics import CreateTopics, DeleteTopics, TopicResult
 from controller.parking import Answer
-from records.errors import RequestError, UnavailableError
+from records.errors import MetadataLogError, Outcome, RequestError, UnavailableError
 
 R = TypeVar("R", bound=Response)
 
@@ -37,7 +37,7 @@ DEFAULT_PORT = 9092
 _SCHEMES = ("", "kafka")
 
 _TRY_AGAIN = frozenset({"NOT_CONTROLLER", "REQUEST_TIMED_OUT"})
-"""What a service answers when it is overloaded, or has lost its log."""
+"""What a service answers when it is overloaded, has no room, or has lost its log."""
 
 
 def server_address(url: str) -> tuple[str, int]:
@@ -146,7 +146,8 @@ class MetadataClient:
 
         Raises:
             RequestError: the decision's refusal.
-            UnavailableError: no answer, the outcome is unknown; or the service cannot decide now.
+            UnavailableError: no answer, or the service cannot decide now; the outcome says what
+                became of the request.
         """
         found = find_command(command)
         response = await self._ask(
@@ -156,13 +157,29 @@ class MetadataClient:
             RunCommandResponse,
         )
         if response.error_code:
-            name = response.error_name or "UNKNOWN_SERVER_ERROR"
-            message = response.error_message or command
-            if name in _TRY_AGAIN:
-                raise UnavailableError(message)
-            raise RequestError(name, message)
+            raise _error(response)
         result = unpacked(response.payload, found.response)
         return Answer(result, response.end_offset, response.wrote)
 
     async def _ask(self, request: Request, response: type[R]) -> R:
         return await self.connection.request(request, response)
+
+
+def _error(response: RunCommandResponse) -> MetadataLogError:
+    name = response.error_name or "UNKNOWN_SERVER_ERROR"
+    message = response.error_message or name
+    outcome, done_to = _outcome(response, name)
+    if name in _TRY_AGAIN:
+        return UnavailableError(message, outcome=outcome, done_to=done_to)
+    return RequestError(name, message, outcome=outcome, done_to=done_to)
+
+
+def _outcome(response: RunCommandResponse, name: str) -> tuple[Outcome, int | None]:
+    match response.outcome:
+        case Outcome.NOTHING:
+            return Outcome.NOTHING, None
+        case Outcome.PARTIAL if response.done_to >= 0:
+            return Outcome.PARTIAL, response.done_to
+        case "" if name not in MAYBE_DONE:  # an older service, which tells no outcomes
+            return Outcome.NOTHING, None
+    return Outcome.UNKNOWN, None

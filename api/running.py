@@ -15,7 +15,7 @@ from api.kafka.listener import Listener
 from api.service import Service
 from api.socket.server import SocketServer, serve_socket
 from controller.decisions.context import Settings
-from records.errors import FencedError
+from records.errors import FencedError, Outcome
 
 
 class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,7 +61,12 @@ async def serve_until_stopped(
             ready(_document(options, running))
             await first_of(stop.wait(), running.service.lost())
         if not stop.is_set():
-            raise FencedError(f"{options.log} can no longer be written by this process")
+            # Each request has had its own answer, which says what became of it.
+            raise FencedError(
+                f"{options.log} can no longer be written by this process; start `metalog serve` "
+                "again where it is to run",
+                outcome=Outcome.NOTHING,
+            )
 
 
 @contextlib.asynccontextmanager

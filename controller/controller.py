@@ -9,7 +9,7 @@ events share one sync. Everybody else sees the *committed* image only.
                   +---- latest <-----+  (at once)
 
 When an append fails, the latest image is dropped for the committed one, and every parked answer
-becomes NOT_CONTROLLER: its outcome is unknown.
+becomes an error whose outcome says what became of its records (failed_batches.py).
 
 Pure asyncio: all of this runs in one thread, so no two decisions overlap.
 """
@@ -50,7 +50,7 @@ from metadata_log.request_window import takes_part
 from records.base import Record
 from records.control import AbortTransactionRecord, EndTransactionRecord
 from records.envelope import Origin
-from records.errors import RequestError, UnavailableError
+from records.errors import MetadataLogError, RequestError, UnavailableError
 from replay.image.metadata import MetadataImage
 from replay.image.provenance import Provenance
 
@@ -127,7 +127,7 @@ class Controller:
             levels: Feature levels of a log that is still empty.
 
         Raises:
-            RequestError: NOT_CONTROLLER, the log could not be written.
+            MetadataLogError: the log could not be written.
         """
         self._activated = True
         self._pipeline.abort_left_open("Controller failover", timestamp=self._now_ms())
@@ -137,7 +137,7 @@ class Controller:
             await self.submit(
                 lambda _: ControllerResult(response=None, records=records), origin=origin
             )
-        except RequestError:
+        except MetadataLogError:
             self._activated = False
             raise
 
@@ -153,9 +153,11 @@ class Controller:
             validate_only: Decide and answer, but write nothing.
 
         Raises (from the future):
-            RequestError: the decision's refusal, with nothing written; or NOT_CONTROLLER: this
-                controller is not active, or lost the log, and then the outcome is unknown.
-            UnavailableError: too many requests wait; nothing was written.
+            RequestError: the decision's refusal; or NOT_CONTROLLER: this controller is not active,
+                or a batch before this one failed.
+            UnavailableError: too many requests wait, or there is no room on the disk; the outcome
+                is partial where the first batches of a long list of records are committed.
+            FencedError: the log was lost; the outcome is unknown if the records were being written.
         """
         if validate_only:
             # Who asks for the deed next, with the same id, is not to get the rehearsal's answer.
@@ -181,11 +183,12 @@ class Controller:
         aborts it; leaving the body ends it, and returns when that is committed.
 
         Raises:
-            RequestError: NOT_CONTROLLER, this controller is not active or loses the log;
+            RequestError: NOT_CONTROLLER, this controller is not active, or a batch failed;
                 REQUEST_TIMED_OUT, it was open for too long, and nothing of it happened; or
                 UNSUPPORTED_VERSION, the metadata.version is too old; or INVALID_REQUEST, the origin
                 has a request id, here or inside.
-            UnavailableError: too many requests wait; nothing was written.
+            UnavailableError, FencedError: as `submit`; what was written does not take effect unless
+                the transaction's end was.
         """
         if takes_part(origin):
             raise _cannot_be_repeated()
@@ -208,8 +211,8 @@ class Controller:
                 self._abort_transaction(opened, sessions, f"{type(error).__name__}: {error}")
                 raise
             else:
-                pipeline.end_transaction(EndTransactionRecord(), timestamp=self._now_ms())
-                committed = self._when_committed()
+                end = pipeline.end_transaction(EndTransactionRecord(), timestamp=self._now_ms())
+                committed = self._when_committed(end.base_offset)
                 self._decide_what_waited()  # at once, or newcomers would overtake
                 await committed
             finally:
@@ -310,17 +313,19 @@ class Controller:
         if result.records and result.mutations:
             self._buckets = self._buckets.charged(context.allowance, result.mutations)
         note(result.response)
-        self._pipeline.answer_when_committed(future, result.response, wrote=bool(result.records))
+        self._pipeline.answer_when_committed(
+            future, result.response, start_offset=context.next_offset
+        )
 
     def _decide_what_waited(self) -> None:
         """Take the events that a transaction held up, in their order."""
         while self._waiting and self._pipeline.transaction is None:
             self._waiting.popleft()()
 
-    def _when_committed(self) -> asyncio.Future[Answer[None]]:
+    def _when_committed(self, start_offset: int) -> asyncio.Future[Answer[None]]:
         """Return what is done when everything sent so far is committed."""
         future: asyncio.Future[Answer[None]] = asyncio.get_running_loop().create_future()
-        self._pipeline.answer_when_committed(future, None, wrote=True)
+        self._pipeline.answer_when_committed(future, None, start_offset=start_offset)
         return future
 
     def _check_may_begin(self) -> None:

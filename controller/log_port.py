@@ -25,10 +25,12 @@ class LogPort(Protocol):
     ) -> Awaitable[AppendResult]:
         """Commit a batch: all of it or nothing, in the order in which appends begin.
 
+        The outcome of the error says whether the batch may be in the log.
+
         Raises:
-            RequestError: nothing was written: the batch is too large, or the log does not end at
+            RequestError: the batch is too large, or the log does not end at
                 `expected_end_offset`.
             UnavailableError: try again.
-            FencedError: this writer may not write any more; the outcome is unknown.
+            FencedError: this writer may not write any more.
         """
         ...

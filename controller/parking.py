@@ -2,11 +2,12 @@
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from records.errors import RequestError
+from records.errors import MetadataLogError
 
 T = TypeVar("T")
 
@@ -22,38 +23,38 @@ class Answer(msgspec.Struct, Generic[T], frozen=True):
     wrote: bool = True
 
 
+class Parked(msgspec.Struct, frozen=True):
+    """An answer that waits, and the records of its own: [start_offset, answer.end_offset).
+
+    `in_transaction`: the records only take effect when a transaction ends.
+    """
+
+    future: asyncio.Future[Any]
+    answer: Answer[Any]
+    start_offset: int
+    in_transaction: bool
+
+
 class Parking:
     """Answers in the order of their end offsets, which never go down."""
 
     def __init__(self) -> None:
-        self._parked: deque[tuple[asyncio.Future[Any], Answer[Any]]] = deque()
+        self._parked: deque[Parked] = deque()
 
-    def park(self, future: asyncio.Future[Answer[T]], answer: Answer[T]) -> None:
-        """Answer `future` once the log is committed up to the answer's end."""
-        self._parked.append((future, answer))
+    def park(self, parked: Parked) -> None:
+        """Answer once the log is committed up to the answer's end."""
+        self._parked.append(parked)
 
     def release(self, committed_end: int) -> None:
         """Give the answers that no longer wait for anything."""
-        while self._parked and self._parked[0][1].end_offset <= committed_end:
-            future, answer = self._parked.popleft()
-            if not future.done():
-                future.set_result(answer)
+        while self._parked and self._parked[0].answer.end_offset <= committed_end:
+            parked = self._parked.popleft()
+            if not parked.future.done():
+                parked.future.set_result(parked.answer)
 
-    def refuse(self, end_offset: int, error: RequestError) -> None:
-        """Give the error to the answer whose records were to end at that offset.
-
-        Answers behind it that wait for the same offset have no records of their own.
-        """
-        for index, (future, answer) in enumerate(self._parked):
-            if answer.end_offset == end_offset:
-                del self._parked[index]
-                if not future.done():
-                    future.set_exception(error)
-                return
-
-    def fail(self, error: RequestError) -> None:
-        """Give all that wait an error."""
+    def fail(self, error_of: Callable[[Parked], MetadataLogError]) -> None:
+        """Give all that wait an error, each its own."""
         while self._parked:
-            future, _ = self._parked.popleft()
-            if not future.done():
-                future.set_exception(error)
+            parked = self._parked.popleft()
+            if not parked.future.done():
+                parked.future.set_exception(error_of(parked))

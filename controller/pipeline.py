@@ -2,7 +2,8 @@
 
 A batch is applied to the latest state when it is sent, and becomes the committed state when the
 log says so, in order. When one fails, so do all after it, because each names the offset at which
-it must stand; then the latest state is dropped for the committed one.
+it must stand. When the log has answered for all of them, the latest state is dropped for the
+committed one, and each caller is told what became of its own records.
 """
 
 import asyncio
@@ -13,9 +14,10 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from controller.failed_batches import FailedBatch, error_for, failed_batch
 from controller.latest import Latest, State
 from controller.log_port import LogPort
-from controller.parking import Answer, Parking
+from controller.parking import Answer, Parked, Parking
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import Batch, NewBatch
 from metadata_log.limits import PENDING_BATCHES_MAX
@@ -26,7 +28,7 @@ from records.control import (
     EndTransactionRecord,
 )
 from records.envelope import Envelope, Origin
-from records.errors import FencedError, RequestError, UnavailableError
+from records.errors import Outcome, RequestError, UnavailableError
 from replay.image.metadata import MetadataImage
 from replay.image.provenance import Provenance
 
@@ -34,9 +36,6 @@ T = TypeVar("T")
 
 # Begin, and End or Abort, and the Abort of one that was left open.
 _BRACKETS_MAX = 3
-
-# What a log answers when it does not end where a batch was decided to stand.
-_END_DIFFERS = "INVALID_UPDATE_VERSION"
 
 
 class _InFlight(msgspec.Struct, frozen=True):
@@ -89,6 +88,7 @@ class Pipeline:
         # The state inside an open transaction, as if its records stood alone.
         self._inside: Latest | None = None
         self._in_flight: deque[_InFlight] = deque()
+        self._failed: list[FailedBatch] = []
         self._parking = Parking()
         self.is_lost = False
         self.is_open = True
@@ -153,11 +153,11 @@ class Pipeline:
 
     def end_transaction(
         self, end: EndTransactionRecord | AbortTransactionRecord, *, timestamp: int
-    ) -> None:
+    ) -> Batch:
         """Let everything since the transaction's begin happen, or never have happened."""
         assert self._inside is not None, "there is a transaction to end"
         self._inside = None
-        self.send([end], [0], timestamp=timestamp, origin=None)
+        return self.send([end], [0], timestamp=timestamp, origin=None)
 
     def abort_left_open(self, reason: str, *, timestamp: int) -> None:
         """End a transaction that the log's last writer, or this one before it failed, left open.
@@ -178,10 +178,17 @@ class Pipeline:
         self._append(batch, state)
 
     def answer_when_committed(
-        self, future: asyncio.Future[Answer[T]], response: T, *, wrote: bool
+        self, future: asyncio.Future[Answer[T]], response: T, *, start_offset: int
     ) -> None:
-        """Answer once everything sent so far is committed."""
-        self._parking.park(future, Answer(response, self.next_offset, wrote))
+        """Answer once everything sent so far is committed.
+
+        Args:
+            start_offset: Of the first record that was sent for this answer; where the next one
+                will be written if there is none.
+        """
+        answer = Answer(response, self.next_offset, wrote=start_offset < self.next_offset)
+        in_transaction = self._inside is not None
+        self._parking.park(Parked(future, answer, start_offset, in_transaction))
         self._parking.release(self._committed_end)
 
     async def drained(self) -> None:
@@ -243,13 +250,9 @@ class Pipeline:
         self._parking.release(self._committed_end)
 
     def _fail(self, batch: _InFlight, error: BaseException) -> None:
-        if isinstance(error, RequestError) and error.code != _END_DIFFERS and self.is_open:
-            # The log refused this batch as it is, so its own caller can know that it did nothing.
-            self._parking.refuse(batch.end_offset, error)
+        self._failed.append(failed_batch(batch.batch.base_offset, error))
         self.is_lost = self.is_lost or not _may_recover(error)
         self.is_open = False
-        message = f"the outcome is unknown, since the log could not be written: {error}"
-        self._parking.fail(RequestError("NOT_CONTROLLER", message))
 
     def _give_up(self) -> None:
         """Take no more batches: the latest state is worth nothing, by a mistake of our own."""
@@ -259,6 +262,9 @@ class Pipeline:
 
     def _settle(self) -> None:
         """Go on from the committed state, if it is known that the log ends there."""
+        failed, self._failed = self._failed, []
+        if failed:
+            self._parking.fail(lambda parked: error_for(parked, failed, self._committed_end))
         self._latest = Latest(self.committed, self._committed_end)
         self._inside = None
         self._on_failure()
@@ -268,9 +274,7 @@ class Pipeline:
 
 def _may_recover(error: BaseException) -> bool:
     """Return whether the same writer may try again."""
-    if isinstance(error, FencedError):
-        return False
-    return isinstance(error, RequestError | UnavailableError)
+    return isinstance(error, RequestError | UnavailableError) and error.outcome is Outcome.NOTHING
 
 
 def _error_of(batch: _InFlight) -> BaseException | None:

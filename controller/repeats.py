@@ -12,7 +12,7 @@ import msgspec
 
 from metadata_log.request_window import takes_part
 from records.envelope import Origin
-from records.errors import RequestError
+from records.errors import Outcome, RequestError, UnavailableError
 
 
 class _UnderWay(msgspec.Struct, frozen=True):
@@ -65,7 +65,10 @@ def _copy(answer: asyncio.Future[Any], again: asyncio.Future[Any]) -> None:
         return
     if answer.cancelled():
         again.set_exception(
-            RequestError("NOT_CONTROLLER", "the outcome is unknown: whoever asked first gave up")
+            UnavailableError(
+                "the outcome is unknown: the first asking of this request was given up; ask again",
+                outcome=Outcome.UNKNOWN,
+            )
         )
     elif (error := answer.exception()) is not None:
         again.set_exception(error)

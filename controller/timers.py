@@ -23,7 +23,7 @@ from controller.decisions.modes import advance_removals
 from controller.decisions.topic_configs import REMOVAL_INTERVAL
 from metadata_log.clock import Clock
 from records.envelope import Origin
-from records.errors import RequestError, UnavailableError
+from records.errors import MetadataLogError
 
 log = logging.getLogger(__name__)
 
@@ -149,7 +149,7 @@ class Timers:
         """Submit a timer's decision; return in how many ms it is due again, None: its interval."""
         try:
             answer = await self._controller.submit(timer.decide, origin=timer.origin)
-        except (RequestError, UnavailableError):
+        except MetadataLogError:
             return _AFTER_FAILURE_MS
         except Exception:
             log.exception("%s failed by a mistake of its own", timer.name)

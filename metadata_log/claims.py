@@ -36,8 +36,7 @@ class Claim:
         """
         if self._fs.exists(self._next) or not self._fs.exists(self._own):
             raise FencedError(
-                f"another writer took {self._own.parent} over from epoch {self.leader_epoch}; "
-                "what was not answered may have been committed or not"
+                f"another writer took {self._own.parent} over from epoch {self.leader_epoch}"
             )
 
 

@@ -39,7 +39,13 @@ from metadata_log.own_thread import RunBlocking, in_own_thread
 from metadata_log.request_window import RequestWindow, takes_part
 from records.control import LeaderChangeMessage, LeaderChangeVoter, NoOpRunRecord
 from records.envelope import Envelope, Origin
-from records.errors import FencedError, MetadataLogError, RequestError, UnavailableError
+from records.errors import (
+    FencedError,
+    MetadataLogError,
+    Outcome,
+    RequestError,
+    UnavailableError,
+)
 from records.registry import newest_version
 
 _LOG = logging.getLogger(__name__)
@@ -87,9 +93,12 @@ class MetadataLog:
         self._requests = RequestWindow()
         self._requests_lock = asyncio.Lock()
         self._pending: deque[_Pending] = deque()
+        # Batches that were handed to the writer and not answered yet. When it fails, their bytes
+        # may stand; those of the pending ones never left this process.
+        self._writing: list[_Pending] = []
         self._wake = asyncio.Event()
         self._closing = False
-        self._failure: Exception | None = None
+        self._failure: MetadataLogError | None = None
         self._sync_mark_in_time = sync_mark_in_time
         self._mark_timer: asyncio.TimerHandle | None = None
         self._mark_is_due = False
@@ -124,10 +133,13 @@ class MetadataLog:
                 byte depends on how fast the machine is.
 
         Raises:
-            MetadataLogError: see `own_log`.
+            MetadataLogError: see `own_log`; the outcome is always nothing.
         """
         fs, directory = fs or OsFs(), directory.absolute()
-        owned = own_log(fs, directory, segment_size_bytes_max)
+        try:
+            owned = own_log(fs, directory, segment_size_bytes_max)
+        except FencedError as error:
+            raise error.with_outcome(Outcome.NOTHING) from error
         last_timestamp = owned.writer.tail.max_timestamp or 0
         clock = clock or LogClock(last_timestamp, name=str(directory), machine=machine)
         runs = run_blocking or in_own_thread()
@@ -138,6 +150,10 @@ class MetadataLog:
         )
         try:
             await log.append(NewBatch(records=(announcement,), record_versions=(0,)))
+        except FencedError as error:
+            await log.close()
+            # Of the announcement nobody knows, but no caller has appended anything yet.
+            raise (log._failure or error).with_outcome(Outcome.NOTHING) from error
         except BaseException:
             await log.close()
             raise
@@ -163,8 +179,8 @@ class MetadataLog:
                 not end at `expected_end_offset` when it is this batch's turn; nothing was written.
             UnavailableError: too many batches wait, the disk is full, or the log is closed;
                 nothing was written.
-            FencedError: another writer took over, or a write failed; the outcome is unknown, and
-                this writer is of no more use.
+            FencedError: another writer took over, or a write failed; this writer is of no more use.
+                The outcome is unknown for a batch that was being written, nothing for the others.
             CorruptLogError: what was committed last, and tells repeated requests, is damaged;
                 nothing was written, and this writer is of no more use.
         """
@@ -236,7 +252,9 @@ class MetadataLog:
                 "INVALID_RECORD", "a NoOpRunRecord stands for what was imported; append NoOpRecords"
             )
         if self._failure is not None:
-            return FencedError(str(self._failure))
+            return FencedError(
+                f"{self._failure}; nothing of the batch was written", outcome=Outcome.NOTHING
+            )
         if self._closing:
             return UnavailableError("the log was closed; open it again")
         if len(self._pending) >= PENDING_BATCHES_MAX:
@@ -266,7 +284,8 @@ class MetadataLog:
 
     async def _commit_group(self) -> None:
         """Write some of the pending batches, sync them together, and answer."""
-        group: list[_Pending] = []
+        group = self._writing
+        results: list[tuple[_Pending, AppendResult]] = []
         try:
             if self._writer.needs_segment:
                 await self._run_blocking(partial(self._writer.start_segment, self.leader_epoch))
@@ -275,28 +294,32 @@ class MetadataLog:
                 takes_part(pending.batch.origin) for pending in self._pending
             ):
                 await self._load_requests()
-            results = self._write_group(group)
+            self._write_group(group, results)
             if self._writer.group_size_bytes:
                 await self._commit(alone=len(group) == 1)
-        except BaseException as error:
-            # A FencedError is more than a refusal: it ends the writer.
-            if type(error) is not UnavailableError:
-                self._pending.extendleft(reversed(group))
-                raise
+        except UnavailableError as error:
+            # The writer took everything back: the group is not in the log, and never will be.
             self._requests.drop_from(self.end_offset)
+            self._answer(results)
             # Without a new segment there is no group yet: all that wait have to know.
             for pending in group or _drain(self._pending):
                 pending.refuse(error)
-            return
-        self._committed_end = self.end_offset
-        for pending, result in results:
-            if not pending.answer.done():
-                pending.answer.set_result(result)
-        self._sync_mark_soon()
+        else:
+            self._committed_end = self.end_offset
+            self._answer(results)
+            self._sync_mark_soon()
+        group.clear()
 
-    def _write_group(self, group: list[_Pending]) -> list[tuple[_Pending, AppendResult]]:
+    def _answer(self, results: list[tuple[_Pending, AppendResult]]) -> None:
+        """Answer those that are committed, which a repeated request is whatever its group does."""
+        for pending, result in results:
+            if result.end_offset <= self._committed_end and not pending.answer.done():
+                pending.answer.set_result(result)
+
+    def _write_group(
+        self, group: list[_Pending], results: list[tuple[_Pending, AppendResult]]
+    ) -> None:
         """Move batches from the pending ones to the group, as many as may share a sync."""
-        results: list[tuple[_Pending, AppendResult]] = []
         encoded_bytes_max = self._writer.encoded_bytes + GROUP_SIZE_BYTES_MAX
         while (
             self._pending
@@ -310,7 +333,6 @@ class MetadataLog:
                 results.append((pending, self._write(pending)))
             except RequestError as error:
                 pending.refuse(error)
-        return results
 
     def _write(self, pending: _Pending) -> AppendResult:
         """Encode and write one batch, unless it is a repeated one."""
@@ -382,10 +404,12 @@ class MetadataLog:
             start = max(reader.start_offset, reader.end_offset - REQUEST_WINDOW_OFFSETS)
             window.load(reader.batches(start))
 
-    def _fail(self, failure: Exception) -> None:
+    def _fail(self, failure: MetadataLogError) -> None:
         self._failure = failure
+        for pending in self._writing:
+            pending.refuse(_maybe_written(failure))
         for pending in _drain(self._pending):
-            pending.refuse(failure)
+            pending.refuse(_never_written(failure))
 
     def _sync_mark_soon(self) -> None:
         if self._sync_mark_in_time and self._mark_timer is None and not self._closing:
@@ -397,6 +421,17 @@ class MetadataLog:
         self._mark_timer = None
         self._mark_is_due = True
         self._wake.set()
+
+
+def _maybe_written(failure: MetadataLogError) -> MetadataLogError:
+    message = f"{failure}; the outcome is unknown: the batch may have been committed or not"
+    return failure.with_outcome(Outcome.UNKNOWN, message)
+
+
+def _never_written(failure: MetadataLogError) -> MetadataLogError:
+    if failure.outcome is Outcome.NOTHING:
+        return failure
+    return failure.with_outcome(Outcome.NOTHING, f"{failure}; nothing of the batch was written")
 
 
 def _can_be_looked_for(origin: object) -> bool:

@@ -1,8 +1,52 @@
-"""The three families of errors that a caller can act on. Our own mistakes are assertions."""
+"""The families of errors that a caller can act on. Our own mistakes are assertions.
+
+Every error says what became of the request (`Outcome`). Whether to retry, and how, follows from
+that, never from the class: the class says what is wrong, and with whom.
+"""
+
+from enum import StrEnum
+from typing import ClassVar
+
+
+class Outcome(StrEnum):
+    """What became of a request that failed: of this asking, whatever an earlier one did.
+
+    NOTHING: no record of it is in the log or will be; asking again cannot do it twice.
+    UNKNOWN: its records may be in the log or not; ask again only with the same request id.
+    PARTIAL: its first records are in the log for good, the others are not.
+    """
+
+    NOTHING = "nothing"
+    UNKNOWN = "unknown"
+    PARTIAL = "partial"
 
 
 class MetadataLogError(Exception):
-    """Root of every error this project raises on purpose."""
+    """Root of every error this project raises on purpose.
+
+    Attributes:
+        outcome: What became of the request.
+        done_to: The offset of the last record that is in the log, inclusive; None unless the
+            outcome is PARTIAL.
+    """
+
+    usual_outcome: ClassVar[Outcome] = Outcome.NOTHING
+    """The outcome of an error that is raised without one."""
+
+    def __init__(
+        self, message: str = "", *, outcome: Outcome | None = None, done_to: int | None = None
+    ) -> None:
+        super().__init__(message)
+        self.outcome = self.usual_outcome if outcome is None else outcome
+        self.done_to = done_to
+        assert (done_to is not None) == (self.outcome is Outcome.PARTIAL)
+
+    def with_outcome(
+        self, outcome: Outcome, message: str | None = None, *, done_to: int | None = None
+    ) -> "MetadataLogError":
+        """Return the same error with another outcome, and another message if one is given."""
+        text = str(self) if message is None else message
+        return type(self)(text, outcome=outcome, done_to=done_to)
 
 
 class RequestError(MetadataLogError):
@@ -13,10 +57,30 @@ class RequestError(MetadataLogError):
         retry_ms: When to ask again, in ms from now; 0 where waiting changes nothing.
     """
 
-    def __init__(self, code: str, message: str, *, retry_ms: int = 0) -> None:
-        super().__init__(message)
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        *,
+        retry_ms: int = 0,
+        outcome: Outcome | None = None,
+        done_to: int | None = None,
+    ) -> None:
+        super().__init__(message, outcome=outcome, done_to=done_to)
         self.code = code
         self.retry_ms = retry_ms
+
+    def with_outcome(
+        self, outcome: Outcome, message: str | None = None, *, done_to: int | None = None
+    ) -> "RequestError":
+        """Return the same error with another outcome, and another message if one is given."""
+        return RequestError(
+            self.code,
+            str(self) if message is None else message,
+            retry_ms=self.retry_ms,
+            outcome=outcome,
+            done_to=done_to,
+        )
 
 
 class UnknownHistoryError(RequestError):
@@ -34,5 +98,7 @@ class UnavailableError(MetadataLogError):
     """Try again later: nothing is wrong with the request or with what is stored."""
 
 
-class FencedError(UnavailableError):
-    """Another writer took the log over; this one must not write again."""
+class FencedError(MetadataLogError):
+    """Another writer took the log over, or a write failed; this one must not write again."""
+
+    usual_outcome = Outcome.UNKNOWN

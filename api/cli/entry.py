@@ -23,7 +23,12 @@ def main() -> None:
 
 def _leave(_signal: int, _frame: object) -> None:
     # No exception: one raised inside an import can surface in a destructor, which prints it.
-    os.write(2, b"error: INTERRUPTED: stopped before anything was done\n")
+    what = b"stopped before anything was done"
+    if "--json" in sys.argv:
+        line = b'{"code": "INTERRUPTED", "message": "%s", "outcome": "nothing", "done_to": null}\n'
+    else:
+        line = b"error: INTERRUPTED: %s\n"
+    os.write(2, line % what)
     os._exit(130)
 
 

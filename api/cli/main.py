@@ -9,11 +9,15 @@ import importlib.util
 import logging
 import os
 import sys
+from contextvars import ContextVar
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import core, exceptions
+
+if TYPE_CHECKING:
+    from records.errors import MetadataLogError
 
 
 class _Interrupted(Exception):
@@ -28,7 +32,7 @@ class _Commands(core.TyperGroup):
             return super().make_context(*args, **kwargs)
         except KeyboardInterrupt as interrupt:
             # To read its arguments typer imports what takes a third of a second.
-            raise _Interrupted("stopped before anything was done") from interrupt
+            raise _Interrupted(_NOT_BEGUN) from interrupt
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -81,6 +85,12 @@ DONE, FOUND, USAGE, REFUSED, UNAVAILABLE, CORRUPT = 0, 1, 2, 3, 4, 5
 """Exit codes."""
 
 _STOPPED = "stopped; what was acknowledged before is kept"
+_NOT_BEGUN = "stopped before anything was done"
+
+# What became of the change that was asked for: `records.errors.Outcome`, not imported for each run.
+_NOTHING, _UNKNOWN = "nothing", "unknown"
+
+_ERRORS_AS_JSON: ContextVar[bool] = ContextVar("errors as JSON", default=False)
 
 
 def need_command(context: typer.Context) -> None:
@@ -104,6 +114,7 @@ def _options(
 
 def run(arguments: list[str]) -> int:
     """Run one command; return its exit code."""
+    _ERRORS_AS_JSON.set(wants_json(arguments))
     stranger = _foreign_package()
     if stranger:
         return _fail("INSTALLATION", stranger, USAGE)
@@ -115,7 +126,8 @@ def run(arguments: list[str]) -> int:
     except exceptions.TyperException as error:
         return _fail("USAGE", f"{error.format_message().rstrip('.')}; see `metalog --help`", USAGE)
     except (exceptions.Abort, KeyboardInterrupt, _Interrupted) as interrupt:
-        return _fail("INTERRUPTED", str(interrupt) or _STOPPED, 130)
+        message = str(interrupt) or _STOPPED
+        return _fail("INTERRUPTED", message, 130, _NOTHING if message == _NOT_BEGUN else _UNKNOWN)
     except SystemExit as exit_:
         # Typer turns a broken pipe into this: the reader of our output has seen enough. Python
         # would still complain when it flushes.
@@ -140,17 +152,11 @@ def _report(error: Exception) -> int:
         import traceback
 
         traceback.print_exception(error)
-    from records.errors import CorruptLogError, FencedError, RequestError, UnavailableError
+    from records.errors import MetadataLogError
 
     match error:
-        case RequestError():
-            return _fail(error.code, str(error), REFUSED)
-        case CorruptLogError():
-            return _fail("CORRUPT", str(error), CORRUPT)
-        case FencedError():
-            return _fail("FENCED", str(error), UNAVAILABLE)
-        case UnavailableError():
-            return _fail("UNAVAILABLE", str(error), UNAVAILABLE)
+        case MetadataLogError():
+            return _fail_with(error)
         case OSError():
             where = f"{error.filename}: " if error.filename else ""
             refused = error.errno in _WRONG_PATH
@@ -158,25 +164,82 @@ def _report(error: Exception) -> int:
                 "check the path and its permissions" if refused else "try again when it is mended"
             )
             message = f"{where}{error.strerror or error}; {next_}"
-            return _fail("IO", message, REFUSED if refused else UNAVAILABLE)
+            if refused:
+                return _fail("IO", message, REFUSED)
+            return _fail("IO", message, UNAVAILABLE, _UNKNOWN)
         case _:
             return _fail(
                 "INTERNAL",
                 f"{type(error).__name__}: {error}; this is a mistake of ours: run again with "
                 "`metalog --debug` and report what it prints",
                 REFUSED,
+                _UNKNOWN,
             )
 
 
-def print_error(code: str, message: str) -> None:
-    """Print an error as its one line."""
+def _fail_with(error: "MetadataLogError") -> int:
+    """Print an error with its outcome; one of unknown outcome is never a plain refusal."""
+    from records.errors import CorruptLogError, FencedError, Outcome, RequestError
+
+    match error:
+        case RequestError():
+            code, exit_code = error.code, REFUSED
+        case CorruptLogError():
+            code, exit_code = "CORRUPT", CORRUPT
+        case FencedError():
+            code, exit_code = "FENCED", UNAVAILABLE
+        case _:
+            code, exit_code = "UNAVAILABLE", UNAVAILABLE
+    message = str(error)
+    if error.outcome is Outcome.UNKNOWN:
+        exit_code = CORRUPT if exit_code == CORRUPT else UNAVAILABLE
+        if "outcome is unknown" not in message:
+            message += "; the outcome is unknown"
+    return _fail(code, message, exit_code, error.outcome.value, error.done_to)
+
+
+def wants_json(arguments: list[str]) -> bool:
+    """True if the command line asks for JSON; it is looked at before it is known to be right."""
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    return "--json" in options
+
+
+def error_document(
+    code: str, message: str, outcome: str = _NOTHING, done_to: int | None = None
+) -> dict[str, Any]:
+    """Return an error as JSON has it.
+
+    Args:
+        outcome: A `records.errors.Outcome`.
+        done_to: Offset of the last record that is committed, of a partial outcome.
+    """
+    return {"code": code, "message": message, "outcome": outcome, "done_to": done_to}
+
+
+def print_error(
+    code: str, message: str, outcome: str = _NOTHING, done_to: int | None = None
+) -> None:
+    """Print an error as its one line on standard error, which under --json is a document."""
     from api.cli.output import plain
 
-    sys.stderr.write(f"error: {code}: {plain(' '.join(message.split()))}\n")
+    text = " ".join(message.split())
+    if _ERRORS_AS_JSON.get():
+        import json
+
+        line = json.dumps(error_document(code, text, outcome, done_to), ensure_ascii=False)
+    else:
+        line = f"error: {code}: {plain(text)}"
+    sys.stderr.write(f"{line}\n")
 
 
-def _fail(code: str, message: str, exit_code: int) -> int:
-    print_error(code, message)
+def _fail(
+    code: str,
+    message: str,
+    exit_code: int,
+    outcome: str = _NOTHING,
+    done_to: int | None = None,
+) -> int:
+    print_error(code, message, outcome, done_to)
     return exit_code
 
 

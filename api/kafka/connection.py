@@ -9,7 +9,7 @@ from api.kafka.apis import BY_REQUEST, Api
 from api.kafka.fields import Request, Response
 from api.kafka.frames import MalformedFrameError
 from api.kafka.streams import close_writer, read_frame
-from records.errors import UnavailableError
+from records.errors import Outcome, UnavailableError
 
 R = TypeVar("R", bound=Response)
 
@@ -72,7 +72,8 @@ class Connection:
             version: None is the newest that we know.
 
         Raises:
-            UnavailableError: no response came; whether the request was carried out is unknown.
+            UnavailableError: no response came, the outcome is unknown; or the connection was closed
+                before, and nothing was sent.
             RequestError: this version cannot say what the request says.
         """
         api = BY_REQUEST[type(body)]
@@ -91,7 +92,8 @@ class Connection:
                 return cast(R, await future)
         except OSError as error:  # a time-out is one too
             raise UnavailableError(
-                f"{api.name}: no answer ({str(error) or 'time out'}); the outcome is unknown"
+                f"{api.name}: no answer ({str(error) or 'time out'}); the outcome is unknown",
+                outcome=Outcome.UNKNOWN,
             ) from error
         finally:
             self._waiting.pop(number, None)
@@ -112,7 +114,11 @@ class Connection:
         finally:
             for _, _, future in self._waiting.values():
                 if not future.done():
-                    future.set_exception(UnavailableError(f"{problem}; the outcome is unknown"))
+                    future.set_exception(
+                        UnavailableError(
+                            f"{problem}; the outcome is unknown", outcome=Outcome.UNKNOWN
+                        )
+                    )
 
     def _answer(self, frame: bytes) -> None:
         number = frames.correlation_id_of(frame)

@@ -11,7 +11,7 @@ from api.commands import find_command
 from api.first_answers import identified
 from api.kafka import apis, brokers, topics
 from api.kafka.broker_feed import RETRY_MS, BrokerFeeds
-from api.kafka.errors import code_for, code_of
+from api.kafka.errors import code_for, code_of, name_of
 from api.kafka.fields import Request, Response
 from api.kafka.frames import RequestFrame
 from api.kafka.listener import Answering, Asker
@@ -41,7 +41,7 @@ from controller.decisions.modes import delete_partitions
 from controller.decisions.topics import create_topics, delete_topics
 from controller.parking import Answer
 from records.envelope import Origin
-from records.errors import RequestError, UnavailableError
+from records.errors import MetadataLogError, RequestError
 
 T = TypeVar("T")
 Q = TypeVar("Q", bound=Request)
@@ -95,11 +95,15 @@ class ControllerListener:
         )
 
     async def _submit(self, decide: Decision[T], origin: Origin) -> Answer[T]:
-        """Decide; being told to try again is a refusal like others here."""
+        """Decide; every error is a refusal with a code here."""
         try:
             return await self._service.submit(decide, origin=origin)
-        except UnavailableError as error:
-            raise RequestError("REQUEST_TIMED_OUT", str(error)) from error
+        except RequestError:
+            raise
+        except MetadataLogError as error:
+            raise RequestError(
+                name_of(code_for(error)), str(error), outcome=error.outcome, done_to=error.done_to
+            ) from error
 
     def _node(self) -> MetadataBroker:
         return MetadataBroker(
@@ -164,7 +168,7 @@ class ControllerListener:
             answer = await self._service.heartbeat(
                 brokers.beat(request), origin=_broker_origin(request.broker_id, asker, "heartbeat")
             )
-        except (RequestError, UnavailableError) as error:
+        except MetadataLogError as error:
             return BrokerHeartbeatResponse(error_code=code_for(error))
         return brokers.beat_response(answer.response)
 
@@ -189,7 +193,11 @@ class ControllerListener:
             answer = await self._submit(command.bound(wanted), origin=origin)
         except RequestError as error:
             return RunCommandResponse(
-                error_code=code_of(error.code), error_name=error.code, error_message=str(error)
+                error_code=code_of(error.code),
+                error_name=error.code,
+                error_message=str(error),
+                outcome=error.outcome.value,
+                done_to=-1 if error.done_to is None else error.done_to,
             )
         return RunCommandResponse(
             end_offset=answer.end_offset, payload=packed(answer.response), wrote=answer.wrote

@@ -3,7 +3,13 @@
 Source: Errors of Kafka 4.0.
 """
 
-from records.errors import FencedError, MetadataLogError, RequestError, UnavailableError
+from records.errors import (
+    FencedError,
+    MetadataLogError,
+    Outcome,
+    RequestError,
+    UnavailableError,
+)
 
 NONE = 0
 UNKNOWN_SERVER_ERROR = -1
@@ -71,6 +77,9 @@ CODES = {
 
 NAMES = {code: name for name, code in CODES.items()}
 
+MAYBE_DONE = frozenset({"NOT_CONTROLLER", "REQUEST_TIMED_OUT", "UNKNOWN_SERVER_ERROR"})
+"""Codes that do not say by themselves whether the request was carried out."""
+
 
 def code_of(name: str) -> int:
     """Return the number of an error, UNKNOWN_SERVER_ERROR's for a name that Kafka lacks."""
@@ -98,8 +107,10 @@ def check(code: int, message: str | None) -> None:
     """Raise what a response says, unless it says that all is well.
 
     Raises:
-        RequestError: with the name that belongs to the number.
+        RequestError: with the name that belongs to the number. A number cannot tell every outcome.
     """
     if code != NONE:
         name = name_of(code)
-        raise RequestError(name, message or f"the request was refused with {name}")
+        outcome = Outcome.UNKNOWN if name in MAYBE_DONE else Outcome.NOTHING
+        text = message or f"the request was refused with {name}"
+        raise RequestError(name, text, outcome=outcome)

@@ -80,4 +80,6 @@ CONTROLLER_TAG = 106
 LAG_TAG = 107
 REQUEST_ID_TAG = 108
 WROTE_TAG = 109
+OUTCOME_TAG = 110
+DONE_TO_TAG = 111
 """Tags of fields that Kafka does not have, one for each meaning."""

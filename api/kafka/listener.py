@@ -22,7 +22,7 @@ from api.kafka.frames import (
 )
 from api.kafka.messages.api_versions import ApiVersion, ApiVersionsResponse
 from api.kafka.streams import close_writer, read_frame
-from records.errors import RequestError, UnavailableError
+from records.errors import FencedError, RequestError, UnavailableError
 
 log = logging.getLogger(__name__)
 
@@ -116,9 +116,11 @@ async def answer(
     address = _address(writer)
     try:
         await _Conversation(reader, writer, answering, address).run()
-    except (ConnectionError, UnavailableError):
+    except ConnectionError:
         pass  # the other side has gone
-    except RequestError as error:
+    except UnavailableError as error:
+        log.info("%s: %s", address, error)  # mostly the other side has gone
+    except (FencedError, RequestError) as error:
         log.warning("%s: %s; the connection is closed", address, error)
     except Exception:
         log.exception("%s: a request could not be answered; the connection is closed", address)

@@ -17,7 +17,7 @@ from api.socket.handshake import (
 from api.socket.refusals import CONNECTION, decode_refused
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
-from records.errors import MetadataLogError, UnavailableError
+from records.errors import MetadataLogError, Outcome, UnavailableError
 
 
 class SocketClient:
@@ -64,10 +64,14 @@ class SocketClient:
 
         A caller that is cancelled does not know whether its batch was committed.
 
+        The outcome of the error says whether the batch may be in the log; when the connection was
+        lost it is unknown.
+
         Raises:
-            RequestError: refused; nothing was written.
-            UnavailableError: try again; when the connection was lost the outcome is unknown.
-            FencedError: the server's log is no longer the writer; the outcome is unknown.
+            RequestError: refused.
+            UnavailableError: try again.
+            FencedError: the server's log is no longer the writer.
+            CorruptLogError: the server's log is damaged.
         """
         link = self._link
         if self._queued or not link.writable.is_set():
@@ -142,12 +146,7 @@ class _Link(asyncio.Protocol):
         self.writable.set()
 
     def connection_lost(self, error: Exception | None) -> None:
-        self._fail(
-            UnavailableError(
-                f"the connection to {self._address} was lost; what was not answered may have been "
-                "committed"
-            )
-        )
+        self._fail(UnavailableError(f"the connection to {self._address} was lost"))
         self.lost.set_result(None)
 
     async def greet(self, cluster_id: str | None) -> Welcome:
@@ -162,8 +161,9 @@ class _Link(asyncio.Protocol):
     def request(self, correlation_id: int, content: bytes) -> asyncio.Future[AppendResult]:
         """Send a request and return where its answer will be."""
         if self._end is not None:
-            # Without this the one error would keep the frames of every call that it ended.
-            raise self._end.with_traceback(None)
+            # A new one for each call: raised again and again, it would keep all their frames. This
+            # request was never sent.
+            raise self._end.with_outcome(Outcome.NOTHING)
         answer: asyncio.Future[AppendResult] = self._loop.create_future()
         self._answers[correlation_id] = answer
         self.send(content)
@@ -209,7 +209,7 @@ class _Link(asyncio.Protocol):
         if content[0] == Kind.REFUSED:
             refused = decode_refused(content)
             if refused.correlation_id == CONNECTION:
-                self._fail(refused.error)
+                self._take_goodbye(refused.error)
             elif answer := self._waiting(refused.correlation_id):
                 answer.set_exception(refused.error)
         elif not self._welcome.done():
@@ -228,13 +228,25 @@ class _Link(asyncio.Protocol):
             raise FrameError(f"it speaks version {welcome.version}, expected {VERSION}")
         self._welcome.set_result(welcome)
 
-    def _fail(self, error: MetadataLogError) -> None:
-        """Tell everyone who waits."""
-        if self._end is None:
-            self._end = error
+    def _take_goodbye(self, error: MetadataLogError) -> None:
+        """The server takes nothing more; what it took before it still answers."""
+        self._end = self._end or error
         self.writable.set()
         if not self._welcome.done():
-            self._welcome.set_exception(self._end)
+            self._welcome.set_exception(error)
+
+    def _fail(self, error: MetadataLogError) -> None:
+        """The connection is over: of what is not answered nothing is known."""
+        self._end = end = self._end or error
+        self.writable.set()
+        if not self._welcome.done():
+            self._welcome.set_exception(end)
         for answer in self._answers.values():
             if not answer.done():
-                answer.set_exception(error)
+                answer.set_exception(
+                    UnavailableError(
+                        f"{end}; the outcome is unknown: what was not answered may have been "
+                        "committed",
+                        outcome=Outcome.UNKNOWN,
+                    )
+                )

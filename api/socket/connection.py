@@ -17,7 +17,7 @@ from api.socket.refusals import CONNECTION, Refused, encode_refused
 from api.socket.room import Room
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
-from records.errors import MetadataLogError, RequestError, UnavailableError
+from records.errors import MetadataLogError, Outcome, RequestError, UnavailableError
 
 _logger = logging.getLogger(__name__)
 
@@ -169,7 +169,9 @@ class Connection(asyncio.Protocol):
             answer = encode_refused(Refused(correlation_id=correlation_id, error=error))
         except Exception:
             _logger.exception("request %d failed", correlation_id)
-            unknown = UnavailableError("the server failed; the outcome is unknown, see its log")
+            unknown = UnavailableError(
+                "the server failed; the outcome is unknown, see its log", outcome=Outcome.UNKNOWN
+            )
             answer = encode_refused(Refused(correlation_id=correlation_id, error=unknown))
         finally:
             del self._tasks[number]

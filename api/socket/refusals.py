@@ -1,4 +1,8 @@
-"""Errors on their way to the client: there they are raised as the log would raise them here."""
+"""Errors on their way to the client: there they are raised as the log would raise them here.
+
+`outcome` and `done_to` are newer than the frame, so both may be missing. All values are texts,
+`done_to` too: older clients read nothing else.
+"""
 
 import struct
 
@@ -9,6 +13,7 @@ from records.errors import (
     CorruptLogError,
     FencedError,
     MetadataLogError,
+    Outcome,
     RequestError,
     UnavailableError,
 )
@@ -18,7 +23,6 @@ CONNECTION = 0
 
 _REFUSED = struct.Struct(">BQ")
 
-# What a caller can do about it; the first that fits counts, so subclasses stand before.
 _FAMILIES: dict[str, type[MetadataLogError]] = {
     "request": RequestError,
     "fenced": FencedError,
@@ -38,7 +42,9 @@ def encode_refused(refused: Refused) -> bytes:
     """Return the frame that says why."""
     error = refused.error
     family = next(name for name, cls in _FAMILIES.items() if isinstance(error, cls))
-    body = {"family": family, "message": str(error)}
+    body = {"family": family, "message": str(error), "outcome": error.outcome.value}
+    if error.done_to is not None:
+        body["done_to"] = str(error.done_to)
     if isinstance(error, RequestError):
         body["code"] = error.code
     return frame(_REFUSED.pack(Kind.REFUSED, refused.correlation_id), body)
@@ -54,12 +60,32 @@ def decode_refused(content: bytes) -> Refused:
         raise FrameError(f"a frame of kind {content[0]} and {len(content)} bytes is no refusal")
     _, correlation_id = _REFUSED.unpack_from(content)
     body = unpack_body(content[_REFUSED.size :])
-    family, message = body.get("family"), body.get("message") or ""
+    return Refused(correlation_id=correlation_id, error=_error(body))
+
+
+def _error(body: dict[str, str | None]) -> MetadataLogError:
+    message = body.get("message") or ""
     # A family that only a newer server knows is at least something to try again.
-    cls = _FAMILIES.get(family or "", UnavailableError)
+    cls = _FAMILIES.get(body.get("family") or "", UnavailableError)
     error = (
         RequestError(body.get("code") or "UNKNOWN_SERVER_ERROR", message)
         if cls is RequestError
         else cls(message)
     )
-    return Refused(correlation_id=correlation_id, error=error)
+    outcome, done_to = _outcome(error, body.get("outcome"), body.get("done_to"))
+    return error.with_outcome(outcome, done_to=done_to)
+
+
+def _outcome(
+    error: MetadataLogError, told: str | None, done_to: str | None
+) -> tuple[Outcome, int | None]:
+    """Return what became of a request; what is not told for certain is unknown."""
+    match told:
+        case Outcome.NOTHING:
+            return Outcome.NOTHING, None
+        case Outcome.PARTIAL if done_to is not None and done_to.isdecimal():
+            return Outcome.PARTIAL, int(done_to)
+        case None if isinstance(error, RequestError) and error.code != "NOT_CONTROLLER":
+            # A server that tells no outcomes: only what it refused by rule was never written.
+            return Outcome.NOTHING, None
+    return Outcome.UNKNOWN, None

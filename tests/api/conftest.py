@@ -27,6 +27,11 @@ class Answer(msgspec.Struct, frozen=True):
         """The stream of documents on standard output."""
         return [json.loads(line) for line in self.out.splitlines()]
 
+    @property
+    def error(self) -> Any:
+        """The one document on standard error."""
+        return json.loads(self.err)
+
 
 Metalog = Callable[..., Answer]
 

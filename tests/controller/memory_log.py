@@ -4,7 +4,7 @@ import asyncio
 
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
-from records.errors import RequestError
+from records.errors import RequestError, UnavailableError
 
 
 class MemoryLog:
@@ -13,6 +13,8 @@ class MemoryLog:
     Attributes:
         batches: What was committed.
         error: What every append from now on fails with; None while the log works.
+        room: How many more batches there is room for; None is no end of them.
+        full: What an append fails with when there is no room.
     """
 
     def __init__(self, end_offset: int = 0) -> None:
@@ -20,6 +22,8 @@ class MemoryLog:
         self.end_offset = end_offset
         self.batches: list[NewBatch] = []
         self.error: Exception | None = None
+        self.room: int | None = None
+        self.full: Exception = UnavailableError("the disk is full")
         self._refusals: list[RequestError] = []
         self._turn = asyncio.Lock()
         self._free = asyncio.Event()
@@ -49,6 +53,10 @@ class MemoryLog:
         if expected_end_offset not in (None, base):
             message = f"the log ends at {base}, expected {expected_end_offset}"
             raise RequestError("INVALID_UPDATE_VERSION", message)
+        if self.room is not None:
+            if not self.room:
+                raise self.full
+            self.room -= 1
         assert batch.timestamp is not None
         self.batches.append(batch)
         self.end_offset += len(batch.records)

@@ -14,7 +14,7 @@ from controller.decisions.ids import new_id
 from controller.decisions.namespaces import CreateNamespace, create_namespace
 from controller.parking import Answer
 from controller.result import ControllerResult
-from records.errors import RequestError
+from records.errors import MetadataLogError, Outcome, RequestError
 from replay.image.metadata import MetadataImage
 from tests.controller.cluster import FEATURES, START_MS, directory
 from tests.controller.memory_log import MemoryLog
@@ -74,3 +74,10 @@ async def code_of(future: asyncio.Future[Answer[Any]]) -> str:
     with pytest.raises(RequestError) as caught:
         await future
     return caught.value.code
+
+
+async def outcome_of(future: asyncio.Future[Answer[Any]]) -> tuple[type[Exception], Outcome]:
+    """Return with which error an event fails, and what became of it."""
+    with pytest.raises(MetadataLogError) as caught:
+        await future
+    return type(caught.value), caught.value.outcome

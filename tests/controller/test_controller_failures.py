@@ -20,62 +20,81 @@ from metadata_log.log_reader import LogReader
 from records.configs import ConfigRecord
 from records.control import NoOpRecord
 from records.envelope import Origin
-from records.errors import FencedError, RequestError, UnavailableError
+from records.errors import FencedError, Outcome, RequestError, UnavailableError
 from replay.loader import load_image
-from tests.controller.office import Clock, Office, code_of, nothing
+from tests.controller.office import Clock, Office, code_of, nothing, outcome_of
+
+FULL = (UnavailableError, Outcome.NOTHING)
 
 
-async def test_when_an_append_fails_every_parked_answer_is_not_controller(office: Office) -> None:
+async def test_a_full_disk_is_told_as_it_is_and_nothing_of_it_happened(office: Office) -> None:
     office.log.hold()
-    futures = [office.namespace("a"), office.namespace("b"), office.controller.submit(nothing)]
+    futures = [office.namespace("a"), office.namespace("b")]
+    idle = office.controller.submit(nothing)
     office.log.error = UnavailableError("the disk is full")
     office.log.release()
-    assert [await code_of(future) for future in futures] == ["NOT_CONTROLLER"] * 3
+    assert [await outcome_of(future) for future in futures] == [FULL] * 2
+    # It wrote nothing, but what it read never came to be.
+    assert await outcome_of(idle) == (RequestError, Outcome.NOTHING)
     assert office.names() == []
 
 
 async def test_what_failed_never_happened_for_the_next_decision(office: Office) -> None:
     office.log.error = UnavailableError("the disk is full")
-    assert await code_of(office.namespace("a")) == "NOT_CONTROLLER"
+    assert await outcome_of(office.namespace("a")) == FULL
     await office.controller.drained()
     office.log.error = None
     await office.namespace("a")
     assert office.names() == ["a"]
 
 
-async def test_nothing_is_decided_while_a_failure_is_being_settled(office: Office) -> None:
+async def test_a_failure_is_settled_before_its_callers_hear_of_it(office: Office) -> None:
     office.log.hold()
     first, second = office.namespace("a"), office.namespace("b")
     office.log.error = UnavailableError("the disk is full")
     office.log.release()
-    # The first failure is known, the second append has yet to fail.
-    first.add_done_callback(lambda _: late.append(office.namespace("c")))
     late: list[asyncio.Future[Answer[Any]]] = []
-    assert await code_of(first) == await code_of(second) == "NOT_CONTROLLER"
-    assert [await code_of(future) for future in late] == ["NOT_CONTROLLER"]
+
+    def ask_again(_: object) -> None:
+        office.log.error = None
+        late.append(office.namespace("a"))
+
+    first.add_done_callback(ask_again)
+    assert await outcome_of(first) == await outcome_of(second) == FULL
+    await late[0]
+    assert office.names() == ["a"]
 
 
 async def test_what_was_committed_before_the_failure_stays(office: Office) -> None:
     await office.namespace("a")
     office.log.error = UnavailableError("the disk is full")
-    assert await code_of(office.namespace("b")) == "NOT_CONTROLLER"
+    assert await outcome_of(office.namespace("b")) == FULL
     assert office.names() == ["a"]
     assert office.controller.image.provenance.next_offset == office.log.end_offset
 
 
 async def test_a_fenced_controller_never_decides_again(office: Office) -> None:
     office.log.error = FencedError("epoch 2 has begun")
-    assert await code_of(office.namespace("a")) == "NOT_CONTROLLER"
+    assert await outcome_of(office.namespace("a")) == (FencedError, Outcome.UNKNOWN)
     await office.controller.drained()
     office.log.error = None
     assert not office.controller.is_active
-    assert await code_of(office.namespace("a")) == "NOT_CONTROLLER"
+    late = office.namespace("a")
+    assert await outcome_of(late) == (RequestError, Outcome.NOTHING)
+    assert await code_of(late) == "NOT_CONTROLLER"
     assert len(office.log.batches) == 1
 
 
-async def test_an_unforeseen_error_of_the_log_ends_the_office_too(office: Office) -> None:
+async def test_of_an_unforeseen_error_of_the_log_nothing_is_known(office: Office) -> None:
     office.log.error = OSError("input/output error")
-    assert await code_of(office.namespace("a")) == "NOT_CONTROLLER"
+    assert await outcome_of(office.namespace("a")) == (FencedError, Outcome.UNKNOWN)
+    await office.controller.drained()
+    assert not office.controller.is_active
+
+
+async def test_a_refusal_of_unknown_outcome_ends_the_office(office: Office) -> None:
+    office.log.error = UnavailableError("no answer", outcome=Outcome.UNKNOWN)
+    assert await outcome_of(office.namespace("a")) == (UnavailableError, Outcome.UNKNOWN)
     await office.controller.drained()
     assert not office.controller.is_active
 
@@ -85,6 +104,47 @@ async def test_a_log_that_somebody_else_wrote_to_is_not_written_again(office: Of
     assert await code_of(office.namespace("a")) == "NOT_CONTROLLER"
     await office.controller.drained()
     assert not office.controller.is_active
+
+
+def many(count: int) -> ControllerResult[None]:
+    """A decision of more records than fit one batch."""
+    records = tuple([NoOpRecord()] * count)
+    return ControllerResult(response=None, records=records, atomic=False)
+
+
+async def test_of_many_batches_the_first_can_stand_alone(office: Office) -> None:
+    start = office.log.end_offset
+    office.log.room = 1
+    with pytest.raises(UnavailableError) as caught:
+        await office.controller.submit(lambda _: many(20_001))
+    assert caught.value.outcome is Outcome.PARTIAL
+    assert caught.value.done_to == start + 9_999 == office.log.end_offset - 1
+    assert f"up to offset {start + 9_999} are committed" in str(caught.value)
+    office.log.room = None
+    await office.namespace("a")
+
+
+async def test_of_many_batches_none_stands_when_the_first_fails(office: Office) -> None:
+    office.log.room = 0
+    assert await outcome_of(office.controller.submit(lambda _: many(10_001))) == FULL
+
+
+async def test_what_stands_may_be_more_when_the_writer_was_fenced(office: Office) -> None:
+    office.log.room = 1
+    office.log.full = FencedError("epoch 2 has begun")
+    failed = office.controller.submit(lambda _: many(10_001))
+    assert await outcome_of(failed) == (FencedError, Outcome.UNKNOWN)
+
+
+async def test_a_part_of_a_transaction_is_nothing(office: Office) -> None:
+    async def body() -> None:
+        async with office.controller.transaction("import") as transaction:
+            office.log.room = 1
+            await transaction.submit(lambda _: many(10_001))
+
+    with pytest.raises(UnavailableError) as caught:
+        await body()
+    assert caught.value.outcome is Outcome.NOTHING
 
 
 async def test_a_batch_that_the_log_refuses_is_told_apart_from_its_neighbours(
@@ -157,7 +217,7 @@ async def test_sessions_begin_anew_after_a_failure(office: Office) -> None:
     await office.controller.heartbeat(beat)
     office.clock.time_ms += 9_000
     office.log.error = UnavailableError("the disk is full")
-    assert await code_of(office.namespace("a")) == "NOT_CONTROLLER"
+    assert await outcome_of(office.namespace("a")) == FULL
     await office.controller.drained()
     office.log.error = None
     office.clock.time_ms += 9_000
@@ -169,7 +229,7 @@ async def test_sessions_begin_anew_after_a_failure(office: Office) -> None:
 async def test_an_activation_that_fails_can_be_tried_again() -> None:
     office = Office()
     office.log.error = UnavailableError("the disk is full")
-    with pytest.raises(RequestError):
+    with pytest.raises(UnavailableError):
         await office.controller.activate()
     assert not office.controller.is_active
     await office.controller.drained()

@@ -24,6 +24,7 @@ from records.brokers import BrokerRegistrationChangeRecord
 from records.configs import ConfigRecord
 from records.control import AbortTransactionRecord, EndTransactionRecord, NoteRecord
 from records.envelope import Origin
+from records.errors import Outcome, UnavailableError
 from records.partitions import (
     DeleteTopicPartitionsRecord,
     PartitionChangeRecord,
@@ -31,7 +32,7 @@ from records.partitions import (
 )
 from records.topics import MoveTopicRecord, NamespaceRecord, RemoveNamespaceRecord, TopicRecord
 from tests.controller.cluster import Cluster
-from tests.controller.office import Office, code_of, nothing
+from tests.controller.office import Office, code_of, nothing, outcome_of
 from tests.replay.builders import uid
 
 _NOTE = NoteRecord(at_offset=0, author="alice", text="here it began")
@@ -304,7 +305,7 @@ async def test_a_caller_that_gives_up_leaves_the_repeat_an_answer(office: Office
     office.log.hold()
     first, again = office.namespace("a", origin=origin), office.namespace("a", origin=origin)
     first.cancel()
-    assert await code_of(again) == "NOT_CONTROLLER"
+    assert await outcome_of(again) == (UnavailableError, Outcome.UNKNOWN)
     office.log.release()
     await office.controller.submit(nothing)
     assert office.names() == ["a"]

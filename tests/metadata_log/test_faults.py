@@ -13,7 +13,7 @@ from metadata_log.fs import File, Lock, OsFs
 from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
 from metadata_log.names import COMMIT_MARK
-from records.errors import FencedError, UnavailableError
+from records.errors import FencedError, MetadataLogError, Outcome, UnavailableError
 from records.topics import TopicRecord
 from tests.metadata_log.conftest import StepClock, topics
 
@@ -106,6 +106,11 @@ def names(directory: Path) -> list[str]:
     return [row.payload.name for row in rows if isinstance(row.payload, TopicRecord)]
 
 
+def outcome(answer: object) -> tuple[type[object], Outcome]:
+    assert isinstance(answer, MetadataLogError), answer
+    return type(answer), answer.outcome
+
+
 async def test_full_disk_refuses_and_goes_on_when_there_is_room(
     directory: Path, fs: FailingFs
 ) -> None:
@@ -115,7 +120,7 @@ async def test_full_disk_refuses_and_goes_on_when_there_is_room(
     fs.room = 20
     appends = [log.append(topics(n, 1)) for n in (1, 2, 3)]
     answers = await asyncio.gather(*appends, return_exceptions=True)
-    assert [type(answer) for answer in answers] == [UnavailableError] * 3
+    assert [outcome(answer) for answer in answers] == [(UnavailableError, Outcome.NOTHING)] * 3
     assert "no room on the disk (No space left on device); nothing was written" in str(answers[0])
     assert max(path.stat().st_size for path in directory.glob("*.avro")) == size
     fs.room = None
@@ -157,12 +162,42 @@ async def test_request_that_found_no_room_may_come_again(directory: Path, fs: Fa
 async def test_failed_sync_is_never_retried_and_believed(directory: Path, fs: FailingFs) -> None:
     log = await MetadataLog.open(directory, fs=fs)
     fs.failing_syncs = 1
-    for n in range(3):
-        with pytest.raises(FencedError, match="Input/output error; open it again"):
-            await log.append(topics(n, 1))
+    # Only of what was being written nothing is known; the others never left the process.
+    for known in (Outcome.UNKNOWN, Outcome.NOTHING, Outcome.NOTHING):
+        with pytest.raises(FencedError, match="Input/output error; open it again") as caught:
+            await log.append(topics(0, 1))
+        assert caught.value.outcome is known
     await log.close()
     with LogReader.open(directory) as reader:
         assert reader.end_offset == 1
+
+
+async def test_what_waited_while_a_sync_failed_was_never_written(
+    directory: Path, fs: FailingFs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("metadata_log.log.GROUP_BATCHES_MAX", 2)
+    log = await MetadataLog.open(directory, fs=fs)
+    fs.failing_syncs = 1
+    appends = [log.append(topics(n, 1)) for n in range(4)]
+    answers = await asyncio.gather(*appends, return_exceptions=True)
+    assert [outcome(answer) for answer in answers] == [
+        *[(FencedError, Outcome.UNKNOWN)] * 2,
+        *[(FencedError, Outcome.NOTHING)] * 2,
+    ]
+    await log.close()
+
+
+async def test_request_that_was_committed_before_is_answered_on_a_full_disk(
+    directory: Path, fs: FailingFs
+) -> None:
+    log = await MetadataLog.open(directory, fs=fs)
+    first = await log.append(topics(0, 1, request_id="r1"))
+    fs.room = 0
+    appends = [log.append(topics(0, 1, request_id="r1")), log.append(topics(1, 1))]
+    again, refused = await asyncio.gather(*appends, return_exceptions=True)
+    assert again == first
+    assert outcome(refused) == (UnavailableError, Outcome.NOTHING)
+    await log.close()
 
 
 async def test_writer_that_lost_the_log_is_fenced_before_it_answers(
@@ -173,8 +208,9 @@ async def test_writer_that_lost_the_log_is_fenced_before_it_answers(
     await old.append(topics(0, 1))
     new = await MetadataLog.open(directory, fs=fs, clock=StepClock())
     assert new.leader_epoch == old.leader_epoch + 1
-    with pytest.raises(FencedError, match=f"took .* over from epoch {old.leader_epoch}"):
+    with pytest.raises(FencedError, match=f"took .* over from epoch {old.leader_epoch}") as caught:
         await old.append(topics(1, 1))
+    assert caught.value.outcome is Outcome.UNKNOWN
     await new.append(topics(2, 1))
     await old.close()
     await new.close()
@@ -218,7 +254,7 @@ async def test_writer_that_loses_the_log_while_it_takes_back_harms_nothing(
     fs.before_cut = lambda: asyncio.run(take_over())
     appends = [old.append(topics(n, 1)) for n in range(1, 9)]
     answers = await asyncio.gather(*appends, return_exceptions=True)
-    assert {type(answer) for answer in answers} == {FencedError}
+    assert {outcome(answer) for answer in answers} == {(FencedError, Outcome.UNKNOWN)}
     await old.close()
     kept = names(directory)
     assert kept[:2] == ["topic-0", "topic-1"]
@@ -271,8 +307,9 @@ async def test_slow_taker_over_replaces_no_file_of_a_later_one(
     # In a thread of its own, because opening holds up the event loop.
     with ThreadPoolExecutor(1) as another:
         fs.before_rename = lambda: another.submit(asyncio.run, overtake()).result()
-        with pytest.raises(FencedError, match=r"another writer took .* over meanwhile"):
+        with pytest.raises(FencedError, match=r"another writer took .* over meanwhile") as caught:
             await MetadataLog.open(directory, fs=fs)
+    assert caught.value.outcome is Outcome.NOTHING  # nobody has appended anything yet
     assert names(directory) == ["topic-0", "topic-1"]
     assert not list(directory.glob("*.part"))
 
@@ -294,8 +331,9 @@ async def test_fenced_writer_begins_no_segment(directory: Path, fs: FailingFs) -
     old = await MetadataLog.open(directory, fs=fs, segment_size_bytes_max=1)
     new = await MetadataLog.open(directory, fs=fs)
     segments = list(directory.glob("0*"))
-    with pytest.raises(FencedError):
+    with pytest.raises(FencedError) as caught:
         await old.append(topics(0, 1))
+    assert caught.value.outcome is Outcome.NOTHING
     assert list(directory.glob("0*")) == segments
     await old.close()
     await new.close()

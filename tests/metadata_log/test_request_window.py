@@ -12,7 +12,7 @@ from metadata_log.append_result import AppendResult
 from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
 from records.envelope import Origin
-from records.errors import CorruptLogError, FencedError, RequestError
+from records.errors import CorruptLogError, FencedError, Outcome, RequestError
 from tests.metadata_log.conftest import topics
 
 
@@ -110,6 +110,7 @@ async def test_damage_in_the_window_is_told_with_file_and_byte(written: Path) ->
     segment.write_bytes(content)
     with pytest.raises(CorruptLogError, match=f"{segment} byte "):
         await log.append(topics(0, 1, request_id="r1"))
-    with pytest.raises(FencedError, match=f"{segment} byte "):
+    with pytest.raises(FencedError, match=f"{segment} byte ") as caught:
         await log.append(topics(0, 1))
+    assert caught.value.outcome is Outcome.NOTHING
     await log.close()

@@ -11,7 +11,7 @@ from random import Random
 from metadata_log.creation import create_log
 from metadata_log.limits import BATCH_RECORDS_MAX, BATCH_SIZE_BYTES_MAX
 from metadata_log.log_reader import LogReader
-from records.errors import UnavailableError
+from records.errors import FencedError, UnavailableError
 from tests.simulated_disk.crash import PowerLosses
 from tests.simulated_disk.disk import DiskState, PowerLoss, SimulatedDisk
 from tests.simulated_disk.expectations import Violation, check_log, check_view, entry_of
@@ -74,7 +74,7 @@ class Driver:
         failed = self.disk.faults.happened
         try:
             self._survive(lambda: _DO[operation.kind](self, operation.random()))
-        except (OSError, UnavailableError):
+        except (OSError, FencedError, UnavailableError):
             if self.disk.faults.happened == failed:
                 raise
             self.give_up()
@@ -239,7 +239,7 @@ class Driver:
     def _open(self) -> None:
         try:
             session = Session(self.disk, self.history, self._clock)
-        except (OSError, UnavailableError) as error:
+        except (OSError, FencedError, UnavailableError) as error:
             if self.disk.is_locked:
                 raise Violation(f"a start that failed keeps the lock: {error}") from error
             raise

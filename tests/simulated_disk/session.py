@@ -14,7 +14,7 @@ from metadata_log.fs import read_whole
 from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
 from metadata_log.names import COMMIT_MARK
-from records.errors import FencedError, RequestError, UnavailableError
+from records.errors import FencedError, Outcome, RequestError, UnavailableError
 from tests.simulated_disk.disk import ROOT, SimulatedDisk
 from tests.simulated_disk.expectations import Violation
 from tests.simulated_disk.history import Answer, History, Opening, Submission
@@ -131,7 +131,7 @@ class Session:
 
     async def _ask_in_vain(self, submission: Submission) -> None:
         batch = NewBatch(records=submission.records, origin=submission.origin)
-        with suppress(UnavailableError):
+        with suppress(FencedError, UnavailableError):
             await self.log.append(batch)
             raise Violation(f"{submission.number} was acknowledged by a writer that lost the log")
 
@@ -176,11 +176,10 @@ class Session:
             result = await self.log.append(batch, expected_end_offset=expected)
         except asyncio.CancelledError:
             self._history.answered(submission, Answer.CANCELLED)
-        except FencedError:
-            self.failed = True
-            self._history.answered(submission, Answer.UNKNOWN)
-        except (RequestError, UnavailableError):
-            self._history.answered(submission, Answer.REFUSED)
+        except (FencedError, RequestError, UnavailableError) as error:
+            self.failed = self.failed or isinstance(error, FencedError)
+            is_known = error.outcome is Outcome.NOTHING
+            self._history.answered(submission, Answer.REFUSED if is_known else Answer.UNKNOWN)
         except OSError as error:
             raise Violation(f"a caller got a bare {error!r}") from error
         else:

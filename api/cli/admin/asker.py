@@ -1,4 +1,4 @@
-"""What asks for a change, and tells what became of it."""
+"""Sends admin requests and prints their results."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from api.cli.main import REFUSED, print_error
+from api.cli.main import REFUSED, error_document, print_error
 from api.cli.output import print_json, print_line
 
 if TYPE_CHECKING:
@@ -85,12 +85,20 @@ class Ask:
         Raises:
             RequestError: the whole request is refused.
             UnavailableError: another process writes the log, or no service answers.
+            FencedError: another process took the log over.
         """
         import asyncio
+
+        from records.errors import MetadataLogError, Outcome
 
         request_id = None if self.request_id is None else self.request_id + part
         try:
             return asyncio.run(self._run(command, request, request_id))
+        except MetadataLogError as error:
+            if error.outcome is Outcome.NOTHING:
+                raise
+            message = f"{error}; {self._again()}"
+            raise error.with_outcome(error.outcome, message, done_to=error.done_to) from error
         except KeyboardInterrupt as interrupt:
             if self.server is None:
                 raise
@@ -123,24 +131,25 @@ class Ask:
         self, server: str, command: str, request: Any, request_id: str | None
     ) -> Told:
         from api.client import MetadataClient
-        from records.errors import UnavailableError
 
         async with await MetadataClient.connect(server) as client:
-            try:
-                answer = await client.run(
-                    command, request, reason=self._reason, request_id=request_id
-                )
-            except UnavailableError as error:
-                raise UnavailableError(f"{error}; {self._again()}") from error
+            answer = await client.run(command, request, reason=self._reason, request_id=request_id)
         return Told(response=answer.response, end_offset=answer.end_offset, wrote=answer.wrote)
 
     def _again(self) -> str:
+        """Say how to ask again without doing anything twice."""
+        if self.request_id is None:
+            return "look at the log before asking again; with a --request-id it is done once"
         return f"ask again with --request-id {self.request_id}: it is done once"
 
     def each(self, command: str, wanted: Sequence[One]) -> int:
-        """Ask for one thing after the other; one that is refused does not stop the others."""
+        """Ask for one thing after the other; one that is refused does not stop the others.
+
+        Raises:
+            MetadataLogError: no more can be asked for; what was done before is printed.
+        """
         from controller.decisions.outcome import Refusal
-        from records.errors import RequestError
+        from records.errors import MetadataLogError, Outcome, RequestError
 
         items, told = [], None
         for number, one in enumerate(wanted):
@@ -148,7 +157,11 @@ class Ask:
             try:
                 told = self.run(command, one.request, part=f"/{number}" if number else "")
                 told = replace(told, wrote=told.wrote or wrote_before)
-            except RequestError as error:
+            except MetadataLogError as error:
+                if not isinstance(error, RequestError) or error.outcome is not Outcome.NOTHING:
+                    if items:
+                        self.report(told, items)
+                    raise
                 items.append(Item(fields=one.fields, refusal=Refusal.of(error)))
             else:
                 what = " ".join(f"{name} {value}" for name, value in one.fields.items())
@@ -217,7 +230,7 @@ def _new_request_id() -> str:
 
 def _document(item: Item) -> dict[str, Any]:
     refusal = item.refusal
-    error = None if refusal is None else {"code": refusal.code, "message": refusal.message}
+    error = None if refusal is None else error_document(refusal.code, refusal.message)
     return {**item.fields, "error": error}
 
 

@@ -7,6 +7,8 @@ Source: KIP-4 (batches), KIP-516 (topic ids), KIP-525 (configs in the answer), K
 from typing import Annotated
 
 from api.kafka.fields import (
+    DONE_TO_TAG,
+    OUTCOME_TAG,
     REQUEST_ID_TAG,
     WROTE_TAG,
     Int8,
@@ -171,7 +173,8 @@ class RunCommandRequest(Request, frozen=True, kw_only=True):
 class RunCommandResponse(Response, frozen=True, kw_only=True):
     """The decision's response and where it was committed (exclusive), or why it was refused.
 
-    `wrote`: as in `controller.parking.Answer`.
+    `wrote`: as in `controller.parking.Answer`. `outcome` and `done_to` are those of the error; a
+    service that does not tell them leaves `outcome` empty, and `done_to` is -1 where it has none.
     """
 
     error_code: Int16 = 0
@@ -180,3 +183,5 @@ class RunCommandResponse(Response, frozen=True, kw_only=True):
     end_offset: Int64 = -1
     payload: bytes = b""
     wrote: Annotated[bool, tagged(WROTE_TAG)] = True
+    outcome: Annotated[str, tagged(OUTCOME_TAG)] = ""
+    done_to: Annotated[Int64, tagged(DONE_TO_TAG)] = -1

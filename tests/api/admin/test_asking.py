@@ -1,5 +1,6 @@
 """What all verbs that change a cluster have in common."""
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -76,7 +77,12 @@ def test_items_of_a_request_succeed_and_fail_on_their_own(metalog: Metalog, log:
     done, refused = answer.json["results"]
     assert done["name"] == "new" and done["error"] is None
     assert refused["error"]["code"] == "TOPIC_ALREADY_EXISTS"
-    assert answer.err == ("error: TOPIC_ALREADY_EXISTS: TopicAlreadyExists: 'orders' exists\n")
+    assert answer.error == {
+        "code": "TOPIC_ALREADY_EXISTS",
+        "message": "TopicAlreadyExists: 'orders' exists",
+        "outcome": "nothing",
+        "done_to": None,
+    }
     assert answer.json["committed_at"] is not None
 
 
@@ -85,7 +91,8 @@ def test_json_of_a_request_all_of_whose_items_are_refused(metalog: Metalog, log:
     assert answer.code == 3
     assert [r["error"]["code"] for r in answer.json["results"]] == ["BROKER_ID_NOT_REGISTERED"] * 2
     assert answer.json["committed_at"] is None
-    assert answer.err.count("error: BROKER_ID_NOT_REGISTERED: ") == 2
+    errors = [json.loads(line) for line in answer.err.splitlines()]
+    assert [error["code"] for error in errors] == ["BROKER_ID_NOT_REGISTERED"] * 2
 
 
 def test_mirror_takes_no_changes_and_names_fork(

@@ -1,8 +1,10 @@
 """What is said over the socket, as bytes."""
 
 import contextlib
+import struct
 from collections.abc import Callable
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +18,7 @@ from api.socket.appends import (
     encode_append,
     encode_appended,
 )
-from api.socket.frames import FrameError, FrameReader
+from api.socket.frames import FrameError, FrameReader, Kind, frame
 from api.socket.handshake import (
     Hello,
     Welcome,
@@ -37,6 +39,7 @@ from records.errors import (
     CorruptLogError,
     FencedError,
     MetadataLogError,
+    Outcome,
     RequestError,
     UnavailableError,
 )
@@ -118,6 +121,9 @@ def test_answers_come_over_as_they_were() -> None:
         FencedError("epoch 7 was claimed"),
         UnavailableError("the disk is full"),
         CorruptLogError("00000000000000000000.avro byte 7"),
+        FencedError("epoch 7 was claimed", outcome=Outcome.NOTHING),
+        UnavailableError("no room for the rest", outcome=Outcome.PARTIAL, done_to=2**40),
+        RequestError("NOT_CONTROLLER", "a batch before this failed", outcome=Outcome.UNKNOWN),
     ],
 )
 def test_error_is_raised_at_the_client_as_it_was_at_the_log(error: MetadataLogError) -> None:
@@ -126,6 +132,37 @@ def test_error_is_raised_at_the_client_as_it_was_at_the_log(error: MetadataLogEr
     assert type(refused.error) is type(error)
     assert str(refused.error) == str(error)
     assert getattr(refused.error, "code", None) == getattr(error, "code", None)
+    assert (refused.error.outcome, refused.error.done_to) == (error.outcome, error.done_to)
+
+
+def _refused(**body: str | None) -> MetadataLogError:
+    content = frame(struct.pack(">BQ", Kind.REFUSED, 3), body)[_LENGTH_SIZE:]
+    return decode_refused(content).error
+
+
+@pytest.mark.parametrize(
+    ("body", "outcome"),
+    [
+        ({"family": "request", "code": "INVALID_RECORD"}, Outcome.NOTHING),
+        ({"family": "request", "code": "NOT_CONTROLLER"}, Outcome.UNKNOWN),
+        ({"family": "unavailable"}, Outcome.UNKNOWN),
+        ({"family": "fenced"}, Outcome.UNKNOWN),
+        ({"family": "fenced", "outcome": "nothing"}, Outcome.NOTHING),
+        ({"family": "unavailable", "outcome": "undone"}, Outcome.UNKNOWN),
+        ({"family": "unavailable", "outcome": "partial"}, Outcome.UNKNOWN),
+    ],
+)
+def test_what_a_server_does_not_tell_for_certain_is_unknown(
+    body: dict[str, str | None], outcome: Outcome
+) -> None:
+    assert _refused(**body).outcome is outcome
+
+
+def test_a_refusal_holds_only_texts_which_is_all_that_older_clients_read() -> None:
+    error = UnavailableError("no room", outcome=Outcome.PARTIAL, done_to=7)
+    content = encode_refused(Refused(correlation_id=3, error=error))
+    body = msgspec.msgpack.decode(content[_LENGTH_SIZE + 9 :], type=dict[str, str])
+    assert (body["outcome"], body["done_to"]) == ("partial", "7")
 
 
 @given(

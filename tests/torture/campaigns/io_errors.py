@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from records.errors import UnavailableError
+from records.errors import FencedError, UnavailableError
 from tests.simulated_disk.crash import KEPT_ALL, LOST_ALL, LOST_NEWEST, PowerLosses
 from tests.simulated_disk.disk import DiskState, state_key
 from tests.simulated_disk.driver import Driver
@@ -144,7 +144,7 @@ class _FaultyRun:
     def _run(self, driver: Driver, operations: Sequence[Operation]) -> None:
         try:
             driver.start()
-        except (OSError, UnavailableError):
+        except (OSError, FencedError, UnavailableError):
             if not self.has_failed_call():
                 raise
             driver.give_up()
