@@ -9,6 +9,8 @@ from typing import Any
 
 import msgspec
 
+from api.connections import Connections
+from api.descriptors import raise_descriptor_limit
 from api.kafka.broker_feed import RETRY_MS
 from api.kafka.controller_listener import ControllerListener, ListenerSettings
 from api.kafka.listener import Listener
@@ -74,6 +76,7 @@ async def serving(
     options: ServeOptions, loaded: Callable[[int], None] | None = None
 ) -> AsyncIterator[Serving]:
     """Run a service and its listeners while the body runs."""
+    connections = Connections.within(raise_descriptor_limit())
     async with contextlib.AsyncExitStack() as closing:
         service = await Service.open(options.log, settings=options.settings, progress=loaded)
         closing.push_async_callback(service.close)
@@ -85,21 +88,25 @@ async def serving(
                 retry_ms=options.retry_ms,
             ),
         )
-        listener = await Listener.start(kafka.answering(), options.host, options.port)
+        listener = await Listener.start(kafka.answering(), options.host, options.port, connections)
         closing.push_async_callback(listener.close)
         kafka.port = listener.port
         socket = None
         if options.socket is not None:
-            socket = await _take_appends(service, *options.socket)
+            socket = await _take_appends(service, connections, *options.socket)
             closing.push_async_callback(socket.close)
         yield Serving(service, listener, socket)
 
 
-async def _take_appends(service: Service, host: str, port: int) -> SocketServer:
+async def _take_appends(
+    service: Service, connections: Connections, host: str, port: int
+) -> SocketServer:
     # Requests of a connection are taken in their order, from the first one on.
     await service.know_requests()
     cluster_id = service.settings.cluster_id
-    return await serve_socket(service, cluster_id=cluster_id, host=host, port=port)
+    return await serve_socket(
+        service, cluster_id=cluster_id, host=host, port=port, connections=connections
+    )
 
 
 @contextlib.contextmanager

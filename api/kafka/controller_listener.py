@@ -91,6 +91,14 @@ class ControllerListener:
                 apis.RUN_COMMAND: self._run_command,
             },
             takeovers={apis.FOLLOW_LOG: feeds.feed},
+            from_brokers=frozenset(
+                {
+                    apis.BROKER_REGISTRATION,
+                    apis.BROKER_HEARTBEAT,
+                    apis.ALTER_PARTITION,
+                    apis.FOLLOW_LOG,
+                }
+            ),
             frame_size_bytes_max=REQUEST_SIZE_BYTES_MAX,
         )
 

@@ -5,15 +5,17 @@ while several are under way. Too many, and no more are read until some are answe
 """
 
 import asyncio
-import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from typing import Self
 
 import msgspec
 
+from api import limits
+from api.acceptor import Acceptor
+from api.connections import Connections, Place, Quota
 from api.kafka import frames
 from api.kafka.apis import API_VERSIONS, Api, by_key
-from api.kafka.errors import CODES
+from api.kafka.errors import CODES, NONE
 from api.kafka.fields import Response
 from api.kafka.frames import (
     FRAME_SIZE_BYTES_MAX,
@@ -21,15 +23,14 @@ from api.kafka.frames import (
     UnsupportedVersionError,
 )
 from api.kafka.messages.api_versions import ApiVersion, ApiVersionsResponse
-from api.kafka.streams import close_writer, read_frame
+from api.kafka.streams import BufferedStream, Received, close_writer, receive_frame
+from api.log_limit import limited_logger
 from records.errors import FencedError, RequestError, UnavailableError
 
-log = logging.getLogger(__name__)
+log = limited_logger(__name__)
 
 PIPELINE_MAX = 64
 """Requests of one connection that are under way at once."""
-
-CONNECTIONS_MAX = 1_000
 
 
 class Asker(msgspec.Struct, frozen=True):
@@ -48,10 +49,15 @@ Takeover = Callable[[RequestFrame, asyncio.StreamReader, asyncio.StreamWriter], 
 
 
 class Answering(msgspec.Struct, frozen=True, kw_only=True):
-    """What is answered, and by whom."""
+    """What is answered, and by whom.
+
+    `from_brokers` are requests that only brokers send: a connection on which one was answered
+    without an error is a broker's, and is kept when there are too many.
+    """
 
     handlers: Mapping[Api, Handler]
     takeovers: Mapping[Api, Takeover] = {}
+    from_brokers: frozenset[Api] = frozenset()
     frame_size_bytes_max: int = FRAME_SIZE_BYTES_MAX
 
     def apis(self) -> dict[int, Api]:
@@ -62,60 +68,92 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
 class Listener:
     """Takes connections on one address."""
 
-    def __init__(self, answering: Answering) -> None:
+    def __init__(self, answering: Answering, connections: Connections) -> None:
         """Nothing is taken before `start`."""
         self._answering = answering
-        self._connections: set[asyncio.Task[None]] = set()
-        self._server: asyncio.Server | None = None
+        self._connections = connections
+        has_brokers = bool(answering.from_brokers)
+        self._quota = Quota(
+            name="Kafka",
+            places_max=limits.KAFKA_CONNECTIONS_MAX,
+            broker_reserve=limits.BROKER_RESERVE if has_brokers else 0,
+        )
+        self._buffer = memoryview(bytearray(limits.RECEIVE_BUFFER_BYTES))
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._acceptor: Acceptor | None = None
 
     @classmethod
-    async def start(cls, answering: Answering, host: str, port: int) -> Self:
+    async def start(
+        cls, answering: Answering, host: str, port: int, connections: Connections | None = None
+    ) -> Self:
         """Begin to take connections; port 0 lets the system choose.
 
+        Args:
+            connections: Those of the process; None makes one for this listener alone.
+
         Raises:
-            UnavailableError: the address is taken, or not of this machine.
+            UnavailableError: the address is taken, or not of this machine; or the process may open
+                too few files.
         """
-        listener = cls(answering)
-        try:
-            listener._server = await asyncio.start_server(listener._connected, host, port)
-        except OSError as error:
-            raise UnavailableError(f"cannot listen on {host}:{port}: {error.strerror}") from error
+        listener = cls(answering, connections or Connections.of_process())
+        listener._acceptor = await Acceptor.listen(listener._protocol, host, port)
         return listener
 
     @property
     def port(self) -> int:
         """The port that is listened on."""
-        assert self._server is not None
-        port: int = self._server.sockets[0].getsockname()[1]
-        return port
+        assert self._acceptor is not None
+        return self._acceptor.port
 
     async def close(self) -> None:
         """Take no more connections, and end those there are."""
-        assert self._server is not None
-        self._server.close()
-        for task in self._connections:
+        assert self._acceptor is not None
+        await self._acceptor.close()
+        for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*self._connections, return_exceptions=True)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _protocol(self) -> asyncio.BaseProtocol:
+        return BufferedStream(self._buffer, self._connected)
 
     def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if len(self._connections) >= CONNECTIONS_MAX:
-            log.warning("%d connections are open; one more is refused", CONNECTIONS_MAX)
+        def close(reason: str) -> None:
+            log.info("%s: the connection is closed: %s", _address(writer), reason)
+            writer.transport.abort()
+            task.cancel()
+
+        try:
+            place = self._connections.enter(self._quota, close)
+        except UnavailableError as error:
+            log.warning("%s: %s", _address(writer), error)
             writer.close()
             return
-        task = asyncio.create_task(answer(reader, writer, self._answering), name="kafka connection")
-        self._connections.add(task)
-        task.add_done_callback(self._connections.discard)
+        task = asyncio.create_task(
+            answer(reader, writer, self._answering, place), name="kafka connection"
+        )
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
         # A task that is cancelled before its first step closes nothing by itself.
+        task.add_done_callback(lambda _: place.leave())
         task.add_done_callback(lambda _: writer.close())
 
 
 async def answer(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, answering: Answering
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    answering: Answering,
+    place: Place | None = None,
 ) -> None:
-    """Answer the requests of one connection until it ends, and close it."""
+    """Answer the requests of one connection until it ends, and close it.
+
+    Args:
+        place: Among the connections that were accepted; None for one that this side made.
+    """
     address = _address(writer)
+    if place is None:
+        place = Connections().enter(Quota(name="own", places_max=1), lambda _: None)
     try:
-        await _Conversation(reader, writer, answering, address).run()
+        await _Conversation(reader, writer, answering, address, place).run()
     except ConnectionError:
         pass  # the other side has gone
     except UnavailableError as error:
@@ -125,6 +163,7 @@ async def answer(
     except Exception:
         log.exception("%s: a request could not be answered; the connection is closed", address)
     finally:
+        place.leave()
         await close_writer(writer)
 
 
@@ -135,12 +174,14 @@ class _Conversation:
         writer: asyncio.StreamWriter,
         answering: Answering,
         address: str,
+        place: Place,
     ) -> None:
         self._reader = reader
         self._writer = writer
         self._answering = answering
         self._apis = answering.apis()
         self._address = address
+        self._place = place
         self._answers: asyncio.Queue[asyncio.Task[bytes | None] | None] = asyncio.Queue(
             PIPELINE_MAX
         )
@@ -155,6 +196,8 @@ class _Conversation:
             takeover = await reading
             await writing
             if takeover is not None:
+                self._place.keep()
+                self._place.request_begun()  # it never ends
                 take_over = self._answering.takeovers[takeover.api]
                 await take_over(takeover, self._reader, self._writer)
         finally:
@@ -175,21 +218,38 @@ class _Conversation:
     async def _begin_requests(self) -> RequestFrame | None:
         """Begin requests until the connection ends or changes hands."""
         size_max = self._answering.frame_size_bytes_max
-        while (raw := await read_frame(self._reader, size_max)) is not None:
+        while (received := await receive_frame(self._reader, size_max, self._place)) is not None:
             try:
-                frame = frames.decode_request(raw, self._apis)
+                frame = frames.decode_request(received.raw, self._apis)
             except UnsupportedVersionError as error:
                 if error.api != API_VERSIONS:
                     raise
                 # Asked in a version from the future: the answer of version 0 says what there is.
                 refusal = versions_response(self._apis.values(), CODES["UNSUPPORTED_VERSION"])
                 raw = frames.encode_response(API_VERSIONS, 0, error.correlation_id, refusal)
-                await self._answers.put(asyncio.create_task(_ready(raw)))
+                await self._put(_ready(raw), received)
                 continue
+            self._check_reserved(frame.api)
             if frame.api in self._answering.takeovers:
+                received.release()
                 return frame
-            await self._answers.put(asyncio.create_task(self._answer(frame)))
+            await self._put(self._answer(frame), received)
         return None
+
+    async def _put(
+        self, answering: Coroutine[None, None, bytes | None], received: Received
+    ) -> None:
+        task = asyncio.create_task(answering)
+        task.add_done_callback(lambda _: received.release())
+        await self._answers.put(task)
+
+    def _check_reserved(self, api: Api) -> None:
+        """Refuse a client's request on a place of the brokers' reserve."""
+        is_reserved = self._place.is_for_broker and not self._place.is_kept
+        if is_reserved and api not in (API_VERSIONS, *self._answering.from_brokers):
+            raise RequestError(
+                "REQUEST_TIMED_OUT", "all connections are in use but those reserved for brokers"
+            )
 
     async def _answer(self, frame: RequestFrame) -> bytes | None:
         if frame.api == API_VERSIONS:
@@ -197,6 +257,8 @@ class _Conversation:
         else:
             asker = Asker(self._address, frame.client_id)
             body = await self._answering.handlers[frame.api](frame, asker)
+            if frame.api in self._answering.from_brokers and _is_success(body):
+                self._place.keep()
         if body is None:
             return None
         return frames.encode_response(frame.api, frame.version, frame.correlation_id, body)
@@ -207,6 +269,10 @@ class _Conversation:
             if raw is not None:
                 self._writer.write(raw)
                 await self._writer.drain()
+
+
+def _is_success(body: Response | None) -> bool:
+    return getattr(body, "error_code", NONE) == NONE
 
 
 async def _ready(raw: bytes) -> bytes:

@@ -2,8 +2,12 @@
 
 import asyncio
 import contextlib
+from collections.abc import Callable
 
+from api import limits
+from api.connections import Place
 from api.kafka.frames import FRAME_SIZE_BYTES_MAX, LENGTH, MalformedFrameError
+from api.receive_budget import Share
 
 
 async def read_frame(
@@ -16,14 +20,104 @@ async def read_frame(
             behind it.
     """
     try:
-        (size,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
-        if not 0 <= size <= size_bytes_max:
-            raise MalformedFrameError(
-                f"a frame of {size} bytes; 0 to {size_bytes_max} are taken: is this Kafka?"
-            )
+        size = _size(await reader.readexactly(LENGTH.size), size_bytes_max)
         return await reader.readexactly(size)
     except (asyncio.IncompleteReadError, OSError):
         return None
+
+
+class Received:
+    """A frame that a client sent, and the memory that it takes until `release`."""
+
+    def __init__(self, raw: bytes, place: Place, share: Share | None) -> None:
+        """Count the frame as a request in flight."""
+        self.raw = raw
+        self._place = place
+        self._share = share
+        self._counted_bytes = 0 if share is not None else len(raw)
+        place.request_begun(self._counted_bytes)
+
+    def release(self) -> None:
+        """The request is answered."""
+        self._place.request_ended(self._counted_bytes)
+        if self._share is not None:
+            self._place.give_back(self._share)
+
+
+async def receive_frame(
+    reader: asyncio.StreamReader, size_bytes_max: int, place: Place
+) -> Received | None:
+    """Read one frame of a client, within the limits of its place; None when the client has ended.
+
+    Raises:
+        MalformedFrameError: as `read_frame`.
+    """
+    try:
+        first = await reader.readexactly(1)
+        place.frame_begun()
+        size = _size(first + await reader.readexactly(LENGTH.size - 1), size_bytes_max)
+        share = await _share_for(size, place) if place.needs_share(size) else None
+        raw = await _read(reader, size, place, share)
+    except (asyncio.IncompleteReadError, OSError):
+        return None
+    place.frame_ended()
+    return Received(raw, place, share)
+
+
+def _size(raw: bytes, size_bytes_max: int) -> int:
+    (size,) = LENGTH.unpack(raw)
+    if not 0 <= size <= size_bytes_max:
+        raise MalformedFrameError(
+            f"a frame of {size} bytes; 0 to {size_bytes_max} are taken: is this Kafka?"
+        )
+    return int(size)
+
+
+async def _share_for(size: int, place: Place) -> Share:
+    granted = asyncio.Event()
+    share = place.ask_for_share(size, granted.set)
+    if not share.is_granted:
+        await granted.wait()
+    return share
+
+
+async def _read(
+    reader: asyncio.StreamReader, size: int, place: Place, share: Share | None
+) -> bytes:
+    if share is None:
+        return await reader.readexactly(size)
+    raw = bytearray()
+    while len(raw) < size:
+        part = await reader.read(size - len(raw))
+        if not part:
+            raise asyncio.IncompleteReadError(b"", size)
+        raw += part
+        place.received(share, len(part))
+    return bytes(raw)
+
+
+class BufferedStream(asyncio.StreamReaderProtocol, asyncio.BufferedProtocol):
+    """A stream that receives through one small buffer shared by all connections of a listener.
+
+    asyncio reads 256 KiB at once otherwise, which a connection may then hold unread.
+    """
+
+    def __init__(
+        self,
+        buffer: memoryview,
+        connected: Callable[[asyncio.StreamReader, asyncio.StreamWriter], None],
+    ) -> None:
+        """Call `connected` when the connection is made."""
+        super().__init__(asyncio.StreamReader(limits.STREAM_BYTES_MAX), connected)
+        self._buffer = buffer
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Return where the next bytes are put."""
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Take the bytes out before another connection uses the buffer."""
+        self.data_received(bytes(self._buffer[:nbytes]))
 
 
 async def close_writer(writer: asyncio.StreamWriter) -> None:

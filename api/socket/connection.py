@@ -5,10 +5,12 @@ so a connection holds a bounded number of bytes whatever its client does.
 """
 
 import asyncio
-import logging
 from collections.abc import Awaitable
 from typing import Protocol, cast
 
+from api.connections import Connections, Place, Quota
+from api.log_limit import limited_logger
+from api.receive_budget import Share
 from api.socket import limits
 from api.socket.appends import Append, Appended, correlation_id_of, decode_append, encode_appended
 from api.socket.frames import FrameError, FrameReader
@@ -19,7 +21,7 @@ from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
 from records.errors import MetadataLogError, Outcome, RequestError, UnavailableError
 
-_logger = logging.getLogger(__name__)
+_logger = limited_logger(__name__)
 
 
 class Appendable(Protocol):
@@ -42,11 +44,16 @@ class Connection(asyncio.Protocol):
         log: Appendable,
         cluster_id: str,
         server_room: Room,
-        objection: MetadataLogError | None = None,
+        connections: Connections,
+        quota: Quota,
     ) -> None:
-        """Make the protocol of one connection; `objection` is why it is refused at once."""
+        """Make the protocol of one connection, which takes a place when it is made."""
         self._log = log
-        self._objection = objection
+        self._connections = connections
+        self._quota = quota
+        self._place: Place | None = None
+        # Memory for the frame that is coming in, if it is a large one.
+        self._share: Share | None = None
         self._cluster_id = cluster_id
         self._room = Room(limits.CONNECTION_REQUESTS_MAX, limits.CONNECTION_BYTES_MAX)
         self._rooms = (self._room, server_room)
@@ -74,13 +81,18 @@ class Connection(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
         self._transport.set_write_buffer_limits(high=limits.UNSENT_BYTES_MAX)
         self._set_timer(limits.HANDSHAKE_TIMEOUT_S)
-        if self._objection is not None:
-            self.refuse(self._objection)
+        try:
+            self._place = self._connections.enter(self._quota, self._give_way)
+        except UnavailableError as error:
+            self._refuse_place(error)
 
     def data_received(self, data: bytes) -> None:
-        if not self._is_ending:
-            self._reader.feed(data)
-            self._read()
+        if self._is_ending or self._place is None:
+            return
+        self._reader.feed(data)
+        if self._share is not None:
+            self._place.received(self._share, len(data))
+        self._read()
 
     def eof_received(self) -> bool:
         self._is_ending = self._is_half_closed = True
@@ -97,6 +109,8 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         self._is_lost = self._is_ending = True
         self._stop_timer()
+        if self._place is not None:
+            self._place.leave()
         self._maybe_done()
 
     # For the server
@@ -109,7 +123,28 @@ class Connection(asyncio.Protocol):
     def finish(self) -> None:
         """Take nothing more, answer what is in flight, disconnect."""
         self._is_ending = True
+        if self._place is not None:
+            self._place.frame_paused()
         self._maybe_end()
+
+    def _refuse_place(self, error: UnavailableError) -> None:
+        """Say that there is no place, unless too many connections are open just to be told so."""
+        _logger.warning("the append socket refuses a connection: %s", error)
+        if not self._connections.may_refuse():
+            self.abort()
+            return
+        self.done.add_done_callback(lambda _: self._connections.refused())
+        self.refuse(error)
+
+    def _give_way(self, reason: str) -> None:
+        """Say why the connection is closed, and close it as soon as everything is answered."""
+        if self._is_ending:
+            self.abort()
+            return
+        self.refuse(UnavailableError(f"the server closed the connection: {reason}; connect again"))
+        if not self._tasks:
+            assert self._transport is not None
+            self._transport.close()
 
     def abort(self) -> None:
         """Disconnect at once; what is in flight may still be committed."""
@@ -120,19 +155,49 @@ class Connection(asyncio.Protocol):
 
     def _read(self) -> None:
         """Handle the frames that have come, as far as there is room for them."""
-        assert self._transport is not None
+        assert self._place is not None
         while not self._is_ending:
             if self._must_wait():
-                self._transport.pause_reading()
+                self._place.frame_paused()
+                self._go_on_reading(self._share is not None and self._reader.size_wanted > 0)
                 return
             try:
                 content = self._reader.next_frame()
                 if content is None:
-                    self._transport.resume_reading()
+                    self._go_on_reading(self._may_read_more())
                     return
+                self._give_share_back()
+                self._place.frame_ended()
                 self._handle(content)
             except FrameError as error:
                 self.refuse(RequestError("INVALID_REQUEST", str(error)))
+            except Exception:
+                _logger.exception("a frame could not be handled")
+                self.refuse(UnavailableError("the server failed, see its log"))
+
+    def _may_read_more(self) -> bool:
+        """True unless the frame that is coming in is large, and there is no memory for it now."""
+        assert self._place is not None
+        if self._reader.has_begun:
+            self._place.frame_begun()
+        size = self._reader.size_wanted
+        if self._share is None and size and self._place.needs_share(size):
+            self._share = self._place.ask_for_share(size, self._read)
+            self._place.received(self._share, size - self._reader.missing)
+        return self._share is None or self._share.is_granted
+
+    def _give_share_back(self) -> None:
+        # What is in flight is counted in the rooms.
+        if self._share is not None and self._place is not None:
+            share, self._share = self._share, None
+            self._place.give_back(share)
+
+    def _go_on_reading(self, may_read: bool) -> None:
+        assert self._transport is not None
+        if may_read:
+            self._transport.resume_reading()
+        else:
+            self._transport.pause_reading()
 
     def _must_wait(self) -> bool:
         if self._is_write_paused:
@@ -153,6 +218,8 @@ class Connection(asyncio.Protocol):
         except RequestError as error:
             self._send(encode_refused(Refused(correlation_id=correlation_id, error=error)))
             return
+        assert self._place is not None
+        self._place.request_begun()
         for room in self._rooms:
             room.take(len(content))
         self._task_count = number = self._task_count + 1
@@ -175,6 +242,8 @@ class Connection(asyncio.Protocol):
             answer = encode_refused(Refused(correlation_id=correlation_id, error=unknown))
         finally:
             del self._tasks[number]
+            assert self._place is not None
+            self._place.request_ended()
             for room in self._rooms:
                 room.give_back(size_bytes)
         self._send(answer)

@@ -34,26 +34,36 @@ class FrameError(Exception):
 
 
 class FrameReader:
-    """Cuts a stream of bytes into frames of at most `size_bytes_max`."""
+    """Cuts a stream of bytes into frames of at most `size_bytes_max`.
+
+    Attributes:
+        size_wanted: Size of the frame that is coming in; 0 while its length is not known.
+        missing: Bytes until that frame is whole.
+    """
 
     def __init__(self, size_bytes_max: int) -> None:
         self.size_bytes_max = size_bytes_max
         self._buffer = b""
         self._at = 0
-        # Chunks of a frame that is still coming in, joined once: a large frame comes in hundreds.
-        self._chunks: list[bytes] = []
-        # Bytes until the frame is whole; 0 when its length is not known yet.
-        self._missing = 0
+        # More of a frame that is still coming in, joined once: a large frame comes in hundreds.
+        self._more = bytearray()
+        self.size_wanted = 0
+        self.missing = 0
+
+    @property
+    def has_begun(self) -> bool:
+        """True if a part of a frame has come."""
+        return len(self._buffer) > self._at
 
     def feed(self, data: bytes) -> None:
         """Take bytes as they come from the network."""
-        if self._missing > len(data):
-            self._chunks.append(data)
-            self._missing -= len(data)
+        if self.missing > len(data):
+            self._more += data
+            self.missing -= len(data)
             return
-        self._buffer = b"".join((self._buffer[self._at :], *self._chunks, data))
-        self._at = self._missing = 0
-        self._chunks.clear()
+        self._buffer = b"".join((self._buffer[self._at :], self._more, data))
+        self._at = self.missing = self.size_wanted = 0
+        self._more = bytearray()
 
     def next_frame(self) -> bytes | None:
         """Return the next frame without its length; None until more bytes come.
@@ -62,7 +72,8 @@ class FrameReader:
             FrameError: the length is zero or too large.
         """
         at, buffer = self._at, self._buffer
-        if self._missing or len(buffer) - at < LENGTH.size:
+        if self.missing or len(buffer) - at < LENGTH.size:
+            self._forget_frames()
             return None
         (size,) = LENGTH.unpack_from(buffer, at)
         if not 0 < size <= self.size_bytes_max:
@@ -70,10 +81,18 @@ class FrameReader:
         start = at + LENGTH.size
         end = start + size
         if end > len(buffer):
-            self._missing = end - len(buffer)
+            self.missing = end - len(buffer)
+            self.size_wanted = size
+            self._forget_frames()
             return None
         self._at = end
         return buffer[start:end]
+
+    def _forget_frames(self) -> None:
+        """Free the memory of frames that were returned: the next bytes may be long in coming."""
+        if self._at:
+            self._buffer = self._buffer[self._at :]
+            self._at = 0
 
 
 def frame(head: bytes, body: dict[str, Any]) -> bytes:
@@ -90,5 +109,5 @@ def unpack_body(data: bytes) -> dict[str, str | None]:
     """
     try:
         return msgspec.msgpack.decode(data, type=dict[str, str | None])
-    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise FrameError(f"a body that cannot be read: {error}") from error

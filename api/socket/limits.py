@@ -20,7 +20,8 @@ CONNECTION_BYTES_MAX = 2 * FRAME_SIZE_BYTES_MAX
 SERVER_REQUESTS_MAX = PENDING_BATCHES_MAX // 2
 SERVER_BYTES_MAX = 64 * MIB
 
-# Each may hold one unfinished frame, so this bounds the memory that silent peers can take.
+# A process that appends shares one connection among its callers. What all connections hold of
+# frames that are not whole is bounded in `api/limits.py`, as are silent and idle connections.
 CONNECTIONS_MAX = 256
 
 # What the other side does not fetch; beyond it a server reads no further requests from that client,
@@ -31,7 +32,8 @@ UNSENT_BYTES_MAX = 256 * 1024
 # with 64 callers: a tenth to a fifth faster than all of them at once; fewer make more syscalls.
 UNSENT_REQUESTS_MAX = 32
 
-# A peer that says nothing after connecting does not keep its place.
+# A peer that says nothing after connecting does not keep its place; shorter than for Kafka's
+# requests, because the client says hello by itself.
 HANDSHAKE_TIMEOUT_S = 10.0
 
 # A client that was told why it is refused, or that the server ends, has this long to disconnect.

@@ -7,10 +7,11 @@ who can connect may write.
 
 import asyncio
 
+from api.acceptor import Acceptor
+from api.connections import Connections, Quota
 from api.socket import limits
 from api.socket.connection import Appendable, Connection
 from api.socket.room import Room
-from records.errors import UnavailableError
 
 LOOPBACK = "127.0.0.1"
 
@@ -22,12 +23,14 @@ class SocketServer:
         port: The port it listens on.
     """
 
-    def __init__(self, log: Appendable, cluster_id: str) -> None:
+    def __init__(self, log: Appendable, cluster_id: str, connections: Connections) -> None:
         self._log = log
+        self._all_connections = connections
+        self._quota = Quota(name="append socket", places_max=limits.CONNECTIONS_MAX)
         self._cluster_id = cluster_id
         self._room = Room(limits.SERVER_REQUESTS_MAX, limits.SERVER_BYTES_MAX)
         self._connections: set[Connection] = set()
-        self._listener: asyncio.Server | None = None
+        self._acceptor: Acceptor | None = None
 
     async def listen(self, host: str, port: int) -> None:
         """Accept connections.
@@ -35,17 +38,13 @@ class SocketServer:
         Raises:
             UnavailableError: the address cannot be listened on.
         """
-        loop = asyncio.get_running_loop()
-        try:
-            self._listener = await loop.create_server(self._connect, host, port)
-        except OSError as error:
-            raise UnavailableError(f"cannot listen on {host}:{port}: {error.strerror}") from error
-        self.port: int = self._listener.sockets[0].getsockname()[1]
+        self._acceptor = await Acceptor.listen(self._connect, host, port)
+        self.port: int = self._acceptor.port
 
     async def close(self) -> None:
         """Take nothing more, answer what is in flight, disconnect; the log stays open."""
-        assert self._listener is not None, "listen comes first"
-        self._listener.close()
+        assert self._acceptor is not None, "listen comes first"
+        await self._acceptor.close()
         for connection in list(self._connections):
             connection.finish()
         await self._wait_for_connections()
@@ -58,18 +57,21 @@ class SocketServer:
             await asyncio.wait([c.done for c in self._connections], timeout=limits.CLOSE_TIMEOUT_S)
 
     def _connect(self) -> Connection:
-        objection = None
-        if len(self._connections) >= limits.CONNECTIONS_MAX:
-            message = f"there are {limits.CONNECTIONS_MAX} connections already; try again later"
-            objection = UnavailableError(message)
-        connection = Connection(self._log, self._cluster_id, self._room, objection)
+        connection = Connection(
+            self._log, self._cluster_id, self._room, self._all_connections, self._quota
+        )
         self._connections.add(connection)
         connection.done.add_done_callback(lambda _: self._connections.discard(connection))
         return connection
 
 
 async def serve_socket(
-    log: Appendable, *, cluster_id: str, host: str = LOOPBACK, port: int = 0
+    log: Appendable,
+    *,
+    cluster_id: str,
+    host: str = LOOPBACK,
+    port: int = 0,
+    connections: Connections | None = None,
 ) -> SocketServer:
     """Take appends to a log over a socket.
 
@@ -78,10 +80,11 @@ async def serve_socket(
         cluster_id: Told to clients, and compared with what they expect.
         host: Who can reach it can write.
         port: 0 is any free one, see `SocketServer.port`.
+        connections: Those of the process; None makes one for this server alone.
 
     Raises:
-        UnavailableError: the address cannot be listened on.
+        UnavailableError: the address cannot be listened on, or the process may open too few files.
     """
-    server = SocketServer(log, cluster_id)
+    server = SocketServer(log, cluster_id, connections or Connections.of_process())
     await server.listen(host, port)
     return server

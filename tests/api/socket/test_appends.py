@@ -250,16 +250,40 @@ async def test_address_in_use_is_one_line(server: SocketServer, log: MetadataLog
         await serve_socket(log, cluster_id=CLUSTER_ID, port=server.port)
 
 
-async def test_connection_too_many_is_refused(
-    server: SocketServer, monkeypatch: pytest.MonkeyPatch
+async def test_connection_too_many_is_refused_while_the_others_are_busy(
+    log: MetadataLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "CONNECTIONS_MAX", 2)
-    first, second = await connect(server), await connect(server)
-    with pytest.raises(UnavailableError, match="2 connections already"):
+    slow = SlowLog(log)
+    server = await serve_socket(slow, cluster_id=CLUSTER_ID)
+    busy = [await connect(server), await connect(server)]
+    appends = [asyncio.create_task(client.append(note("in flight"))) for client in busy]
+    async with asyncio.timeout(10):
+        while slow.waiting < 2:
+            await asyncio.sleep(0.01)
+    with pytest.raises(UnavailableError, match="all 2 connections are in use; try again later"):
         await connect(server)
-    await first.close()
-    await asyncio.sleep(0.05)
+    slow.may_commit.set()
+    await asyncio.gather(*appends)
     third = await connect(server)
     await third.append(note("welcome"))
-    await second.close()
-    await third.close()
+    for client in (*busy, third):
+        await client.close()
+    await server.close()
+
+
+async def test_longest_idle_connection_makes_way_for_a_new_one(
+    log: MetadataLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "CONNECTIONS_MAX", 2)
+    server = await serve_socket(log, cluster_id=CLUSTER_ID)
+    first, second = await connect(server), await connect(server)
+    await first.append(note("active"))
+    third = await connect(server)
+    await third.append(note("welcome"))
+    await first.append(note("still there"))
+    with pytest.raises(UnavailableError, match="it was idle for longest; connect again"):
+        await second.append(note("closed"))
+    for client in (first, second, third):
+        await client.close()
+    await server.close()

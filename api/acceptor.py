@@ -1,0 +1,120 @@
+"""Accepts connections on an address as long as the process has descriptors.
+
+asyncio's own accept loop writes a traceback for each of up to 100 attempts when there are no
+descriptors left, and schedules a retry for each of them. Here accepting pauses once, with a line
+that is written at most once a second; connections that are open go on.
+"""
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Callable
+from typing import Self
+
+from api import limits
+from api.log_limit import limited_logger
+from records.errors import UnavailableError
+
+log = limited_logger(__name__)
+
+_BACKLOG = 128
+
+
+class Acceptor:
+    """Listens on one address. Made by `listen`.
+
+    Attributes:
+        port: The port it listens on.
+    """
+
+    def __init__(
+        self, listening: list[socket.socket], protocol: Callable[[], asyncio.BaseProtocol]
+    ) -> None:
+        """Begin to accept in the running event loop."""
+        self._listening = listening
+        self._protocol = protocol
+        self._loop = asyncio.get_running_loop()
+        self._retry: asyncio.TimerHandle | None = None
+        self._beginning: set[asyncio.Task[None]] = set()
+        self.port: int = listening[0].getsockname()[1]
+        self._resume()
+
+    @classmethod
+    async def listen(
+        cls, protocol: Callable[[], asyncio.BaseProtocol], host: str, port: int
+    ) -> Self:
+        """Begin to accept connections.
+
+        Args:
+            protocol: Makes the protocol of each connection.
+            port: 0 lets the system choose.
+
+        Raises:
+            UnavailableError: the address is taken, or not of this machine.
+        """
+        try:
+            return cls(await _bound(host, port), protocol)
+        except OSError as error:
+            raise UnavailableError(f"cannot listen on {host}:{port}: {error.strerror}") from error
+
+    async def close(self) -> None:
+        """Accept no more; connections that have been accepted stay. May be called again."""
+        if self._retry is not None:
+            self._retry.cancel()
+        while self._listening:
+            listening = self._listening.pop()
+            self._loop.remove_reader(listening)
+            listening.close()
+        await asyncio.gather(*self._beginning)
+
+    def _resume(self) -> None:
+        self._retry = None
+        for listening in self._listening:
+            self._loop.add_reader(listening, self._accept, listening)
+
+    def _pause(self) -> None:
+        for listening in self._listening:
+            self._loop.remove_reader(listening)
+        self._retry = self._loop.call_later(limits.ACCEPT_PAUSE_S, self._resume)
+
+    def _accept(self, listening: socket.socket) -> None:
+        for _ in range(limits.ACCEPTS_A_TURN):
+            try:
+                connection, _ = listening.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:  # no descriptors or no memory left
+                log.warning(
+                    "no connections are accepted for %g s: %s", limits.ACCEPT_PAUSE_S, error
+                )
+                self._pause()
+                return
+            task = self._loop.create_task(self._begin(connection), name="accepted connection")
+            self._beginning.add(task)
+            task.add_done_callback(self._beginning.discard)
+
+    async def _begin(self, connection: socket.socket) -> None:
+        try:
+            connection.setblocking(False)
+            await self._loop.connect_accepted_socket(self._protocol, connection)
+        except OSError:
+            connection.close()  # the other side has gone
+
+
+async def _bound(host: str, port: int) -> list[socket.socket]:
+    """Return a listening socket for each address of a host."""
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(
+        host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )
+    addresses = dict.fromkeys([(family, address[:2]) for family, _, _, _, address in found])
+    with contextlib.ExitStack() as closing:
+        listening = []
+        for family, address in addresses:
+            host, port = str(address[0]), int(address[1])
+            one = socket.create_server((host, port), family=family, backlog=_BACKLOG)
+            closing.callback(one.close)
+            one.setblocking(False)
+            listening.append(one)
+        closing.pop_all()
+    return listening

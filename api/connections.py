@@ -1,0 +1,322 @@
+"""The connections of a process: how many there may be, and which one is closed for a new one.
+
+All listeners of a process share one `Connections`. A new connection always gets a place as long as
+some other one has nothing in flight: the one that has been idle for longest is closed. Brokers have
+a reserve of places, and a broker's connection is never closed for another. Connections that say
+nothing, do not finish a frame, or are idle for too long are closed as well.
+"""
+
+import asyncio
+import resource
+from collections import Counter
+from collections.abc import Callable
+from typing import Self
+
+import msgspec
+
+from api import limits
+from api.log_limit import limited_logger
+from api.receive_budget import Close, ReceiveBudget, Share
+from records.errors import UnavailableError
+
+log = limited_logger(__name__)
+
+_UNLIMITED = 1 << 20
+
+
+class Quota(msgspec.Struct, frozen=True, kw_only=True):
+    """How many places the connections of one listener may take.
+
+    `broker_reserve` of them are for brokers; 0 where no broker connects.
+    """
+
+    name: str
+    places_max: int
+    broker_reserve: int = 0
+
+
+class Place:
+    """The place of one connection, which notes here what it does.
+
+    Attributes:
+        quota: Of its listener.
+        is_for_broker: The place is of the reserve: the connection must prove to be a broker's.
+        is_kept: It is a broker's, and is not closed for another.
+    """
+
+    def __init__(
+        self, connections: "Connections", quota: Quota, close: Close, *, is_for_broker: bool
+    ) -> None:
+        """Made by `Connections.enter`."""
+        self._connections = connections
+        self._shares: set[Share] = set()
+        self._close = close
+        self._frame_begun_at: float | None = None
+        self._has_spoken = False
+        self._active_at = connections.now()
+        self._in_flight = 0
+        self._in_flight_bytes = 0
+        self.quota = quota
+        self.is_for_broker = is_for_broker
+        self.is_kept = False
+
+    def frame_begun(self) -> None:
+        """The first byte of a frame has come; later calls for the same frame change nothing."""
+        if self._frame_begun_at is None:
+            self._frame_begun_at = self._connections.now()
+
+    def frame_paused(self) -> None:
+        """This side does not read on, so that the time for the frame is not to run."""
+        self._frame_begun_at = None
+
+    def frame_ended(self) -> None:
+        """A frame is whole."""
+        self._frame_begun_at = None
+        self._has_spoken = True
+        self._touch()
+
+    def request_begun(self, size_bytes: int = 0) -> None:
+        """A request is being answered; `size_bytes` is 0 if its frame has a share."""
+        self._in_flight += 1
+        self._in_flight_bytes += size_bytes
+
+    def request_ended(self, size_bytes: int = 0) -> None:
+        """A request has its answer, which may still have to be sent."""
+        self._in_flight -= 1
+        self._in_flight_bytes -= size_bytes
+        self._touch()
+
+    def keep(self) -> None:
+        """The connection is a broker's: do not close it for another one."""
+        if not self.is_kept:
+            self._connections.leave(self)
+            self.is_kept = True
+            self._connections.add(self)
+
+    def needs_share(self, size_bytes: int) -> bool:
+        """True if a frame is too large to be read without a share of the budget."""
+        return self._in_flight_bytes + size_bytes > limits.SMALL_FRAME_BYTES
+
+    def ask_for_share(self, size_bytes: int, granted: Callable[[], None]) -> Share:
+        """Ask for memory for a frame; `granted` is called unless there is some at once."""
+
+        def go_on() -> None:
+            self.frame_begun()
+            granted()
+
+        self._has_spoken = True
+        share = self._connections.budget.ask(size_bytes, granted=go_on, close=self.close)
+        self._shares.add(share)
+        if not share.is_granted:
+            self.frame_paused()
+        return share
+
+    def received(self, share: Share, size_bytes: int) -> None:
+        """Note that a part of a frame has come."""
+        share.received(size_bytes, self._connections.now())
+
+    def give_back(self, share: Share) -> None:
+        """Give a share back; may be called again."""
+        self._shares.discard(share)
+        share.release()
+
+    def close(self, reason: str) -> None:
+        """Close the connection, and give the place to others at once."""
+        self.leave()
+        self._close(reason)
+
+    def leave(self) -> None:
+        """Give the place back; may be called again."""
+        self._connections.leave(self)
+        while self._shares:
+            self._shares.pop().release()
+
+    @property
+    def is_idle(self) -> bool:
+        """True if no request of the connection is being answered."""
+        return not self._in_flight
+
+    def overdue(self, now: float) -> str | None:
+        """Return why the connection is to be closed, None if it is in time."""
+        begun_at = self._frame_begun_at
+        if begun_at is not None:
+            is_late = now - begun_at > limits.FRAME_TIMEOUT_S
+            return f"a frame was not whole within {limits.FRAME_TIMEOUT_S:g} s" if is_late else None
+        if self._in_flight:
+            return None
+        silent_s = now - self._active_at
+        if not self._has_spoken and silent_s > limits.FIRST_REQUEST_TIMEOUT_S:
+            return f"no request came within {limits.FIRST_REQUEST_TIMEOUT_S:g} s"
+        if silent_s > limits.IDLE_TIMEOUT_S:
+            return f"it was idle for {limits.IDLE_TIMEOUT_S:g} s"
+        return None
+
+    def _touch(self) -> None:
+        self._active_at = self._connections.now()
+        self._connections.touch(self)
+
+
+class Connections:
+    """Every connection that a process has accepted.
+
+    Attributes:
+        budget: Memory for the large frames of all of them.
+    """
+
+    def __init__(
+        self,
+        places_max: int = limits.KAFKA_CONNECTIONS_MAX,
+        *,
+        broker_reserve: int = limits.BROKER_RESERVE,
+        receive_bytes_max: int = limits.RECEIVE_BYTES_MAX,
+    ) -> None:
+        """Make one in a running event loop; `broker_reserve` is a quarter of the places at most."""
+        self._places_max = places_max
+        self._broker_reserve = min(broker_reserve, places_max // 4)
+        self._loop = asyncio.get_running_loop()
+        # The connection that was active longest ago is the first one.
+        self._places: dict[Place, None] = {}
+        # By the name of the listener: those that may be closed for others, and those of brokers.
+        self._clients: Counter[str] = Counter()
+        self._kept: Counter[str] = Counter()
+        self._refusals = 0
+        self._sweeper: asyncio.TimerHandle | None = None
+        self.budget = ReceiveBudget(receive_bytes_max, self.now)
+
+    @classmethod
+    def within(cls, descriptor_limit: int) -> Self:
+        """Make one that leaves enough of the process's descriptors to everything else.
+
+        Args:
+            descriptor_limit: How many files the process may have open.
+
+        Raises:
+            UnavailableError: too few even without a connection.
+        """
+        if descriptor_limit < limits.DESCRIPTORS_MIN:
+            raise UnavailableError(
+                f"this process may open {descriptor_limit} files, at least "
+                f"{limits.DESCRIPTORS_MIN} are needed; raise the limit (ulimit -n)"
+            )
+        places = descriptor_limit - min(limits.DESCRIPTOR_RESERVE, descriptor_limit // 2)
+        if places < limits.KAFKA_CONNECTIONS_MAX:
+            log.warning(
+                "this process may open %d files: it accepts at most %d connections; raise the "
+                "limit (ulimit -n)",
+                descriptor_limit,
+                places,
+            )
+        return cls(places)
+
+    @classmethod
+    def of_process(cls) -> Self:
+        """Make one within the limit that is in force; raises as `within`."""
+        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        return cls.within(_UNLIMITED if soft == resource.RLIM_INFINITY else soft)
+
+    def now(self) -> float:
+        """Return the time of the event loop in seconds."""
+        return self._loop.time()
+
+    def enter(self, quota: Quota, close: Close) -> Place:
+        """Give a new connection a place, if need be that of an idle connection.
+
+        Args:
+            close: Called with the reason when the connection is to be closed.
+
+        Raises:
+            UnavailableError: every place is taken by a connection with requests in flight.
+        """
+        if not self._has_place_for_client(quota):
+            self._close_longest_idle(quota)
+        is_for_broker = not self._has_place_for_client(quota)
+        if is_for_broker and not (quota.broker_reserve and self._has_place(quota)):
+            raise UnavailableError(
+                f"all {min(quota.places_max, self._places_max)} connections are in use; "
+                "try again later"
+            )
+        place = Place(self, quota, close, is_for_broker=is_for_broker)
+        self.add(place)
+        self._sweep_later()
+        return place
+
+    def may_refuse(self) -> bool:
+        """True if one more connection may stay open just to be told that there is no place.
+
+        Call `refused` when it is closed.
+        """
+        if self._refusals >= limits.REFUSALS_MAX:
+            return False
+        self._refusals += 1
+        return True
+
+    def refused(self) -> None:
+        """A connection that was told so is closed."""
+        self._refusals -= 1
+
+    def add(self, place: Place) -> None:
+        """Count a place, as the one that was active last."""
+        self._places[place] = None
+        self._count(place)[place.quota.name] += 1
+
+    def leave(self, place: Place) -> None:
+        """Take a place back; may be called again."""
+        if place in self._places:
+            del self._places[place]
+            self._count(place)[place.quota.name] -= 1
+
+    def touch(self, place: Place) -> None:
+        """Note that a connection is the one that was active last."""
+        if place in self._places:
+            del self._places[place]
+            self._places[place] = None
+
+    def _count(self, place: Place) -> Counter[str]:
+        return self._kept if place.is_kept else self._clients
+
+    def _has_place(self, quota: Quota) -> bool:
+        of_listener = self._clients[quota.name] + self._kept[quota.name]
+        return of_listener < quota.places_max and len(self._places) < self._places_max
+
+    def _has_place_for_client(self, quota: Quota) -> bool:
+        return (
+            self._clients[quota.name] < quota.places_max - quota.broker_reserve
+            and self._clients.total() < self._places_max - self._broker_reserve
+            and self._has_place(quota)
+        )
+
+    def _close_longest_idle(self, quota: Quota) -> None:
+        """Make room for a connection if possible."""
+        for place in self._places:
+            if place.is_idle and not place.is_kept and self._frees_place_for(quota, place):
+                log.warning(
+                    "all connections are in use: for each new one the one is closed that was idle "
+                    "for longest"
+                )
+                place.close("all connections were in use, and it was idle for longest")
+                return
+
+    def _frees_place_for(self, quota: Quota, place: Place) -> bool:
+        """True if a client of a listener can connect once a place is given back."""
+        if place.quota.name == quota.name:
+            return True
+        clients = self._clients[quota.name]
+        return (
+            clients < quota.places_max - quota.broker_reserve
+            and clients + self._kept[quota.name] < quota.places_max
+        )
+
+    def _sweep_later(self) -> None:
+        if self._sweeper is None and self._places:
+            self._sweeper = self._loop.call_later(limits.SWEEP_S, self._sweep)
+
+    def _sweep(self) -> None:
+        self._sweeper = None
+        now = self.now()
+        for place in list(self._places):
+            reason = place.overdue(now)
+            if reason is not None:
+                log.info("a connection of the %s listener is closed: %s", place.quota.name, reason)
+                place.close(reason)
+        self.budget.close_stalled()
+        self._sweep_later()

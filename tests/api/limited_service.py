@@ -1,0 +1,155 @@
+"""`metalog serve` in a process of its own that may open few files, and peers in raw bytes."""
+
+import asyncio
+import contextlib
+import json
+import os
+import resource
+import socket
+import struct
+import sys
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+from metadata_log.creation import create_log
+from records.text import uuid_text
+
+READY_S = 60.0
+
+
+class Served:
+    """A running service.
+
+    Attributes:
+        kafka, socket: Where it listens on loopback.
+    """
+
+    def __init__(self, process: asyncio.subprocess.Process, log: Path, errors: Path) -> None:
+        self._process = process
+        self._errors = errors
+        self.log = log
+        self.kafka = self.socket = 0
+
+    async def is_ready(self) -> None:
+        """Wait for the line that says so."""
+        assert self._process.stdout is not None
+        async with asyncio.timeout(READY_S):
+            line = await self._process.stdout.readline()
+        assert line, self.errors
+        ready: dict[str, Any] = json.loads(line)
+        self.kafka = int(ready["kafka"].rpartition(":")[2])
+        self.socket = int(ready["socket"].rpartition(":")[2])
+
+    @property
+    def errors(self) -> str:
+        """What was written to standard error."""
+        return self._errors.read_text()
+
+    @property
+    def descriptors(self) -> int:
+        """How many files it has open."""
+        return len(os.listdir(f"/proc/{self._process.pid}/fd"))
+
+    @property
+    def memory_bytes(self) -> int:
+        """Resident memory."""
+        status = Path(f"/proc/{self._process.pid}/status").read_text()
+        return next(int(row.split()[1]) for row in status.splitlines() if "VmRSS" in row) * 1024
+
+    async def stop(self) -> int:
+        """End it in order; return its exit code."""
+        if self._process.returncode is None:
+            self._process.terminate()
+        return await self.ended()
+
+    async def ended(self) -> int:
+        """Wait for its end; return its exit code."""
+        async with asyncio.timeout(READY_S):
+            await self._process.communicate()
+        assert self._process.returncode is not None
+        return self._process.returncode
+
+
+async def start(directory: Path, descriptors: int | None = None) -> Served:
+    """Start a service on a new log; it is not ready yet."""
+    log = directory / "log"
+    create_log(log, uuid_text(bytes(range(16))))
+    command = ["serve", str(log), "--kafka", "127.0.0.1:0", "--socket", "127.0.0.1:0", "--json"]
+
+    def limit() -> None:
+        if descriptors is not None:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
+
+    errors = directory / "errors.txt"
+    with errors.open("wb") as sink:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "api.cli", *command),
+            stdout=asyncio.subprocess.PIPE,
+            stderr=sink,
+            preexec_fn=limit,
+        )
+    return Served(process, log, errors)
+
+
+@contextlib.asynccontextmanager
+async def served(directory: Path, descriptors: int | None = None) -> AsyncIterator[Served]:
+    """Run a service while the body runs; its end must be in order."""
+    service = await start(directory, descriptors)
+    try:
+        await service.is_ready()
+        yield service
+    except BaseException:
+        with contextlib.suppress(AssertionError):
+            await service.stop()
+        raise
+    assert await service.stop() == 0, service.errors
+
+
+class Peers:
+    """Plain connections, closed at the end."""
+
+    def __init__(self) -> None:
+        self._open: list[socket.socket] = []
+
+    async def connect(self, port: int) -> socket.socket:
+        """Open one more; its peer may close it at once."""
+        connection = socket.socket()
+        self._open.append(connection)
+        connection.setblocking(False)
+        await asyncio.get_running_loop().sock_connect(connection, ("127.0.0.1", port))
+        return connection
+
+    def close(self) -> None:
+        """Close all."""
+        while self._open:
+            self._open.pop().close()
+
+
+@contextlib.contextmanager
+def closing_peers() -> Iterator[Peers]:
+    """Yield `Peers`, and close them."""
+    peers = Peers()
+    try:
+        yield peers
+    finally:
+        peers.close()
+
+
+def half_frame(announced: int, sent: int) -> bytes:
+    """Return the first bytes of a frame of either protocol."""
+    return struct.pack(">I", announced) + bytes(sent)
+
+
+async def is_closed(connection: socket.socket, within_s: float = 30.0) -> bool:
+    """Return whether the other side closes a connection in time; what it says is dropped."""
+    loop = asyncio.get_running_loop()
+    try:
+        async with asyncio.timeout(within_s):
+            while await loop.sock_recv(connection, 65_536):
+                pass
+    except TimeoutError:
+        return False
+    except ConnectionError:
+        pass
+    return True
