@@ -32,7 +32,6 @@ class Cluster:
         self._states: dict[str, dict[int, UpdatedPartition]] = {}
         self._names: dict[Uuid, str] = {}
         self._brokers: dict[int, LiveBroker] = {}
-        self._controller: tuple[LiveBroker, ...] = ()
         self.controller_id = _NOTHING
         self.controller_epoch = _NOTHING
         self.metadata_offset = _NOTHING
@@ -67,7 +66,6 @@ class Cluster:
                 if topic.topic_id != ZERO_UUID:
                     self._names[topic.topic_id] = topic.topic_name
         self._brokers = {broker.id: broker for broker in request.live_brokers}
-        self._controller = request.controller
         self.controller_id = request.controller_id
         self.metadata_offset = max(self.metadata_offset, request.metadata_offset)
 
@@ -97,7 +95,7 @@ class Cluster:
         return [self._known(topic) for _, topic in sorted(self._topics.items())]
 
     def nodes(self) -> tuple[MetadataBroker, ...]:
-        """Return where to reach the live brokers and the controller."""
+        """Return where the live brokers listen."""
         live = [self._brokers[broker_id] for broker_id in sorted(self._brokers)]
         return tuple(
             [
@@ -107,7 +105,7 @@ class Cluster:
                     port=node.endpoints[0].port,
                     rack=node.rack,
                 )
-                for node in (*live, *self._controller)
+                for node in live
                 if node.endpoints
             ]
         )

@@ -17,7 +17,6 @@ from api.broker.log_directory import LogDirectory
 from api.kafka import apis, frames
 from api.kafka.connection import Connection
 from api.kafka.errors import check, name_of
-from api.kafka.fields import Response
 from api.kafka.frames import RequestFrame
 from api.kafka.listener import Answering, answer
 from api.kafka.messages.brokers import (
@@ -45,6 +44,8 @@ _RECONNECT_S = 0.2
 _REGISTER_AGAIN_S = 0.5
 _NO_CONTROLLER = -1
 """Controller epoch of a broker that has been told nothing yet."""
+_FORWARD_WAIT_S = 5.0
+"""How long a forwarded request waits for a connection: a controller that starts again takes it."""
 
 _CLEAN_SHUTDOWN = "clean_shutdown"
 """File in the first log directory: the broker epoch that ended in order."""
@@ -154,15 +155,22 @@ class ControllerLink:
         check(response.error_code, None)
         return response
 
-    async def forward(self, frame: RequestFrame) -> Response:
-        """Pass a client's request on as it came, and return the controller's response.
+    async def forward(self, frame: RequestFrame) -> bytes:
+        """Pass a client's request on as it came, and return the body of the controller's response.
+
+        A controller that is away is waited for; what was sent to it is not sent again.
 
         Raises:
+            RequestError: NOT_CONTROLLER, nothing was sent.
             UnavailableError: no answer, the outcome is unknown.
         """
-        if self._connection is None:
-            raise UnavailableError("there is no controller to ask")
-        return await self._connection.request(frame.body, frame.api.response, version=frame.version)
+        try:
+            async with asyncio.timeout(_FORWARD_WAIT_S):
+                while self._connection is None or not self._connection.is_open:
+                    await asyncio.sleep(_RECONNECT_S)
+        except TimeoutError:
+            raise RequestError("NOT_CONTROLLER", "the controller cannot be reached") from None
+        return await self._connection.forward(frame)
 
     async def _session(self) -> None:
         host, port = self._address

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import logging
 import secrets
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -14,6 +14,7 @@ from api.broker.controller_link import ControllerLink, Identity
 from api.broker.disk import Disk, check_writable
 from api.broker.fencing import Fencing
 from api.broker.following import Following
+from api.broker.forwarding import forwarding_handlers
 from api.broker.health import Health
 from api.broker.isr import keep_isr
 from api.broker.log_directory import LogDirectory
@@ -23,6 +24,7 @@ from api.broker.told import Told
 from api.client import MetadataClient, server_address
 from api.descriptors import raise_descriptor_limit
 from api.kafka import apis
+from api.kafka.apis import Api
 from api.kafka.fields import Response
 from api.kafka.frames import RequestFrame
 from api.kafka.listener import Answering, Asker, Handler, Listener
@@ -40,13 +42,6 @@ _HAND_OVER_S_MAX = 30.0
 """How long a broker waits to be let go; then it goes without."""
 
 _FIND_AGAIN_S = 0.3
-
-_FORWARDED = (
-    apis.CREATE_TOPICS,
-    apis.DELETE_TOPICS,
-    apis.DELETE_PARTITIONS,
-    apis.RUN_COMMAND,
-)
 
 
 class BrokerOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -144,10 +139,8 @@ async def _broker(
         replicas, cluster, broker_epoch=lambda: link.broker_epoch, changed=following.refresh
     )
 
-    async def forward(frame: RequestFrame, _: Asker) -> Response:
-        return await link.forward(frame)
-
-    answering = _answering(options, cluster_id, cluster, Fencing(replicas, cluster), forward)
+    forwarded = forwarding_handlers(lambda frame: link.forward(frame))
+    answering = _answering(options, cluster_id, cluster, Fencing(replicas, cluster), forwarded)
     listener = await Listener.start(answering, options.host, options.port)
 
     health = Health(disk, directories, recovered=lambda: link.follow_anew())
@@ -224,7 +217,7 @@ def _answering(
     cluster_id: str,
     cluster: Cluster,
     fencing: Fencing,
-    forward: Handler,
+    forwarded: Mapping[Api, Handler],
 ) -> Answering:
     """What clients ask for is answered here; what only the controller decides is passed on."""
 
@@ -235,14 +228,13 @@ def _answering(
             frame.body,
             version=frame.version,
             cluster_id=cluster_id,
-            controller_id=cluster.controller_id,
             strict=options.strict_modes,
         )
 
     return Answering(
         handlers={
             **RecordsRequests(fencing).handlers(),
-            **dict.fromkeys(_FORWARDED, forward),
+            **forwarded,
             apis.METADATA: metadata,
         }
     )

@@ -2,12 +2,14 @@
 
 import asyncio
 import itertools
-from typing import Self, TypeVar, cast
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Self, TypeVar, cast
 
 from api.kafka import frames
-from api.kafka.apis import BY_REQUEST, Api
+from api.kafka.apis import BY_REQUEST
 from api.kafka.fields import Request, Response
-from api.kafka.frames import MalformedFrameError
+from api.kafka.frames import MalformedFrameError, RequestFrame
 from api.kafka.streams import close_writer, read_frame
 from records.errors import Outcome, UnavailableError
 
@@ -28,7 +30,8 @@ class Connection:
         self._writer = writer
         self._client_id = client_id
         self._numbers = itertools.count()
-        self._waiting: dict[int, tuple[Api, int, asyncio.Future[Response]]] = {}
+        # By correlation id: how the response is read, and who waits for it.
+        self._waiting: dict[int, tuple[Callable[[bytes], Any], asyncio.Future[Any]]] = {}
         self._task = asyncio.create_task(self._read(), name="kafka responses")
 
     @classmethod
@@ -79,20 +82,45 @@ class Connection:
         api = BY_REQUEST[type(body)]
         assert response is api.response
         used = api.max_version if version is None else version
-        number = next(self._numbers) & 0x7FFFFFFF
+        number = self._next_number()
         frame = frames.encode_request(api, used, number, body, self._client_id)
-        future: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
+        decode = partial(frames.decode_response, api=api, version=used)
+        return cast(R, await self._ask(api.name, number, frame, decode, timeout_s))
+
+    async def forward(self, frame: RequestFrame, *, timeout_s: float = REQUEST_TIMEOUT_S) -> bytes:
+        """Send another's request as it came; return the body of the response as it comes.
+
+        Raises:
+            UnavailableError: no response came; whether the request was carried out is unknown.
+        """
+        api, version, number = frame.api, frame.version, self._next_number()
+        raw = frames.encode_raw_request(api, version, number, frame.raw_body, frame.client_id)
+        decode = partial(frames.raw_response_body, api=api, version=version)
+        return cast(bytes, await self._ask(api.name, number, raw, decode, timeout_s))
+
+    def _next_number(self) -> int:
+        return next(self._numbers) & 0x7FFFFFFF
+
+    async def _ask(
+        self,
+        name: str,
+        number: int,
+        frame: bytes,
+        decode: Callable[[bytes], Any],
+        timeout_s: float,
+    ) -> Any:
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         if not self.is_open:
             raise UnavailableError("the connection is closed; connect again")
-        self._waiting[number] = api, used, future
+        self._waiting[number] = decode, future
         try:
             self._writer.write(frame)
             async with asyncio.timeout(timeout_s):
                 await self._writer.drain()
-                return cast(R, await future)
+                return await future
         except OSError as error:  # a time-out is one too
             raise UnavailableError(
-                f"{api.name}: no answer ({str(error) or 'time out'}); the outcome is unknown",
+                f"{name}: no answer ({str(error) or 'time out'}); the outcome is unknown",
                 outcome=Outcome.UNKNOWN,
             ) from error
         finally:
@@ -112,7 +140,7 @@ class Connection:
         except MalformedFrameError as error:
             problem = str(error)
         finally:
-            for _, _, future in self._waiting.values():
+            for _, future in self._waiting.values():
                 if not future.done():
                     future.set_exception(
                         UnavailableError(
@@ -124,6 +152,6 @@ class Connection:
         number = frames.correlation_id_of(frame)
         if number not in self._waiting:
             return  # the asker has given up
-        api, version, future = self._waiting[number]
+        decode, future = self._waiting[number]
         if not future.done():
-            future.set_result(frames.decode_response(frame, api, version))
+            future.set_result(decode(frame))

@@ -122,11 +122,10 @@ class ControllerListener:
 
     async def _metadata(self, frame: RequestFrame, _: Asker) -> Response:
         return metadata_response(
-            ImageCluster(self._service.image, self._node()),
+            ImageCluster(self._service.image),
             _body(frame, MetadataRequest),
             version=frame.version,
             cluster_id=self._service.settings.cluster_id,
-            controller_id=self._service.settings.node_id,
             strict=self._settings.strict_modes,
         )
 

@@ -58,7 +58,10 @@ class UnsupportedVersionError(RequestError):
 
 
 class RequestFrame(msgspec.Struct, frozen=True, kw_only=True):
-    """A request as it came, with the tagged fields in it that no layout of ours knows."""
+    """A request as it came, with the tagged fields in it that no layout of ours knows.
+
+    `raw` is the whole frame, in which the body begins at `body_at`.
+    """
 
     api: Api
     version: int
@@ -66,6 +69,13 @@ class RequestFrame(msgspec.Struct, frozen=True, kw_only=True):
     client_id: str | None
     body: Request
     unknown_tags: tuple[UnknownTag, ...] = ()
+    raw: bytes = b""
+    body_at: int = 0
+
+    @property
+    def raw_body(self) -> bytes:
+        """The body as it was sent."""
+        return self.raw[self.body_at :]
 
 
 def encode_request(
@@ -76,12 +86,19 @@ def encode_request(
     Raises:
         RequestError: this version cannot say all of the body.
     """
+    return encode_raw_request(api, version, correlation_id, _encode(api, version, body), client_id)
+
+
+def encode_raw_request(
+    api: Api, version: int, correlation_id: int, body: bytes, client_id: str | None
+) -> bytes:
+    """Return a request with a body that is encoded already as a frame, length included."""
     name = b"" if client_id is None else client_id.encode()
     size = -1 if client_id is None else len(name)
     header = _REQUEST_HEADER.pack(api.key, version, correlation_id, size) + name
     if api.is_flexible(version):
         header += _NO_TAGS
-    return _framed(header + _encode(api, version, body))
+    return _framed(header + body)
 
 
 def decode_request(frame: bytes, apis: Mapping[int, Api]) -> RequestFrame:
@@ -119,15 +136,22 @@ def decode_request(frame: bytes, apis: Mapping[int, Api]) -> RequestFrame:
         client_id=client_id,
         body=body,
         unknown_tags=unknown_tags,
+        raw=frame,
+        body_at=position,
     )
 
 
 def encode_response(api: Api, version: int, correlation_id: int, body: Response) -> bytes:
     """Return a response as a frame, length included."""
+    return encode_raw_response(api, version, correlation_id, _encode(api, version, body))
+
+
+def encode_raw_response(api: Api, version: int, correlation_id: int, body: bytes) -> bytes:
+    """Return a response with a body that is encoded already as a frame, length included."""
     header = _CORRELATION_ID.pack(correlation_id)
     if _has_header_tags(api, version):
         header += _NO_TAGS
-    return _framed(header + _encode(api, version, body))
+    return _framed(header + body)
 
 
 def correlation_id_of(frame: bytes) -> int:
@@ -148,12 +172,24 @@ def decode_response(frame: bytes, api: Api, version: int) -> Response:
     Raises:
         MalformedFrameError: it is no answer to that request; names the byte.
     """
-    position = _CORRELATION_ID.size
-    if _has_header_tags(api, version):
-        position = _after_tags(frame, position)
+    position = _response_body_at(frame, api, version)
     body, _ = _decode(api, version, api.response, frame, position, unusual=reference.decode)
     assert isinstance(body, Response)
     return body
+
+
+def raw_response_body(frame: bytes, api: Api, version: int) -> bytes:
+    """Return the body of a response as it was sent, without the length before it.
+
+    Raises:
+        MalformedFrameError: the header is damaged.
+    """
+    return frame[_response_body_at(frame, api, version) :]
+
+
+def _response_body_at(frame: bytes, api: Api, version: int) -> int:
+    position = _CORRELATION_ID.size
+    return _after_tags(frame, position) if _has_header_tags(api, version) else position
 
 
 def _has_header_tags(api: Api, version: int) -> bool:

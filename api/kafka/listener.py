@@ -40,9 +40,9 @@ class Asker(msgspec.Struct, frozen=True):
     client_id: str | None
 
 
-Handler = Callable[[RequestFrame, Asker], Awaitable[Response | None]]
-"""Answers a request; None: the sender wants no answer. It must not raise what a client can cause:
-an error that leaves it ends the connection."""
+Handler = Callable[[RequestFrame, Asker], Awaitable[Response | bytes | None]]
+"""Answers a request; bytes are an encoded body, None: the sender wants no answer. It must not raise
+what a client can cause: an error that leaves it ends the connection."""
 
 Takeover = Callable[[RequestFrame, asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 """Goes on with a connection after a request that is no longer answered like others."""
@@ -253,7 +253,7 @@ class _Conversation:
 
     async def _answer(self, frame: RequestFrame) -> bytes | None:
         if frame.api == API_VERSIONS:
-            body: Response | None = versions_response(self._apis.values())
+            body: Response | bytes | None = versions_response(self._apis.values())
         else:
             asker = Asker(self._address, frame.client_id)
             body = await self._answering.handlers[frame.api](frame, asker)
@@ -261,6 +261,8 @@ class _Conversation:
                 self._place.keep()
         if body is None:
             return None
+        if isinstance(body, bytes):
+            return frames.encode_raw_response(frame.api, frame.version, frame.correlation_id, body)
         return frames.encode_response(frame.api, frame.version, frame.correlation_id, body)
 
     async def _write(self) -> None:
@@ -271,7 +273,7 @@ class _Conversation:
                 await self._writer.drain()
 
 
-def _is_success(body: Response | None) -> bool:
+def _is_success(body: Response | bytes | None) -> bool:
     return getattr(body, "error_code", NONE) == NONE
 
 

@@ -7,10 +7,14 @@ A client that cannot know modes sees READ_ONLY partitions as usual, and its writ
 the broker; partitions of mode NONE are LEADER_NOT_AVAILABLE to it. Under the strict rule of the
 proposal both are.
 
-Source: KIP-694, KIP-516, KIP-430.
+Only brokers are listed: clients place replicas on any node they are told of. The controller id is
+that of a broker too, as in KRaft; admin requests go there, and brokers forward them.
+
+Source: KIP-694, KIP-516, KIP-430, KIP-590 (forwarding).
 """
 
-from collections.abc import Iterable
+import random
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 import msgspec
@@ -37,6 +41,9 @@ from replay.image.topics import Topic
 
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 
+NO_CONTROLLER = -1
+"""There is no broker that could forward admin requests."""
+
 PLAINTEXT = 0
 """Security protocol of a listener without encryption."""
 
@@ -62,7 +69,7 @@ class KnownCluster(Protocol):
         """Return all topics."""
 
     def nodes(self) -> tuple[MetadataBroker, ...]:
-        """Return where to reach the controller and the live brokers."""
+        """Return where the live brokers listen."""
 
 
 def metadata_response(
@@ -71,7 +78,6 @@ def metadata_response(
     *,
     version: int,
     cluster_id: str | None,
-    controller_id: int,
     strict: bool = False,
 ) -> MetadataResponse:
     """Answer what is known.
@@ -89,15 +95,21 @@ def metadata_response(
     if request.include_topic_authorized_operations:
         topics = [_with_operations(topic) for topic in topics]
     wants_operations = request.include_cluster_authorized_operations
+    brokers = cluster.nodes()
     return MetadataResponse(
-        brokers=cluster.nodes(),
+        brokers=brokers,
         cluster_id=cluster_id,
-        controller_id=controller_id,
+        controller_id=_forwarding_broker(brokers),
         topics=tuple(topics),
         cluster_authorized_operations=operation_bits(CLUSTER_OPERATIONS)
         if wants_operations
         else OPERATIONS_UNKNOWN,
     )
+
+
+def _forwarding_broker(brokers: Sequence[MetadataBroker]) -> int:
+    """Return the id of any live broker: one that cannot forward is not named every time."""
+    return random.choice(brokers).node_id if brokers else NO_CONTROLLER
 
 
 def _asked_for(
@@ -139,11 +151,10 @@ def _partition(partition: MetadataPartition, hidden: set[int]) -> MetadataPartit
 
 
 class ImageCluster:
-    """What the controller knows: its image, and itself."""
+    """The cluster as an image describes it."""
 
-    def __init__(self, image: MetadataImage, controller: MetadataBroker) -> None:
+    def __init__(self, image: MetadataImage) -> None:
         self._image = image
-        self._controller = controller
         self._live = {broker.broker_id for broker in image.brokers() if not broker.fenced}
 
     def topic_named(self, full_name: str) -> KnownTopic | None:
@@ -162,19 +173,20 @@ class ImageCluster:
         return [self._known(topic) for _, topic in named]
 
     def nodes(self) -> tuple[MetadataBroker, ...]:
-        """Return the live brokers and, last, the controller: clients take any of them."""
+        """Return where the live brokers listen."""
         live = [broker for broker in self._image.brokers() if broker.broker_id in self._live]
-        brokers = [
-            MetadataBroker(
-                node_id=broker.broker_id,
-                host=broker.end_points[0].host,
-                port=broker.end_points[0].port,
-                rack=broker.rack,
-            )
-            for broker in sorted(live, key=lambda broker: broker.broker_id)
-            if broker.end_points
-        ]
-        return (*brokers, self._controller)
+        return tuple(
+            [
+                MetadataBroker(
+                    node_id=broker.broker_id,
+                    host=broker.end_points[0].host,
+                    port=broker.end_points[0].port,
+                    rack=broker.rack,
+                )
+                for broker in sorted(live, key=lambda broker: broker.broker_id)
+                if broker.end_points
+            ]
+        )
 
     def _known(self, topic: Topic) -> KnownTopic:
         partitions = self._image.partitions(topic.topic_id)

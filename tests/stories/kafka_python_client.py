@@ -34,6 +34,7 @@ def main(server: str) -> None:
     read = [int(next(consumer).value) for _ in sent]
     consumer.close()
     topics = admin.list_topics()
+    cluster = admin.describe_cluster()
     admin.delete_topics([TOPIC])
     time.sleep(0.2)
     left = admin.list_topics()
@@ -44,6 +45,8 @@ def main(server: str) -> None:
         "read": sorted(read),
         "listed": TOPIC in topics,
         "deleted": TOPIC not in left,
+        "nodes": sorted(broker["broker_id"] for broker in cluster["brokers"]),
+        "controller_is_a_broker": cluster["controller_id"] in (1, 2, 3),
     }
     sys.stdout.write(json.dumps(found) + "\n")
 

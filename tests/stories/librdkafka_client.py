@@ -41,7 +41,8 @@ def main(server: str) -> None:
         if message is not None and message.error() is None:
             read.append(int(message.value()))
     consumer.close()
-    listed = TOPIC in admin.list_topics(timeout=_TIMEOUT_S).topics
+    cluster = admin.list_topics(timeout=_TIMEOUT_S)
+    listed = TOPIC in cluster.topics
     admin.delete_topics([TOPIC])[TOPIC].result(_TIMEOUT_S)
     time.sleep(0.2)
     found = {
@@ -50,6 +51,8 @@ def main(server: str) -> None:
         "read": sorted(read),
         "listed": listed,
         "deleted": TOPIC not in admin.list_topics(timeout=_TIMEOUT_S).topics,
+        "nodes": sorted(cluster.brokers),
+        "controller_is_a_broker": cluster.controller_id in (1, 2, 3),
     }
     sys.stdout.write(json.dumps(found) + "\n")
 

@@ -12,13 +12,18 @@ from tests.stories.processes import World
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
+@pytest.mark.parametrize("bootstrap", ["controller", "broker"])
 @pytest.mark.parametrize("client", ["kafka_python_client", "librdkafka_client"])
 async def test_unmodified_client_creates_writes_reads_and_deletes(
-    world: World, client: str
+    world: World, client: str, bootstrap: str
 ) -> None:
+    addresses = {
+        "controller": f"127.0.0.1:{world.port}",
+        "broker": world.brokers[2].ready["listen"],
+    }
     process = await asyncio.create_subprocess_exec(
         sys.executable,
-        *("-m", f"tests.stories.{client}", f"127.0.0.1:{world.port}"),
+        *("-m", f"tests.stories.{client}", addresses[bootstrap]),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
@@ -36,4 +41,7 @@ async def test_unmodified_client_creates_writes_reads_and_deletes(
         "read": list(range(20)),
         "listed": True,
         "deleted": True,
+        # Clients place replicas on the nodes that they are told of, so only brokers are.
+        "nodes": [1, 2, 3],
+        "controller_is_a_broker": True,
     }

@@ -7,7 +7,6 @@ import pytest
 from api.kafka.available import available_partitions
 from api.kafka.messages.metadata import (
     OPERATIONS_UNKNOWN,
-    MetadataBroker,
     MetadataPartition,
     MetadataRequest,
     MetadataRequestTopic,
@@ -22,11 +21,11 @@ from controller.decisions.modes import (
     TopicShrink,
     delete_partitions,
 )
+from records.brokers import BrokerEndpoint
 from replay.image.partitions import NONE, READ_ONLY, READ_WRITE
 from tests.controller.cluster import Cluster
 
 LEADER_NOT_AVAILABLE = 5
-CONTROLLER = MetadataBroker(node_id=3000, host="c", port=1)
 
 
 @pytest.fixture(scope="module")
@@ -45,11 +44,10 @@ def cluster() -> Cluster:
 def ask(cluster: Cluster, *names: str, strict: bool = False, **fields: Any) -> MetadataResponse:
     asked = tuple([MetadataRequestTopic(name=name) for name in names])
     return metadata_response(
-        ImageCluster(cluster.image, CONTROLLER),
+        ImageCluster(cluster.image),
         MetadataRequest(topics=asked, **fields),
         version=9,
         cluster_id="test",
-        controller_id=3000,
         strict=strict,
     )
 
@@ -80,12 +78,10 @@ def test_client_that_knows_modes_is_told_them_all(cluster: Cluster) -> None:
 def test_all_topics_are_asked_for_with_null_and_in_the_oldest_version_with_none(
     cluster: Cluster,
 ) -> None:
-    source = ImageCluster(cluster.image, CONTROLLER)
+    source = ImageCluster(cluster.image)
 
     def names(request: MetadataRequest, version: int) -> list[str | None]:
-        response = metadata_response(
-            source, request, version=version, cluster_id=None, controller_id=3000
-        )
+        response = metadata_response(source, request, version=version, cluster_id=None)
         return [topic.name for topic in response.topics]
 
     assert names(MetadataRequest(topics=None), 9) == ["a", "b"]
@@ -97,18 +93,27 @@ def test_unknown_topics_are_told_by_name_and_by_id(cluster: Cluster) -> None:
     assert [topic.error_code for topic in ask(cluster, "nowhere").topics] == [3]
     request = MetadataRequest(topics=(MetadataRequestTopic(name=None),))
     response = metadata_response(
-        ImageCluster(cluster.image, CONTROLLER),
+        ImageCluster(cluster.image),
         request,
         version=12,
         cluster_id=None,
-        controller_id=1,
     )
     assert [topic.error_code for topic in response.topics] == [100]
 
 
-def test_controller_is_the_last_of_the_nodes(cluster: Cluster) -> None:
-    assert ask(cluster).brokers[-1] == CONTROLLER
-    assert ask(cluster).controller_id == CONTROLLER.node_id
+def test_nodes_are_the_live_brokers_and_one_of_them_stands_for_the_controller() -> None:
+    made = Cluster(settings=Settings(cluster_id="test"))
+    point = BrokerEndpoint(name="PLAINTEXT", host="h", port=9092, security_protocol=0)
+    made.add_brokers(1, 2, 3, end_points=(point,))
+    made.fence(3)
+    answers = [ask(made) for _ in range(50)]
+    assert {tuple(broker.node_id for broker in told.brokers) for told in answers} == {(1, 2)}
+    assert {told.controller_id for told in answers} == {1, 2}
+
+
+def test_without_a_live_broker_there_is_no_node_and_no_controller() -> None:
+    made = Cluster(settings=Settings(cluster_id="test"))
+    assert (ask(made).brokers, ask(made).controller_id) == ((), -1)
 
 
 def _topic(*modes: int, leader: int = 1) -> MetadataTopic:

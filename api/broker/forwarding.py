@@ -1,0 +1,65 @@
+"""Admin requests that a broker passes on to the controller.
+
+Request and response keep their bytes, so that tagged fields which this release does not know get
+through, and the client's id. The controller sees the address of the broker instead of the client's.
+
+Source: KIP-590.
+"""
+
+from collections.abc import Awaitable, Callable
+
+from api.kafka import apis, topics
+from api.kafka.apis import Api
+from api.kafka.errors import code_of
+from api.kafka.fields import Response
+from api.kafka.frames import RequestFrame
+from api.kafka.listener import Asker, Handler
+from api.kafka.messages.topics import (
+    CreateTopicsRequest,
+    DeletePartitionsRequest,
+    DeleteTopicsRequest,
+    RunCommandRequest,
+    RunCommandResponse,
+)
+from records.errors import RequestError, UnavailableError
+
+Forward = Callable[[RequestFrame], Awaitable[bytes]]
+"""Asks the controller; raises RequestError or UnavailableError."""
+
+FORWARDED = (
+    apis.CREATE_TOPICS,
+    apis.DELETE_TOPICS,
+    apis.DELETE_PARTITIONS,
+    apis.RUN_COMMAND,
+)
+"""Everything that clients ask of the controller and a broker cannot answer."""
+
+
+def forwarding_handlers(forward: Forward) -> dict[Api, Handler]:
+    """Return the handlers of forwarded requests, for a listener."""
+
+    async def handle(frame: RequestFrame, _: Asker) -> Response | bytes:
+        try:
+            return await forward(frame)
+        except RequestError as error:
+            return _refused(frame, error)
+        except UnavailableError as error:
+            return _refused(frame, RequestError("REQUEST_TIMED_OUT", str(error)))
+
+    return dict.fromkeys(FORWARDED, handle)
+
+
+def _refused(frame: RequestFrame, error: RequestError) -> Response:
+    """Return the response that says why the controller has not answered."""
+    match frame.body:
+        case CreateTopicsRequest() as request:
+            return topics.creation_refused(request, error)
+        case DeleteTopicsRequest() as request:
+            return topics.deletion_refused(request, error)
+        case DeletePartitionsRequest():
+            return topics.shrinking_refused(error)
+        case RunCommandRequest():
+            return RunCommandResponse(
+                error_code=code_of(error.code), error_name=error.code, error_message=str(error)
+            )
+    raise AssertionError(f"{frame.api.name} is not forwarded")
