@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable
 
 from api.kafka import apis, topics
 from api.kafka.apis import Api
-from api.kafka.errors import code_of
 from api.kafka.fields import Response
 from api.kafka.frames import RequestFrame
 from api.kafka.listener import Asker, Handler
@@ -19,7 +18,6 @@ from api.kafka.messages.topics import (
     DeletePartitionsRequest,
     DeleteTopicsRequest,
     RunCommandRequest,
-    RunCommandResponse,
 )
 from records.errors import RequestError, UnavailableError
 
@@ -44,7 +42,9 @@ def forwarding_handlers(forward: Forward) -> dict[Api, Handler]:
         except RequestError as error:
             return _refused(frame, error)
         except UnavailableError as error:
-            return _refused(frame, RequestError("REQUEST_TIMED_OUT", str(error)))
+            return _refused(
+                frame, RequestError("REQUEST_TIMED_OUT", str(error), outcome=error.outcome)
+            )
 
     return dict.fromkeys(FORWARDED, handle)
 
@@ -59,7 +59,5 @@ def _refused(frame: RequestFrame, error: RequestError) -> Response:
         case DeletePartitionsRequest():
             return topics.shrinking_refused(error)
         case RunCommandRequest():
-            return RunCommandResponse(
-                error_code=code_of(error.code), error_name=error.code, error_message=str(error)
-            )
+            return topics.command_refused(error)
     raise AssertionError(f"{frame.api.name} is not forwarded")

@@ -11,7 +11,7 @@ from api.commands import find_command
 from api.first_answers import identified
 from api.kafka import apis, brokers, topics
 from api.kafka.broker_feed import RETRY_MS, BrokerFeeds
-from api.kafka.errors import code_for, code_of, name_of
+from api.kafka.errors import code_for, name_of
 from api.kafka.fields import Request, Response
 from api.kafka.frames import RequestFrame
 from api.kafka.listener import Answering, Asker
@@ -199,13 +199,7 @@ class ControllerListener:
             origin = identified(asked_by, request.request_id, command.name, request.payload)
             answer = await self._submit(command.bound(wanted), origin=origin)
         except RequestError as error:
-            return RunCommandResponse(
-                error_code=code_of(error.code),
-                error_name=error.code,
-                error_message=str(error),
-                outcome=error.outcome.value,
-                done_to=-1 if error.done_to is None else error.done_to,
-            )
+            return topics.command_refused(error)
         return RunCommandResponse(
             end_offset=answer.end_offset, payload=packed(answer.response), wrote=answer.wrote
         )

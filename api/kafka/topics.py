@@ -16,6 +16,7 @@ from api.kafka.messages.topics import (
     DeleteTopicState,
     PartitionStatus,
     ReplicaAssignment,
+    RunCommandResponse,
     ShrinkingTopic,
     ShrunkTopic,
     TopicConfig,
@@ -265,6 +266,17 @@ def _statuses(result: ShrinkResult, mode: int) -> tuple[PartitionStatus, ...]:
 def shrinking_refused(error: RequestError) -> DeletePartitionsResponse:
     """Return the response to a request that is refused as a whole."""
     return DeletePartitionsResponse(error_code=code_of(error.code), error_message=str(error))
+
+
+def command_refused(error: RequestError) -> RunCommandResponse:
+    """Return the response to a command that is refused, with what became of it."""
+    return RunCommandResponse(
+        error_code=code_of(error.code),
+        error_name=error.code,
+        error_message=str(error),
+        outcome=error.outcome.value,
+        done_to=-1 if error.done_to is None else error.done_to,
+    )
 
 
 def shrunk(response: DeletePartitionsResponse) -> tuple[ShrinkResult, ...]:
