@@ -86,6 +86,20 @@ def test_change_names_the_topics_touched_since_an_image() -> None:
     assert (change.before.topic(B), change.after.topic(B) is not None) == (None, True)
 
 
+def test_who_is_several_commits_behind_is_told_the_topics_of_them_all() -> None:
+    log = Log()
+    first = log.write(NoOpRecord())
+    second = log.write(created(A))
+    third = log.write(created(B))
+    log.write(NoOpRecord())
+    assert log.touched(first) == {A, B}
+    assert log.touched(second) == {B}
+    assert log.touched(third) == set()
+    log.write(partition(0))
+    assert log.touched(first) == {A, B}
+    assert log.touched(third) == {A}
+
+
 def test_offset_that_is_no_image_or_no_longer_kept_has_no_change() -> None:
     log = Log(images_max=2)
     first = log.write(created(A))

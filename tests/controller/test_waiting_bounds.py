@@ -1,0 +1,76 @@
+"""However many requests come at once, only so many wait: the others are told to try again."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controller.decisions.context import Context
+from controller.parking import Answer
+from controller.result import ControllerResult
+from metadata_log.append_result import AppendResult
+from metadata_log.batch import NewBatch
+from metadata_log.creation import create_log
+from metadata_log.limits import PENDING_BATCHES_MAX
+from metadata_log.log import MetadataLog
+from metadata_log.log_reader import LogReader
+from records.control import NoOpRecord
+from records.errors import UnavailableError
+from tests.controller.office import Office
+
+_NOTHING = NoOpRecord()
+_MORE = 100
+
+
+def _note(_: Context) -> ControllerResult[None]:
+    return ControllerResult(response=None, records=(_NOTHING,))
+
+
+def _by_outcome(results: list[Any], outcome: type) -> list[Any]:
+    return [result for result in results if isinstance(result, outcome)]
+
+
+async def test_a_log_takes_so_many_batches_at_once_and_refuses_the_others(tmp_path: Path) -> None:
+    create_log(tmp_path / "log", "test")
+    log = await MetadataLog.open(tmp_path / "log")
+    start = log.end_offset
+    batch = NewBatch(records=(_NOTHING,))
+    asked = [log.append(batch) for _ in range(PENDING_BATCHES_MAX + _MORE)]
+    assert all(answer.done() for answer in asked[PENDING_BATCHES_MAX:])
+    results = await asyncio.gather(*asked, return_exceptions=True)
+    assert len(_by_outcome(results, AppendResult)) == PENDING_BATCHES_MAX
+    assert len(_by_outcome(results, UnavailableError)) == _MORE
+    assert (await log.append(batch)).base_offset == start + PENDING_BATCHES_MAX
+    await log.close()
+    with LogReader.open(tmp_path / "log") as reader:
+        assert reader.end_offset == start + PENDING_BATCHES_MAX + 1
+
+
+async def test_a_controller_keeps_so_many_batches_in_flight_and_refuses_the_others(
+    office: Office,
+) -> None:
+    office.log.hold()
+    asked = [office.controller.submit(_note) for _ in range(PENDING_BATCHES_MAX + _MORE)]
+    refused = [answer for answer in asked if answer.done()]
+    # Some places are kept for the brackets of a transaction.
+    assert _MORE <= len(refused) <= _MORE + 10
+    assert refused == asked[-len(refused) :]
+    office.log.release()
+    results = await asyncio.gather(*asked, return_exceptions=True)
+    assert len(_by_outcome(results, UnavailableError)) == len(refused)
+    assert len(_by_outcome(results, Answer)) == len(asked) - len(refused)
+    await office.controller.submit(_note)
+
+
+async def test_so_many_requests_wait_for_a_transaction_and_the_others_are_refused(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bound = 50
+    monkeypatch.setattr("controller.controller.PENDING_BATCHES_MAX", bound)
+    async with office.controller.transaction("import"):
+        asked = [office.controller.submit(_note) for _ in range(bound + _MORE)]
+        assert [answer.done() for answer in asked] == [False] * bound + [True] * _MORE
+    results = await asyncio.gather(*asked, return_exceptions=True)
+    assert len(_by_outcome(results, UnavailableError)) == _MORE
+    assert len(_by_outcome(results, Answer)) == bound
