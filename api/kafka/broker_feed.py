@@ -7,7 +7,6 @@ How deletions went that the log tracks is written to the log at once, and the lo
 """
 
 import asyncio
-import logging
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TypeVar
@@ -30,6 +29,7 @@ from api.kafka.messages.replicas import (
     UpdatedEndpoint,
     UpdateMetadataResponse,
 )
+from api.log_limit import limited_logger
 from api.service import Service
 from controller.decisions.deletion_reports import (
     ReplicaReport,
@@ -41,7 +41,7 @@ from replay.image.metadata import MetadataImage
 
 T = TypeVar("T")
 
-log = logging.getLogger(__name__)
+log = limited_logger(__name__)
 
 PLAINTEXT_LISTENER = "PLAINTEXT"
 RETRY_MS = 1_000

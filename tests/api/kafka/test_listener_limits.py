@@ -1,0 +1,165 @@
+"""The listener under pressure: large frames, silent clients, and brokers that must get in."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
+import pytest
+
+from api import limits
+from api.connections import Connections
+from api.kafka import apis, frames
+from api.kafka.connection import Connection
+from api.kafka.fields import Response
+from api.kafka.frames import LENGTH, RequestFrame
+from api.kafka.listener import Answering, Asker, Listener
+from api.kafka.messages.brokers import BrokerHeartbeatRequest, BrokerHeartbeatResponse
+from api.kafka.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from records.errors import UnavailableError
+
+SMALL = MetadataRequest(topics=())
+LARGE = MetadataRequest(
+    topics=tuple([MetadataRequestTopic(name=f"{number:0>200}") for number in range(1_000)])
+)
+
+
+class Node:
+    """Answers Metadata when it may, and heartbeats at once."""
+
+    def __init__(self) -> None:
+        self.begun = 0
+        self.may_answer = asyncio.Event()
+        self.may_answer.set()
+
+    async def metadata(self, _: RequestFrame, __: Asker) -> Response:
+        self.begun += 1
+        await self.may_answer.wait()
+        return MetadataResponse()
+
+    async def heartbeat(self, _: RequestFrame, __: Asker) -> Response:
+        return BrokerHeartbeatResponse(is_fenced=False)
+
+    def answering(self) -> Answering:
+        handlers = {apis.METADATA: self.metadata, apis.BROKER_HEARTBEAT: self.heartbeat}
+        return Answering(handlers=handlers, from_brokers=frozenset({apis.BROKER_HEARTBEAT}))
+
+    async def has_begun(self, count: int) -> None:
+        """Wait until so many requests are being answered."""
+        async with asyncio.timeout(20):
+            while self.begun < count:
+                await asyncio.sleep(0.005)
+
+
+@contextlib.asynccontextmanager
+async def listening(node: Node, **options: int) -> AsyncIterator[int]:
+    """Listen while the body runs; yields the port."""
+    listener = await Listener.start(node.answering(), "127.0.0.1", 0, Connections(**options))
+    yield listener.port
+    await listener.close()
+
+
+@contextlib.asynccontextmanager
+async def client(port: int) -> AsyncIterator[Connection]:
+    connection = await Connection.open("127.0.0.1", port, "test")
+    yield connection
+    await connection.close()
+
+
+async def ask(connection: Connection, body: MetadataRequest = SMALL) -> MetadataResponse:
+    return await connection.request(body, MetadataResponse)
+
+
+async def beat(connection: Connection) -> BrokerHeartbeatResponse:
+    body = BrokerHeartbeatRequest(broker_id=1, broker_epoch=1, current_metadata_offset=1)
+    return await connection.request(body, BrokerHeartbeatResponse)
+
+
+async def test_broker_gets_in_when_clients_have_taken_every_other_place() -> None:
+    node = Node()
+    node.may_answer.clear()
+    async with contextlib.AsyncExitStack() as stack:
+        port = await stack.enter_async_context(listening(node, places_max=8, broker_reserve=2))
+        clients = [await stack.enter_async_context(client(port)) for _ in range(6)]
+        waiting = [asyncio.ensure_future(ask(connection)) for connection in clients]
+        await node.has_begun(6)
+        broker = await stack.enter_async_context(client(port))
+        assert (await beat(broker)).error_code == 0
+        # A client gets a place of the reserve just to be turned away.
+        one_more = await stack.enter_async_context(client(port))
+        with pytest.raises(UnavailableError):
+            await ask(one_more)
+        # The connection is known as a broker's, whatever it asks next.
+        node.may_answer.set()
+        await asyncio.gather(*waiting, ask(broker))
+
+
+async def test_large_requests_wait_for_memory_and_small_ones_do_not() -> None:
+    node = Node()
+    node.may_answer.clear()
+    async with (
+        listening(node, receive_bytes_max=300_000) as port,
+        client(port) as first,
+        client(port) as second,
+        client(port) as third,
+    ):
+        large = [asyncio.ensure_future(ask(connection, LARGE)) for connection in (first, second)]
+        await node.has_begun(1)
+        small = asyncio.ensure_future(ask(third))
+        await node.has_begun(2)
+        await asyncio.sleep(0.1)
+        assert node.begun == 2, "the second large request waits for the first one's answer"
+        node.may_answer.set()
+        await asyncio.gather(*large, small)
+        assert node.begun == 3
+
+
+async def test_half_frame_gives_its_memory_up_while_others_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(limits, "SWEEP_S", 0.02)
+    monkeypatch.setattr(limits, "STALL_TIMEOUT_S", 0.2)
+    async with (
+        listening(Node(), receive_bytes_max=300_000) as port,
+        client(port) as honest,
+    ):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(LENGTH.pack(250_000) + bytes(249_999))
+        await writer.drain()
+        await ask(honest, LARGE)
+        assert await asyncio.wait_for(reader.read(), 20) == b""
+        writer.close()
+
+
+async def test_client_that_hangs_up_while_it_waits_for_memory_is_forgotten() -> None:
+    node = Node()
+    node.may_answer.clear()
+    async with listening(node, receive_bytes_max=300_000) as port, client(port) as first:
+        one = asyncio.ensure_future(ask(first, LARGE))
+        await node.has_begun(1)
+        async with client(port) as second:
+            two = asyncio.ensure_future(ask(second, LARGE))
+            await asyncio.sleep(0.05)
+        with pytest.raises(UnavailableError):
+            await two
+        node.may_answer.set()
+        await one
+        # Its share was granted, and given back.
+        async with asyncio.timeout(20):
+            await ask(first, LARGE)
+            while sum(t.get_name() == "kafka connection" for t in asyncio.all_tasks()) > 1:
+                await asyncio.sleep(0.005)
+
+
+@pytest.mark.parametrize("limit", ["FIRST_REQUEST_TIMEOUT_S", "FRAME_TIMEOUT_S", "IDLE_TIMEOUT_S"])
+async def test_client_that_keeps_silent_is_closed(
+    limit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "SWEEP_S", 0.02)
+    monkeypatch.setattr(limits, limit, 0.2)
+    frame = frames.encode_request(apis.METADATA, 9, 1, SMALL)
+    said = {"FIRST_REQUEST_TIMEOUT_S": b"", "FRAME_TIMEOUT_S": b"\0\0", "IDLE_TIMEOUT_S": frame}
+    async with listening(Node()) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(said[limit])
+        await asyncio.wait_for(reader.read(), 20)
+        writer.close()
