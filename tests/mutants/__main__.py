@@ -1,0 +1,135 @@
+"""Draw mutants, run the tests that could notice each, and print which were noticed.
+
+What was found is kept in `.mutants/`: a run that is stopped goes on where it was, and after a
+change only what the change may concern runs again.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.mutants.draw import PACKAGES, all_sites, draw
+from tests.mutants.record import record
+from tests.mutants.results import (
+    MISSED,
+    NOTICED,
+    Result,
+    description,
+    equivalent,
+    keep,
+    known,
+    rate,
+    table,
+)
+from tests.mutants.run import Ended, Outcome, load_libraries, planted, run_tests
+from tests.mutants.selection import Selection
+from tests.mutants.sites import Site
+from tests.mutants.trees import FOLDER, ROOT, copy_tree, digest, digest_of_tree
+
+SEED = 20_261_122
+COUNT = 400
+GOAL_PERCENT = 90
+# The nearest and fastest tests come first, alone: most mutants are noticed by one of them.
+_FIRST_S = 4.0
+_COLLECT_S = 600.0
+_TREE = FOLDER / "tree"
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run the mutants; return 1 when fewer were noticed than is the goal."""
+    options = _parser().parse_args(words)
+    packages = options.packages or PACKAGES
+    sites = draw(all_sites(ROOT, packages), options.count, options.seed)
+    FOLDER.mkdir(exist_ok=True)
+    tree_digest = digest_of_tree()
+    results = known(sites, tree_digest)
+    if options.again:
+        results = {key: r for key, r in results.items() if r.outcome == NOTICED}
+    waiting = [site for site in sites if site.key not in results and site.key not in equivalent()]
+    if waiting and not options.table:
+        selection = Selection(ROOT, *record(anew=options.record))
+        runner = _Runner(_TREE, selection, options.seconds, tree_digest)
+        for number, site in enumerate(waiting, 1):
+            result = results[site.key] = runner.run(site)
+            keep(result)
+            print(
+                f"{number}/{len(waiting)} {result.outcome} {result.seconds:.1f} s {result.how} "
+                f"{result.test or description(site)}",
+                flush=True,
+            )
+    results |= {
+        site.key: Result(key=site.key, site_digest="", outcome=MISSED)
+        for site in sites
+        if site.key in equivalent()
+    }
+    print(table(sites, results))
+    return int(rate(sites, results) < GOAL_PERCENT)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="make mutants", description=__doc__)
+    parser.add_argument("--count", type=int, default=COUNT, help="how many are drawn")
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--seconds", type=float, default=60.0, help="of tests for one mutant")
+    parser.add_argument("--record", action="store_true", help="record anew what each test runs")
+    parser.add_argument("--again", action="store_true", help="run again those that were missed")
+    parser.add_argument("--table", action="store_true", help="only print what is known")
+    parser.add_argument("packages", nargs="*", help=f"folders or modules; {', '.join(PACKAGES)}")
+    return parser
+
+
+class _Runner:
+    """Runs mutants in a copy of the project."""
+
+    def __init__(self, tree: Path, selection: Selection, budget_s: float, tree_digest: str) -> None:
+        load_libraries()
+        copy_tree(tree)
+        # Collects every file and runs nothing, so that compiled modules are there.
+        (ended,) = run_tests(tree, selection.files(), _COLLECT_S, write_compiled=True)
+        if ended.outcome is not Outcome.PASSED:
+            raise SystemExit(f"the tests cannot be collected: see {tree / 'output.txt'}")
+        self._tree = tree
+        self._selection = selection
+        self._budget_s = budget_s
+        self._tree_digest = tree_digest
+
+    def run(self, site: Site) -> Result:
+        """Make a change, and run its tests until one fails."""
+        started = time.monotonic()
+        tests = self._selection.tests_of(site, self._budget_s)
+        ended, ran = Ended(Outcome.PASSED), 0
+        with planted(self._tree, site):
+            for part in self._parts(tests):
+                limit_s = 30 + 10 * self._selection.seconds(part)
+                (ended,) = run_tests(self._tree, part, limit_s)
+                ran += len(part)
+                if ended.outcome is not Outcome.PASSED:
+                    break
+        missed = ended.outcome is Outcome.PASSED
+        file = ended.test.partition("::")[0]
+        return Result(
+            key=site.key,
+            site_digest=digest(ROOT / site.file),
+            outcome=MISSED if missed else NOTICED,
+            test=ended.test,
+            test_digest=digest(ROOT / file) if file else self._tree_digest,
+            how="" if missed else ended.outcome.value,
+            tests=ran,
+            seconds=round(time.monotonic() - started, 1),
+        )
+
+    def _parts(self, tests: list[str]) -> list[list[str]]:
+        """Split tests into the first few, and all others."""
+        total, first = 0.0, 0
+        for test in tests:
+            total += self._selection.seconds([test])
+            if total > _FIRST_S:
+                break
+            first += 1
+        return [part for part in (tests[: max(first, 1)], tests[max(first, 1) :]) if part]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

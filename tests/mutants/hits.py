@@ -1,0 +1,129 @@
+"""Which test runs which statement: the sources with a counter before each statement.
+
+A library for coverage would do. This sees processes that tests start as well, however they end:
+the counters are octets of a file that all of them map.
+"""
+
+import ast
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+PACKAGES = ("records", "metadata_log", "replay", "controller", "api", "migrations")
+COUNTERS = "hits.bin"
+TABLE = "hits.json"
+MODULE = "mutant_hits"
+
+_MODULE_SOURCE = """
+import mmap
+from pathlib import Path
+with (Path(__file__).parent / "hits.bin").open("r+b") as _file:
+    HITS = mmap.mmap(_file.fileno(), 0)
+"""
+
+
+class Statement(msgspec.Struct, frozen=True):
+    """A statement of a source: what it is called, where it stands, and every name in it."""
+
+    key: str
+    file: str
+    function: str
+    names: tuple[str, ...]
+
+
+def statement_key(file: str, function: str, text: str) -> str:
+    """Return a name for a statement, which stays when lines above it change."""
+    return hashlib.sha256(f"{file}\n{function}\n{text.strip()}".encode()).hexdigest()[:10]
+
+
+def instrument(root: Path) -> None:
+    """Put counters into the sources of a tree, and write what each of them counts."""
+    statements: list[Statement] = []
+    for package in PACKAGES:
+        for path in sorted((root / package).rglob("*.py")):
+            source = path.read_text()
+            counted = _Counted(str(path.relative_to(root)), source.splitlines(), statements)
+            tree = counted.visit(ast.parse(source))
+            at = _after_docstring(tree.body, futures=True)
+            tree.body[at:at] = ast.parse(f"from {MODULE} import HITS as _HITS").body
+            path.write_text(ast.unparse(ast.fix_missing_locations(tree)))
+    (root / f"{MODULE}.py").write_text(_MODULE_SOURCE)
+    (root / COUNTERS).write_bytes(bytes(len(statements)))
+    (root / TABLE).write_bytes(msgspec.json.encode(statements))
+
+
+def read_table(root: Path) -> list[Statement]:
+    """Return what each counter of an instrumented tree counts."""
+    return msgspec.json.decode((root / TABLE).read_bytes(), type=list[Statement])
+
+
+class _Counted(ast.NodeTransformer):
+    """Puts `_HITS[n] = 1` before each statement in a function."""
+
+    def __init__(self, file: str, lines: list[str], statements: list[Statement]) -> None:
+        self._file = file
+        self._lines = lines
+        self._statements = statements
+        self._names: list[str] = []
+        self._depth = 0
+
+    def _function(self, node: Any) -> Any:
+        self._names.append(node.name)
+        self._depth += 1
+        node.body = self._block(node.body, docstring=True)
+        self._depth -= 1
+        self._names.pop()
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
+        return self._function(node)
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> Any:
+        return self._function(node)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> Any:
+        self._names.append(node.name)
+        node.body = [self.visit(statement) for statement in node.body]
+        self._names.pop()
+        return node
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        if self._depth:
+            for field in ("body", "orelse", "finalbody"):
+                block = getattr(node, field, None)
+                if isinstance(block, list):
+                    setattr(node, field, self._block(block, docstring=False))
+            for field in ("handlers", "cases"):
+                for part in getattr(node, field, []):
+                    self.generic_visit(part)
+            return node
+        return super().generic_visit(node)
+
+    def _block(self, block: list[ast.stmt], *, docstring: bool) -> list[ast.stmt]:
+        at = _after_docstring(block) if docstring else 0
+        found = block[:at]
+        for statement in block[at:]:
+            names = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name)}
+            names |= {n.attr for n in ast.walk(statement) if isinstance(n, ast.Attribute)}
+            counter = len(self._statements)
+            function = ".".join(self._names)
+            key = statement_key(self._file, function, self._lines[statement.lineno - 1])
+            self._statements.append(Statement(key, self._file, function, tuple(sorted(names))))
+            found += ast.parse(f"_HITS[{counter}] = 1").body
+            found.append(self.visit(statement))
+        return found
+
+
+def _after_docstring(block: list[ast.stmt], *, futures: bool = False) -> int:
+    at = 0
+    for statement in block:
+        match statement:
+            case ast.Expr(value=ast.Constant(value=str())) if at == 0:
+                at += 1
+            case ast.ImportFrom(module="__future__") if futures:
+                at += 1
+            case _:
+                break
+    return at

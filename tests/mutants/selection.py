@@ -1,0 +1,92 @@
+"""Which tests run a site: from the recorded hits, the nearest and fastest first."""
+
+import itertools
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path, PurePath
+
+import msgspec
+
+from tests.mutants.hits import Statement, statement_key
+from tests.mutants.sites import Site
+
+
+class Recorded(msgspec.Struct, frozen=True):
+    """One test of the recording: how long it took, and the statements it ran (by their keys)."""
+
+    test: str
+    file_digest: str
+    outcome: str
+    seconds: float
+    hits: frozenset[str]
+
+
+class Selection:
+    """Finds the tests of a site."""
+
+    def __init__(
+        self, root: Path, recorded: Iterable[Recorded], statements: Sequence[Statement]
+    ) -> None:
+        self._root = root
+        self._seconds: dict[str, float] = {}
+        self._by_statement: dict[str, set[str]] = defaultdict(set)
+        for test in recorded:
+            if test.outcome != "passed":
+                continue
+            self._seconds[test.test] = test.seconds
+            for key in test.hits:
+                self._by_statement[key].add(test.test)
+        self._by_file: dict[str, list[str]] = defaultdict(list)
+        for name in self._seconds:
+            self._by_file[name.partition("::")[0]].append(name)
+        self._by_function: dict[tuple[str, str], set[str]] = defaultdict(set)
+        self._by_name: dict[str, set[str]] = defaultdict(set)
+        for statement in statements:
+            tests = self._by_statement[statement.key]
+            self._by_function[statement.file, statement.function] |= tests
+            for name in statement.names:
+                self._by_name[name] |= tests
+
+    def tests_of(self, site: Site, budget_s: float) -> list[str]:
+        """Return the tests that run a site, at most so many seconds of them."""
+        found = self._running(site)
+        if found and all(sum(1 for _ in tests) == 1 for _, tests in _by_file(found)):
+            # Computed once a process: any other test of these files may be the one that looks.
+            found = {test for file, _ in _by_file(found) for test in self._by_file[file]}
+        total, chosen = 0.0, []
+        for test in sorted(found, key=lambda test: self._order(site, test)):
+            total += self._seconds[test]
+            if chosen and total > budget_s:
+                break
+            chosen.append(test)
+        return chosen
+
+    def files(self) -> list[str]:
+        """Return the files of all recorded tests."""
+        return sorted(self._by_file)
+
+    def seconds(self, tests: Iterable[str]) -> float:
+        """Return how long tests took when they were recorded."""
+        return sum(self._seconds[test] for test in tests)
+
+    def _running(self, site: Site) -> set[str]:
+        if site.bound:
+            return set().union(*(self._by_name[name] for name in site.bound))
+        line = (self._root / site.file).read_text().splitlines()[site.statement_line - 1]
+        tests = self._by_statement[statement_key(site.file, site.function, line)]
+        # A line that is newer than the recording is run by who runs its function.
+        return set(tests) or set(self._by_function[site.file, site.function])
+
+    def _order(self, site: Site, test: str) -> tuple[bool, bool, float]:
+        file = PurePath(test.partition("::")[0])
+        room = PurePath("tests") / PurePath(site.file).parent
+        is_near = file.parent == room or room in file.parents
+        return (
+            not (is_near and PurePath(site.file).stem in file.stem),
+            not is_near,
+            self._seconds[test],
+        )
+
+
+def _by_file(tests: Iterable[str]) -> Iterable[tuple[str, Iterable[str]]]:
+    return itertools.groupby(sorted(tests), key=lambda test: test.partition("::")[0])
