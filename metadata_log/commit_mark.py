@@ -12,7 +12,7 @@ from pathlib import Path
 import google_crc32c
 import msgspec
 
-from metadata_log.fs import File, Fs, read_whole
+from metadata_log.fs import File, Fs, read_start
 from metadata_log.names import COMMIT_MARK
 from metadata_log.placing import Owner, place
 from records.errors import CorruptLogError
@@ -174,7 +174,7 @@ def read_mark(fs: Fs, directory: Path) -> CommitMark:
 
 def _read_slots(fs: Fs, path: Path) -> dict[int, CommitMark | None]:
     try:
-        data = read_whole(fs, path)
+        data = read_start(fs, path, MARK_SIZE)
     except FileNotFoundError:
         data = b""
     return {at: decode_slot(data[at : at + SLOT_SIZE]) for at in (0, SLOT_SPACING)}

@@ -241,11 +241,11 @@ else:
         os.fdatasync(descriptor)
 
 
-def read_whole(fs: Fs, path: Path) -> bytes:
-    """Return a small file's content."""
+def read_start(fs: Fs, path: Path, size_bytes_max: int) -> bytes:
+    """Return a small file's content, or the beginning of one that is larger than it may be."""
     file = fs.open(path)
     try:
-        return file.pread(file.size(), 0)
+        return file.pread(min(file.size(), size_bytes_max), 0)
     finally:
         file.close()
 

@@ -5,11 +5,14 @@ from pathlib import Path
 
 import msgspec
 
-from metadata_log.fs import Fs, read_whole, write_whole
+from metadata_log.fs import Fs, write_whole
+from metadata_log.json_file import read_json
 from metadata_log.names import MANIFEST
 from records.errors import CorruptLogError, RequestError
 
 FORMAT_VERSION = 1
+
+_REMEDY = "restore it from a backup, or write it by hand: docs/log_format.md shows one"
 
 
 class Kind(StrEnum):
@@ -42,19 +45,12 @@ def read_manifest(fs: Fs, directory: Path) -> Manifest:
     """
     path = directory / MANIFEST
     try:
-        text = read_whole(fs, path)
+        manifest = read_json(fs, path, Manifest, _REMEDY)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise RequestError(
             "LOG_NOT_FOUND",
             f"{directory} is no log: it has no {MANIFEST}; "
             "make one with `metalog init`, `demo` or `import kraft`",
-        ) from error
-    try:
-        manifest = msgspec.json.decode(text, type=Manifest)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise CorruptLogError(
-            f"{path} byte 0: {error}; restore it from a backup, or write it by hand: "
-            "docs/log_format.md shows one"
         ) from error
     if manifest.format_version < 1:
         raise CorruptLogError(

@@ -13,7 +13,7 @@ from pathlib import Path
 import google_crc32c
 import msgspec
 
-from metadata_log.fs import File, Fs, read_whole
+from metadata_log.fs import File, Fs, read_start
 from metadata_log.limits import INDEX_INTERVAL_BYTES
 from metadata_log.names import index_name
 
@@ -22,6 +22,8 @@ _ENTRY = struct.Struct(">qqq")
 _CRC = struct.Struct(">I")
 ENTRY_SIZE = _ENTRY.size + _CRC.size
 _NO_TIMESTAMP = -(1 << 63)
+# The entries of a segment of some 150 GB; what comes after them is found by reading the segment.
+_READ_BYTES_MAX = 64 * 1024 * 1024
 
 
 class IndexEntry(msgspec.Struct, frozen=True, gc=False):
@@ -123,7 +125,7 @@ class IndexWriter:
 def read_index(fs: Fs, directory: Path, base_offset: int) -> OffsetIndex:
     """Read a segment's index; it is empty when there is none."""
     try:
-        data = read_whole(fs, directory / index_name(base_offset))
+        data = read_start(fs, directory / index_name(base_offset), _READ_BYTES_MAX)
     except FileNotFoundError:
         data = b""
     return OffsetIndex(_entries(data))

@@ -6,7 +6,6 @@ exchanged or shortened file is noticed, and carries a CRC of itself.
 
 import functools
 import hashlib
-import json
 from typing import Any
 
 import google_crc32c
@@ -14,6 +13,7 @@ import msgspec
 
 from metadata_log.block import SYNC_SIZE
 from records.avro.schema import envelope_schema_json
+from records.avro.stored_schema import parse_stored_schema
 from records.avro.varint import LONGS, decode_bytes, decode_count
 from records.errors import CorruptLogError
 
@@ -24,6 +24,8 @@ _LAST_CRC_KEY = "metalog.last_crc32c"
 _CRC_DIGITS = 8
 # The schema is about 12 KiB; a header that claims to be larger than this is damaged.
 HEADER_SIZE_BYTES_MAX = 1024 * 1024
+# One for each release that wrote a segment of the log.
+_SCHEMAS_KEPT = 64
 
 
 class SegmentHeader(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,7 +98,8 @@ def decode_header(data: bytes) -> tuple[SegmentHeader, int]:
         The header, and the position of the first block.
 
     Raises:
-        CorruptLogError: it is damaged or cut short; the message has no file name yet.
+        CorruptLogError: it is damaged, cut short, or has a schema that no release writes; the
+            message has no file name yet.
     """
     if data[: len(MAGIC)] != MAGIC:
         raise CorruptLogError(f"starts with {data[:4].hex()}, an Avro file with {MAGIC.hex()}")
@@ -115,6 +118,9 @@ def decode_header(data: bytes) -> tuple[SegmentHeader, int]:
         raise CorruptLogError(f"the header cannot be read: {error!r}") from error
     if header.sync_marker != sync_marker:
         raise CorruptLogError("the sync marker does not follow from cluster id, offset and epoch")
+    if not header.has_newest_schema:
+        # Here, not at the first block: other readers of the file decode by it as well.
+        parsed_schema(header.schema_json)
     return header, end
 
 
@@ -151,11 +157,17 @@ def _header(values: dict[str, str]) -> SegmentHeader:
     )
 
 
-@functools.cache
+@functools.lru_cache(_SCHEMAS_KEPT)
 def parsed_schema(schema_json: str) -> dict[str, Any]:
-    """Return a stored schema as fastavro wants it."""
-    schema: dict[str, Any] = json.loads(schema_json)
-    return schema
+    """Return a stored schema as fastavro wants it.
+
+    Raises:
+        CorruptLogError: no release writes such a schema; the message has no file name yet.
+    """
+    try:
+        return parse_stored_schema(schema_json)
+    except ValueError as error:
+        raise CorruptLogError(str(error)) from error
 
 
 def _entry(key: str, value: bytes) -> bytes:

@@ -140,6 +140,8 @@ def _decoded(text: bytes) -> _Line:
         raise ValueError(f"more than {_LINE_SIZE_BYTES_MAX} bytes in one line")
     try:
         return msgspec.json.decode(text, type=_Line)
+    except RecursionError:
+        raise ValueError("JSON is nested too deeply") from None
     except msgspec.DecodeError as error:
         raise ValueError(
             f'{error}; a line is {{"type": "TopicRecord", "data": {{...}}}}, as `metalog dump '

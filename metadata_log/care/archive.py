@@ -7,7 +7,6 @@ what stands there unchanged.
 
 import contextlib
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
 
@@ -16,18 +15,19 @@ from metadata_log.care.committed import CommittedSegment, committed_segments
 from metadata_log.care.copying import CheckedRead, Progress, file_size, no_progress
 from metadata_log.care.store import DirectoryStore, Store, open_store
 from metadata_log.commit_mark import CommitMark
-from metadata_log.fs import Fs, read_whole
+from metadata_log.fs import Fs
+from metadata_log.json_file import read_json
 from metadata_log.log_reader import LogReader
 from metadata_log.names import COMMIT_MARK, MANIFEST
 from records.errors import CorruptLogError, RequestError
-
-_T = TypeVar("_T")
 
 ARCHIVE_LIST = "archive.json"
 """In an archive: what it holds."""
 
 ARCHIVES_NOTE = "archives.json"
 """In a log: where its archives are."""
+
+_REMEDY = "remove the file and run `metalog archive` again"
 
 
 class ArchivedFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,10 +99,9 @@ def read_archive_list(store: Store) -> ArchiveList | None:
     """
     path = store.directory / ARCHIVE_LIST
     try:
-        data = read_whole(store.fs, path)
+        return read_json(store.fs, path, ArchiveList, _REMEDY)
     except FileNotFoundError:
         return None
-    return _decoded(data, ArchiveList, path)
 
 
 def archive_places(fs: Fs, directory: Path) -> list[str]:
@@ -113,10 +112,9 @@ def archive_places(fs: Fs, directory: Path) -> list[str]:
     """
     path = directory / ARCHIVES_NOTE
     try:
-        data = read_whole(fs, path)
+        return read_json(fs, path, list[str], _REMEDY)
     except FileNotFoundError:
         return []
-    return _decoded(data, list[str], path)
 
 
 def check_archived(fs: Fs, directory: Path, segments: list[CommittedSegment]) -> None:
@@ -215,12 +213,3 @@ def _note_archive(fs: Fs, directory: Path, place: str) -> None:
 
 def _encoded(content: object) -> bytes:
     return msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n"
-
-
-def _decoded(data: bytes, kind: type[_T], path: Path) -> _T:
-    try:
-        return msgspec.json.decode(data, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise CorruptLogError(
-            f"{path} byte 0: {error}; remove the file and run `metalog archive` again"
-        ) from error

@@ -20,7 +20,8 @@ from metadata_log.care.copying import Progress, file_size, no_progress
 from metadata_log.care.same_history import check_same_history
 from metadata_log.care.store import Store, put_checked
 from metadata_log.commit_mark import MARK_SIZE, CommitMark
-from metadata_log.fs import Fs, read_whole
+from metadata_log.fs import Fs
+from metadata_log.json_file import read_json
 from metadata_log.log_reader import LogReader
 from metadata_log.manifest import Kind
 from metadata_log.names import (
@@ -33,7 +34,7 @@ from metadata_log.names import (
     segment_name,
     segment_offsets,
 )
-from records.errors import CorruptLogError, RequestError, UnavailableError
+from records.errors import RequestError, UnavailableError
 
 BACKUP_NOTE = "backup.json"
 """Says that a directory is a copy kept by `backup` or `archive`; put before anything else."""
@@ -296,10 +297,7 @@ def _check_place(store: Store, reader: LogReader) -> None:
             )
         return
     path = store.directory / BACKUP_NOTE
-    try:
-        note = msgspec.json.decode(read_whole(store.fs, path), type=BackupNote)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise CorruptLogError(f"{path} byte 0: {error}; make a backup at a new place") from error
+    note = read_json(store.fs, path, BackupNote, "make a backup at a new place")
     if note.cluster_id != reader.cluster_id:
         raise RequestError(
             "INCONSISTENT_CLUSTER_ID",

@@ -16,13 +16,14 @@ from metadata_log.care.retention import RETAIN_LOCK
 from metadata_log.care.segment_inspection import REPAIR, SegmentInspector
 from metadata_log.checkpoint import open_checkpoint
 from metadata_log.commit_mark import (
+    MARK_SIZE,
     SLOT_SIZE,
     SLOT_SPACING,
     CommitMark,
     decode_slot,
     read_mark,
 )
-from metadata_log.fs import Fs, read_whole
+from metadata_log.fs import Fs, read_start
 from metadata_log.manifest import Kind, Manifest, read_manifest
 from metadata_log.names import (
     COMMIT_MARK,
@@ -146,7 +147,7 @@ def read_slots(fs: Fs, directory: Path, found: Inspection) -> CommitMark | None:
 
 def _slots(fs: Fs, directory: Path) -> list[tuple[bytes, CommitMark | None]]:
     try:
-        content = read_whole(fs, directory / COMMIT_MARK)
+        content = read_start(fs, directory / COMMIT_MARK, MARK_SIZE)
     except FileNotFoundError:
         content = b""
     slots = [content[at : at + SLOT_SIZE] for at in (0, SLOT_SPACING)]

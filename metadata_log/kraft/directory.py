@@ -38,6 +38,9 @@ from metadata_log.kraft.names import (
 )
 from records.errors import RequestError
 
+# It has a few lines; whatever comes later in a larger file is not Kafka's.
+_META_PROPERTIES_BYTES_MAX = 64 * 1024
+
 
 def open_directory(path: Path) -> "KraftDirectory":
     """Open a metadata log directory, or that in a node's directory.
@@ -88,7 +91,8 @@ class KraftDirectory:
         """The cluster's id from `meta.properties` beside the directory; None when it is absent."""
         try:
             # Java's encoding of property files; every byte is a character in it.
-            text = (self.path.absolute().parent / META_PROPERTIES).read_text("latin-1")
+            with (self.path.absolute().parent / META_PROPERTIES).open("rb") as file:
+                text = file.read(_META_PROPERTIES_BYTES_MAX).decode("latin-1")
         except FileNotFoundError:
             return None
         pairs = dict(line.partition("=")[::2] for line in text.splitlines())

@@ -8,6 +8,10 @@ from pathlib import Path
 
 from records.errors import CorruptLogError
 
+# A line is some 20 bytes, and there is one for each election.
+_SIZE_BYTES_MAX = 16 * 1024 * 1024
+_DIGITS_MAX = 19
+
 
 class EpochStarts:
     """What the file says; nothing when there is none."""
@@ -45,19 +49,24 @@ class EpochStarts:
 def _read(path: Path) -> dict[int, int]:
     """Read start offsets by epoch: a version, a count, and a line `epoch start` for each."""
     try:
-        text = path.read_text("ascii")
+        with path.open("rb") as file:
+            content = file.read(_SIZE_BYTES_MAX + 1)
     except FileNotFoundError:
         return {}
-    except UnicodeDecodeError as error:
-        raise _unreadable(path) from error
-    match text.split():
+    if len(content) > _SIZE_BYTES_MAX:
+        raise _unreadable(path)
+    match content.split():
         case []:
             return {}
-        case ["0", count, *numbers] if all(number.isdigit() for number in (count, *numbers)):
+        case [b"0", count, *numbers] if all(map(_is_number, (count, *numbers))):
             if len(numbers) == 2 * int(count):
                 pairs = zip(numbers[::2], numbers[1::2], strict=True)
                 return {int(epoch): int(start) for epoch, start in pairs}
     raise _unreadable(path)
+
+
+def _is_number(word: bytes) -> bool:
+    return word.isdigit() and len(word) <= _DIGITS_MAX
 
 
 def _unreadable(path: Path) -> CorruptLogError:

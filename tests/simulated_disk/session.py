@@ -9,8 +9,8 @@ import msgspec
 
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import Batch, NewBatch
-from metadata_log.commit_mark import SLOT_SIZE, SLOT_SPACING, decode_slot
-from metadata_log.fs import read_whole
+from metadata_log.commit_mark import MARK_SIZE, SLOT_SIZE, SLOT_SPACING, decode_slot
+from metadata_log.fs import read_start
 from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
 from metadata_log.names import COMMIT_MARK
@@ -64,7 +64,7 @@ def view_log(disk: SimulatedDisk) -> list[Batch]:
 
 def is_mark_whole(disk: SimulatedDisk) -> bool:
     """Tell whether no slot of the commit mark is torn."""
-    data = read_whole(disk, LOG / COMMIT_MARK)
+    data = read_start(disk, LOG / COMMIT_MARK, MARK_SIZE)
     slots = [data[at : at + SLOT_SIZE] for at in (0, SLOT_SPACING)]
     return all(decode_slot(slot) is not None for slot in slots)
 

@@ -79,7 +79,10 @@ def _from_json(text: str, namespace: str) -> "tuple[NewTopic, ...]":
     from controller.decisions.assignments import Assignment
     from controller.decisions.topics import NewTopic
 
-    znodes = msgspec.json.decode(text, type=dict[str, _Znode])
+    try:
+        znodes = msgspec.json.decode(text, type=dict[str, _Znode])
+    except RecursionError:
+        raise ValueError("JSON is nested too deeply") from None
     topics = []
     for name, znode in znodes.items():
         if not znode.partitions:
