@@ -5,7 +5,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, TypeVar
 
 import msgspec
-from sqlalchemy import Connection, Row, insert, select
+from sqlalchemy import Connection, Row, insert, select, update
 
 from records.errors import CorruptLogError, RequestError
 from replay.image.metadata import MetadataImage
@@ -47,14 +47,37 @@ class Content(msgspec.Struct, frozen=True):
 
 
 def write_chunks(connection: Connection, content: Content) -> None:
-    """Store the chunks that are not there yet; only those are compressed."""
+    """Store the chunks that are not there yet, and those that are there but damaged."""
     chunks = {chunk.hash: chunk for chunk in content.chunks.values()}
     for hashes in _slices(chunks):
-        found = select(snapshot_chunk.c.hash).where(snapshot_chunk.c.hash.in_(hashes))
-        for stored in connection.scalars(found):
-            del chunks[stored]
+        stored = snapshot_chunk.c
+        found = select(stored.hash, stored.encoding, stored.size, stored.content)
+        rows = connection.execute(
+            found.where(stored.hash.in_(hashes)), execution_options={"yield_per": _CHUNKS_IN_MEMORY}
+        )
+        damaged_hashes = []
+        for row in rows:
+            if _is_whole(row):
+                del chunks[row.hash]
+            else:
+                damaged_hashes.append(row.hash)
+        for hash_ in damaged_hashes:
+            # Other snapshots may name it, so it is mended in its place.
+            mended = _chunk_row(chunks.pop(hash_))
+            connection.execute(
+                update(snapshot_chunk).where(snapshot_chunk.c.hash == hash_).values(mended)
+            )
     for missing in _slices(chunks):
         connection.execute(insert(snapshot_chunk), [_chunk_row(chunks[hash_]) for hash_ in missing])
+
+
+def _is_whole(row: Row[Any]) -> bool:
+    try:
+        _plain(row)
+    except ValueError:
+        return False
+    is_whole: bool = row.encoding == ENCODING
+    return is_whole
 
 
 def write_manifest(connection: Connection, snapshot_id: int, content: Content) -> None:
@@ -119,16 +142,26 @@ def _decode(parts: Parts, info: SnapshotInfo, row: Row[Any]) -> None:
         raise _unsupported(info, f"encoding {row.encoding!r}, this release knows {ENCODING!r}")
     what = f"chunk {row.hash.hex()} of its part {row.part!r}"
     try:
-        plain = decompressed(row.content, row.size)
+        plain = _plain(row)
     except ValueError as error:
         raise damaged(info, f"{what}: {error}") from error
-    found = hashlib.sha256(plain).digest()
-    if found != row.hash:
-        raise damaged(info, f"{what} has SHA-256 {found.hex()}")
     try:
         parts.decode(row.part, plain)
-    except (KeyError, msgspec.DecodeError) as error:
+    except (KeyError, RecursionError, msgspec.DecodeError) as error:
         raise _unsupported(info, f"{what} that this release cannot read: {error!r}") from error
+
+
+def _plain(row: Row[Any]) -> bytes:
+    """Return what a chunk was before compression.
+
+    Raises:
+        ValueError: it is not what was written.
+    """
+    plain = decompressed(row.content, row.size)
+    found = hashlib.sha256(plain).digest()
+    if found != row.hash:
+        raise ValueError(f"the content has SHA-256 {found.hex()}")
+    return plain
 
 
 def _checksum(info: SnapshotInfo, entries: Iterable[tuple[str, int, bytes]]) -> bytes:

@@ -98,9 +98,9 @@ class SnapshotStore:
     def create(self, image: MetadataImage, *, confirmed: bool = True) -> SnapshotInfo:
         """Store an image; O(objects), of which only changed chunks are compressed and written.
 
-        A snapshot of the same image that is there already stays as it is, and becomes confirmed
-        if this one is. Another snapshot of the same offset is replaced: it was of a tail that
-        Kafka took back, or written by another release.
+        A snapshot of the same image that is there already, and can be loaded, stays as it is, and
+        becomes confirmed if this one is. Another snapshot of the same offset is replaced: it is
+        damaged, was of a tail that Kafka took back, or was written by another release.
 
         Args:
             confirmed: False while Kafka could still replace the last records that the image holds.
@@ -223,12 +223,20 @@ class SnapshotStore:
             return self._delete(connection, snapshot.c.end_offset > end_offset)
 
     def _keep_existing(self, info: SnapshotInfo) -> bool:
-        """Whether the same snapshot is there; confirm it if it is now."""
+        """Whether the same snapshot is there, and whole; confirm it if it is now."""
         with writing(self._engine) as connection:
             row = connection.execute(
                 select(snapshot).where(self._at(info.end_offset))
             ).one_or_none()
-            if row is None or not _info(row).same_image(info):
+            if row is None:
+                return False
+            try:
+                found = _info(row)
+                if not found.same_image(info):
+                    return False
+                read_image(connection, found, row.id, row.checksum)
+            except (CorruptLogError, RequestError) as error:
+                _LOG.warning("snapshot replaced: %s", error)
                 return False
             if info.confirmed:
                 confirm = update(snapshot).where(snapshot.c.id == row.id).values(confirmed=True)

@@ -162,3 +162,41 @@ def test_image_with_another_digest_fails_verification(
     monkeypatch.setattr("replay.snapshot.store.image_digest", lambda image: "other")
     with pytest.raises(CorruptLogError, match=f"digest other, expected {info.digest}"):
         store.verify(8)
+
+
+@pytest.mark.parametrize("values", [{"content": b"x"}, {"encoding": "?"}, {"size": 1}])
+def test_create_replaces_a_damaged_snapshot_of_the_same_offset(
+    store: SnapshotStore, engine: Engine, chunk_hash: bytes, values: dict[str, object]
+) -> None:
+    which = snapshot_chunk.c.hash == chunk_hash
+    _damage(engine, update(snapshot_chunk).where(which).values(values))
+    store.create(TWO)
+    assert store.load(8) == TWO
+    assert store.verify(4).end_offset == 4
+
+
+def test_create_replaces_a_snapshot_whose_row_or_manifest_is_damaged(
+    store: SnapshotStore, engine: Engine, chunk_hash: bytes
+) -> None:
+    manifest = delete(snapshot_manifest).where(snapshot_manifest.c.chunk_hash == chunk_hash)
+    checksum = update(snapshot).where(snapshot.c.end_offset == 8).values(checksum=bytes(32))
+    created = update(snapshot).where(snapshot.c.end_offset == 8).values(created_at_ms="soon")
+    for damage in (manifest, checksum, created):
+        _damage(engine, damage)
+        store.create(TWO)
+        assert store.load(8) == TWO
+
+
+def test_new_snapshot_mends_the_damaged_chunks_that_it_shares(
+    store: SnapshotStore, engine: Engine, chunk_hash: bytes
+) -> None:
+    with engine.connect() as connection:
+        shared = connection.scalars(
+            select(snapshot_chunk.c.hash).where(snapshot_chunk.c.hash != chunk_hash)
+        ).all()
+    for hash_ in shared:
+        _change_content(engine, bytes(hash_), b"damaged")
+    three = cluster_of([1, 2, 3])
+    store.create(three)
+    assert store.load(12) == three
+    assert store.load(8) == TWO
