@@ -13,6 +13,7 @@ from typing import Self
 
 from metadata_log.base import find_base
 from metadata_log.batch import Batch
+from metadata_log.block import SYNC_SIZE
 from metadata_log.checkpoint import Checkpoint
 from metadata_log.commit_mark import CommitMark, Marks, read_marks
 from metadata_log.fs import File, Fs, OsFs
@@ -260,7 +261,10 @@ class LogReader:
                 next_offset=None,
                 last_crc32c=None,
             )
-            return entry if scan.peek_offset() == entry.offset else start
+            # A block begins behind a marker: one byte too early can parse as one of other rows.
+            before = file.pread(SYNC_SIZE, max(entry.position - SYNC_SIZE, 0))
+            fits = before == header.sync_marker and scan.peek_offset() == entry.offset
+            return entry if fits else start
         finally:
             file.close()
 

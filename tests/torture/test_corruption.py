@@ -1,12 +1,16 @@
 """A slice of the corruption campaign, and proof that it notices what it looks for."""
 
 import asyncio
+from collections.abc import Callable
 from itertools import pairwise
+from unittest.mock import patch
+
+import pytest
 
 from metadata_log.names import COMMIT_MARK
 from tests.torture.campaign import Place
 from tests.torture.campaigns import corruption
-from tests.torture.damage import changes, specimens
+from tests.torture.damage import changes, exchanges, specimens
 from tests.torture.damage.specimens import Specimen
 from tests.torture.damage.verdict import Damage, judge
 
@@ -46,6 +50,40 @@ def test_log_that_silently_lost_its_end_is_noticed() -> None:
     shorter = {**log.files, name: log.files[name][: spans[-2].start], COMMIT_MARK: mark}
     damage = Damage(what="an older copy", files=shorter, names=(name,))
     assert "the reader ends at 20, the log at 22" in judged(log, damage)
+
+
+@pytest.mark.parametrize(
+    ("log", "other"),
+    [
+        (specimens.retained, specimens.retained_fork),
+        (specimens.retained, specimens.retained_namesake),
+        (specimens.retained, specimens.retained_stranger),
+        (specimens.mirror, specimens.mirror_namesake),
+    ],
+)
+def test_every_file_of_another_log_is_reported_or_harmless(
+    log: Callable[[], Specimen], other: Callable[[], Specimen]
+) -> None:
+    damages = exchanges.all_of(log(), other())
+    said = [judged(log(), damages[index]) for index in range(len(damages))]
+    assert set(said) == {"nothing is wrong"}
+
+
+def test_every_kind_of_file_is_exchanged() -> None:
+    damages = exchanges.all_of(specimens.retained(), specimens.retained_stranger())
+    changed = {damages[index].what for index in range(len(damages))}
+    for kind in ("checkpoint.avro", "14.avro", "14.index", "commit.mark", "json", "epoch-9"):
+        assert any(what.endswith(f"{kind} of another log") for what in changed), kind
+
+
+def test_base_of_a_fork_that_is_believed_is_noticed() -> None:
+    log, fork = specimens.retained(), specimens.retained_fork()
+    (name,) = [name for name in log.spans if name.endswith(".checkpoint.avro")]
+    files = {**log.files, name: fork.files[name]}
+    damage = Damage(what="a fork's base", files=files, names=(name,))
+    assert judged(log, damage) == "nothing is wrong"
+    with patch("metadata_log.base._check", lambda *_: True):
+        assert "other rows in the base checkpoint" in judged(log, damage)
 
 
 def test_log_with_other_records_is_noticed() -> None:

@@ -15,12 +15,12 @@ from functools import partial
 import msgspec
 
 from tests.torture.campaign import LOG_SOURCES, Failure, Outcome, Place
-from tests.torture.damage import changes, samples, specimens
+from tests.torture.damage import changes, exchanges, samples, specimens
 from tests.torture.damage.specimens import Specimen
 from tests.torture.damage.verdict import judge
 
 NAME = "corruption"
-TEST = "flipped bits, cuts, moved blocks and files"
+TEST = "flipped bits, cuts, moved blocks and files, files of other logs"
 TARGET = 250_000
 
 _STRIPES = 96
@@ -99,6 +99,24 @@ def _small_logs() -> list[_Family]:
         # The segments are those of the log before: what differs is how it ended.
         (closed, changes.all_of(closed, unlike=log)),
         (mirror, changes.all_of(mirror)),
+        *_exchanged_logs(),
+    ]
+
+
+def _exchanged_logs() -> list[_Family]:
+    """Return the files of other logs in place of those of a log that has a base checkpoint."""
+    log, shared = specimens.retained(), specimens.mirror()
+    bases = [name for name in log.spans if name.endswith(".checkpoint.avro")]
+    others = (
+        specimens.retained_fork(),
+        specimens.retained_namesake(),
+        specimens.retained_stranger(),
+    )
+    return [
+        (log, changes.flips(log, bases)),
+        (log, changes.truncations(log, bases)),
+        *((log, exchanges.all_of(log, other)) for other in others),
+        (shared, exchanges.all_of(shared, specimens.mirror_namesake())),
     ]
 
 

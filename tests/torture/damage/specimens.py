@@ -38,9 +38,11 @@ from records.control import (
 from records.envelope import Envelope, Origin
 from records.partitions import PartitionChangeRecord
 from records.topics import RemoveTopicRecord, TopicRecord
+from replay.care.retain import retain
 from tests.metadata_log.conftest import StepClock
 
 _CLUSTER = "AAECAwQFBgcICQoLDA0ODw"
+_OTHER_CLUSTER = "AQECAwQFBgcICQoLDA0ODw"
 _ORIGIN = Origin(principal="User:ada", command="topics create", reason="spring")
 
 
@@ -98,25 +100,59 @@ def other_log() -> Specimen:
 @functools.cache
 def mirror() -> Specimen:
     """Return a mirror with a base checkpoint of some blocks, and times that go back."""
+    return _mirror(1)
+
+
+@functools.cache
+def mirror_namesake() -> Specimen:
+    """Return a mirror of the same cluster, offsets and epochs with other records."""
+    return _mirror(20)
+
+
+def _mirror(first: int) -> Specimen:
     with tempfile.TemporaryDirectory() as folder, patch.object(checkpoint, "_ROWS_PER_BLOCK", 5):
         directory = Path(folder) / "log"
         with MirrorBuilder(directory, _CLUSTER) as builder:
             builder.write_base(
-                [CheckpointRecord(_level(n), 0) for n in range(1, 19)],
+                [CheckpointRecord(_level(n), 0) for n in range(first, first + 18)],
                 end_offset=7,
                 leader_epoch=2,
                 timestamp=450,
             )
             run = NoOpRunRecord(count=5, batch_count=5, last_timestamp=480)
             for rows, end in (
-                (_rows(7, 3, 500, [_level(1), _level(2)]), 9),
+                (_rows(7, 3, 500, [_level(first), _level(first + 1)]), 9),
                 (_rows(9, 3, 460, [run]), 14),
-                (_rows(14, 5, 470, [_level(3)]), 15),
+                (_rows(14, 5, 470, [_level(first + 2)]), 15),
                 (_rows(15, 5, 510, [_level(4), _level(5), _level(6)]), 18),
             ):
                 builder.append(rows, end)
             builder.finish(confirmed_end=14)
         return _held(directory, ())
+
+
+@functools.cache
+def retained() -> Specimen:
+    """Return an own log that starts at a base checkpoint, in its third epoch of four."""
+    return asyncio.run(_write_retained(_CLUSTER, (0, 0, 0, 0)))
+
+
+@functools.cache
+def retained_fork() -> Specimen:
+    """Return the same log as it would be if another writer had gone on after the first epoch."""
+    return asyncio.run(_write_retained(_CLUSTER, (0, 1, 1, 1)))
+
+
+@functools.cache
+def retained_namesake() -> Specimen:
+    """Return a log that shares only cluster id, offsets and epochs with it."""
+    return asyncio.run(_write_retained(_CLUSTER, (1, 1, 1, 1)))
+
+
+@functools.cache
+def retained_stranger() -> Specimen:
+    """Return another cluster's log of the same offsets and epochs."""
+    return asyncio.run(_write_retained(_OTHER_CLUSTER, (1, 1, 1, 1)))
 
 
 @functools.cache
@@ -151,6 +187,35 @@ async def _write_own(close: bool, salt: int) -> Specimen:
         held = _held(directory, marks.older())
         await log.close()
         return held
+
+
+async def _write_retained(cluster_id: str, salts: Sequence[int]) -> Specimen:
+    """Write an epoch for each salt, and let the log start at the third."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        _index_entry_every(150),
+        patch.object(checkpoint, "_ROWS_PER_BLOCK", 5),
+    ):
+        directory = Path(folder) / "log"
+        create_log(directory, cluster_id)
+        clock, marks = StepClock(), _Marks(directory)
+        for epoch, salt in enumerate(salts, 1):
+            log = await MetadataLog.open(directory, clock=clock)
+            if epoch == 3:
+                start = log.end_offset - 1
+            for batch in _small_epoch(epoch, salt):
+                marks.note()
+                await log.append(batch)
+            await log.close()
+        retain(directory, start, check_dropped=lambda dropped: None)
+        return _held(directory, tuple(m for m in marks.older() if m[1] >= start))
+
+
+def _small_epoch(epoch: int, salt: int) -> Iterator[NewBatch]:
+    first = 100 * epoch + 10 * salt
+    yield NewBatch(records=(_topic(first), _topic(first + 1)), origin=_ORIGIN)
+    yield NewBatch(records=(_config("retention.ms", first),))
+    yield NewBatch(records=tuple(_topic(first + n) for n in range(2, 5)))
 
 
 async def _large() -> Specimen:
@@ -256,7 +321,7 @@ def _held(directory: Path, older_marks: tuple[tuple[bytes, int], ...]) -> Specim
         base_rows = None if base is None else tuple(row for rows in base.rows() for row in rows)
         is_own = reader.kind == "own"
     return Specimen(
-        files={name: data for name, data in files.items() if name != ".lock"},
+        files={name: data for name, data in files.items() if not name.endswith(".lock")},
         batches=batches,
         base=base_rows,
         spans={
