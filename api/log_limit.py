@@ -1,36 +1,68 @@
-"""A bound for log lines that clients can cause."""
+"""Bounds how often one place in the code logs, so that a repeated problem does not fill a disk."""
 
 import logging
 import time
 from collections.abc import Callable
 
-_INTERVAL_S = 1.0
+import msgspec
+
+_Place = tuple[str, int]
+"""File and line of the call that logs."""
 
 
-class OneLineASecond(logging.Filter):
-    """Lets one line a second through from each place in the code.
+class Rate(msgspec.Struct, frozen=True):
+    """So many lines of one place in so many seconds, of lines at or above a level."""
 
-    The next line that is let through says how many were left out before it.
+    lines_max: int
+    window_s: float
+    level: int
 
-        log = logging.getLogger(__name__)
-        log.addFilter(OneLineASecond())
+
+BY_CLIENTS = Rate(1, 1.0, logging.NOTSET)
+"""Of what clients cause: any of them can cause it without end."""
+
+OF_THE_PROCESS = Rate(20, 10.0, logging.WARNING)
+"""Of everything that goes wrong in a process that serves."""
+
+
+class _Window(msgspec.Struct):
+    """What one place has logged lately."""
+
+    begun_s: float
+    printed: int = 0
+    left_out: int = 0
+
+
+class LineLimit(logging.Filter):
+    """Lets each place log at a rate.
+
+    The first line after that says how many were left out. Only the first one of a window has its
+    traceback.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, rate: Rate, now_s: Callable[[], float] = time.monotonic) -> None:
+        """Take the rate, and the clock in seconds."""
         super().__init__()
-        self._clock = clock
-        # By file and line of the call: the time of its last line, and the lines left out since.
-        self._last: dict[tuple[str, int], tuple[float, int]] = {}
+        self._rate = rate
+        self._now_s = now_s
+        self._windows: dict[_Place, _Window] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether a line is written."""
-        place = record.pathname, record.lineno
-        now = self._clock()
-        last, left_out = self._last.get(place, (now - _INTERVAL_S, 0))
-        if now - last < _INTERVAL_S:
-            self._last[place] = last, left_out + 1
+        """Return whether a line is to be printed; shorten it if it is a repetition."""
+        if record.levelno < self._rate.level:
+            return True
+        now_s, place = self._now_s(), (record.pathname, record.lineno)
+        window = self._windows.get(place)
+        left_out = 0
+        if window is None or now_s - window.begun_s >= self._rate.window_s:
+            left_out = 0 if window is None else window.left_out
+            window = self._windows[place] = _Window(now_s)
+        if window.printed >= self._rate.lines_max:
+            window.left_out += 1
             return False
-        self._last[place] = now, 0
+        if window.printed:
+            _without_traceback(record)
+        window.printed += 1
         if left_out:
             record.msg = f"{record.getMessage()} ({left_out} more lines like this were left out)"
             record.args = None
@@ -40,6 +72,22 @@ class OneLineASecond(logging.Filter):
 def limited_logger(name: str) -> logging.Logger:
     """Return the logger of a module that logs what clients do."""
     logger = logging.getLogger(name)
-    if not any(isinstance(known, OneLineASecond) for known in logger.filters):
-        logger.addFilter(OneLineASecond())
+    if not any(isinstance(known, LineLimit) for known in logger.filters):
+        logger.addFilter(LineLimit(BY_CLIENTS))
     return logger
+
+
+def limit_repeats() -> None:
+    """Bound what this process logs to standard error."""
+    limit = LineLimit(OF_THE_PROCESS)
+    for handler in logging.getLogger().handlers:
+        if type(handler) is logging.StreamHandler:
+            handler.addFilter(limit)
+
+
+def _without_traceback(record: logging.LogRecord) -> None:
+    if record.exc_info and record.exc_info[1] is not None:
+        error = record.exc_info[1]
+        record.msg = f"{record.getMessage()}: {type(error).__name__}: {error}"
+        record.args = None
+    record.exc_info = record.exc_text = record.stack_info = None

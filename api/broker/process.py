@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from api.broker.cluster import Cluster
+from api.broker.configs import delete_stale_delay_ms
 from api.broker.controller_link import ControllerLink, Identity
 from api.broker.disk import Disk, check_writable
 from api.broker.fencing import Fencing
@@ -19,7 +20,7 @@ from api.broker.health import Health
 from api.broker.isr import keep_isr
 from api.broker.log_directory import LogDirectory
 from api.broker.records_requests import RecordsRequests
-from api.broker.replicas import DELETE_STALE_DELAY_MS, Replicas, now_ms
+from api.broker.replicas import Replicas, now_ms
 from api.broker.told import Told
 from api.client import MetadataClient, server_address
 from api.descriptors import raise_descriptor_limit
@@ -30,6 +31,7 @@ from api.kafka.frames import RequestFrame
 from api.kafka.listener import Answering, Asker, Handler, Listener
 from api.kafka.messages.brokers import Listener as ListenerAddress
 from api.kafka.messages.metadata import MetadataRequest
+from api.kafka.messages.replicas import BrokerConfig
 from api.kafka.metadata import PLAINTEXT, metadata_response
 from api.running import first_of, stopped_by_signal
 from records.base import Uuid
@@ -45,7 +47,10 @@ _FIND_AGAIN_S = 0.3
 
 
 class BrokerOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What a broker is started with; port 0 lets the system choose."""
+    """What a broker is started with; port 0 lets the system choose.
+
+    `delete_stale_delay_ms` counts where the log sets nothing; None: it has no say.
+    """
 
     server: str
     broker_id: int
@@ -56,7 +61,7 @@ class BrokerOptions(msgspec.Struct, frozen=True, kw_only=True):
     rack: str | None = None
     heartbeat_ms: int = 2_000
     replica_lag_ms: int = 30_000
-    delete_stale_delay_ms: int = DELETE_STALE_DELAY_MS
+    delete_stale_delay_ms: int | None = None
     strict_modes: bool = False
 
 
@@ -126,17 +131,22 @@ async def _broker(
         The link, which is to be run, and the tasks that run beside it.
     """
     directories = await disk.run(_open_directories, options, cluster_id)
-    replicas = await disk.run(
-        Replicas,
-        options.broker_id,
-        directories,
-        disk,
-        delete_stale_delay_ms=options.delete_stale_delay_ms,
-    )
+    replicas = await disk.run(Replicas, options.broker_id, directories, disk)
     cluster = Cluster()
     following = Following(options.broker_id, replicas, cluster)
+    is_configured = asyncio.Event()
+
+    def configured(configs: tuple[BrokerConfig, ...]) -> None:
+        delay_ms = delete_stale_delay_ms(configs, options.delete_stale_delay_ms)
+        replicas.delete_stale_delay_ms = delay_ms
+        is_configured.set()
+
     told = Told(
-        replicas, cluster, broker_epoch=lambda: link.broker_epoch, changed=following.refresh
+        replicas,
+        cluster,
+        broker_epoch=lambda: link.broker_epoch,
+        changed=following.refresh,
+        configured=configured,
     )
 
     forwarded = forwarding_handlers(lambda frame: link.forward(frame))
@@ -160,7 +170,7 @@ async def _broker(
         unfenced=unfenced,
     )
     tasks = [
-        asyncio.create_task(_purge(replicas), name="stale partitions"),
+        asyncio.create_task(_purge(replicas, is_configured), name="stale partitions"),
         asyncio.create_task(health.watch(), name="disk health"),
         asyncio.create_task(
             keep_isr(
@@ -240,7 +250,9 @@ def _answering(
     )
 
 
-async def _purge(replicas: Replicas) -> None:
+async def _purge(replicas: Replicas, is_configured: asyncio.Event) -> None:
+    """Remove stale partitions, once the controller has told how long they wait."""
+    await is_configured.wait()
     while True:
         await replicas.purge(now_ms())
         await asyncio.sleep(_PURGE_S)

@@ -37,6 +37,7 @@ from api.kafka.messages.replicas import (
     StoppedTopic,
     StopReplicaRequest,
 )
+from controller.decisions.topic_configs import DELETE_STALE_DELAY, default_value
 from metadata_log.clock import SystemClock
 from records.base import ZERO_UUID, Uuid
 from records.errors import CorruptLogError, RequestError
@@ -44,8 +45,7 @@ from records.text import uuid_text
 
 log = logging.getLogger(__name__)
 
-DELETE_STALE_DELAY_MS = 14_400_000
-"""Default of `delete.stale.topic.delay.ms`: four hours."""
+_DELETE_STALE_DELAY_MS = int(default_value(DELETE_STALE_DELAY))
 
 now_ms = SystemClock().now_ms
 """Milliseconds since 1970."""
@@ -65,7 +65,7 @@ class Replicas:
         directories: Sequence[LogDirectory],
         disk: Disk,
         *,
-        delete_stale_delay_ms: int = DELETE_STALE_DELAY_MS,
+        delete_stale_delay_ms: int = _DELETE_STALE_DELAY_MS,
     ) -> None:
         """Find what lies on disk; nothing of it is served before the controller names it.
 

@@ -10,6 +10,7 @@ from api.kafka.fields import Response
 from api.kafka.frames import RequestFrame
 from api.kafka.listener import Answering, Asker
 from api.kafka.messages.replicas import (
+    BrokerConfig,
     LeaderAndIsrRequest,
     LeaderAndIsrResponse,
     StopReplicaRequest,
@@ -30,12 +31,20 @@ class Told:
         *,
         broker_epoch: Callable[[], int],
         changed: Callable[[], None],
+        configured: Callable[[tuple[BrokerConfig, ...]], None],
     ) -> None:
-        """Args are what is changed, the epoch that counts, and whom to tell of changes."""
+        """Take what is changed by requests.
+
+        Args:
+            broker_epoch: The epoch that requests must name.
+            changed: Called after each request.
+            configured: Called with the configs that this broker follows, before each request.
+        """
         self._replicas = replicas
         self._cluster = cluster
         self._broker_epoch = broker_epoch
         self._changed = changed
+        self._configured = configured
 
     def answering(self) -> Answering:
         """Return what is answered on the stream."""
@@ -54,6 +63,7 @@ class Told:
             self._check(request.controller_epoch, request.broker_epoch)
         except RequestError as error:
             return LeaderAndIsrResponse(error_code=code_for(error))
+        self._configured(request.broker_configs)
         results = await self._replicas.take_over(request)
         self._changed()
         return LeaderAndIsrResponse(partitions=results)
@@ -76,6 +86,7 @@ class Told:
             self._check(request.controller_epoch, request.broker_epoch)
         except RequestError as error:
             return UpdateMetadataResponse(error_code=code_for(error))
+        self._configured(request.broker_configs)
         self._cluster.update(request)
         self._changed()
         return UpdateMetadataResponse()

@@ -9,6 +9,7 @@ from api.broker.view import BrokerView, PartitionKey, Sender, Stop
 from api.kafka.messages.replicas import (
     FULL,
     INCREMENTAL,
+    BrokerConfig,
     LeaderAndIsrPartition,
     LeaderAndIsrRequest,
     LeaderAndIsrTopic,
@@ -33,10 +34,14 @@ def leader_and_isr(
     keys: Iterable[PartitionKey],
     sender: Sender,
     created: Creation,
+    configs: tuple[BrokerConfig, ...] = (),
     *,
     full: bool,
 ) -> LeaderAndIsrRequest:
-    """Return the request that tells a broker of partitions; those it no longer has are left out."""
+    """Return the request that tells a broker of partitions; those it no longer has are left out.
+
+    `configs` are those that the broker follows.
+    """
     by_topic: dict[Uuid, list[Partition]] = {}
     for topic_id, partition_id in sorted(keys):
         partition = image.partition(topic_id, partition_id)
@@ -48,6 +53,7 @@ def leader_and_isr(
         controller_epoch=sender.controller_epoch,
         broker_epoch=sender.broker_epoch,
         type=FULL if full else INCREMENTAL,
+        broker_configs=configs,
         topic_states=tuple(
             [
                 _topic_state(image, topic_id, partitions, sender, created)
@@ -84,9 +90,9 @@ def stop_replicas(stops: Iterable[Stop], sender: Sender) -> list[StopReplicaRequ
 
 
 def update_metadata(
-    image: MetadataImage, view: BrokerView, sender: Sender
+    image: MetadataImage, view: BrokerView, sender: Sender, configs: tuple[BrokerConfig, ...] = ()
 ) -> UpdateMetadataRequest:
-    """Return the request that ends a round."""
+    """Return the request that ends a round; `configs` are those that the broker follows."""
     live = [broker for broker in image.brokers() if not broker.fenced]
     offset = image.provenance.offset
     assert offset is not None, "there is no broker in an empty log"
@@ -97,6 +103,7 @@ def update_metadata(
         type=FULL if view.is_full else INCREMENTAL,
         metadata_offset=offset,
         controller=(sender.controller,),
+        broker_configs=configs,
         topic_states=view.topics,
         live_brokers=tuple(
             [_live_broker(broker) for broker in sorted(live, key=lambda b: b.broker_id)]

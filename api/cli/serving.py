@@ -54,9 +54,11 @@ def serve(
 
     from api.addresses import parse_address
     from api.cli.reading import open_reader
+    from api.log_limit import limit_repeats
     from api.running import ServeOptions, serve_until_stopped
     from controller.decisions.context import Settings
 
+    limit_repeats()
     host, port = parse_address(kafka, allow_remote=allow_remote)
     options = ServeOptions(
         log=log,
@@ -127,8 +129,13 @@ def broker(
         int, typer.Option(help="How long a follower may lack records and stay in sync.", min=1)
     ] = 30_000,
     delete_stale_delay_ms: Annotated[
-        int, typer.Option(help="How long stale partitions wait in `deleting`.", min=0)
-    ] = 14_400_000,
+        int | None,
+        typer.Option(
+            help="How long stale partitions wait in `deleting`, where the log does not set "
+            "delete.stale.topic.delay.ms; else 14400000.",
+            min=0,
+        ),
+    ] = None,
     strict_modes: Annotated[
         bool,
         typer.Option(
@@ -142,7 +149,9 @@ def broker(
 
     from api.addresses import parse_address
     from api.broker.process import BrokerOptions, run_broker_until_stopped
+    from api.log_limit import limit_repeats
 
+    limit_repeats()
     host, port = parse_address(listen, allow_remote=allow_remote)
     options = BrokerOptions(
         server=server,

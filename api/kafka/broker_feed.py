@@ -14,14 +14,16 @@ from typing import TypeVar
 import msgspec
 
 from api.broker import view, view_requests
+from api.broker.configs import broker_configs
 from api.broker.view import BrokerView, PartitionKey, Sender, Stop
 from api.kafka import apis, frames
-from api.kafka.connection import Connection
+from api.kafka.connection import REQUEST_TIMEOUT_S, Connection
 from api.kafka.errors import CODES, NONE, name_of
 from api.kafka.frames import RequestFrame
 from api.kafka.messages.brokers import FollowLogRequest, FollowLogResponse
 from api.kafka.messages.metadata import MetadataBroker
 from api.kafka.messages.replicas import (
+    BrokerConfig,
     LeaderAndIsrResponse,
     LiveBroker,
     ReplicaResult,
@@ -37,6 +39,7 @@ from controller.decisions.deletion_reports import (
     report_deletions,
 )
 from records.errors import RequestError, UnavailableError
+from records.text import uuid_text
 from replay.image.metadata import MetadataImage
 
 T = TypeVar("T")
@@ -46,6 +49,8 @@ log = limited_logger(__name__)
 PLAINTEXT_LISTENER = "PLAINTEXT"
 RETRY_MS = 1_000
 RETRIES_MAX = 5
+_PARTITION_TIMEOUT_S = 0.05
+"""More time for each partition of a request: a broker makes a folder for it."""
 
 
 class BrokerFeeds:
@@ -155,7 +160,8 @@ class _Feed:
     async def _round(self, image: MetadataImage, seen: BrokerView) -> None:
         await self._tell_partitions(image, seen)
         await self._tell_stops(image, seen.stops)
-        update = view_requests.update_metadata(image, seen, self._sender)
+        configs = self._configs(image)
+        update = view_requests.update_metadata(image, seen, self._sender, configs)
         response = await self._connection.request(update, UpdateMetadataResponse)
         self._check(response.error_code)
 
@@ -163,15 +169,31 @@ class _Feed:
         keys = seen.partitions | self._failures.states.keys()
         if not keys and not seen.is_full:
             return
+        created, configs = self._service.creations.offset, self._configs(image)
         request = view_requests.leader_and_isr(
-            image, keys, self._sender, self._service.creations.offset, full=seen.is_full
+            image, keys, self._sender, created, configs, full=seen.is_full
         )
-        response = await self._connection.request(request, LeaderAndIsrResponse)
+        response = await self._connection.request(
+            request,
+            LeaderAndIsrResponse,
+            timeout_s=REQUEST_TIMEOUT_S + len(keys) * _PARTITION_TIMEOUT_S,
+        )
         self._check(response.error_code)
         failed = _failed(response.partitions)
-        for key in failed:
-            log.warning("broker %d did not take %s over", self._sender.broker_id, key)
+        if failed:
+            topic_id, partition = min(failed)
+            log.warning(
+                "broker %d did not take %d partitions over, one: partition %d of topic %s",
+                self._sender.broker_id,
+                len(failed),
+                partition,
+                uuid_text(topic_id),
+            )
         self._failures.states = _again(self._failures.states, failed)
+
+    def _configs(self, image: MetadataImage) -> tuple[BrokerConfig, ...]:
+        static = self._service.settings.static_configs
+        return broker_configs(image, self._sender.broker_id, static)
 
     async def _tell_stops(self, image: MetadataImage, stops: Iterable[Stop]) -> None:
         tracked = view.tracked_deletions(image, self._sender.broker_id)

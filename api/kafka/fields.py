@@ -82,4 +82,5 @@ REQUEST_ID_TAG = 108
 WROTE_TAG = 109
 OUTCOME_TAG = 110
 DONE_TO_TAG = 111
+BROKER_CONFIGS_TAG = 112
 """Tags of fields that Kafka does not have, one for each meaning."""

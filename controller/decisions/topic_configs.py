@@ -21,6 +21,9 @@ DELETE_PARTITIONS_ENABLED = "delete.topic.partition.enable"
 REMOVAL_INTERVAL = "delete.topic.partition.interval.delay.ms"
 """Server-level config: how often partitions that leave are looked at, in ms."""
 
+DELETE_STALE_DELAY = "delete.stale.topic.delay.ms"
+"""Server-level config: how long a broker keeps stale partitions before it removes them, in ms."""
+
 _BOOLEAN, _INT, _LONG = ConfigType.BOOLEAN, ConfigType.INT, ConfigType.LONG
 _DOUBLE, _STRING, _LIST = ConfigType.DOUBLE, ConfigType.STRING, ConfigType.LIST
 
@@ -141,15 +144,16 @@ _DEFINITIONS = (
 
 TOPIC_CONFIGS: Mapping[str, ConfigDefinition] = {d.name: d for d in _DEFINITIONS}
 
-# Configs of the controller itself, which no topic has (KIP-694).
-_CONTROLLER_CONFIGS = (
+# Configs of the controller and the brokers themselves, which no topic has (KIP-516, KIP-694).
+_NODE_CONFIGS = (
     _config(DELETE_PARTITIONS_ENABLED, _BOOLEAN, "false", DELETE_PARTITIONS_ENABLED),
     _config(REMOVAL_INTERVAL, _LONG, "300000", REMOVAL_INTERVAL, minimum=1),
+    _config(DELETE_STALE_DELAY, _LONG, "14400000", DELETE_STALE_DELAY, minimum=0),
 )
 
 _SERVER_CONFIGS = {
     name: (definition, factor)
-    for definition in (*_DEFINITIONS, *_CONTROLLER_CONFIGS)
+    for definition in (*_DEFINITIONS, *_NODE_CONFIGS)
     for name, factor in definition.server_names
 }
 
@@ -181,7 +185,7 @@ def check_topic_configs(values: Mapping[str, str]) -> None:
 
 
 def check_server_configs(values: Mapping[str, str]) -> None:
-    """Refuse server-level values that the configs of topics could not be read from.
+    """Refuse server-level values that cannot be valid for topics, the controller or a broker.
 
     Other names are the brokers' own business and are taken as they are.
 

@@ -106,10 +106,16 @@ def describe_topic(view: View, topic: Topic) -> TopicDescription:
 
 def describe_partition(view: View, partition: Partition) -> PartitionDescription:
     """Describe one partition of the view."""
+    offline = offline_replicas(view, partition)
     return PartitionDescription(
         partition=partition,
-        offline_replicas=offline_replicas(view, partition),
-        lags=tuple([_lag(view, partition, broker_id) for broker_id in partition.replicas]),
+        offline_replicas=offline,
+        lags=tuple(
+            [
+                None if broker_id in offline else _lag(view, partition, broker_id)
+                for broker_id in partition.replicas
+            ]
+        ),
     )
 
 

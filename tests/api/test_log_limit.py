@@ -1,16 +1,77 @@
-"""Lines that clients cause are bounded, and those left out are counted."""
+"""A place in the code that logs again and again is cut short, and lines left out are counted."""
 
+import io
 import logging
 
 import pytest
 
-from api.log_limit import OneLineASecond, limited_logger
+from api.log_limit import BY_CLIENTS, OF_THE_PROCESS, LineLimit, limited_logger
+
+LINES_MAX = OF_THE_PROCESS.lines_max
+
+
+class Log:
+    """A logger, its clock, and what it has printed."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+        self._stream = io.StringIO()
+        handler = logging.StreamHandler(self._stream)
+        handler.addFilter(LineLimit(OF_THE_PROCESS, lambda: self.now_s))
+        self.logger = logging.Logger("test")
+        self.logger.addHandler(handler)
+
+    @property
+    def text(self) -> str:
+        return self._stream.getvalue()
+
+    def fail(self, number: int) -> None:
+        try:
+            raise OSError(f"number {number}")
+        except OSError:
+            self.logger.exception("it failed")
+
+
+@pytest.fixture
+def log() -> Log:
+    return Log()
+
+
+def test_one_place_prints_a_few_lines_in_a_while(log: Log) -> None:
+    for number in range(1_000):
+        log.logger.warning("number %d", number)
+    assert log.text.splitlines() == [f"number {number}" for number in range(LINES_MAX)]
+
+
+def test_next_line_says_how_many_were_left_out(log: Log) -> None:
+    for number in (*range(LINES_MAX + 7), -1):
+        if number < 0:
+            log.now_s += OF_THE_PROCESS.window_s
+        log.logger.warning("number %d", number)
+    assert log.text.splitlines()[-1] == "number -1 (7 more lines like this were left out)"
+
+
+def test_other_places_and_information_are_not_cut(log: Log) -> None:
+    for number in range(100):
+        log.logger.warning("one")
+        log.logger.info("info %d", number)
+    log.logger.warning("another")
+    assert log.text.count("info") == 100
+    assert log.text.endswith("another\n")
+
+
+def test_only_the_first_repetition_has_its_traceback(log: Log) -> None:
+    for number in range(100):
+        log.fail(number)
+    assert log.text.count("Traceback") == 1
+    assert "it failed: OSError: number 5\n" in log.text
+    assert log.text.count("it failed") == LINES_MAX
 
 
 def test_one_line_a_second_from_each_place_with_a_count(caplog: pytest.LogCaptureFixture) -> None:
     now = 100.0
     logger = logging.getLogger("test_log_limit")
-    limit = OneLineASecond(lambda: now)
+    limit = LineLimit(BY_CLIENTS, lambda: now)
     logger.addFilter(limit)
     try:
         for number in range(5):

@@ -9,6 +9,7 @@ Source: KIP-516 (LeaderAndIsr with a type, StopReplica), KIP-694 (UpdateMetadata
 from typing import Annotated
 
 from api.kafka.fields import (
+    BROKER_CONFIGS_TAG,
     CONTROLLER_TAG,
     CREATE_OFFSET_TAG,
     METADATA_OFFSET_TAG,
@@ -69,6 +70,17 @@ class LiveLeader(Message, frozen=True, kw_only=True):
     port: Int32
 
 
+class BrokerConfig(Message, frozen=True, kw_only=True):
+    """A config that the broker follows, as it is set for it; ours.
+
+    `is_static`: where the controller is started, and not in the log.
+    """
+
+    name: str
+    value: str
+    is_static: bool = False
+
+
 class LeaderAndIsrRequest(Request, frozen=True, kw_only=True):
     """Who leads the partitions that this broker has; FULL names all of them."""
 
@@ -76,6 +88,7 @@ class LeaderAndIsrRequest(Request, frozen=True, kw_only=True):
     controller_epoch: Int32
     broker_epoch: Int64
     type: Annotated[Int8, tagged(REQUEST_TYPE_TAG)] = UNSPECIFIED
+    broker_configs: Annotated[tuple[BrokerConfig, ...], tagged(BROKER_CONFIGS_TAG)] = ()
     topic_states: tuple[LeaderAndIsrTopic, ...]
     live_leaders: tuple[LiveLeader, ...] = ()
 
@@ -174,6 +187,7 @@ class UpdateMetadataRequest(Request, frozen=True, kw_only=True):
     metadata_offset: Annotated[Int64, tagged(METADATA_OFFSET_TAG)] = -1
     # Where the controller listens: it is no broker, but clients must find it.
     controller: Annotated[tuple[LiveBroker, ...], tagged(CONTROLLER_TAG)] = ()
+    broker_configs: Annotated[tuple[BrokerConfig, ...], tagged(BROKER_CONFIGS_TAG)] = ()
     topic_states: tuple[UpdatedTopic, ...] = ()
     live_brokers: tuple[LiveBroker, ...] = ()
 

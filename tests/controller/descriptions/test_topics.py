@@ -136,6 +136,17 @@ def test_lag_is_what_the_follower_said_last(cluster: Cluster) -> None:
     assert _described(cluster).partitions[0].lags == (0, None)
 
 
+def test_lag_of_an_offline_replica_is_unknown(cluster: Cluster) -> None:
+    topic_id = cluster.topic("orders").topic_id
+    cluster.heartbeat(2, lags=(ReplicaLag(topic_id, 0, 17), ReplicaLag(topic_id, 1, 3)))
+    cluster.heartbeat(2, want_fence=True)
+    described = _described(cluster).partitions[0]
+    assert (described.offline_replicas, described.lags) == ((2,), (0, None))
+    # What it says while it is fenced does not count either.
+    cluster.heartbeat(2, want_fence=True, lags=(ReplicaLag(topic_id, 0, 17),))
+    assert _described(cluster).partitions[0].lags == (0, None)
+
+
 def test_lag_is_unknown_without_a_controller(cluster: Cluster) -> None:
     (found,) = describe_topics(View.of(cluster.image), ["orders"])
     assert found.description is not None

@@ -1,0 +1,54 @@
+"""Configs that a broker follows: what the controller tells of them, and which value counts.
+
+The levels, nearest first: the broker's own configs in the log, the cluster's default there, the
+broker's command line, the static configs of the controller, the built-in default.
+
+Source: KIP-226 (dynamic broker configs), KIP-516 (the delay).
+"""
+
+from collections.abc import Iterable, Mapping
+
+from api.kafka.messages.replicas import BrokerConfig
+from controller.decisions.effective_configs import BROKER, CLUSTER_DEFAULT, whole_number
+from controller.decisions.topic_configs import DELETE_STALE_DELAY, default_value
+from replay.image.metadata import MetadataImage
+
+FOLLOWED = (DELETE_STALE_DELAY,)
+"""Names that brokers look at."""
+
+
+def broker_configs(
+    image: MetadataImage, broker_id: int, static: Mapping[str, str]
+) -> tuple[BrokerConfig, ...]:
+    """Return what is set for a broker of the configs that it follows.
+
+    Args:
+        static: The controller's static configs.
+    """
+    found = []
+    for name in FOLLOWED:
+        value = image.config_value(BROKER, str(broker_id), name)
+        if value is None:
+            value = image.config_value(BROKER, CLUSTER_DEFAULT, name)
+        if value is not None:
+            found.append(BrokerConfig(name=name, value=value))
+        elif name in static:
+            found.append(BrokerConfig(name=name, value=static[name], is_static=True))
+    return tuple(found)
+
+
+def delete_stale_delay_ms(told: Iterable[BrokerConfig], own: int | None) -> int:
+    """Return the delay that counts.
+
+    Args:
+        told: What the controller told last.
+        own: The broker's command line, None when it says nothing.
+    """
+    by_name = {config.name: config for config in told}
+    config = by_name.get(DELETE_STALE_DELAY)
+    if config is not None and (own is None or not config.is_static):
+        value = whole_number(config.value)
+        # A log from elsewhere may hold anything.
+        if value is not None and value >= 0:
+            return value
+    return int(default_value(DELETE_STALE_DELAY)) if own is None else own
