@@ -14,7 +14,8 @@ _PUBLIC_CONFIG_NAMES = """
     background.threads broker.rack cleanup.policy client.quota.callback.class
     compression.gzip.level compression.lz4.level compression.type compression.zstd.level
     connection.creation.rate connection_creation_rate connections.max.idle.ms consumer_byte_rate
-    controller_mutation_rate default.replication.factor delete.retention.ms delete.stale.topic.delay.ms delete.topic.enable
+    controller_mutation_rate default.replication.factor delete.retention.ms
+    delete.stale.topic.delay.ms delete.topic.enable
     delete.topic.partition.enable delete.topic.partition.interval.delay.ms file.delete.delay.ms
     flush.messages flush.ms follower.replication.throttled.rate
     follower.replication.throttled.replicas index.interval.bytes

@@ -12,6 +12,8 @@ from kafka.admin import KafkaAdminClient, NewTopic
 from kafka.errors import TopicAlreadyExistsError
 
 TOPIC = "from-kafka-python"
+TIMES = "times-from-kafka-python"
+START_MS = 1_700_000_000_000
 
 
 def main(server: str) -> None:
@@ -32,6 +34,7 @@ def main(server: str) -> None:
     )
     consumer.assign([TopicPartition(TOPIC, 0), TopicPartition(TOPIC, 1)])
     read = [int(next(consumer).value) for _ in sent]
+    at_time = offset_by_time(admin, consumer, server)
     consumer.close()
     topics = admin.list_topics()
     cluster = admin.describe_cluster()
@@ -43,12 +46,26 @@ def main(server: str) -> None:
         "refused": refused,
         "offsets": offsets,
         "read": sorted(read),
+        "at_time": at_time,
         "listed": TOPIC in topics,
         "deleted": TOPIC not in left,
         "nodes": sorted(broker["broker_id"] for broker in cluster["brokers"]),
         "controller_is_a_broker": cluster["controller_id"] in (1, 2, 3),
     }
     sys.stdout.write(json.dumps(found) + "\n")
+
+
+def offset_by_time(admin: KafkaAdminClient, consumer: KafkaConsumer, server: str) -> int:
+    """Write one compressed batch whose times go back and forth; look up a time in it."""
+    admin.create_topics([NewTopic(TIMES, num_partitions=1, replication_factor=1)])
+    producer = KafkaProducer(
+        bootstrap_servers=server, compression_type="gzip", linger_ms=100, enable_idempotence=False
+    )
+    for past in (100, 400, 200):
+        producer.send(TIMES, b"x" * 1_000, partition=0, timestamp_ms=START_MS + past)
+    producer.close()
+    asked = TopicPartition(TIMES, 0)
+    return int(consumer.offsets_for_times({asked: START_MS + 150})[asked].offset)
 
 
 if __name__ == "__main__":

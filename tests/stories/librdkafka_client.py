@@ -5,9 +5,11 @@ import sys
 import time
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 TOPIC = "from-librdkafka"
+TIMES = "times-from-librdkafka"
+START_MS = 1_700_000_000_000
 _TIMEOUT_S = 20
 
 
@@ -21,7 +23,14 @@ def main(server: str) -> None:
     except KafkaException as error:
         refused = error.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS
     offsets: dict[int, int] = {}
-    producer = Producer({"bootstrap.servers": server, "acks": "all"})
+    producer = Producer(
+        {
+            "bootstrap.servers": server,
+            "acks": "all",
+            "compression.type": "gzip",
+            "linger.ms": 100,
+        }
+    )
     for number in range(20):
         producer.produce(
             TOPIC,
@@ -40,6 +49,7 @@ def main(server: str) -> None:
         message = consumer.poll(1.0)
         if message is not None and message.error() is None:
             read.append(int(message.value()))
+    at_time = offset_by_time(admin, producer, consumer)
     consumer.close()
     cluster = admin.list_topics(timeout=_TIMEOUT_S)
     listed = TOPIC in cluster.topics
@@ -49,12 +59,27 @@ def main(server: str) -> None:
         "refused": refused,
         "offsets": [offsets[number] for number in range(20)],
         "read": sorted(read),
+        "at_time": at_time,
         "listed": listed,
         "deleted": TOPIC not in admin.list_topics(timeout=_TIMEOUT_S).topics,
         "nodes": sorted(cluster.brokers),
         "controller_is_a_broker": cluster.controller_id in (1, 2, 3),
     }
     sys.stdout.write(json.dumps(found) + "\n")
+
+
+def offset_by_time(admin: AdminClient, producer: Producer, consumer: Consumer) -> int:
+    """Write one compressed batch whose times go back and forth; look up a time in it."""
+    admin.create_topics([NewTopic(TIMES, 1, 1)])[TIMES].result(_TIMEOUT_S)
+    for past in (100, 400, 200):
+        producer.produce(TIMES, b"x" * 1_000, partition=0, timestamp=START_MS + past)
+    assert producer.flush(_TIMEOUT_S) == 0
+    asked = TopicPartition(TIMES, 0, START_MS + 150)
+    (found,) = consumer.offsets_for_times([asked], _TIMEOUT_S)
+    greatest = admin.list_offsets({TopicPartition(TIMES, 0): OffsetSpec.max_timestamp()})
+    ((_, answer),) = greatest.items()
+    assert answer.result(_TIMEOUT_S).offset == 1
+    return int(found.offset)
 
 
 if __name__ == "__main__":

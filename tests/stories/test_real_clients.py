@@ -39,6 +39,7 @@ async def test_unmodified_client_creates_writes_reads_and_deletes(
         "refused": True,
         "offsets": list(chain.from_iterable(zip(range(10), range(10), strict=True))),
         "read": list(range(20)),
+        "at_time": 1,
         "listed": True,
         "deleted": True,
         # Clients place replicas on the nodes that they are told of, so only brokers are.
