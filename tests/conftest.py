@@ -9,12 +9,21 @@ import pytest
 from api.cli.main import run
 from tests.s3 import environment, make_bucket, s3_server
 
+SPARK_TIME_LIMIT_S = 1_800
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep together what shares costly fixtures, where several processes run the tests."""
+    """Keep together what shares costly fixtures, where several processes run the tests.
+
+    Spark plans for long on a busy machine, and the fixture `spark` has a time limit of its own,
+    below this one, that leaves the next test a session that works.
+    """
     for item in items:
-        group = "spark" if item.get_closest_marker("spark") else item.nodeid.partition("::")[0]
+        in_spark = item.get_closest_marker("spark") is not None
+        group = "spark" if in_spark else item.nodeid.partition("::")[0]
         item.add_marker(pytest.mark.xdist_group(group))
+        if in_spark and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(SPARK_TIME_LIMIT_S))
 
 
 @pytest.fixture(scope="session")

@@ -25,7 +25,8 @@ def spark_and_files(reader: LogReader) -> "Iterator[tuple[SparkSession, LogFiles
     """Start Spark and give the committed files of a log, safe to read while it is written.
 
     Raises:
-        UnavailableError: PySpark or a Java is missing.
+        UnavailableError: PySpark or a Java is missing, or Spark fails.
+        CorruptLogError: Spark fails in the block, and the log is damaged.
     """
     size = sum(path.stat().st_size for path in reader.segment_paths)
     with (
@@ -33,8 +34,10 @@ def spark_and_files(reader: LogReader) -> "Iterator[tuple[SparkSession, LogFiles
         tempfile.TemporaryDirectory(prefix="metalog-audit-") as scratch,
     ):
         from replay.audit.committed_files import committed_files
+        from replay.audit.failures import explained
 
-        yield spark, committed_files(reader).frozen(Path(scratch))
+        with explained(reader.directory):
+            yield spark, committed_files(reader).frozen(Path(scratch))
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """Finds a Java for Spark, so that a machine without one needs no installation by hand."""
 
+import logging
 import os
 import re
 import shlex
@@ -9,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from records.errors import UnavailableError
+
+logger = logging.getLogger(__name__)
 
 OLDEST_MAJOR = 17
 """The oldest Java that Spark 4 runs on."""
@@ -29,7 +32,7 @@ appender.stderr.type = Console
 appender.stderr.name = stderr
 appender.stderr.target = SYSTEM_ERR
 appender.stderr.filter.threshold.type = ThresholdFilter
-appender.stderr.filter.threshold.level = error
+appender.stderr.filter.threshold.level = LEVEL
 appender.stderr.layout.type = PatternLayout
 appender.stderr.layout.pattern = spark: %p %c{1}: %m%n
 """
@@ -93,15 +96,17 @@ def make_quiet_home(java: Java, folder: Path) -> Path:
     unwanted = [_VECTOR_MODULE]
     if java.major >= _NO_SECURITY_ACTION_SINCE:
         unwanted.append(_SECURITY_ACTION)
-    wrapper, logging = folder / "bin" / "java", folder / "log4j2.properties"
+    wrapper, log_settings = folder / "bin" / "java", folder / "log4j2.properties"
     wrapper.parent.mkdir(parents=True)
-    logging.write_text(_LOGGING, encoding="utf-8")
-    wrapper.write_text(_wrapper_script(java.executable, unwanted, logging), encoding="utf-8")
+    # What fails is raised as well; the stack traces of Java are for whoever debugs.
+    level = "error" if logger.isEnabledFor(logging.INFO) else "off"
+    log_settings.write_text(_LOGGING.replace("LEVEL", level), encoding="utf-8")
+    wrapper.write_text(_wrapper_script(java.executable, unwanted, log_settings), encoding="utf-8")
     wrapper.chmod(0o700)
     return folder
 
 
-def _wrapper_script(executable: Path, unwanted: list[str], logging: Path) -> str:
+def _wrapper_script(executable: Path, unwanted: list[str], log_settings: Path) -> str:
     # The loop rotates the arguments once, leaving the unwanted ones out: `$@` is the one list
     # that every shell keeps intact whatever the arguments hold.
     return f"""\
@@ -116,5 +121,5 @@ while [ "$count" -gt 0 ]; do
     esac
     count=$((count - 1))
 done
-exec {shlex.quote(str(executable))} {shlex.quote(f"-Dlog4j2.configurationFile={logging}")} "$@"
+exec {shlex.quote(str(executable))} {shlex.quote(f"-Dlog4j2.configurationFile={log_settings}")} "$@"
 """

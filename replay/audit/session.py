@@ -4,12 +4,14 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from records.errors import UnavailableError
 from replay.audit import java
+from replay.audit.failures import first_line
+from replay.audit.masters import check_answers
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -49,24 +51,21 @@ def session(
         quick: Choose them for a small log: a short start, at the price of a slower scan.
 
     Raises:
-        UnavailableError: PySpark or a Java is missing.
+        UnavailableError: PySpark, its extra for Spark Connect or a Java is missing, or the master
+            or server that the environment names does not answer. Waits about a minute for one.
     """
     try:
         from pyspark.sql import SparkSession
+
+        active = SparkSession.getActiveSession()
     except ImportError as error:
-        raise UnavailableError(f"PySpark is not installed: {java.HELP}") from error
-    active = SparkSession.getActiveSession()
+        raise UnavailableError(_missing(error)) from error
     if active is not None:
         yield active
         return
-    builder = SparkSession.builder.appName(APP_NAME)
-    if any(name in os.environ for name in _STARTED_ELSEWHERE):
-        spark = builder.config(map=dict(settings or {})).getOrCreate()
-        yield from _until_stopped(spark)
-        return
     with tempfile.TemporaryDirectory(prefix="metalog-spark-") as folder:
         chosen = {**(_QUICK_SETTINGS if quick else {}), **(settings or {})}
-        spark = _start(builder, Path(folder), chosen)
+        spark = _start(SparkSession.builder.appName(APP_NAME), Path(folder), settings or {}, chosen)
         yield from _until_stopped(spark)
 
 
@@ -100,18 +99,63 @@ def separate_session(spark: "SparkSession") -> Iterator["SparkSession"]:
             sessions.clearActiveSession()
 
 
+def _missing(error: ImportError) -> str:
+    if os.environ.get("SPARK_REMOTE"):
+        return (
+            f"SPARK_REMOTE asks for Spark Connect: {first_line(error).rstrip('.')}; install it "
+            "(pip install 'pyspark[connect]'), or unset SPARK_REMOTE to run on this machine"
+        )
+    return f"PySpark is not installed: {java.HELP}"
+
+
 def _until_stopped(spark: "SparkSession") -> Iterator["SparkSession"]:
+    from py4j.protocol import Py4JError
+
     try:
         yield spark
     finally:
-        spark.stop()
+        # An error that came with the end of the Java process must not be replaced by another.
+        with suppress(Py4JError, ConnectionError):
+            spark.stop()
 
 
 def _start(
-    builder: "SparkSession.Builder", folder: Path, settings: dict[str, str]
+    builder: "SparkSession.Builder",
+    folder: Path,
+    settings: Mapping[str, str],
+    local_settings: Mapping[str, str],
+) -> "SparkSession":
+    """Start Spark, or connect to it.
+
+    Raises:
+        UnavailableError: names what to install or to check.
+    """
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    master = os.environ.get("MASTER", "local[*]")
+    where = f"on {master} (MASTER)"
+    try:
+        if any(name in os.environ for name in _STARTED_ELSEWHERE):
+            where = "where the environment says"
+            check_answers(os.environ.get("SPARK_REMOTE", ""), "SPARK_REMOTE")
+            return builder.config(map=dict(settings)).getOrCreate()
+        check_answers(master, "MASTER")
+        return _launch(builder, folder, master, local_settings)
+    except ImportError as error:
+        raise UnavailableError(_missing(error)) from error
+    except (Py4JError, PySparkException) as error:
+        raise UnavailableError(
+            f"Spark does not start {where}: {first_line(error)}; check that the master answers, or "
+            "unset MASTER and SPARK_REMOTE to run on this machine; `metalog --debug` shows what "
+            "Spark reports"
+        ) from error
+
+
+def _launch(
+    builder: "SparkSession.Builder", folder: Path, master: str, settings: Mapping[str, str]
 ) -> "SparkSession":
     home = java.make_quiet_home(java.find_java(), folder / "java")
-    master = os.environ.get("MASTER", "local[*]")
     chosen = _quiet_settings(folder)
     if master.startswith("local"):
         chosen |= _local_settings()

@@ -1,7 +1,13 @@
-"""One Spark session for all tests: starting one takes seconds."""
+"""One Spark session for all tests: starting one takes seconds.
 
+A test that runs too long is ended by ending Spark's Java process: an exception that a signal raises
+in the middle of an answer would leave the rest of the answer to the next test. Whoever comes next
+gets a new process.
+"""
+
+import threading
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -10,9 +16,70 @@ from replay.audit.session import session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+TIME_LIMIT_S = 900.0
+"""Generous: the slowest test takes a twentieth of it, on a machine that does nothing else."""
+
+
+class SharedSpark:
+    """A session for small logs, started when it is first asked for, and again when it has died."""
+
+    def __init__(self) -> None:
+        self._started: Any = None
+        self._spark: SparkSession | None = None
+        self._is_ended = False
+
+    def get(self) -> "SparkSession":
+        """Return the session."""
+        if self._spark is not None and (self._is_ended or self._process().poll() is not None):
+            self._forget()
+        if self._spark is None:
+            self._started = session(quick=True)
+            self._spark = self._started.__enter__()
+        assert self._spark is not None
+        return self._spark
+
+    def end_process(self) -> None:
+        """End Java: whoever waits for it gets an error."""
+        self._is_ended = True
+        self._process().kill()
+
+    def stop(self) -> None:
+        """Stop the session."""
+        if self._spark is not None:
+            self._started.__exit__(None, None, None)
+
+    def _process(self) -> Any:
+        from pyspark import SparkContext
+
+        return SparkContext._gateway.proc
+
+    def _forget(self) -> None:
+        """Let PySpark forget the process that ended; it has no way of its own for this."""
+        from pyspark import SparkContext
+        from pyspark.sql import SparkSession
+
+        process = self._process()
+        process.wait()
+        process.stdin.close()
+        SparkContext._gateway.shutdown()
+        SparkContext._active_spark_context = SparkContext._gateway = SparkContext._jvm = None
+        SparkSession._instantiatedSession = SparkSession._activeSession = None
+        self.stop()
+        self._spark, self._is_ended = None, False
+
 
 @pytest.fixture(scope="session")
-def spark() -> "Iterator[SparkSession]":
-    """A local session, chosen for small logs."""
-    with session(quick=True) as started:
-        yield started
+def shared_spark() -> Iterator[SharedSpark]:
+    shared = SharedSpark()
+    yield shared
+    shared.stop()
+
+
+@pytest.fixture
+def spark(shared_spark: SharedSpark) -> "Iterator[SparkSession]":
+    """A local session, with a time limit for the test."""
+    running = shared_spark.get()
+    timer = threading.Timer(TIME_LIMIT_S, shared_spark.end_process)
+    timer.start()
+    yield running
+    timer.cancel()

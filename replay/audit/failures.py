@@ -1,0 +1,54 @@
+"""Turns a failure of Spark into one of our errors. A damaged log is named by our own reader."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from metadata_log.care.findings import Finding
+from metadata_log.care.inspection import inspect_log
+from metadata_log.fs import OsFs
+from records.errors import CorruptLogError, UnavailableError
+
+
+@contextmanager
+def explained(directory: Path) -> Iterator[None]:
+    """Run a block that computes something in Spark over a log.
+
+    When Spark fails, the log is inspected: Spark names a file at best, and its stack traces.
+
+    Raises:
+        CorruptLogError: the log is damaged; names file, byte and offset.
+        UnavailableError: Spark failed for another reason, or the log's start moved up.
+    """
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (Py4JError, PySparkException) as error:
+        inspection = inspect_log(OsFs(), directory)
+        if inspection.damage:
+            raise CorruptLogError(_damage(directory, inspection.damage)) from error
+        raise UnavailableError(
+            f"Spark failed: {first_line(error)}; the log is whole. Try again; `metalog --debug` "
+            "shows what Spark reports"
+        ) from error
+
+
+def first_line(error: BaseException) -> str:
+    """Return what an error of Spark says, without the stack trace of Java."""
+    java = getattr(error, "java_exception", None)
+    try:
+        text = str(java.toString()) if java is not None else str(error)
+    except Exception:  # the Java process has ended
+        text = str(error)
+    lines = text.strip().splitlines()
+    return lines[0].strip() if lines else type(error).__name__
+
+
+def _damage(directory: Path, damage: list[Finding]) -> str:
+    first, *others = damage
+    where = f"{directory / first.file} byte {first.byte}"
+    since = f", from offset {first.from_offset}" if first.from_offset is not None else ""
+    more = f" ({len(others)} more: `metalog verify {directory}`)" if others else ""
+    return f"{where}: {first.what}{since}{more}; {first.remedy}"

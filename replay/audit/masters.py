@@ -1,0 +1,55 @@
+"""Asks whether a Spark master or a Spark Connect server is there, before Spark waits for it."""
+
+import socket
+from urllib.parse import urlsplit
+
+from records.errors import UnavailableError
+
+_ANSWER_TIME_S = 10.0
+_CONNECT_PORT = 15002
+
+
+def check_answers(url: str, setting: str) -> None:
+    """Connect to the host that a URL names, for at most 10 s; other URLs are left to Spark.
+
+    Args:
+        url: `spark://HOST:PORT` (several with commas between them: one is enough),
+            `k8s://https://HOST:PORT`, `sc://HOST:PORT/...`, or a name such as `yarn`.
+        setting: The environment variable that names it.
+
+    Raises:
+        UnavailableError: nobody accepts a connection there; names the setting.
+    """
+    places = _places(url)
+    problems = []
+    for host, port in places:
+        try:
+            socket.create_connection((host, port), _ANSWER_TIME_S / len(places)).close()
+        except OSError as error:
+            problems.append(f"{host}:{port} ({error.strerror or error})")
+        else:
+            return
+    if problems:
+        raise UnavailableError(
+            f"{url} ({setting}) does not answer: {', '.join(problems)}; check that Spark runs "
+            f"there, or unset {setting} to run on this machine"
+        )
+
+
+def _places(url: str) -> list[tuple[str, int]]:
+    """Return host and port of each master that a URL names, none where that is Spark's matter."""
+    scheme, _, rest = url.partition("://")
+    if scheme not in ("spark", "k8s", "sc"):
+        return []
+    default = {"sc": _CONNECT_PORT, "k8s": 443, "spark": 7077}[scheme]
+    found = []
+    for place in rest.split(","):
+        parts = urlsplit(place if "://" in place else f"//{place}")
+        try:
+            port = parts.port or (80 if parts.scheme == "http" else default)
+        except ValueError:
+            return []
+        if parts.hostname is None:
+            return []
+        found.append((parts.hostname, port))
+    return found
