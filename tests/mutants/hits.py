@@ -11,6 +11,8 @@ from typing import Any
 
 import msgspec
 
+from tests.mutants.sites import bound_names
+
 PACKAGES = ("records", "metadata_log", "replay", "controller", "api", "migrations")
 COUNTERS = "hits.bin"
 TABLE = "hits.json"
@@ -25,12 +27,16 @@ with (Path(__file__).parent / "hits.bin").open("r+b") as _file:
 
 
 class Statement(msgspec.Struct, frozen=True):
-    """A statement of a source: what it is called, where it stands, and every name in it."""
+    """A statement of a source: what it is called, where it stands, and every name in it.
+
+    One that runs when its module is imported is not counted: it has no key, but says what it sets.
+    """
 
     key: str
     file: str
     function: str
     names: tuple[str, ...]
+    bound: tuple[str, ...] = ()
 
 
 def statement_key(file: str, function: str, text: str) -> str:
@@ -89,6 +95,12 @@ class _Counted(ast.NodeTransformer):
         self._names.pop()
         return node
 
+    def visit(self, node: ast.AST) -> Any:
+        if self._depth == 0 and isinstance(node, ast.stmt) and not isinstance(node, ast.ClassDef):
+            bound = bound_names(node, self._names)
+            self._statements.append(Statement("", self._file, "", _names(node), bound))
+        return super().visit(node)
+
     def generic_visit(self, node: ast.AST) -> ast.AST:
         if self._depth:
             for field in ("body", "orelse", "finalbody"):
@@ -105,15 +117,18 @@ class _Counted(ast.NodeTransformer):
         at = _after_docstring(block) if docstring else 0
         found = block[:at]
         for statement in block[at:]:
-            names = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name)}
-            names |= {n.attr for n in ast.walk(statement) if isinstance(n, ast.Attribute)}
             counter = len(self._statements)
             function = ".".join(self._names)
             key = statement_key(self._file, function, self._lines[statement.lineno - 1])
-            self._statements.append(Statement(key, self._file, function, tuple(sorted(names))))
+            self._statements.append(Statement(key, self._file, function, _names(statement)))
             found += ast.parse(f"_HITS[{counter}] = 1").body
             found.append(self.visit(statement))
         return found
+
+
+def _names(node: ast.AST) -> tuple[str, ...]:
+    names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    return tuple(sorted(names | {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}))
 
 
 def _after_docstring(block: list[ast.stmt], *, futures: bool = False) -> int:

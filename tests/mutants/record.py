@@ -48,6 +48,7 @@ def record(*, anew: bool) -> tuple[list[Recorded], list[Statement]]:
         print(f"recording {len(files)} files of tests, once", flush=True)
         _run(files)
         _keep_raw()
+        _note_empty(files)
     current = {digest(ROOT / file) for file in _test_files()}
     return [test for test in _read() if test.file_digest in current], read_table(_COUNTED)
 
@@ -85,6 +86,16 @@ def _keep_raw() -> None:
                 )
                 out.write(msgspec.json.encode(test) + b"\n")
     _RAW.unlink()
+
+
+def _note_empty(files: list[str]) -> None:
+    """Note the files of which no test was chosen, so that they are not looked at again."""
+    known = {test.file_digest for test in _read()}
+    with _RECORDED.open("ab") as out:
+        for file in files:
+            if digest(ROOT / file) not in known:
+                empty = Recorded(file, digest(ROOT / file), "nothing", 0.0, frozenset())
+                out.write(msgspec.json.encode(empty) + b"\n")
 
 
 def _read() -> list[Recorded]:

@@ -183,6 +183,10 @@ class _Chosen:
         chosen = [item for item in items if item.nodeid in self._place]
         items[:] = sorted(chosen, key=lambda item: self._place[item.nodeid])
 
+    def pytest_collectreport(self, report: Any) -> None:
+        # A module of tests that makes something while it is imported.
+        self.pytest_runtest_logreport(report)
+
     def pytest_runtest_logreport(self, report: Any) -> None:
         if report.failed:
             with self._failed.open("a") as file:

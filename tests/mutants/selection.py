@@ -11,6 +11,10 @@ from tests.mutants.hits import Statement, statement_key
 from tests.mutants.sites import Site
 
 
+# What a test takes beside its own time.
+_FIXED_S = 0.02
+
+
 class Recorded(msgspec.Struct, frozen=True):
     """One test of the recording: how long it took, and the statements it ran (by their keys)."""
 
@@ -46,6 +50,10 @@ class Selection:
             self._by_function[statement.file, statement.function] |= tests
             for name in statement.names:
                 self._by_name[name] |= tests
+        self._used_by: dict[str, set[str]] = defaultdict(set)
+        for statement in statements:
+            for name in statement.names if statement.bound else ():
+                self._used_by[name].update(statement.bound)
 
     def tests_of(self, site: Site, budget_s: float) -> list[str]:
         """Return the tests that run a site, at most so many seconds of them."""
@@ -55,7 +63,7 @@ class Selection:
             found = {test for file, _ in _by_file(found) for test in self._by_file[file]}
         total, chosen = 0.0, []
         for test in sorted(found, key=lambda test: self._order(site, test)):
-            total += self._seconds[test]
+            total += self._seconds[test] + _FIXED_S
             if chosen and total > budget_s:
                 break
             chosen.append(test)
@@ -71,11 +79,22 @@ class Selection:
 
     def _running(self, site: Site) -> set[str]:
         if site.bound:
-            return set().union(*(self._by_name[name] for name in site.bound))
+            return set().union(*(self._by_name[name] for name in self._made_of(site.bound)))
         line = (self._root / site.file).read_text().splitlines()[site.statement_line - 1]
         tests = self._by_statement[statement_key(site.file, site.function, line)]
         # A line that is newer than the recording is run by who runs its function.
         return set(tests) or set(self._by_function[site.file, site.function])
+
+    def _made_of(self, bound: Iterable[str]) -> set[str]:
+        """Return names that are set at import, and all that are made of them then."""
+        found: set[str] = set()
+        waiting = list(bound)
+        while waiting:
+            name = waiting.pop()
+            if name not in found:
+                found.add(name)
+                waiting += self._used_by[name]
+        return found
 
     def _order(self, site: Site, test: str) -> tuple[bool, bool, float]:
         file = PurePath(test.partition("::")[0])

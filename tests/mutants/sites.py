@@ -148,7 +148,7 @@ class _Finder(ast.NodeVisitor):
             return
         outer, self._statement = self._statement, node
         if self._depth == 0 and not isinstance(node, ast.ClassDef):
-            self._bound = _bound_names(node, self._names)
+            self._bound = bound_names(node, self._names)
         self._visit_statement(node)
         self._statement = outer
 
@@ -314,7 +314,7 @@ def _is_type_union(node: ast.BinOp) -> bool:
     return isinstance(node.op, ast.BitOr) and is_type(node.left) and is_type(node.right)
 
 
-def _bound_names(node: ast.stmt, names: list[str]) -> tuple[str, ...]:
+def bound_names(node: ast.stmt, names: list[str]) -> tuple[str, ...]:
     """Return what a statement that runs at import sets: its targets, and the class around it."""
     bound = set(names)
     match node:
