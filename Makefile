@@ -5,7 +5,7 @@ JOBS ?= 2
 BIN := .venv/bin
 SOURCES := records metadata_log replay controller api migrations tests benchmarks
 
-.PHONY: help demo test lint types check bench torture lock clean
+.PHONY: help demo test lint types check bench torture mutants lock clean
 help: ## Show what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
@@ -29,14 +29,17 @@ bench: .venv/installed ## Measure speed as ratios; ARGS=--json for one JSON docu
 torture: .venv/installed ## Break the log in every way we know; ARGS="crashes --minutes 10"
 	$(BIN)/python -m tests.torture --require-targets $(ARGS)
 
+mutants: .venv/installed ## Change the code in 400 places and see which tests notice; resumable
+	$(BIN)/python -m tests.mutants $(ARGS)
+
 lock: .venv/installed ## Pin the newest allowed versions anew
 	$(BIN)/uv pip compile pyproject.toml --extra archive --extra spark --group dev --group bench \
 	  --universal \
 	  --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
 	  --upgrade --quiet --no-header --output-file requirements/lock.txt
 
-clean: ## Remove the environment and what the demo made
-	rm -rf .venv demo
+clean: ## Remove the environment and what the demo and the mutants made
+	rm -rf .venv .mutants demo
 
 .venv/installed: requirements/lock.txt requirements/uv.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.11")'

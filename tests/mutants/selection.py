@@ -10,7 +10,6 @@ import msgspec
 from tests.mutants.hits import Statement, statement_key
 from tests.mutants.sites import Site
 
-
 # What a test takes beside its own time.
 _FIXED_S = 0.02
 
