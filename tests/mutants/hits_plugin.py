@@ -4,7 +4,7 @@ import functools
 import gc
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ _OUT = Path(os.environ["MUTANT_HITS_OUT"])
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
     """Clear the counters, run the test with its fixtures, and note what moved."""
     if _cleared_for[-1] != item.path:
         # What is computed once must be seen in each file of tests that needs it.
@@ -27,9 +27,10 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
     item.stash[_SECONDS] = 0.0
     item.stash[_OUTCOME] = "passed"
     result = yield
+    seconds: float = item.stash[_SECONDS]
     line = {
         "test": item.nodeid,
-        "seconds": round(item.stash[_SECONDS], 4),
+        "seconds": round(seconds, 4),
         "outcome": item.stash[_OUTCOME],
         "hits": list(_moved(HITS[:])),
     }
@@ -39,7 +40,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Iterator[Any]:
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
     """Add up how long a test took, and whether it passed."""
     report = yield
     item.stash[_SECONDS] += report.duration

@@ -1,7 +1,6 @@
 """Recording which test runs which statement, kept on disk; only new or changed tests run again."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -117,4 +116,4 @@ def _lines(path: Path) -> list[dict[str, Any]]:
 
 
 def _file_of(line: dict[str, Any]) -> str:
-    return os.fspath(line["test"]).partition("::")[0]
+    return str(line["test"]).partition("::")[0]

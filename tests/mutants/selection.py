@@ -60,7 +60,8 @@ class Selection:
         if found and all(sum(1 for _ in tests) == 1 for _, tests in _by_file(found)):
             # Computed once a process: any other test of these files may be the one that looks.
             found = {test for file, _ in _by_file(found) for test in self._by_file[file]}
-        total, chosen = 0.0, []
+        total = 0.0
+        chosen: list[str] = []
         for test in sorted(found, key=lambda test: self._order(site, test)):
             total += self._seconds[test] + _FIXED_S
             if chosen and total > budget_s:

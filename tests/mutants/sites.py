@@ -98,10 +98,10 @@ class _Finder(ast.NodeVisitor):
     # Places.
 
     def _start(self, node: Any) -> int:
-        return self._lines[node.lineno - 1] + int(node.col_offset)
+        return self._lines[int(node.lineno) - 1] + int(node.col_offset)
 
     def _end(self, node: Any) -> int:
-        return self._lines[node.end_lineno - 1] + int(node.end_col_offset)
+        return self._lines[int(node.end_lineno) - 1] + int(node.end_col_offset)
 
     def _add(self, operator: str, start: int, end: int, new: str) -> None:
         assert self._statement is not None
