@@ -72,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="make mutants", description=__doc__)
     parser.add_argument("--count", type=int, default=COUNT, help="how many are drawn")
     parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--seconds", type=float, default=60.0, help="of tests for one mutant")
+    parser.add_argument("--seconds", type=float, default=30.0, help="of tests for one mutant")
     parser.add_argument("--record", action="store_true", help="record anew what each test runs")
     parser.add_argument("--again", action="store_true", help="run again those that were missed")
     parser.add_argument("--table", action="store_true", help="only print what is known")
