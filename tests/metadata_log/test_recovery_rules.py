@@ -142,6 +142,13 @@ def test_recovery_does_what_the_table_says(
     assert tree(case.directory) == after
 
 
+@pytest.mark.parametrize("rest", Rest)
+def test_unreadable_next_segment_is_what_the_error_names(case: Case, rest: Rest) -> None:
+    case.spoil(Marked.LONG_ENOUGH, Next.UNREADABLE, rest)
+    with pytest.raises(CorruptLogError, match=rf"{case.next.name} byte 0: the header is damaged;"):
+        recover(OsFs(), case.directory, case.mark, SoleOwner())
+
+
 def test_damage_that_only_the_chain_notices_is_never_cut(case: Case) -> None:
     case.next.unlink()
     data = case.marked.read_bytes()

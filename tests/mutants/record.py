@@ -62,7 +62,10 @@ def _run(files: list[str]) -> None:
     env = {**environment(_COUNTED), "MUTANT_HITS_OUT": str(_RAW)}
     env.pop("PYTHONDONTWRITEBYTECODE")
     subprocess.run(
-        [*words, "-p", "no:cacheprovider", *_OPTIONS, *files], cwd=_COUNTED, env=env, check=False
+        [*words, "-p", "no:cacheprovider", "--tb=line", *_OPTIONS, *files],
+        cwd=_COUNTED,
+        env=env,
+        check=False,
     )
 
 
