@@ -42,9 +42,7 @@ def diff_images(
     same name is two objects, and each is then named by its id. What the images share is skipped.
     """
     if only is not None:
-        return field_changes(
-            f"{only.kind.name}:{only.name}", only.fields(before), only.fields(after)
-        )
+        return field_changes(only.object, only.fields(before), only.fields(after))
     changes: list[Change] = []
     for kind in KINDS.values():
         found = [

@@ -1,17 +1,19 @@
 """The changes of one object, and which record last set each of its fields."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
+from metadata_log.batch import Batch
 from records import brokers, configs, control, partitions, security, topics
 from records.base import Record
 from records.envelope import Envelope, Origin
-from records.errors import RequestError
+from records.errors import RequestError, UnknownHistoryError
 from replay.image.metadata import MetadataDelta, MetadataImage
 from replay.image.provenance import Provenance
 from replay.loader import BatchSource, load_image
+from replay.time_travel.config_setters import ConfigSetters
 from replay.time_travel.diff import Change, field_changes
 from replay.time_travel.objects import ObjectName
 from replay.time_travel.steps import effective_rows
@@ -49,7 +51,12 @@ _TOUCHING: dict[str, tuple[type[Record], ...]] = {
     ),
     "controller": (brokers.RegisterControllerRecord,),
     "namespace": (topics.NamespaceRecord, topics.RemoveNamespaceRecord),
-    "config": (configs.ConfigRecord, topics.RemoveTopicRecord, topics.MoveTopicRecord),
+    "config": (
+        configs.ConfigRecord,
+        topics.TopicRecord,
+        topics.RemoveTopicRecord,
+        topics.MoveTopicRecord,
+    ),
     "feature": (configs.FeatureLevelRecord,),
     "acl": (security.AccessControlEntryRecord, security.RemoveAccessControlEntryRecord),
     "quota": (configs.ClientQuotaRecord,),
@@ -63,11 +70,23 @@ _TOUCHING: dict[str, tuple[type[Record], ...]] = {
 
 
 class Event(msgspec.Struct, frozen=True):
-    """One record that changed an object. `row` is the record with its place and origin."""
+    """One record that changed an object.
+
+    Attributes:
+        row: The record with its place and origin.
+        removed: Whether the object, or the field asked for, is absent afterwards.
+        set_by: For values that only came along with a topic: the record that set each of them, or
+            None where that was before the kept history.
+    """
 
     row: Envelope
     changes: list[Change]
     removed: bool
+    set_by: Mapping[str, Envelope | None] | None = None
+
+    def setter(self, field: str) -> Envelope | None:
+        """Return the record that set the value a field has after this event."""
+        return self.row if self.set_by is None else self.set_by.get(field)
 
 
 class LastSet(msgspec.Struct, frozen=True):
@@ -90,20 +109,47 @@ def history(
     name: ObjectName,
     end_offset: int | None = None,
     progress: Callable[[int], None] | None = None,
+    *,
+    from_offset: int | None = None,
 ) -> Iterator[Event]:
     """Yield the records that changed what is called `name`, oldest first.
 
     A name may have stood for several objects, one after the other; by id (`topic:@...`) it is one.
+    Nothing is yielded for an object that was there all the time and did not change.
 
     Args:
         end_offset: Exclusive; None is the end of the log.
         progress: Called with the end offset of each batch read.
+        from_offset: Changes before this offset are left out.
+
+    Raises:
+        RequestError: there was no such object or field in the range; as `absence` says.
+        UnknownHistoryError: the range ends before the kept history.
     """
     end = source.end_offset if end_offset is None else end_offset
-    start = source.history_start
-    watch = _Watch(load_image(source, start - 1), name)
+    if end < source.history_start:
+        raise UnknownHistoryError(
+            f"offset {end - 1} is unknown: history starts at {source.history_start}"
+        )
+    watch = _Watch(load_image(source, source.history_start - 1), name)
+    found = False
+    for event in _events(source, watch, end, progress):
+        if from_offset is None or event.row.offset >= from_offset:
+            found = True
+            yield event
+    if not found and not watch.is_present:
+        raise absence(source, name, end - 1)
 
-    def batches() -> Iterator[Any]:
+
+def _events(
+    source: BatchSource,
+    watch: "_Watch",
+    end: int,
+    progress: Callable[[int], None] | None = None,
+) -> Iterator[Event]:
+    start = source.history_start
+
+    def batches() -> Iterator[Batch]:
         for batch in source.batches(start, end) if start < end else ():
             yield batch
             if progress is not None:
@@ -124,26 +170,19 @@ def blame(
     """Return for each field of an object as of offset `at` the record that last set it.
 
     Raises:
-        RequestError: RESOURCE_NOT_FOUND, the object is absent at that offset, or has not the field.
+        RequestError: the object or field is absent at that offset; as `absence` says.
         UnknownHistoryError: the offset lies before the kept history.
     """
     image = load_image(source, at)
     fields = name.fields(image)
-    if fields is None:
-        raise RequestError(
-            "RESOURCE_NOT_FOUND", f"{name.text} is absent at offset {at}; see `metalog history`"
-        )
-    if not fields and name.field is not None:
-        raise RequestError(
-            "RESOURCE_NOT_FOUND",
-            f"{name.text}: there is no such field at offset {at}; see `metalog blame` without it",
-        )
+    if not fields:
+        raise absence(source, name, at)
     # By key, so that the lives of other objects of the same name do not count.
     key = name.key(image)
-    last: dict[str, Envelope] = {}
+    last: dict[str, Envelope | None] = {}
     for event in history(source, _by_key(name, key), at + 1, progress):
         for change in event.changes:
-            last[change.field] = event.row
+            last[change.field] = event.setter(change.field)
         if event.removed:
             last.clear()
     return {
@@ -159,6 +198,41 @@ def _by_key(name: ObjectName, key: Any) -> ObjectName:
     return msgspec.structs.replace(name, kind=kind)
 
 
+def absence(source: BatchSource, name: ObjectName, at: int) -> RequestError:
+    """Return why an object, or the field asked for, is absent as of offset `at`.
+
+    Returns:
+        RESOURCE_GONE: it was removed; the message names the offset.
+        RESOURCE_NOT_FOUND: it never existed, or it was created later.
+        UNKNOWN_HISTORY: the kept history does not hold it, and begins too late to tell whether
+            there was one before.
+    """
+    removed: Envelope | None = None
+    created: Envelope | None = None
+    watch = _Watch(load_image(source, source.history_start - 1), name)
+    for event in _events(source, watch, source.end_offset):
+        if event.row.offset > at:
+            created = created or event.row
+        elif event.removed:
+            removed = event.row
+    start, last = source.history_start, source.end_offset - 1
+    if removed is not None:
+        what = f"was removed at offset {removed.offset} by a {type(removed.payload).__name__}"
+        return RequestError("RESOURCE_GONE", f"{name.text} {what}; it is absent at offset {at}")
+    if created is not None:
+        what = f"does not exist yet at offset {at}: it was created at offset {created.offset}"
+        return RequestError("RESOURCE_NOT_FOUND", f"{name.text} {what}")
+    if source.base is not None and source.base.end_offset > 0:
+        return RequestError(
+            "UNKNOWN_HISTORY",
+            f"{name.text} is not in the kept history, offsets {start} to {last}: whether it "
+            f"existed before is unknown, history starts at {start}",
+        )
+    log = f"the log holds offsets {start} to {last}" if start <= last else "the log is empty"
+    never = "was never set" if name.field or name.kind.name == "config" else "never existed"
+    return RequestError("RESOURCE_NOT_FOUND", f"{name.text} {never}: {log}")
+
+
 class _Watch:
     """Replays a log and looks at one object where a record may have changed it."""
 
@@ -168,19 +242,34 @@ class _Watch:
         self._image = image
         self._delta = MetadataDelta(image)
         self._fields = name.fields(image)
+        self._setters = ConfigSetters() if name.kind.name == "config" else None
+
+    @property
+    def is_present(self) -> bool:
+        """Whether the object, and the field asked for, exist where the watch stands."""
+        return bool(self._fields)
 
     def replay(self, row: Envelope) -> Event | None:
         """Take a row in; return the event when it changed the object."""
-        self._delta.replay(row)
+        if self._setters is None:
+            self._delta.replay(row)
+        else:
+            self._setters.replay(row, self._delta)
         if type(row.payload) not in self._touching or not self._may_touch(row.payload):
             return None
         self._image = self._delta.apply(Provenance(offset=row.offset))
         self._delta = MetadataDelta(self._image)
         before, self._fields = self._fields, self._name.fields(self._image)
-        changes = field_changes(self._name.text.partition("#")[0], before, self._fields)
+        changes = field_changes(self._name.object, before, self._fields)
         if not changes:
             return None
-        return Event(row, changes, removed=self._fields is None)
+        return Event(row, changes, removed=not self._fields, set_by=self._set_by(row))
+
+    def _set_by(self, row: Envelope) -> Mapping[str, Envelope | None] | None:
+        """Return who set the values of a topic's configs that came along with the topic."""
+        if self._setters is None or isinstance(row.payload, configs.ConfigRecord):
+            return None
+        return self._setters.of(self._name.key(self._image))
 
     def _may_touch(self, record: Record) -> bool:
         """Leave out the partition records of other topics: they are most of a log."""

@@ -1,9 +1,11 @@
 """What an image is made of, as objects with named fields: the terms of every question.
 
 Each kind knows how to name its objects, to list them, and to give one's fields as JSON values.
-A key identifies an object however it is named: a topic's is its id.
+A key identifies an object however it is named: a topic's is its id. Labels are escaped (see
+`escapes`), and a label finds its object again.
 """
 
+import hashlib
 import re
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any
@@ -12,8 +14,11 @@ import msgspec
 
 from records.json import fields_json
 from records.text import parse_uuid, uuid_text
+from replay.image.configs import TOPIC
 from replay.image.metadata import MetadataImage
+from replay.image.notes import Note
 from replay.image.topics import Topic
+from replay.time_travel.escapes import escaped, unescaped
 
 Key = Hashable
 Fields = dict[str, Any]
@@ -29,6 +34,10 @@ CONFIG_RESOURCES = {
 _CONFIG_NAMES = {code: name for name, code in CONFIG_RESOURCES.items()}
 # ASCII only, and not endless: int() takes other digits too, and refuses more than 4,300 of them.
 _NUMBER = re.compile(r"[0-9]{1,4000}")
+# As many as an int of the record's type can have.
+_RESOURCE_CODE = re.compile(r"[0-9]{1,3}")
+_DEFAULT_ENTITY = "<default>"
+_NOTE_DIGITS = 16
 _SCRAM_MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
 
 
@@ -36,8 +45,9 @@ class Kind(msgspec.Struct, frozen=True):
     """One kind of object.
 
     `objects` yields key and value of every object; the same value object means that nothing in it
-    changed. `find` reads a name into a key; None when nothing of that name is in the image. It
-    raises ValueError for a name that cannot be one of this kind.
+    changed. `find` reads a name, as `label` writes it, into a key; None when nothing of that name
+    is in the image. It raises ValueError for a name that cannot be one of this kind, or that
+    stands for several objects.
     """
 
     name: str
@@ -57,13 +67,13 @@ def _topic_key(image: MetadataImage, name: str) -> bytes | None:
     if name.startswith("@"):
         topic = image.topic(parse_uuid(name[1:]))
     else:
-        topic = image.topic_by_full_name(name)
+        topic = image.topic_by_full_name(unescaped(name))
     return None if topic is None else topic.topic_id
 
 
 def _topic_label(image: MetadataImage, topic_id: Any) -> str:
     topic = image.topic(topic_id)
-    return f"@{uuid_text(topic_id)}" if topic is None else image.full_name(topic)
+    return f"@{uuid_text(topic_id)}" if topic is None else escaped(image.full_name(topic))
 
 
 def _topic_fields(image: MetadataImage, topic_id: Any) -> Fields | None:
@@ -90,14 +100,37 @@ def _partitions(image: MetadataImage) -> Iterator[tuple[Any, Any]]:
             yield (topic.topic_id, partition.partition_id), partition
 
 
-def _partition_key(image: MetadataImage, name: str) -> Any:
-    topic, slash, number = name.rpartition("/")
-    if not slash or not _NUMBER.fullmatch(number):
-        raise ValueError(f"{name!r} is no partition: write TOPIC/NUMBER")
+def _in_topic(image: MetadataImage, name: str, what: str, *numbers: str) -> Any:
+    """Read `TOPIC/NUMBER...`, the topic by name or `@ID`; None when there is no such topic."""
+    topic, *found = name.rsplit("/", len(numbers))
+    if len(found) < len(numbers) or not all(map(_NUMBER.fullmatch, found)):
+        raise ValueError(f"{name!r} is no {what}: write TOPIC/{'/'.join(numbers)}")
     topic_id = _topic_key(image, topic)
-    if topic_id is None or image.partition(topic_id, int(number)) is None:  # type: ignore[arg-type]
-        return None
-    return topic_id, int(number)
+    return None if topic_id is None else (topic_id, *map(int, found))
+
+
+def _partition_key(image: MetadataImage, name: str) -> Any:
+    key = _in_topic(image, name, "partition", "NUMBER")
+    return None if key is None or image.partition(*key) is None else key
+
+
+def _removal_key(image: MetadataImage, name: str) -> Any:
+    key = _in_topic(image, name, "removal of a partition", "NUMBER")
+    return key if key in dict(_removals(image)) else None
+
+
+def _deletion_key(image: MetadataImage, name: str) -> Any:
+    """A deletion outlives its topic, whose id still names it."""
+    topic_id = name.partition("/")[0]
+    if topic_id.startswith("@") and image.topic(parse_uuid(topic_id[1:])) is None:
+        found = (key for key, _ in _deletions(image) if _deletion_label(image, key) == name)
+        return next(found, None)
+    key = _in_topic(image, name, "deletion of a replica", "NUMBER", "BROKER")
+    return key if key in dict(_deletions(image)) else None
+
+
+def _deletion_label(_: MetadataImage, key: Any) -> str:
+    return f"@{uuid_text(key[0])}/{key[1]}/{key[2]}"
 
 
 def _by_number(get: Callable[[MetadataImage, int], Any]) -> Callable[[MetadataImage, str], Any]:
@@ -113,26 +146,35 @@ def _namespace_key(image: MetadataImage, name: str) -> Any:
     if name.startswith("@"):
         namespace = image.namespace(parse_uuid(name[1:]))
     else:
-        namespace = image.namespace_by_name(name)
+        namespace = image.namespace_by_name(unescaped(name))
     return None if namespace is None else namespace.namespace_id
 
 
 def _namespace_label(image: MetadataImage, namespace_id: Any) -> str:
     namespace = image.namespace(namespace_id)
-    return f"@{uuid_text(namespace_id)}" if namespace is None else namespace.name
+    return f"@{uuid_text(namespace_id)}" if namespace is None else escaped(namespace.name)
 
 
 def _config_key(image: MetadataImage, name: str) -> Any:
     resource, slash, resource_name = name.partition("/")
-    if not slash or resource not in CONFIG_RESOURCES:
+    code = CONFIG_RESOURCES.get(resource)
+    if code is None and _RESOURCE_CODE.fullmatch(resource):
+        code = int(resource)
+    if not slash or code is None:
         known = ", ".join(CONFIG_RESOURCES)
         raise ValueError(f"{name!r} is no config resource: write TYPE/NAME, TYPE one of {known}")
-    key = (CONFIG_RESOURCES[resource], resource_name)
-    return key if image.config(*key) else None
+    if code == TOPIC and resource_name.startswith("@"):
+        topic = image.topic(parse_uuid(resource_name[1:]))
+        if topic is None:
+            return None
+        resource_name = image.full_name(topic)
+    else:
+        resource_name = unescaped(resource_name)
+    return (code, resource_name) if image.config(code, resource_name) else None
 
 
 def _config_label(_: MetadataImage, key: Any) -> str:
-    return f"{_CONFIG_NAMES.get(key[0], key[0])}/{key[1]}"
+    return f"{_CONFIG_NAMES.get(key[0], key[0])}/{escaped(key[1])}"
 
 
 def _acl_key(image: MetadataImage, name: str) -> Any:
@@ -147,8 +189,14 @@ def _quotas(image: MetadataImage) -> Iterator[tuple[Any, Any]]:
 
 def _quota_label(_: MetadataImage, key: Any) -> str:
     entity, quota = key
-    parts = ",".join(f"{kind}={'<default>' if name is None else name}" for kind, name in entity)
-    return f"{parts}/{quota}"
+    parts = ",".join(f"{escaped(kind, '#,')}={_entity_name(name)}" for kind, name in entity)
+    return f"{parts}/{escaped(quota)}"
+
+
+def _entity_name(name: str | None) -> str:
+    if name is None:
+        return _DEFAULT_ENTITY
+    return escaped(name, "#,<" if name == _DEFAULT_ENTITY else "#,")
 
 
 def _scram(image: MetadataImage) -> Iterator[tuple[Any, Any]]:
@@ -164,6 +212,29 @@ def _removals(image: MetadataImage) -> Iterator[tuple[Any, Any]]:
 def _deletions(image: MetadataImage) -> Iterator[tuple[Any, Any]]:
     for deletion in image.replica_deletions():
         yield (deletion.topic_id, deletion.partition_id, deletion.broker_id), deletion
+
+
+def _note_label(_: MetadataImage, note: Any) -> str:
+    """One author may write several notes at one offset: the text's hash tells them apart."""
+    digest = hashlib.sha256(note.text.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{_note_place(note)}/{digest[:_NOTE_DIGITS]}"
+
+
+def _note_place(note: Note) -> str:
+    return f"{note.at_offset}/{escaped(note.author)}"
+
+
+def _note_key(image: MetadataImage, name: str) -> Note | None:
+    """Find a note by its label, or by offset and author where that is enough."""
+    notes = list(image.notes())
+    for note in notes:
+        if _note_label(image, note) == name:
+            return note
+    found = [note for note in notes if _note_place(note) == name]
+    if len(found) > 1:
+        labels = " or ".join(sorted(f"note:{_note_label(image, note)}" for note in found))
+        raise ValueError(f"there are {len(found)} such notes: write {labels}")
+    return found[0] if found else None
 
 
 def _cluster(image: MetadataImage) -> Iterator[tuple[Any, Any]]:
@@ -184,10 +255,20 @@ def _listed(
     label: Callable[[MetadataImage, Any], str],
     *hidden: str,
 ) -> Kind:
-    """Make a kind whose objects are few: they are found by going through all of them."""
+    """Make a kind whose objects are few: they are found by going through all of them.
+
+    A `,` inside a name need not be escaped as long as only one object can be meant.
+    """
 
     def find(image: MetadataImage, wanted: str) -> Any:
-        return next((key for key, _ in objects(image) if label(image, key) == wanted), None)
+        labels = {label(image, key): key for key, _ in objects(image)}
+        if wanted in labels:
+            return labels[wanted]
+        found = [text for text in labels if unescaped(text) == unescaped(wanted)]
+        if len(found) > 1:
+            known = " or ".join(sorted(f"{name}:{text}" for text in found))
+            raise ValueError(f"{wanted!r} stands for {len(found)} objects: write {known}")
+        return labels[found[0]] if found else None
 
     def fields(image: MetadataImage, key: Any) -> Fields | None:
         return _without(dict(objects(image)).get(key), *hidden)
@@ -235,8 +316,8 @@ _ALL = (
     Kind(
         "feature",
         lambda image: iter(image.features().items()),
-        lambda image, name: None if image.feature(name) is None else name,
-        lambda _, key: str(key),
+        lambda image, name: None if image.feature(unescaped(name)) is None else unescaped(name),
+        lambda _, key: escaped(key),
         lambda image, key: {"level": image.feature(key)} if image.feature(key) else None,
     ),
     Kind(
@@ -250,34 +331,37 @@ _ALL = (
     _listed(
         "scram",
         _scram,
-        lambda _, key: f"{key[0]}/{_SCRAM_MECHANISMS.get(key[1], key[1])}",
+        lambda _, key: f"{escaped(key[0])}/{_SCRAM_MECHANISMS.get(key[1], key[1])}",
         "name",
         "mechanism",
     ),
     _listed(
         "token",
         lambda image: ((token.token_id, token) for token in image.delegation_tokens()),
-        lambda _, key: str(key),
+        lambda _, key: escaped(key),
     ),
-    _listed(
+    Kind(
         "removal",
         _removals,
+        _removal_key,
         lambda image, key: f"{_topic_label(image, key[0])}/{key[1]}",
-        "topic_id",
-        "partition_id",
+        lambda image, key: _without(dict(_removals(image)).get(key), "topic_id", "partition_id"),
     ),
-    _listed(
+    Kind(
         "deletion",
         _deletions,
-        lambda _, key: f"@{uuid_text(key[0])}/{key[1]}/{key[2]}",
-        "topic_id",
-        "partition_id",
-        "broker_id",
+        _deletion_key,
+        _deletion_label,
+        lambda image, key: _without(
+            dict(_deletions(image)).get(key), "topic_id", "partition_id", "broker_id"
+        ),
     ),
-    _listed(
+    Kind(
         "note",
         lambda image: ((note, note) for note in image.notes()),
-        lambda _, key: f"{key.at_offset}/{key.author}",
+        _note_key,
+        _note_label,
+        lambda image, key: _without(key) if key in set(image.notes()) else None,
     ),
     Kind(
         "cluster",

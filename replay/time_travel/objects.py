@@ -6,19 +6,35 @@ import msgspec
 
 from records.errors import RequestError
 from replay.image.metadata import MetadataImage
+from replay.time_travel.escapes import unescaped
 from replay.time_travel.kinds import KINDS, Fields, Kind
 
 
 class ObjectName(msgspec.Struct, frozen=True):
-    """A parsed name. It may stand for different objects at different offsets."""
+    """A parsed name. It may stand for different objects at different offsets.
+
+    Attributes:
+        text: The whole name as it was written.
+        name: What follows the kind, still escaped.
+        field: Without escapes; None stands for all fields.
+    """
 
     text: str
     kind: Kind
     name: str
     field: str | None
 
+    @property
+    def object(self) -> str:
+        """The name without its field."""
+        return f"{self.kind.name}:{self.name}"
+
     def key(self, image: MetadataImage) -> Any:
-        """Return the key of the object of this name in an image, None when it is absent."""
+        """Return the key of the object of this name in an image, None when it is absent.
+
+        Raises:
+            RequestError: INVALID_REQUEST, no object can have that name, or several have it.
+        """
         try:
             return self.kind.find(image, self.name)
         except ValueError as error:
@@ -41,10 +57,10 @@ def parse_object(text: str) -> ObjectName:
     """
     whole, hash_, field = text.partition("#")
     kind, colon, name = whole.partition(":")
-    if not colon or kind not in KINDS or not name or (hash_ and not field):
+    if not colon or kind not in KINDS or not name or (hash_ and not field) or "#" in field:
         raise RequestError(
             "INVALID_REQUEST",
             f"{text!r} names no object; write KIND:NAME or KIND:NAME#FIELD, "
-            f"KIND one of {', '.join(KINDS)}",
+            f"KIND one of {', '.join(KINDS)}; a # inside a name is written %23",
         )
-    return ObjectName(text, KINDS[kind], name, field or None)
+    return ObjectName(text, KINDS[kind], name, unescaped(field) or None)

@@ -1,0 +1,57 @@
+"""Which record set each value of the topics' configs, wherever the topics were moved since.
+
+A topic's configs go by its name: a move carries them along, and Kafka may write them before the
+topic. The record that moved or created the topic did not choose their values.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from records.base import Uuid
+from records.configs import ConfigRecord
+from records.envelope import Envelope
+from records.topics import MoveTopicRecord, RemoveTopicRecord
+from replay.image.configs import TOPIC, ConfigResource
+from replay.image.metadata import MetadataDelta
+
+
+class ConfigSetters:
+    """Follows a log; knows the rows of the values that are set, none from before it began."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, dict[str, Envelope]] = {}
+
+    def replay(self, row: Envelope, delta: MetadataDelta) -> None:
+        """Let `delta` replay a row, and take in what it means for configs."""
+        match row.payload:
+            case ConfigRecord(resource_type=type_, resource_name=name, name=key, value=value):
+                delta.replay(row)
+                if type_ == TOPIC:
+                    self._set(name, key, None if value is None else row)
+            case RemoveTopicRecord(topic_id=topic_id):
+                name = _full_name(delta, topic_id)
+                delta.replay(row)
+                self._rows.pop(name, None)
+            case MoveTopicRecord(topic_id=topic_id):
+                name = _full_name(delta, topic_id)
+                delta.replay(row)
+                moved = self._rows.pop(name, {})
+                self._rows.setdefault(_full_name(delta, topic_id), {}).update(moved)
+            case _:
+                delta.replay(row)
+
+    def of(self, resource: ConfigResource | Any) -> Mapping[str, Envelope]:
+        """Return the rows that set the values of a topic's configs, by key."""
+        return {} if resource is None else dict(self._rows.get(resource[1], {}))
+
+    def _set(self, name: str, key: str, row: Envelope | None) -> None:
+        if row is not None:
+            self._rows.setdefault(name, {})[key] = row
+        elif name in self._rows:
+            self._rows[name].pop(key, None)
+
+
+def _full_name(delta: MetadataDelta, topic_id: Uuid) -> str:
+    """Return a topic's name as it is now; none for one that the delta will refuse."""
+    topic = delta.topics.topic(topic_id)
+    return "" if topic is None else delta.full_name(topic)

@@ -1,0 +1,25 @@
+"""Percent escapes in the names of objects.
+
+A `#` separates an object from its field, and a `,` the parts of a quota's entity. Topic names hold
+neither, but users, groups, authors and config keys may: there they are written `%23` and `%2C`.
+Nothing else needs an escape, so that `100%` is written as it is.
+"""
+
+import re
+
+_ESCAPES = {"%23": "#", "%2C": ",", "%25": "%", "%3C": "<"}
+_ESCAPE = re.compile("|".join(_ESCAPES))
+
+
+def escaped(text: str, special: str = "#") -> str:
+    """Return a text without the characters in `special` (of `#`, `,` and `<`)."""
+    text = _ESCAPE.sub(lambda match: "%25" + match[0][1:], text)
+    for escape, char in _ESCAPES.items():
+        if char in special:
+            text = text.replace(char, escape)
+    return text
+
+
+def unescaped(text: str) -> str:
+    """Return what was escaped."""
+    return _ESCAPE.sub(lambda match: _ESCAPES[match[0]], text)
