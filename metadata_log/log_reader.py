@@ -159,6 +159,20 @@ class LogReader:
                 return batch.rows[-1].offset
         return self.end_offset - 1
 
+    def end_timestamp(self) -> int | None:
+        """Return the time of the last record, in ms since 1970; None for an empty log.
+
+        Raises:
+            CorruptLogError: the end of the log is damaged.
+        """
+        last = None
+        for last in self.batches(max(self.end_offset - 1, self.start_offset)):
+            pass
+        if last is None:
+            return self.base.timestamp if self.base else None
+        payload = last.rows[-1].payload
+        return payload.last_timestamp if isinstance(payload, NoOpRunRecord) else last.timestamp
+
     def _marks(self) -> Marks:
         found = read_marks(self._fs, self.directory)
         newest = placed(self._fs, self.directory, found.newest)

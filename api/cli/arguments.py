@@ -18,7 +18,12 @@ def log_path(text: str) -> Path:
 
 Log = Annotated[
     Path,
-    typer.Argument(metavar="LOG", help="Log directory.", show_default=False, parser=log_path),
+    typer.Argument(
+        metavar="LOG",
+        help="Log directory; METALOG_LOG stands for it.",
+        show_default=False,
+        parser=log_path,
+    ),
 ]
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
@@ -28,9 +33,14 @@ At = Annotated[
     typer.Option(
         "--at",
         metavar="POINT",
-        help="Offset, `start`, `end`, RFC 3339 time, or age such as 10m, 2h, 7d.",
+        help="Offset, `start`, `end`, `now`, RFC 3339 time, age such as 10m, 2h, 7d or 1w, or "
+        "counted back from the end: end-2h, end-100.",
     ),
 ]
+
+From = Annotated[str, typer.Option("--from", metavar="POINT", help="First, inclusive.")]
+
+To = Annotated[str, typer.Option("--to", metavar="POINT", help="Last, inclusive.")]
 
 ShowSecrets = Annotated[
     bool, typer.Option("--show-secrets", help="Print secrets instead of (redacted).")
@@ -40,7 +50,8 @@ ObjectText = Annotated[
     str,
     typer.Argument(
         metavar="OBJECT",
-        help="Such as topic:orders, partition:orders/0#leader, config:topic/orders, broker:1.",
+        help="Such as topic:orders, partition:@ID/0#leader, config:topic/orders, broker:1; a # "
+        "inside a name is %23.",
         show_default=False,
     ),
 ]

@@ -1,6 +1,7 @@
 """Spark: audit."""
 
 import logging
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,7 +24,10 @@ _ROWS_MAX = 1_000
 @app.command()
 def audit(
     name: Annotated[str, typer.Argument(metavar="list|sql|NAME", help="What to ask.")],
-    log: Annotated[Path | None, typer.Argument(metavar="[LOG]", show_default=False)] = None,
+    log: Annotated[
+        str | None,
+        typer.Argument(metavar="[LOG]", help="Else METALOG_LOG.", show_default=False),
+    ] = None,
     query: Annotated[str | None, typer.Argument(metavar="[SELECT ...]", show_default=False)] = None,
     since: Annotated[str, typer.Option(metavar="POINT", help="First, inclusive.")] = "start",
     until: Annotated[str, typer.Option(metavar="POINT", help="Last, inclusive.")] = "end",
@@ -37,11 +41,13 @@ def audit(
     if name == "list":
         _print_queries(as_json=json)
         return
-    if log is None:
+    if os.environ.get("METALOG_LOG") and (log is None or (name == "sql" and query is None)):
+        log, query = os.environ["METALOG_LOG"], log
+    if not log:
         raise typer.BadParameter("LOG is missing")
     if (name == "sql") != (query is not None):
         raise typer.BadParameter("`audit sql` takes a query, the others take none")
-    with open_reader(log) as reader:
+    with open_reader(Path(log)) as reader:
         columns, rows, about = _ask(
             reader, name, query, since, until, limit, show_secrets=show_secrets
         )

@@ -8,8 +8,9 @@ import typer
 from api.cli.arguments import Json
 from api.cli.main import CORRUPT, app, need_command
 from api.cli.output import print_json, print_line, progress
+from api.cli.typer_app import App
 
-importing = typer.Typer(
+importing = App(
     name="import",
     help="Bring in a log that others wrote.",
     invoke_without_command=True,

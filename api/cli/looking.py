@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from api.cli.arguments import At, Json, Log, ShowSecrets
+from api.cli.arguments import At, From, Json, Log, ShowSecrets, To
 from api.cli.main import app
 from api.cli.output import (
     print_json,
@@ -21,10 +21,8 @@ if TYPE_CHECKING:
 @app.command()
 def dump(
     log: Log,
-    from_: Annotated[
-        str, typer.Option("--from", metavar="POINT", help="First, inclusive.")
-    ] = "start",
-    to: Annotated[str, typer.Option("--to", metavar="POINT", help="Last, inclusive.")] = "end",
+    from_: From = "start",
+    to: To = "end",
     types: Annotated[
         list[str] | None, typer.Option("--type", help="Only this record type; repeatable.")
     ] = None,
@@ -60,8 +58,8 @@ def _rows(reader: "LogReader", first: int, last: int, object_: str | None) -> "I
         from replay.time_travel.history import history
         from replay.time_travel.objects import parse_object
 
-        events = history(reader, parse_object(object_), last + 1)
-        yield from (event.row for event in events if event.row.offset >= first)
+        events = history(reader, parse_object(object_), last + 1, from_offset=first)
+        yield from (event.row for event in events)
         return
     for batch in reader.batches(first, last + 1):
         yield from (row for row in batch.rows if first <= row.offset <= last)

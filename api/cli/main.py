@@ -14,43 +14,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer import core, exceptions
+from typer import exceptions
+
+from api.cli.typer_app import App, Interrupted, NotBegun
 
 if TYPE_CHECKING:
     from records.errors import MetadataLogError
 
 
-class _Interrupted(Exception):
-    """A command was interrupted; says what became of it, if it knows."""
-
-
-class _Commands(core.TyperGroup):
-    """Typer would end the process without a word."""
-
-    def make_context(self, *args: Any, **kwargs: Any) -> Any:
-        try:
-            return super().make_context(*args, **kwargs)
-        except KeyboardInterrupt as interrupt:
-            # To read its arguments typer imports what takes a third of a second.
-            raise _Interrupted(_NOT_BEGUN) from interrupt
-
-    def invoke(self, ctx: Any) -> Any:
-        try:
-            return super().invoke(ctx)
-        except KeyboardInterrupt as interrupt:
-            raise _Interrupted(str(interrupt)) from interrupt
-
-
-app = typer.Typer(
+app = App(
     name="metalog",
-    cls=_Commands,
     help="Keep, replay and debug the metadata log of a cluster.",
     invoke_without_command=True,
-    rich_markup_mode=None,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-# The order is that of `metalog --help`.
 _MODULES = (
     "keeping",
     "importing",
@@ -85,7 +64,6 @@ DONE, FOUND, USAGE, REFUSED, UNAVAILABLE, CORRUPT = 0, 1, 2, 3, 4, 5
 """Exit codes."""
 
 _STOPPED = "stopped; what was acknowledged before is kept"
-_NOT_BEGUN = "stopped before anything was done"
 
 # What became of the change that was asked for: `records.errors.Outcome`, not imported for each run.
 _NOTHING, _UNKNOWN = "nothing", "unknown"
@@ -100,10 +78,24 @@ def need_command(context: typer.Context) -> None:
         raise typer.Exit(USAGE)
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        sys.stdout.write(f"metalog {version('metadata-log')}\n")
+        raise typer.Exit(DONE)
+
+
 @app.callback()
 def _options(
     context: typer.Context,
     debug: Annotated[bool, typer.Option("--debug", help="Show where an error came from.")] = False,
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version.", is_eager=True, callback=_print_version
+        ),
+    ] = False,
 ) -> None:
     if debug:
         os.environ["METALOG_DEBUG"] = "1"
@@ -125,9 +117,10 @@ def run(arguments: list[str]) -> int:
         return exit_.exit_code
     except exceptions.TyperException as error:
         return _fail("USAGE", f"{error.format_message().rstrip('.')}; see `metalog --help`", USAGE)
-    except (exceptions.Abort, KeyboardInterrupt, _Interrupted) as interrupt:
-        message = str(interrupt) or _STOPPED
-        return _fail("INTERRUPTED", message, 130, _NOTHING if message == _NOT_BEGUN else _UNKNOWN)
+    except NotBegun as interrupt:
+        return _fail("INTERRUPTED", str(interrupt), 130)
+    except (exceptions.Abort, KeyboardInterrupt, Interrupted) as interrupt:
+        return _fail("INTERRUPTED", str(interrupt) or _STOPPED, 130, _UNKNOWN)
     except SystemExit as exit_:
         # Typer turns a broken pipe into this: the reader of our output has seen enough. Python
         # would still complain when it flushes.

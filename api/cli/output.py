@@ -1,10 +1,15 @@
 """What commands print: one JSON document, JSON lines, or text for people."""
 
 import datetime
+import os
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
+
+# Blanks between the columns of a table.
+_GAP = 2
 
 
 def print_json(document: Any) -> None:
@@ -43,19 +48,45 @@ def plain(text: str) -> str:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print a table with aligned columns; nothing is cut when the output is no terminal."""
-    from rich.console import Console
-    from rich.table import Table
+    """Print a table with aligned columns, or row by row where a terminal is too narrow for it.
 
-    table = Table(*columns, box=None, pad_edge=False, header_style="bold")
-    for row in rows:
-        table.add_row(*("" if cell is None else plain(str(cell)) for cell in row))
-    width = None if sys.stdout.isatty() else 10_000
-    console = Console(file=sys.stdout, width=width, highlight=False, markup=False, emoji=False)
-    with console.capture() as captured:
-        console.print(table)
-    for line in captured.get().splitlines():
-        sys.stdout.write(line.rstrip() + "\n")
+    No cell is ever cut or broken: names, ids and times must be there to be copied and searched.
+    """
+    from rich.cells import cell_len
+
+    cells = [["" if cell is None else plain(str(cell)) for cell in row] for row in rows]
+    widths = [max(map(cell_len, column)) for column in zip(columns, *cells, strict=True)]
+    if sys.stdout.isatty() and sum(widths) + _GAP * (len(widths) - 1) > _terminal_width():
+        _print_blocks(columns, cells)
+        return
+    for number, row in enumerate([list(columns), *cells]):
+        padded = [
+            cell + " " * (width + _GAP - cell_len(cell))
+            for cell, width in zip(row, widths, strict=True)
+        ]
+        line = "".join(padded).rstrip()
+        sys.stdout.write((_bold(line) if number == 0 else line) + "\n")
+
+
+def _print_blocks(columns: Sequence[str], cells: list[list[str]]) -> None:
+    """Print a line a cell, and an empty line between rows."""
+    width = max(map(len, columns)) + _GAP
+    for number, row in enumerate(cells):
+        if number:
+            sys.stdout.write("\n")
+        for column, cell in zip(columns, row, strict=True):
+            line = _bold(column) + " " * (width - len(column)) + cell
+            sys.stdout.write(line.rstrip() + "\n")
+
+
+def _terminal_width() -> int:
+    return shutil.get_terminal_size().columns
+
+
+def _bold(text: str) -> str:
+    if not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return text
+    return f"\x1b[1m{text}\x1b[0m"
 
 
 @contextmanager

@@ -1,11 +1,12 @@
 """Questions about the past: history, diff, blame."""
 
 import itertools
-from typing import Annotated, Any
+from collections import deque
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from api.cli.arguments import At, Json, Log, ObjectText, ShowSecrets
+from api.cli.arguments import At, From, Json, Log, ObjectText, ShowSecrets, To
 from api.cli.main import FOUND, app
 from api.cli.output import (
     count_text,
@@ -19,11 +20,19 @@ from api.cli.output import (
     value_text,
 )
 
+if TYPE_CHECKING:
+    from replay.time_travel.history import Event
+
 
 @app.command()
 def history(
     log: Log,
     object_: ObjectText,
+    from_: From = "start",
+    to: To = "end",
+    last: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Only the newest N changes.")
+    ] = None,
     json: Json = False,
     show_secrets: ShowSecrets = False,
     verbose: Annotated[
@@ -31,48 +40,54 @@ def history(
     ] = False,
 ) -> None:
     """Show every change of one object, oldest first."""
-    from api.cli.reading import bounds, open_reader
-    from api.cli.rows import origin_json, origin_text
+    from api.cli.reading import bounds, first_offset_of, offset_of, open_reader
     from replay.time_travel.history import history as changes_of
     from replay.time_travel.objects import parse_object
 
     name = parse_object(object_)
     found = 0
     with open_reader(log) as reader:
-        with progress("reading", reader.history_start, reader.end_offset) as advance:
-            for event in changes_of(reader, name, progress=advance):
+        first, end = first_offset_of(reader, from_), offset_of(reader, to)
+        with progress("reading", reader.history_start, end + 1) as advance:
+            events = changes_of(reader, name, end + 1, advance, from_offset=first)
+            for event in events if last is None else deque(events, last):
                 found += 1
-                changes = _shown(event.changes, show_secrets=show_secrets)
-                if json:
-                    print_json_line(
-                        {
-                            "offset": event.row.offset,
-                            "timestamp": event.row.timestamp,
-                            "type": type(event.row.payload).__name__,
-                            "origin": origin_json(event.row.origin),
-                            "changes": [
-                                {"field": c["field"], "before": c["before"], "after": c["after"]}
-                                for c in changes
-                            ],
-                        }
-                    )
-                else:
-                    print_line(
-                        f"{event.row.offset:>8} {time_text(event.row.timestamp)} "
-                        f"{type(event.row.payload).__name__}  by {origin_text(event.row.origin)}"
-                    )
-                    for line in _lines(changes):
-                        print_line(f"{'':>10}{line}")
-        if json and verbose:
-            print_json_line({"end": {"as_of": reader.end_offset - 1, **bounds(reader)}})
-        if not found:
-            note(
-                f"{object_} did not change between offsets {reader.history_start} and "
-                f"{reader.end_offset - 1}"
-            )
+                _print_event(event, json=json, show_secrets=show_secrets)
+        about = {"as_of": end, **bounds(reader)}
+    if json and verbose:
+        print_json_line({"end": about})
+    if not found:
+        since = max(first, about["history_start"])
+        note(f"{object_} did not change between offsets {since} and {end}")
 
 
-@app.command()
+def _print_event(event: "Event", *, json: bool, show_secrets: bool) -> None:
+    from api.cli.rows import origin_json, origin_text
+
+    row = event.row
+    changes = _shown(event.changes, show_secrets=show_secrets)
+    if json:
+        document = {
+            "offset": row.offset,
+            "timestamp": row.timestamp,
+            "type": type(row.payload).__name__,
+            "origin": origin_json(row.origin),
+            "changes": [
+                {"field": c["field"], "before": c["before"], "after": c["after"]} for c in changes
+            ],
+        }
+        print_json_line(document)
+        return
+    print_line(
+        f"{row.offset:>8} {time_text(row.timestamp)} {type(row.payload).__name__}  "
+        f"by {origin_text(row.origin)}"
+    )
+    for line in _lines(changes):
+        print_line(f"{'':>10}{line}")
+
+
+# The start of a log is printed as offset -1, which must not be taken for an option.
+@app.command(context_settings={"ignore_unknown_options": True})
 def diff(
     log: Log,
     before: Annotated[str, typer.Argument(metavar="P1", help="The earlier point.")],
@@ -90,6 +105,7 @@ def diff(
     from api.cli.reading import bounds, image_at, offset_of, open_reader
     from replay.loader import load_image
     from replay.time_travel.diff import diff_images
+    from replay.time_travel.history import absence
     from replay.time_travel.objects import parse_object
 
     only = parse_object(object_) if object_ is not None else None
@@ -98,6 +114,8 @@ def diff(
         old = image_at(reader, min(first, second))
         # Going on from the first image shares all that did not change.
         new = load_image(reader, max(first, second), start=old)
+        if only is not None and not only.fields(old) and not only.fields(new):
+            raise absence(reader, only, max(first, second))
         if first > second:
             old, new = new, old
         changes = _shown(diff_images(old, new, only), show_secrets=show_secrets)
@@ -106,7 +124,7 @@ def diff(
         print_json({**about, "changes": changes})
     else:
         found = count_text(len(changes), "difference")
-        print_line(f"{found} between offsets {first} and {second}")
+        print_line(f"{found} between {_place(first)} and {_place(second)}")
         for name, of_object in itertools.groupby(changes, key=lambda change: change["object"]):
             print_line(name)
             for line in _lines(list(of_object)):
@@ -168,6 +186,10 @@ def blame(
             for field, found in fields.items()
         ],
     )
+
+
+def _place(offset: int) -> str:
+    return "the start" if offset < 0 else f"offset {offset}"
 
 
 def _shown(changes: list[Any], *, show_secrets: bool) -> list[dict[str, Any]]:

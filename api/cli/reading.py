@@ -6,6 +6,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from api.cli.output import note, time_text
+from api.cli.time_zone import ASSUMED_ZONE, ZONE, zone_of
+
 if TYPE_CHECKING:
     from metadata_log.log_reader import LogReader
     from replay.image.metadata import MetadataImage
@@ -22,9 +25,28 @@ def open_reader(log: Path) -> "Iterator[LogReader]":
 
 def offset_of(reader: "LogReader", point: str) -> int:
     """Return the last offset applied at a point of the command line."""
-    from replay.time_travel.points import resolve_point
+    from replay.time_travel.points import age_in, is_zoneless, resolve_point
 
-    return resolve_point(reader, point, time.time_ns() // 1_000_000)
+    now_ms = time.time_ns() // 1_000_000
+    zone = ZONE.get()
+    offset = resolve_point(reader, point, now_ms, zone_of(zone))
+    if is_zoneless(point):
+        ASSUMED_ZONE.set(zone)
+        note(f"{point} has no time zone and was read as {zone}; see --time-zone")
+    age_ms = age_in(point)
+    if age_ms is not None and offset == reader.end_offset - 1:
+        _note_age(reader, point, now_ms, now_ms - age_ms)
+    return offset
+
+
+def _note_age(reader: "LogReader", point: str, now_ms: int, time_ms: int) -> None:
+    """Say that a log ended before an age began."""
+    end_ms = reader.end_timestamp()
+    if end_ms is not None and end_ms <= time_ms:
+        note(
+            f"{point} counts back from now, {time_text(now_ms)}; the log ended before that, at "
+            f"{time_text(end_ms)}: to count back from its end write end-{point}"
+        )
 
 
 def first_offset_of(reader: "LogReader", point: str) -> int:
@@ -57,8 +79,10 @@ def image_at(reader: "LogReader", at: int) -> "MetadataImage":
 
 
 def bounds(reader: "LogReader") -> dict[str, Any]:
-    """Return what every answer says of the log."""
-    return {"history_start": reader.history_start, "log_end": reader.end_offset}
+    """Return what every answer says of the log, and of a time zone that had to be assumed."""
+    found = {"history_start": reader.history_start, "log_end": reader.end_offset}
+    zone = ASSUMED_ZONE.get()
+    return found if zone is None else {**found, "time_zone": zone}
 
 
 def provenance(reader: "LogReader", image: "MetadataImage", at: int) -> dict[str, Any]:

@@ -17,13 +17,14 @@ from api.cli.output import (
     time_text,
     value_text,
 )
+from api.cli.typer_app import App
 
 if TYPE_CHECKING:
     from metadata_log.log_reader import LogReader
     from replay.snapshot.info import SnapshotInfo
     from replay.snapshot.store import SnapshotStore
 
-snapshots = typer.Typer(
+snapshots = App(
     name="snapshot",
     help="Keep images in SQL.",
     invoke_without_command=True,

@@ -1,4 +1,4 @@
-"""Points in time: an offset, a time, an age, `start`, `end`."""
+"""Points in time: an offset, a time, an age, `start`, `end`, `now`, and counted back from the end."""
 
 import datetime
 import re
@@ -8,25 +8,39 @@ from records.errors import RequestError
 from replay.loader import BatchSource
 
 # ASCII only, and not endless: int() takes other digits too, and refuses more than 4,300 of them.
-_OFFSET = re.compile(r"[0-9]{1,4000}")
-_AGE = re.compile(r"([0-9]{1,4000})(ms|s|m|h|d)")
-_AGE_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-_HELP = "an offset, `start`, `end`, an RFC 3339 time, or an age such as 10m, 2h or 7d"
+_NUMBER = "[0-9]{1,4000}"
+# -1 is how the state before offset 0 is printed.
+_OFFSET = re.compile(f"{_NUMBER}|-1")
+_AGE = re.compile(f"({_NUMBER})(ms|s|m|h|d|w)")
+_BEFORE_END = re.compile(f"end-({_NUMBER})")
+_AGE_BEFORE_END = re.compile(f"end-({_NUMBER})(ms|s|m|h|d|w)")
+_UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
+_HELP = (
+    "an offset, `start`, `end`, `now`, an RFC 3339 time, an age such as 10m, 2h, 7d or 1w, or what "
+    "is counted back from the log's end, such as end-24h or end-100"
+)
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
 class TimedSource(BatchSource, Protocol):
-    """A log that can find the offset of a time."""
+    """A log that knows the times of its records."""
 
     def last_offset_at(self, timestamp: int) -> int:
         """Return the offset before the first record later than a time (ms since 1970)."""
 
+    def end_timestamp(self) -> int | None:
+        """Return the time of the last record, in ms since 1970; None for an empty log."""
 
-def resolve_point(source: TimedSource, point: str, now_ms: int) -> int:
+
+def resolve_point(
+    source: TimedSource, point: str, now_ms: int, zone: datetime.tzinfo = datetime.UTC
+) -> int:
     """Return the last offset that is applied at a point, inclusive.
 
     Args:
         point: As on the command line.
         now_ms: What ages count back from.
+        zone: Of times that name none.
 
     Returns:
         `history_start` - 1 for the state before the first kept record.
@@ -40,10 +54,29 @@ def resolve_point(source: TimedSource, point: str, now_ms: int) -> int:
         return source.end_offset - 1
     if _OFFSET.fullmatch(point):
         return _existing(source, int(point))
-    age = _AGE.fullmatch(point)
-    if age:
-        return source.last_offset_at(now_ms - int(age[1]) * _AGE_MS[age[2]])
-    return source.last_offset_at(_milliseconds(point))
+    if found := _BEFORE_END.fullmatch(point):
+        return _counted_back(source, int(found[1]))
+    if found := _AGE_BEFORE_END.fullmatch(point):
+        end_ms = source.end_timestamp()
+        age_ms = _milliseconds(found[1], found[2])
+        return source.end_offset - 1 if end_ms is None else source.last_offset_at(end_ms - age_ms)
+    return source.last_offset_at(_clock_time(point, now_ms, zone))
+
+
+def age_in(point: str) -> int | None:
+    """Return the age that a point counts back from the clock, in ms; None for any other point."""
+    found = _AGE.fullmatch(point)
+    return None if found is None else _milliseconds(found[1], found[2])
+
+
+def is_zoneless(point: str) -> bool:
+    """True if a point is a time without a zone."""
+    if _OFFSET.fullmatch(point):
+        return False
+    try:
+        return datetime.datetime.fromisoformat(point).tzinfo is None
+    except ValueError:
+        return False
 
 
 def _existing(source: TimedSource, offset: int) -> int:
@@ -55,16 +88,28 @@ def _existing(source: TimedSource, offset: int) -> int:
     return offset
 
 
-def _milliseconds(text: str) -> int:
+def _counted_back(source: TimedSource, count: int) -> int:
+    """Return the offset that many before the last; a log from offset 0 has nothing before it."""
+    offset = source.end_offset - 1 - count
+    return max(offset, -1 if source.history_start == 0 else 0)
+
+
+def _clock_time(point: str, now_ms: int, zone: datetime.tzinfo) -> int:
+    if point == "now":
+        return now_ms
+    age_ms = age_in(point)
+    return _time_ms(point, zone) if age_ms is None else now_ms - age_ms
+
+
+def _milliseconds(count: str, unit: str) -> int:
+    return int(count) * _UNIT_MS[unit]
+
+
+def _time_ms(text: str, zone: datetime.tzinfo) -> int:
     try:
         time = datetime.datetime.fromisoformat(text)
-    except ValueError as error:
+        if time.tzinfo is None:
+            time = time.replace(tzinfo=zone)
+        return (time - _EPOCH) // datetime.timedelta(milliseconds=1)
+    except (ValueError, OverflowError) as error:
         raise RequestError("INVALID_REQUEST", f"{text!r} is no point; write {_HELP}") from error
-    if time.tzinfo is None:
-        raise RequestError(
-            "INVALID_REQUEST", f"{text!r} has no time zone; write for example {time.isoformat()}Z"
-        )
-    return (time - _EPOCH) // datetime.timedelta(milliseconds=1)
-
-
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)

@@ -12,13 +12,14 @@ from api.cli.admin.asker import Ask, Item, One
 from api.cli.admin.asking import changing
 from api.cli.admin.looking_at import Look, reading_anywhere
 from api.cli.output import print_json, print_line, print_table, value_text
+from api.cli.typer_app import App
 
 if TYPE_CHECKING:
     from controller.descriptions.brokers import BrokerDescription
     from records.brokers import BrokerEndpoint
     from replay.image.cluster import Broker
 
-app = typer.Typer(rich_markup_mode=None)
+app = App()
 
 _ID_MAX = 2**31 - 1
 _PLAINTEXT = 0

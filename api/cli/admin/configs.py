@@ -11,13 +11,14 @@ from api.cli.admin.options import NamespaceOption, ValidateOnly
 from api.cli.admin.parsing import config_pairs
 from api.cli.arguments import ShowSecrets
 from api.cli.output import print_json, print_table
+from api.cli.typer_app import App
 from api.redaction import redact_field
 
 if TYPE_CHECKING:
     from controller.decisions.configs import ConfigChange
     from controller.descriptions.view import View
 
-app = typer.Typer(rich_markup_mode=None)
+app = App()
 
 _Resource = Annotated[
     str,

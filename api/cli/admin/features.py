@@ -9,8 +9,9 @@ from api.cli.admin.asking import changing
 from api.cli.admin.looking_at import Look, reading
 from api.cli.admin.options import ValidateOnly
 from api.cli.output import print_json, print_table
+from api.cli.typer_app import App
 
-app = typer.Typer(rich_markup_mode=None)
+app = App()
 
 _LEVEL_DIGITS_MAX = 5
 

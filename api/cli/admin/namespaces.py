@@ -8,11 +8,12 @@ from api.cli.admin.asker import Ask, Item
 from api.cli.admin.asking import changing
 from api.cli.admin.looking_at import Look, reading
 from api.cli.output import print_json, print_table
+from api.cli.typer_app import App
 
 if TYPE_CHECKING:
     from controller.decisions.namespaces import NamespaceResult
 
-app = typer.Typer(rich_markup_mode=None)
+app = App()
 
 _Name = Annotated[
     str, typer.Argument(metavar="NAMESPACE", help="Such as org:apache.", show_default=False)

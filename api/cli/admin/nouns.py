@@ -7,10 +7,10 @@ import importlib
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
 from typer.main import get_group
 
 from api.cli.main import app, need_command
+from api.cli.typer_app import App, Group
 
 NOUNS: dict[str, tuple[tuple[str, ...], str]] = {
     "topics": (
@@ -27,7 +27,7 @@ NOUNS: dict[str, tuple[tuple[str, ...], str]] = {
 """Modules of `api.cli.admin`, the first of which makes the typer app; and what --help says."""
 
 
-class _Noun(TyperGroup):
+class _Noun(Group):
     """A group that knows its verbs when it is asked for one."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -51,7 +51,7 @@ def verbs(noun: str) -> typer.Typer:
 
 
 def _add(noun: str, help_: str) -> None:
-    group = typer.Typer(
+    group = App(
         name=noun, help=help_, cls=_Noun, invoke_without_command=True, callback=need_command
     )
     app.add_typer(group)

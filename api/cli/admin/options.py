@@ -12,7 +12,7 @@ LogOption = Annotated[
     typer.Option(
         "--log",
         metavar="LOG",
-        help="Log directory, of which this process becomes the only writer.",
+        help="Log directory, of which this process becomes the only writer; else METALOG_LOG.",
         parser=log_path,
     ),
 ]
@@ -20,13 +20,20 @@ LogOption = Annotated[
 ReadLogOption = Annotated[
     Path,
     typer.Option(
-        "--log", metavar="LOG", help="Log directory, read without a lock.", parser=log_path
+        "--log",
+        metavar="LOG",
+        help="Log directory, read without a lock; else METALOG_LOG.",
+        parser=log_path,
     ),
 ]
 
 ServerOption = Annotated[
     str | None,
-    typer.Option("--server", metavar="URL", help="A running service, as kafka://HOST:PORT."),
+    typer.Option(
+        "--server",
+        metavar="URL",
+        help="A running service, as kafka://HOST:PORT; else METALOG_SERVER.",
+    ),
 ]
 
 Principal = Annotated[

@@ -10,13 +10,14 @@ from api.cli.admin.options import NamespaceOption
 from api.cli.admin.parsing import partition_ref, topic_ref
 from api.cli.admin.topics import PARTITION_COLUMNS, id_text, partition_json, partition_row
 from api.cli.output import print_json, print_json_line, print_line, print_table, time_text
+from api.cli.typer_app import App
 
 if TYPE_CHECKING:
     from controller.decisions.lookup import TopicRef
     from controller.descriptions.state_walk import Transition
     from replay.image.partitions import Partition
 
-app = typer.Typer(rich_markup_mode=None)
+app = App()
 
 _Topic = Annotated[
     str | None, typer.Argument(metavar="[TOPIC]", help="Name or @ID.", show_default=False)

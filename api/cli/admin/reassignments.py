@@ -11,11 +11,12 @@ from api.cli.admin.options import NamespaceOption, ValidateOnly
 from api.cli.admin.parsing import broker_ids, partition_ref
 from api.cli.admin.topics import id_text
 from api.cli.output import print_json, print_table, value_text
+from api.cli.typer_app import App
 
 if TYPE_CHECKING:
     from controller.decisions.reassignments import PartitionTarget
 
-app = typer.Typer(rich_markup_mode=None)
+app = App()
 
 
 @changing(app)

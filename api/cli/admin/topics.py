@@ -18,6 +18,7 @@ from api.cli.admin.options import (
 from api.cli.admin.parsing import assignments, config_pairs, new_topic_name, topic_ref
 from api.cli.main import REFUSED, print_error
 from api.cli.output import count_text, print_json, print_line, print_table, value_text
+from api.cli.typer_app import App
 from api.redaction import redact_field
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
         TopicListing,
     )
 
-app = typer.Typer(rich_markup_mode=None)
+app = App()
 
 _MODES = {0: "READ_WRITE", 1: "READ_ONLY", -1: "NONE"}
 

@@ -1,9 +1,11 @@
 """Points in time as people write them."""
 
+import datetime
+
 import pytest
 
 from records.errors import RequestError
-from replay.time_travel.points import resolve_point
+from replay.time_travel.points import is_zoneless, resolve_point
 
 
 class Times:
@@ -18,6 +20,9 @@ class Times:
 
     def last_offset_at(self, timestamp: int) -> int:
         return min(max(timestamp // 1_000, 4), 9)
+
+    def end_timestamp(self) -> int:
+        return 9_000
 
 
 NOW_MS = 10_000
@@ -39,6 +44,17 @@ NOW_MS = 10_000
         ("007", 7),
         ("2h", 4),
         ("7d", 4),
+        ("1w", 4),
+        ("now", 9),
+        ("1970-01-01T00:00:06", 6),
+        ("1970-01-01", 4),
+        ("end-0", 9),
+        ("end-2", 7),
+        ("end-2s", 7),
+        ("end-1ms", 8),
+        ("end-24h", 4),
+        ("end-99", 0),
+        ("-1", -1),
     ],
 )
 def test_point_is_the_last_offset_applied(point: str, offset: int) -> None:
@@ -71,10 +87,13 @@ def test_age_counts_back_from_now_in_its_unit(age: str, milliseconds: int) -> No
 
 @pytest.mark.parametrize(
     "point",
-    ["yesterday", "-1", "10 m", "", "1970-01-01T00:00:06", "²", "٣", "٣m", "1_0", "9" * 5_000],
+    [
+        *("yesterday", "-2", "10 m", "", "²", "٣", "٣m", "1_0", "9" * 5_000),
+        *("end-", "end-2y", "end+1", "end--1", "1y", "0001-01-01T00:00:00+25:00"),
+    ],
 )
 def test_what_is_no_point_is_refused_with_the_ways_to_write_one(point: str) -> None:
-    with pytest.raises(RequestError, match=r"RFC 3339|time zone"):
+    with pytest.raises(RequestError, match="RFC 3339"):
         resolve_point(Times(), point, NOW_MS)  # type: ignore[arg-type]
 
 
@@ -83,3 +102,19 @@ def test_offset_past_the_end_is_refused(point: str) -> None:
     with pytest.raises(RequestError, match="past the end: the log ends at 10") as refused:
         resolve_point(Times(), point, NOW_MS)  # type: ignore[arg-type]
     assert refused.value.code == "OFFSET_OUT_OF_RANGE"
+
+
+def test_time_without_a_zone_is_read_in_the_zone_given() -> None:
+    zone = datetime.timezone(datetime.timedelta(hours=2))
+    assert resolve_point(Times(), "1970-01-01T02:00:08", NOW_MS, zone) == 8  # type: ignore[arg-type]
+    assert resolve_point(Times(), "1970-01-01T00:00:08Z", NOW_MS, zone) == 8  # type: ignore[arg-type]
+    assert is_zoneless("1970-01-01T02:00:08")
+    assert not is_zoneless("1970-01-01T00:00:08Z")
+    assert not is_zoneless("end")
+
+
+def test_what_is_counted_back_beyond_a_whole_log_is_its_start() -> None:
+    class Whole(Times):
+        start_offset = history_start = 0
+
+    assert resolve_point(Whole(), "end-99", NOW_MS) == -1  # type: ignore[arg-type]

@@ -1,0 +1,15 @@
+"""The sections of `metalog --help`, in their order."""
+
+SECTIONS: dict[str, tuple[str, ...]] = {
+    "Make a log": ("init", "demo", "import"),
+    "Look at a log": ("info", "image", "dump", "tail", "digest"),
+    "Look at the past": ("history", "blame", "diff"),
+    "Snapshots and Spark": ("snapshot", "audit"),
+    "Take care of a log": ("verify", "repair", "backup", "restore", "archive", "retain"),
+    "Change a cluster": (
+        *("topics", "namespaces", "configs", "brokers", "partitions", "reassignments"),
+        *("elect-leaders", "features", "append"),
+    ),
+    "Run it": ("serve", "broker"),
+}
+"""Title to commands; one that stands in none is listed at the end."""

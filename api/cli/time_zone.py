@@ -1,0 +1,42 @@
+"""The time zone of points that name none."""
+
+import datetime
+import re
+from contextvars import ContextVar
+
+ZONE: ContextVar[str] = ContextVar("zone", default="UTC")
+"""What --time-zone says."""
+
+ASSUMED_ZONE: ContextVar[str | None] = ContextVar("assumed_zone", default=None)
+"""The zone in which a time of the command line was read, None when each named its own."""
+
+_OFFSET = re.compile(r"([+-])([0-9]{2}):?([0-9]{2})")
+
+
+def zone_of(text: str) -> datetime.tzinfo:
+    """Return a time zone: `UTC`, `+02:00`, or a name such as `Europe/Berlin`.
+
+    Raises:
+        RequestError: INVALID_REQUEST, this machine knows no such zone.
+    """
+    if text == "UTC":
+        return datetime.UTC
+    if found := _OFFSET.fullmatch(text):
+        minutes = int(found[2]) * 60 + int(found[3])
+        return datetime.timezone(datetime.timedelta(minutes=int(found[1] + str(minutes))))
+    return _named(text)
+
+
+def _named(text: str) -> datetime.tzinfo:
+    import zoneinfo
+
+    from records.errors import RequestError
+
+    try:
+        return zoneinfo.ZoneInfo(text)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise RequestError(
+            "INVALID_REQUEST",
+            f"{text!r} is no time zone that this machine knows; write UTC, an offset such as "
+            "+02:00, or a name such as Europe/Berlin",
+        ) from error

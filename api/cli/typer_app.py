@@ -1,0 +1,149 @@
+"""How every command of `metalog` parses its arguments and prints its help.
+
+- METALOG_LOG and METALOG_SERVER stand for an argument LOG, and for --log or --server, that is left
+  out.
+- A command that takes a point in time also takes --time-zone.
+- `--help` groups the commands, and cuts no summary.
+"""
+
+import os
+from typing import Annotated, Any
+
+import typer
+from typer import core
+from typer.main import get_command
+
+from api.cli.help_sections import SECTIONS
+from api.cli.time_zone import ASSUMED_ZONE, ZONE, zone_of
+
+_LOG, _SERVER = "METALOG_LOG", "METALOG_SERVER"
+_POINTS = frozenset({"POINT", "P1"})
+
+
+class Interrupted(Exception):
+    """A command was interrupted; says what became of it, if it knows."""
+
+
+class NotBegun(Interrupted):
+    """A command was interrupted before it did anything."""
+
+
+class Command(core.TyperCommand):
+    """A command; see the module for what is special."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if any(getattr(param, "metavar", None) in _POINTS for param in self.params):
+            self.params.append(_time_zone_option())
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse arguments, completed from the environment."""
+        ZONE.set("UTC")
+        ASSUMED_ZONE.set(None)
+        return super().parse_args(ctx, self._completed(ctx, args))
+
+    def _completed(self, ctx: Any, args: list[str]) -> list[str]:
+        log, server = os.environ.get(_LOG), os.environ.get(_SERVER)
+        if not (log or server) or ctx.resilient_parsing:
+            return args
+        found = self.make_parser(ctx).parse_args(args=list(args))[0]
+        given = {name for name, value in found.items() if value not in (None, ())}
+        if log and self._lacks_log_argument(given):
+            return [log, *args]
+        options = {param.name for param in self.params if isinstance(param, core.TyperOption)}
+        if "help" in given or given & {"log", "server"}:
+            return args
+        known = [
+            (name, value)
+            for name, value in (("log", log), ("server", server))
+            if value and name in options
+        ]
+        if len(known) > 1:
+            ctx.fail(f"{_LOG} and {_SERVER} are both set; name one of --log LOG and --server URL")
+        return [*(word for name, value in known for word in (f"--{name}", value)), *args]
+
+    def _lacks_log_argument(self, given: set[str]) -> bool:
+        """True if LOG is the first argument, and one less was given than is required."""
+        arguments = [param for param in self.params if isinstance(param, core.TyperArgument)]
+        if not arguments or arguments[0].name != "log":
+            return False
+        required = [param for param in arguments if param.required]
+        return sum(param.name in given for param in arguments) < len(required)
+
+
+class Group(core.TyperGroup):
+    """A group of commands. An interrupt is an error of ours: typer would end without a word."""
+
+    def make_context(self, *args: Any, **kwargs: Any) -> Any:
+        """Parse the arguments, which imports what takes a third of a second."""
+        try:
+            return super().make_context(*args, **kwargs)
+        except KeyboardInterrupt as interrupt:
+            raise NotBegun("stopped before anything was done") from interrupt
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as interrupt:
+            raise Interrupted(str(interrupt)) from interrupt
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Print the commands by section, each with its whole summary."""
+        rows = {name: _summary(self.get_command(ctx, name)) for name in self.list_commands(ctx)}
+        for title, names in _sections(self, list(rows)):
+            with formatter.section(title):
+                formatter.write_dl([(name, rows[name]) for name in names])
+
+
+class App(typer.Typer):
+    """A typer app of these commands."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"cls": Group, "rich_markup_mode": None, **options})
+
+    def command(self, name: str | None = None, **options: Any) -> Any:
+        """Register a command."""
+        return super().command(name, **{"cls": Command, **options})
+
+
+def _sections(group: Group, names: list[str]) -> list[tuple[str, list[str]]]:
+    """Return titles and names; only the outermost group has more than one section."""
+    if not any(name in names for section in SECTIONS.values() for name in section):
+        return [("Commands", names)]
+    sections = [(title, [n for n in of if n in names]) for title, of in SECTIONS.items()]
+    listed = {name for _, of in sections for name in of}
+    sections.append(("Other commands", [name for name in names if name not in listed]))
+    return [(title, of) for title, of in sections if of]
+
+
+def _summary(command: Any) -> str:
+    """Return the first paragraph of a command's help, on one line."""
+    return " ".join((command.help or "").split("\n\n")[0].split())
+
+
+def _remember_zone(zone: str) -> str:
+    zone_of(zone)
+    ZONE.set(zone)
+    return zone
+
+
+def _time_zone_option() -> Any:
+    app = typer.Typer(add_completion=False)
+
+    @app.command()
+    def _(
+        time_zone: Annotated[
+            str,
+            typer.Option(
+                "--time-zone",
+                metavar="ZONE",
+                help="Of times that name none: UTC, +02:00, Europe/Berlin.",
+                callback=_remember_zone,
+                expose_value=False,
+            ),
+        ] = "UTC",
+    ) -> None: ...
+
+    (option, *_rest) = get_command(app).params
+    return option
