@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import wraps
+from itertools import takewhile
 from pathlib import Path
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
@@ -70,7 +71,8 @@ class Fs(Protocol):
 
     def exists(self, path: Path) -> bool: ...
 
-    def make_directory(self, path: Path) -> None: ...
+    def make_directory(self, path: Path) -> None:
+        """Make a directory, and on stable storage its parents that are missing."""
 
     def rename(self, source: Path, target: Path) -> None: ...
 
@@ -210,6 +212,11 @@ class OsFs:
         return os.path.lexists(path)
 
     def make_directory(self, path: Path) -> None:
+        missing = takewhile(lambda parent: not parent.exists(), path.absolute().parents)
+        for parent in reversed(list(missing)):
+            with suppress(FileExistsError):
+                os.mkdir(parent, DIRECTORY_MODE)
+            self.sync_directory(parent.parent)
         os.mkdir(path, DIRECTORY_MODE)
 
     def rename(self, source: Path, target: Path) -> None:

@@ -5,6 +5,7 @@ to have been acknowledged. All of that was on stable storage, so whatever does n
 is damage.
 """
 
+from collections import deque
 from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
@@ -165,11 +166,9 @@ class LogReader:
         Raises:
             CorruptLogError: the end of the log is damaged.
         """
-        last = None
-        for last in self.batches(max(self.end_offset - 1, self.start_offset)):
-            pass
-        if last is None:
+        if self.start_offset == self.end_offset:
             return self.base.timestamp if self.base else None
+        (last,) = deque(self.batches(self.end_offset - 1), maxlen=1)
         payload = last.rows[-1].payload
         return payload.last_timestamp if isinstance(payload, NoOpRunRecord) else last.timestamp
 

@@ -7,6 +7,7 @@ import msgspec
 
 from metadata_log.fs import Fs, write_whole
 from metadata_log.json_file import read_json
+from metadata_log.kraft.names import PARTITION_DIRECTORY, checkpoint_id, segment_base_offset
 from metadata_log.names import MANIFEST
 from records.errors import CorruptLogError, RequestError
 
@@ -49,8 +50,7 @@ def read_manifest(fs: Fs, directory: Path) -> Manifest:
     except (FileNotFoundError, NotADirectoryError) as error:
         raise RequestError(
             "LOG_NOT_FOUND",
-            f"{directory} is no log: it has no {MANIFEST}; "
-            "make one with `metalog init`, `demo` or `import kraft`",
+            f"{directory} is no log: {_what_it_is(fs, directory)}",
         ) from error
     if manifest.format_version < 1:
         raise CorruptLogError(
@@ -64,3 +64,16 @@ def read_manifest(fs: Fs, directory: Path) -> Manifest:
             f"{FORMAT_VERSION}; use a newer release",
         )
     return manifest
+
+
+def _what_it_is(fs: Fs, directory: Path) -> str:
+    """Return what a directory without a manifest is, and what to do."""
+    try:
+        names = fs.list(directory)
+    except (FileNotFoundError, NotADirectoryError):
+        names = []
+    if PARTITION_DIRECTORY in names or any(
+        segment_base_offset(name) is not None or checkpoint_id(name) is not None for name in names
+    ):
+        return f"it is Kafka's; bring it in with `metalog import kraft {directory} LOG`"
+    return f"it has no {MANIFEST}; make one with `metalog init`, `demo` or `import kraft`"

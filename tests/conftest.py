@@ -1,5 +1,6 @@
 """What tests of several rooms share."""
 
+import os
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,10 @@ from api.cli.main import run
 from tests.s3 import environment, make_bucket, s3_server
 
 SPARK_TIME_LIMIT_S = 1_800
+
+# What the developer's shell has set must not stand for arguments that a test leaves out.
+for _name in ("METALOG_LOG", "METALOG_SERVER"):
+    os.environ.pop(_name, None)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -136,12 +136,14 @@ def test_every_command_is_documented_with_an_example() -> None:
     load_commands()
     text = (ROOT / "docs" / "commands.md").read_text()
     run = {line for _, content in console_blocks() for line in commands(content)}
-    for command in _commands():
+    for command in command_names():
         assert f"\n### {command}\n" in text, command
         assert any(line.startswith(f"metalog {command}") for line in run), command
 
 
-def _commands() -> Iterator[str]:
+def command_names() -> Iterator[str]:
+    """Every command, such as `topics create`."""
+    load_commands()
     for command in app.registered_commands:
         assert command.callback is not None
         yield command.name or command.callback.__name__.rstrip("_")

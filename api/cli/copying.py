@@ -48,7 +48,7 @@ def archive(log: Log, dest: Dest, json: Json = False) -> None:
 
     `retain` drops only what an archive holds.
     """
-    from api.cli.reading import open_reader
+    from api.cli.reading import about, open_reader
     from metadata_log.care.archive import archive as copy_sealed
     from metadata_log.care.backup import bytes_to_copy
     from metadata_log.care.store import open_store
@@ -61,23 +61,19 @@ def archive(log: Log, dest: Dest, json: Json = False) -> None:
         if result is not None:
             _print_copy("archive", dest, reader, result, json=json)
         elif json:
-            print_json({**_about(reader), "files": [], "bytes": 0, "archived_end": None})
+            print_json({**about(reader), "files": [], "bytes": 0, "archived_end": None})
         else:
             print_line(f"{log}: no segment is sealed yet, nothing to archive")
-
-
-def _about(reader: "LogReader") -> dict[str, Any]:
-    from api.cli.reading import bounds
-
-    return {"as_of": reader.end_offset - 1, **bounds(reader)}
 
 
 def _print_copy(
     what: str, dest: str, reader: "LogReader", result: "CopyResult", *, json: bool
 ) -> None:
     if json:
+        from api.cli.reading import about
+
         document = {
-            **_about(reader),
+            **about(reader),
             "start_offset": result.start_offset,
             "end_offset": result.end_offset,
             "previous_end_offset": result.previous_end_offset,

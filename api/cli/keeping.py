@@ -29,13 +29,14 @@ def init(log: Log, json: Json = False) -> None:
     """Make an empty log with a new cluster id."""
     import secrets
 
+    from api.cli.reading import log_about
     from metadata_log.creation import create_log
     from records.text import uuid_text
 
     cluster_id = uuid_text(secrets.token_bytes(16))
     create_log(log, cluster_id)
     if json:
-        print_json({"log": str(log), "cluster_id": cluster_id})
+        print_json({"log": str(log), "cluster_id": cluster_id, **log_about(log)})
     else:
         print_line(f"made {log}, cluster id {cluster_id}")
 
@@ -69,6 +70,7 @@ def _info(reader: "LogReader") -> dict[str, Any]:
         "start_offset": reader.start_offset,
         "history_start": reader.history_start,
         "log_end": reader.end_offset,
+        "as_of": reader.end_offset - 1,
         "confirmed_end": reader.confirmed_end,
         "mark": mark.sequence,
         "leader_epoch": mark.leader_epoch,
@@ -115,12 +117,13 @@ def demo(
     import asyncio
 
     from api.cli.demo_run import write_demo
+    from api.cli.reading import log_about
     from controller.demo.options import DemoOptions
 
     options = DemoOptions(topics=topics, brokers=brokers, changes=changes, seed=seed).checked()
     made = asyncio.run(write_demo(log, options))
     if json:
-        print_json(made)
+        print_json({**made, **log_about(log)})
         return
     print_line(
         f"{log}: {made['log_end']:,} records of a simulated cluster, "

@@ -98,6 +98,9 @@ def diff(
     exit_code: Annotated[
         bool, typer.Option("--exit-code", help="Exit 1 when there are differences.")
     ] = False,
+    stat: Annotated[
+        bool, typer.Option("--stat", help="Only how many objects and fields, by kind.")
+    ] = False,
     json: Json = False,
     show_secrets: ShowSecrets = False,
 ) -> int:
@@ -121,14 +124,20 @@ def diff(
         changes = _shown(diff_images(old, new, only), show_secrets=show_secrets)
         about = {"from": first, "as_of": second, **bounds(reader)}
     if json:
-        print_json({**about, "changes": changes})
+        print_json(
+            {**about, **({"stat": _stat(changes)} if stat else {"changes": _documents(changes)})}
+        )
+        return FOUND if exit_code and changes else 0
+    objects = len({change["object"] for change in changes})
+    in_objects = f" in {count_text(objects, 'object')}" if changes else ""
+    print_line(
+        f"{count_text(len(changes), 'difference')}{in_objects} between {_place(first)} and "
+        f"{_place(second)}"
+    )
+    if stat:
+        _print_stat(changes)
     else:
-        found = count_text(len(changes), "difference")
-        print_line(f"{found} between {_place(first)} and {_place(second)}")
-        for name, of_object in itertools.groupby(changes, key=lambda change: change["object"]):
-            print_line(name)
-            for line in _lines(list(of_object)):
-                print_line(f"    {line}")
+        _print_changes(changes)
     return FOUND if exit_code and changes else 0
 
 
@@ -188,6 +197,35 @@ def blame(
     )
 
 
+def _documents(changes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{name: c[name] for name in ("object", "field", "before", "after")} for c in changes]
+
+
+def _print_changes(changes: list[dict[str, Any]]) -> None:
+    for name, of_object in itertools.groupby(changes, key=lambda change: change["object"]):
+        print_line(name)
+        for line in _lines(list(of_object)):
+            print_line(f"    {line}")
+
+
+def _print_stat(changes: list[dict[str, Any]]) -> None:
+    rows = [tuple(row.values()) for row in _stat(changes)]
+    if rows:
+        print_table(("kind", "new", "gone", "changed", "fields"), rows)
+
+
+def _stat(changes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return how many objects of each kind are new, gone or changed, and in how many fields."""
+    found: dict[str, dict[str, Any]] = {}
+    for name, of_object in itertools.groupby(changes, key=lambda change: change["object"]):
+        fields = list(of_object)
+        kind = name.partition(":")[0]
+        row = found.setdefault(kind, {"kind": kind, "new": 0, "gone": 0, "changed": 0, "fields": 0})
+        row[fields[0]["fate"]] += 1
+        row["fields"] += len(fields)
+    return list(found.values())
+
+
 def _place(offset: int) -> str:
     return "the start" if offset < 0 else f"offset {offset}"
 
@@ -205,19 +243,24 @@ def _shown(changes: list[Any], *, show_secrets: bool) -> list[dict[str, Any]]:
             before = redact_field(kind, change.field, before)
             after = redact_field(kind, change.field, after)
         documents.append(
-            {"object": f"{kind}:{label}", "field": change.field, "before": before, "after": after}
+            {
+                "object": f"{kind}:{label}",
+                "field": change.field,
+                "before": before,
+                "after": after,
+                "fate": change.fate,
+            }
         )
     return documents
 
 
 def _lines(changes: list[dict[str, Any]]) -> list[str]:
     """Return the changes of one object as text; a whole object coming or going is one line."""
-    if all(change["before"] is None for change in changes):
-        fields = [f"{change['field']}={value_text(change['after'])}" for change in changes]
-        return [f"new: {' '.join(fields)}"]
-    if all(change["after"] is None for change in changes):
-        fields = [f"{change['field']}={value_text(change['before'])}" for change in changes]
-        return [f"gone: {' '.join(fields)}"]
+    fate = changes[0]["fate"]
+    if fate != "changed":
+        side = "after" if fate == "new" else "before"
+        fields = [f"{change['field']}={value_text(change[side])}" for change in changes]
+        return [f"{fate}: {' '.join(fields)}"]
     return [
         f"{change['field']}: {value_text(change['before'])} -> {value_text(change['after'])}"
         for change in changes

@@ -85,6 +85,17 @@ def bounds(reader: "LogReader") -> dict[str, Any]:
     return found if zone is None else {**found, "time_zone": zone}
 
 
+def about(reader: "LogReader") -> dict[str, Any]:
+    """Return what an answer about the end of a log says."""
+    return {"as_of": reader.end_offset - 1, **bounds(reader)}
+
+
+def log_about(log: Path) -> dict[str, Any]:
+    """Return what an answer says of a log that was just written."""
+    with open_reader(log) as reader:
+        return about(reader)
+
+
 def provenance(reader: "LogReader", image: "MetadataImage", at: int) -> dict[str, Any]:
     """Return what every answer about an image says: the point asked for, and what it holds."""
     found = image.provenance

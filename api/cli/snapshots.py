@@ -62,6 +62,23 @@ def _opened(
             yield reader, store
 
 
+@contextmanager
+def _opened_or_none(
+    log: Path, database: str | None
+) -> "Iterator[tuple[LogReader, SnapshotStore | None]]":
+    """Give no store while the log has no database of its own: there are no snapshots yet."""
+    from api.cli.reading import open_reader
+    from replay.snapshot.database import default_url
+
+    with open_reader(log) as reader:
+        path = default_url(reader.directory).database
+        if database is None and path is not None and not Path(path).exists():
+            yield reader, None
+            return
+    with _opened(log, database) as opened:
+        yield opened
+
+
 @snapshots.command()
 def create(log: Log, at: At = "end", database: Database = None, json: Json = False) -> None:
     """Store the image at a point, from the newest snapshot before it and the records since."""
@@ -83,13 +100,13 @@ def create(log: Log, at: At = "end", database: Database = None, json: Json = Fal
 @snapshots.command("list")
 def list_(log: Log, database: Database = None, json: Json = False) -> None:
     """List the snapshots of a log, oldest first."""
-    from api.cli.reading import bounds
+    from api.cli.reading import about
 
-    with _opened(log, database) as (reader, store):
-        found = store.list()
-        about = {"as_of": reader.end_offset - 1, **bounds(reader)}
+    with _opened_or_none(log, database) as (reader, store):
+        found = [] if store is None else store.list()
+        end = about(reader)
     if json:
-        print_json({**about, "snapshots": [_document(info) for info in found]})
+        print_json({**end, "snapshots": [_document(info) for info in found]})
         return
     print_table(
         ("end offset", "epoch", "time", "confirmed", "made", "digest"),
@@ -132,15 +149,15 @@ def prune(
     json: Json = False,
 ) -> None:
     """Delete old snapshots, and the chunks that no other snapshot needs."""
-    from api.cli.reading import bounds
+    from api.cli.reading import about
     from replay.snapshot.tail import prune_snapshots
 
-    with _opened(log, database) as (reader, store):
-        deleted = prune_snapshots(reader, store, keep)
-        left = len(store.list())
-        about = {"as_of": reader.end_offset - 1, **bounds(reader)}
+    with _opened_or_none(log, database) as (reader, store):
+        deleted = 0 if store is None else prune_snapshots(reader, store, keep)
+        left = 0 if store is None else len(store.list())
+        end = about(reader)
     if json:
-        print_json({**about, "deleted": deleted, "left": left})
+        print_json({**end, "deleted": deleted, "left": left})
     else:
         print_line(f"deleted {deleted}, {left} left")
 

@@ -121,6 +121,10 @@ def tail(
     count: Annotated[int | None, typer.Option(min=1, help="Stop after that many records.")] = None,
     json: Json = False,
     show_secrets: ShowSecrets = False,
+    verbose: Annotated[
+        bool,
+        typer.Option("--verbose", help="With --json and --count: a last line about the log."),
+    ] = False,
 ) -> int:
     """Print records as they commit, one a line, until it is stopped (Ctrl-C)."""
     import asyncio
@@ -141,6 +145,11 @@ def tail(
         )
     except KeyboardInterrupt:
         note("")  # the terminal shows ^C in the middle of a line
+    else:
+        if json and verbose:
+            from api.cli.reading import log_about
+
+            print_json_line({"end": log_about(log)})
     return DONE
 
 

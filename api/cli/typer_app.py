@@ -7,16 +7,20 @@
 """
 
 import os
+import re
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
 from typer import core
 from typer.main import get_command
+from typer.models import CommandFunctionType
 
 from api.cli.help_sections import SECTIONS
 from api.cli.time_zone import ASSUMED_ZONE, ZONE, zone_of
 
 _LOG, _SERVER = "METALOG_LOG", "METALOG_SERVER"
+_OPTION = re.compile("-[^0-9]")
 _POINTS = frozenset({"POINT", "P1"})
 
 
@@ -40,7 +44,17 @@ class Command(core.TyperCommand):
         """Parse arguments, completed from the environment."""
         ZONE.set("UTC")
         ASSUMED_ZONE.set(None)
-        return super().parse_args(ctx, self._completed(ctx, args))
+        rest = super().parse_args(ctx, self._completed(ctx, args))
+        if ctx.ignore_unknown_options:
+            self._check_arguments(ctx)
+        return rest
+
+    def _check_arguments(self, ctx: Any) -> None:
+        """Refuse an unknown option that was taken for an argument; numbers may begin with `-`."""
+        for param in self.params:
+            text = str(ctx.params.get(param.name))
+            if isinstance(param, core.TyperArgument) and _OPTION.match(text):
+                ctx.fail(f"No such option: {text}")
 
     def _completed(self, ctx: Any, args: list[str]) -> list[str]:
         log, server = os.environ.get(_LOG), os.environ.get(_SERVER)
@@ -91,7 +105,8 @@ class Group(core.TyperGroup):
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Print the commands by section, each with its whole summary."""
         rows = {name: _summary(self.get_command(ctx, name)) for name in self.list_commands(ctx)}
-        for title, names in _sections(self, list(rows)):
+        sections = [("Commands", list(rows))] if ctx.parent else _sections(list(rows))
+        for title, names in sections:
             with formatter.section(title):
                 formatter.write_dl([(name, rows[name]) for name in names])
 
@@ -102,15 +117,15 @@ class App(typer.Typer):
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"cls": Group, "rich_markup_mode": None, **options})
 
-    def command(self, name: str | None = None, **options: Any) -> Any:
+    def command(
+        self, name: str | None = None, **options: Any
+    ) -> Callable[[CommandFunctionType], CommandFunctionType]:
         """Register a command."""
         return super().command(name, **{"cls": Command, **options})
 
 
-def _sections(group: Group, names: list[str]) -> list[tuple[str, list[str]]]:
-    """Return titles and names; only the outermost group has more than one section."""
-    if not any(name in names for section in SECTIONS.values() for name in section):
-        return [("Commands", names)]
+def _sections(names: list[str]) -> list[tuple[str, list[str]]]:
+    """Return the titles of sections, each with those of the commands that stand in it."""
     sections = [(title, [n for n in of if n in names]) for title, of in SECTIONS.items()]
     listed = {name for _, of in sections for name in of}
     sections.append(("Other commands", [name for name in names if name not in listed]))

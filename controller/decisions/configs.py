@@ -11,6 +11,7 @@ import msgspec
 from controller.decisions.config_definitions import list_items
 from controller.decisions.context import Context, RecordList
 from controller.decisions.effective_configs import BROKER, CLUSTER_DEFAULT
+from controller.decisions.lookup import TopicRef, ref_text
 from controller.decisions.names import named_more_than_once
 from controller.decisions.outcome import Refusal
 from controller.decisions.topic_configs import (
@@ -19,10 +20,11 @@ from controller.decisions.topic_configs import (
     default_value,
     is_list,
 )
-from controller.refusals import invalid_config, named_twice, unknown_topic
+from controller.refusals import invalid_config, named_twice, unknown_topic, unknown_topic_id
 from controller.result import ControllerResult
 from records.configs import ConfigRecord
 from records.errors import RequestError
+from records.text import uuid_text
 from replay.image.configs import TOPIC
 
 # As a broker writes its own: configs of "01" would never be looked up.
@@ -49,11 +51,12 @@ class ConfigChange(msgspec.Struct, frozen=True):
 class ResourceChange(msgspec.Struct, frozen=True, kw_only=True):
     """Configs of one resource to change.
 
-    `resource_name` is a topic's full name, a broker's id, or "" of type BROKER for the cluster.
+    `resource_name` is a topic's full name or its id, a broker's number as text, or "" of type
+    BROKER for the cluster.
     """
 
     resource_type: int
-    resource_name: str
+    resource_name: TopicRef
     changes: tuple[ConfigChange, ...]
 
 
@@ -65,7 +68,10 @@ class AlterConfigs(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ResourceResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one resource's changes; no refusal means that they are made."""
+    """What became of one resource's changes; no refusal means that they are made.
+
+    `resource_name` is the full name of a topic that was asked for by its id.
+    """
 
     resource_type: int
     resource_name: str
@@ -80,14 +86,16 @@ def alter_configs(
     Raises:
         TooLargeError: POLICY_VIOLATION, the request makes too many records.
     """
-    twice = named_more_than_once([_resource_text(r) for r in request.resources])
+    named = [_by_name(context, resource) for resource in request.resources]
+    twice = named_more_than_once([_resource_text(resource) for resource in named])
     records = RecordList()
     results = []
-    for resource in request.resources:
+    for resource in named:
         refusal = None
         try:
             if _resource_text(resource) in twice:
                 raise named_twice(_resource_text(resource))
+            _check_id(resource)
             made = config_records(context, resource)
             _check_existence(context, resource)
         except RequestError as error:
@@ -97,7 +105,7 @@ def alter_configs(
         results.append(
             ResourceResult(
                 resource_type=resource.resource_type,
-                resource_name=resource.resource_name,
+                resource_name=ref_text(resource.resource_name),
                 refusal=refusal,
             )
         )
@@ -115,7 +123,8 @@ def config_records(context: Context, resource: ResourceChange) -> list[ConfigRec
     twice = named_more_than_once([change.name for change in resource.changes])
     if twice:
         raise RequestError("INVALID_REQUEST", f"{sorted(twice)[0]!r} is changed more than once")
-    old = context.image.config(resource.resource_type, resource.resource_name)
+    resource_name = _name(resource)
+    old = context.image.config(resource.resource_type, resource_name)
     new = dict(old)
     records = []
     for change in resource.changes:
@@ -125,7 +134,7 @@ def config_records(context: Context, resource: ResourceChange) -> list[ConfigRec
             records.append(
                 ConfigRecord(
                     resource_type=resource.resource_type,
-                    resource_name=resource.resource_name,
+                    resource_name=resource_name,
                     name=change.name,
                     value=value,
                 )
@@ -160,7 +169,7 @@ def _check_values(resource: ResourceChange, values: dict[str, str]) -> None:
     if resource.resource_type == TOPIC:
         check_topic_configs(values)
     elif resource.resource_type == BROKER:
-        _check_broker_name(resource.resource_name)
+        _check_broker_name(_name(resource))
         check_server_configs(values)
     else:
         raise RequestError(
@@ -176,7 +185,7 @@ def _check_broker_name(name: str) -> None:
 
 
 def _check_existence(context: Context, resource: ResourceChange) -> None:
-    name = resource.resource_name
+    name = _name(resource)
     if resource.resource_type == TOPIC:
         if context.image.topic_by_full_name(name) is None:
             raise unknown_topic(name)
@@ -185,4 +194,27 @@ def _check_existence(context: Context, resource: ResourceChange) -> None:
 
 
 def _resource_text(resource: ResourceChange) -> str:
-    return f"{resource.resource_type}/{resource.resource_name}"
+    return f"{resource.resource_type}/{ref_text(resource.resource_name)}"
+
+
+def _by_name(context: Context, resource: ResourceChange) -> ResourceChange:
+    """Return the change of a topic that is named by its id as one by its name, if it exists."""
+    if isinstance(resource.resource_name, str) or resource.resource_type != TOPIC:
+        return resource
+    topic = context.image.topic(resource.resource_name)
+    if topic is None:
+        return resource
+    return msgspec.structs.replace(resource, resource_name=context.image.full_name(topic))
+
+
+def _check_id(resource: ResourceChange) -> None:
+    if isinstance(resource.resource_name, str):
+        return
+    if resource.resource_type == TOPIC:
+        raise unknown_topic_id(uuid_text(resource.resource_name))
+    raise RequestError("INVALID_REQUEST", "only a topic has an id")
+
+
+def _name(resource: ResourceChange) -> str:
+    assert isinstance(resource.resource_name, str), "ids were replaced by names"
+    return resource.resource_name

@@ -11,7 +11,7 @@ import msgspec
 from controller.decisions.context import Context, RecordList
 from controller.decisions.ids import new_id
 from controller.decisions.levels import NAMESPACE_FEATURE
-from controller.decisions.lookup import DEFAULT_NAMESPACE, find_namespace
+from controller.decisions.lookup import DEFAULT_NAMESPACE, TopicRef, find_namespace, find_topic
 from controller.decisions.names import (
     TIER_SEPARATOR,
     check_namespace_name,
@@ -53,11 +53,14 @@ class DeleteNamespace(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MoveTopics(msgspec.Struct, frozen=True, kw_only=True):
-    """A request to move one topic, or (None) all topics right in a namespace, to another."""
+    """A request to move one topic, or (None) all topics right in a namespace, to another.
+
+    `topic` is the last part of its name, or its id.
+    """
 
     from_namespace: str
     to_namespace: str
-    topic: str | None = None
+    topic: TopicRef | None = None
 
 
 class NamespaceResult(msgspec.Struct, frozen=True):
@@ -130,7 +133,8 @@ def move_topics(context: Context, request: MoveTopics) -> ControllerResult[Names
 
     Raises:
         RequestError: UNSUPPORTED_VERSION, INVALID_TOPIC_EXCEPTION (an InvalidNamespace, or a name
-            that collides or is reserved), UNKNOWN_TOPIC_OR_PARTITION, TOPIC_ALREADY_EXISTS,
+            that collides or is reserved), UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID,
+            TOPIC_ALREADY_EXISTS,
             INVALID_REQUEST when both namespaces are the same, or POLICY_VIOLATION.
     """
     context.require_feature(NAMESPACE_FEATURE, "namespaces")
@@ -142,16 +146,28 @@ def move_topics(context: Context, request: MoveTopics) -> ControllerResult[Names
     if request.topic is None:
         topics = _topics_in(image, source)
     else:
-        named = image.topic_by_name(request.topic, source)
-        if named is None:
-            raise unknown_topic(full_name(request.from_namespace, request.topic))
-        topics = [named]
+        topics = [_topic_in(image, source, request.from_namespace, request.topic)]
     records = RecordList()
     for topic in topics:
         _check_target(context, target, request.to_namespace, topic.name)
         records.add(MoveTopicRecord(topic_id=topic.topic_id, namespace_id=target, name=topic.name))
     moved = tuple([image.full_name(topic) for topic in topics])
     return ControllerResult(response=NamespaceResult(topics=moved), records=records.records)
+
+
+def _topic_in(
+    image: MetadataImage, namespace_id: Uuid | None, namespace: str, ref: TopicRef
+) -> Topic:
+    """Return a topic of a namespace, by the last part of its name or by its id."""
+    if isinstance(ref, str):
+        named = image.topic_by_name(ref, namespace_id)
+        if named is None:
+            raise unknown_topic(full_name(namespace, ref))
+        return named
+    topic = find_topic(image, ref)
+    if topic.namespace_id != namespace_id:
+        raise unknown_topic(full_name(namespace, topic.name))
+    return topic
 
 
 def _check_target(context: Context, target: Uuid | None, namespace: str, name: str) -> None:

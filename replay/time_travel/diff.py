@@ -15,19 +15,24 @@ _NUMBER = re.compile(r"[0-9]{1,4000}")
 
 
 class Change(msgspec.Struct, frozen=True):
-    """One field that differs. `before` and `after` are JSON values, None where it is absent."""
+    """One field that differs. `before` and `after` are JSON values, None where it is absent.
+
+    `fate` is what became of the object: `new`, `gone` or `changed`.
+    """
 
     object: str
     field: str
     before: Any
     after: Any
+    fate: str = "changed"
 
 
 def field_changes(name: str, before: Fields | None, after: Fields | None) -> list[Change]:
     """Return the fields that differ between two states of one object (None: absent)."""
+    fate = "new" if before is None else "gone" if after is None else "changed"
     before, after = before or {}, after or {}
     return [
-        Change(name, field, before.get(field), after.get(field))
+        Change(name, field, before.get(field), after.get(field), fate)
         for field in dict.fromkeys([*before, *after])
         if before.get(field) != after.get(field)
     ]

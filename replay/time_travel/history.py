@@ -217,7 +217,8 @@ def absence(source: BatchSource, name: ObjectName, at: int) -> RequestError:
             removed = event.row
     start, last = source.history_start, source.end_offset - 1
     if removed is not None:
-        what = f"was removed at offset {removed.offset} by a {type(removed.payload).__name__}"
+        how = "moved away" if isinstance(removed.payload, topics.MoveTopicRecord) else "removed"
+        what = f"was {how} at offset {removed.offset} by a {type(removed.payload).__name__}"
         return RequestError("RESOURCE_GONE", f"{name.text} {what}; it is absent at offset {at}")
     if created is not None:
         what = f"does not exist yet at offset {at}: it was created at offset {created.offset}"

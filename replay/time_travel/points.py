@@ -1,4 +1,4 @@
-"""Points in time: an offset, a time, an age, `start`, `end`, `now`, and counted back from the end."""
+"""Points in time: offsets, times, ages, `start`, `end`, `now`, and counted back from the end."""
 
 import datetime
 import re

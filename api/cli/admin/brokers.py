@@ -62,7 +62,8 @@ def describe(look: Look, broker_id: _Id) -> None:
     """Tell everything about one broker's registration."""
     from records.json import fields_json
 
-    found, about = look.answer("brokers describe", broker_id)
+    with look.explaining(f"broker:{broker_id}"):
+        found, about = look.answer("brokers describe", broker_id)
     document = {**_broker_json(found), **fields_json(found.broker)}
     if look.json:
         print_json({**about, "broker": document})

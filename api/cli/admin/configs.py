@@ -8,7 +8,7 @@ from api.cli.admin.asker import Ask, Item
 from api.cli.admin.asking import changing
 from api.cli.admin.looking_at import Look, reading
 from api.cli.admin.options import NamespaceOption, ValidateOnly
-from api.cli.admin.parsing import config_pairs
+from api.cli.admin.parsing import config_pairs, topic_object, topic_ref
 from api.cli.arguments import ShowSecrets
 from api.cli.output import print_json, print_table
 from api.cli.typer_app import App
@@ -16,6 +16,7 @@ from api.redaction import redact_field
 
 if TYPE_CHECKING:
     from controller.decisions.configs import ConfigChange
+    from controller.decisions.lookup import TopicRef
     from controller.descriptions.view import View
 
 app = App()
@@ -23,7 +24,7 @@ app = App()
 _Resource = Annotated[
     str,
     typer.Argument(
-        metavar="RESOURCE", help="topic/NAME, broker/ID, or cluster.", show_default=False
+        metavar="RESOURCE", help="topic/NAME, topic/@ID, broker/ID, or cluster.", show_default=False
     ),
 ]
 _Pairs = Annotated[
@@ -97,9 +98,11 @@ def describe(
     """Tell the configs of a resource, and which level sets each of a topic's."""
     kind, name = _resource(resource, namespace)
     view, about = look.view()
+    with look.explaining(_object(kind, name)):
+        described = _described(view, kind, name)
     found = [
         {**config, "value": config["value"] if show_secrets else _redacted(config)}
-        for config in _described(view, kind, name)
+        for config in described
         if all_ or config["source"] == _own_level(resource)
     ]
     if look.json:
@@ -139,8 +142,8 @@ def _changes(operation: str, texts: list[str]) -> "list[ConfigChange]":
     return [ConfigChange(name, value, Operation(operation)) for name, value in config_pairs(texts)]
 
 
-def _resource(text: str, namespace: str) -> tuple[int, str]:
-    """Return resource type and name of `topic/NAME`, `broker/ID` or `cluster`."""
+def _resource(text: str, namespace: str) -> "tuple[int, TopicRef]":
+    """Return resource type and name of `topic/NAME`, `topic/@ID`, `broker/ID` or `cluster`."""
     from controller.decisions.effective_configs import BROKER, CLUSTER_DEFAULT
     from replay.image.configs import TOPIC
 
@@ -148,21 +151,28 @@ def _resource(text: str, namespace: str) -> tuple[int, str]:
     if text == "cluster":
         return BROKER, CLUSTER_DEFAULT
     if kind == "topic" and name:
-        return TOPIC, f"{namespace}:{name}" if namespace else name
+        return TOPIC, topic_ref(name, namespace)
     if kind == "broker" and slash and name:
         return BROKER, name
-    raise typer.BadParameter(f"{text!r} is none of topic/NAME, broker/ID and cluster")
+    raise typer.BadParameter(f"{text!r} is none of topic/NAME, topic/@ID, broker/ID and cluster")
+
+
+def _object(kind: int, name: "TopicRef") -> str:
+    """Return the name of what has the configs, as an object of the log's history."""
+    from controller.decisions.effective_configs import BROKER
+
+    return f"broker:{name!s}" if kind == BROKER else topic_object(name)
 
 
 def _own_level(resource: str) -> str:
     return resource.partition("/")[0]
 
 
-def _described(view: "View", kind: int, name: str) -> list[dict[str, Any]]:
+def _described(view: "View", kind: int, name: "TopicRef") -> list[dict[str, Any]]:
     """Return name, value and level of each config, ordered by name.
 
     Raises:
-        RequestError: UNKNOWN_TOPIC_OR_PARTITION or BROKER_ID_NOT_REGISTERED.
+        RequestError: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID or BROKER_ID_NOT_REGISTERED.
     """
     from controller.decisions.effective_configs import BROKER
     from controller.decisions.lookup import find_topic
@@ -172,6 +182,7 @@ def _described(view: "View", kind: int, name: str) -> list[dict[str, Any]]:
     if kind != BROKER:
         configs = topic_configs(view, find_topic(view.image, name))
         return [{"name": c.name, "value": c.value, "source": c.source.value} for c in configs]
+    assert isinstance(name, str), "only topics have ids"
     known = name == "" or (
         name.isascii() and name.isdigit() and view.image.broker(int(name)) is not None
     )

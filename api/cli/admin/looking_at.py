@@ -1,5 +1,7 @@
 """Reading a cluster: out of a log directory, at any point and without a lock, or of a service."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +14,9 @@ from api.cli.arguments import At, Json
 
 if TYPE_CHECKING:
     from controller.descriptions.view import View
+
+_ABSENT = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", "BROKER_ID_NOT_REGISTERED"})
+"""Codes of refusals for what does not exist at the point."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +96,42 @@ class Look:
             image = image_at(reader, offset)
             settings = Settings(cluster_id=reader.cluster_id)
             return View.of(image, settings), provenance(reader, image, offset)
+
+    def about(self) -> dict[str, Any]:
+        """Return what an answer about the point says of the log."""
+        from api.cli.reading import bounds, offset_of, open_reader
+
+        assert self.log is not None, "a log is read"
+        with open_reader(self.log) as reader:
+            return {"as_of": offset_of(reader, self.at), **bounds(reader)}
+
+    @contextmanager
+    def explaining(self, object_: str) -> Iterator[None]:
+        """Add to a refusal why an object is absent: it never existed, it is gone, or unknown."""
+        from records.errors import RequestError
+
+        try:
+            yield
+        except RequestError as error:
+            message = self.explained(error.code, str(error), object_)
+            raise RequestError(error.code, message) from error
+
+    def explained(self, code: str, message: str, object_: str) -> str:
+        """Return the message of a refusal with why an object is absent; a service cannot tell."""
+        if self.log is None or code not in _ABSENT:
+            return message
+        from api.cli.reading import offset_of, open_reader
+        from records.errors import RequestError
+        from replay.time_travel.history import absence
+        from replay.time_travel.objects import parse_object
+
+        try:
+            name = parse_object(object_)
+            with open_reader(self.log) as reader:
+                reason = absence(reader, name, offset_of(reader, self.at))
+        except RequestError:  # nothing can have that name
+            return message
+        return f"{message}: {reason}"
 
 
 def _look(*, log: ReadLogOption, at: At = "end", json: Json = False) -> Look:

@@ -7,6 +7,7 @@ import typer
 from api.cli.admin.asker import Ask, Item
 from api.cli.admin.asking import changing
 from api.cli.admin.looking_at import Look, reading
+from api.cli.admin.parsing import topic_ref
 from api.cli.output import print_json, print_table
 from api.cli.typer_app import App
 
@@ -50,13 +51,15 @@ def move(
     from_: Annotated[str, typer.Option("--from", metavar="NS", help='"" is the default one.')],
     to: Annotated[str, typer.Option("--to", metavar="NS", help='"" is the default one.')],
     topic: Annotated[
-        str | None, typer.Option(metavar="TOPIC", help="Only this one of its topics.")
+        str | None,
+        typer.Option(metavar="TOPIC", help="Only this one of its topics, by name or @ID."),
     ] = None,
 ) -> int:
     """Move all topics of a namespace, or one; ids, partitions, configs and history stay."""
     from controller.decisions.namespaces import MoveTopics
 
-    request = MoveTopics(from_namespace=from_, to_namespace=to, topic=topic)
+    ref = None if topic is None else topic_ref(topic)
+    request = MoveTopics(from_namespace=from_, to_namespace=to, topic=ref)
     told = ask.run("topics move", request)
     items = [
         Item(fields={"topic": name}, lines=(f"moved {name} to {to or 'the default namespace'}",))

@@ -7,7 +7,7 @@ import typer
 
 from api.cli.admin.looking_at import Look, reading, reading_anywhere
 from api.cli.admin.options import NamespaceOption
-from api.cli.admin.parsing import partition_ref, topic_ref
+from api.cli.admin.parsing import partition_object, partition_ref, topic_object, topic_ref
 from api.cli.admin.topics import PARTITION_COLUMNS, id_text, partition_json, partition_row
 from api.cli.output import print_json, print_json_line, print_line, print_table, time_text
 from api.cli.typer_app import App
@@ -46,7 +46,8 @@ def list_(
     if removing:
         _print_removals(look, ref)
         return
-    answer, about = look.answer("partitions describe", DescribePartitions(topic=ref))
+    with look.explaining(topic_object(ref or "")):
+        answer, about = look.answer("partitions describe", DescribePartitions(topic=ref))
     found = [
         {"topic": found.topic, **partition_json(found.description)}
         for found in answer
@@ -71,7 +72,8 @@ def describe(
 
     ref, number = partition_ref(partition, namespace)
     question = DescribePartitions(topic=ref, partition_id=number)
-    (found,), about = look.answer("partitions describe", question)
+    with look.explaining(partition_object(ref, number)):
+        (found,), about = look.answer("partitions describe", question)
     document = {
         "topic": found.topic,
         "topic_id": id_text(found.topic_id),
@@ -98,6 +100,9 @@ def states(
     replicas: Annotated[
         bool, typer.Option("--replicas", help="Also the states of replicas.")
     ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="With --json: a last line about the log.")
+    ] = False,
 ) -> None:
     """Print the states that partitions walked through, one transition a line."""
     is_known = topic is None
@@ -108,6 +113,8 @@ def states(
                 _print_transition(step, json=look.json)
     if topic is not None and not is_known:
         _check_known(look, topic)
+    if look.json and verbose:
+        print_json_line({"end": look.about()})
 
 
 def _check_known(look: Look, topic: str) -> None:
@@ -120,10 +127,12 @@ def _check_known(look: Look, topic: str) -> None:
 
     view, _ = look.view()
     if "/" not in topic:
-        find_topic(view.image, topic_ref(topic))
+        with look.explaining(topic_object(topic_ref(topic))):
+            find_topic(view.image, topic_ref(topic))
         return
     ref, number = partition_ref(topic)
-    find_partition(view.image, find_topic(view.image, ref), number)
+    with look.explaining(partition_object(ref, number)):
+        find_partition(view.image, find_topic(view.image, ref), number)
 
 
 def _is_listed(partition: "Partition", unavailable: bool, under_replicated: bool) -> bool:
@@ -136,7 +145,8 @@ def _print_removals(look: Look, ref: "TopicRef | None") -> None:
     from controller.decisions.replica_states import REPLICAS
     from controller.descriptions.queries import ListRemovals
 
-    found, about = look.answer("partitions removals", ListRemovals(topic=ref))
+    with look.explaining(topic_object(ref or "")):
+        found, about = look.answer("partitions removals", ListRemovals(topic=ref))
     removals: list[dict[str, Any]] = [
         {
             "topic": removal.topic,

@@ -15,7 +15,7 @@ from api.cli.admin.options import (
     TopicNames,
     ValidateOnly,
 )
-from api.cli.admin.parsing import assignments, config_pairs, new_topic_name, topic_ref
+from api.cli.admin.parsing import assignments, config_pairs, new_topic_name, topic_object, topic_ref
 from api.cli.main import REFUSED, print_error
 from api.cli.output import count_text, print_json, print_line, print_table, value_text
 from api.cli.typer_app import App
@@ -169,9 +169,12 @@ def describe(
     else:
         for topic in shown:
             _print_topic(topic)
-    refused = [topic.refusal for topic in found if topic.refusal is not None]
-    for refusal in refused:
-        print_error(refusal.code, refusal.message)
+    refused = False
+    for ref, asked_for in zip(refs, found, strict=False):
+        if asked_for.refusal is not None:
+            refused = True
+            code, message = asked_for.refusal.code, asked_for.refusal.message
+            print_error(code, look.explained(code, message, topic_object(ref)))
     return REFUSED if refused else 0
 
 

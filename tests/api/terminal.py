@@ -1,0 +1,51 @@
+"""`metalog` as people run it: in a terminal of some width."""
+
+import errno
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def on_terminal(
+    *arguments: object, columns: int = 80, with_errors: bool = False, **environment: str
+) -> str:
+    """Return what a terminal is sent on standard output, without colours.
+
+    Args:
+        with_errors: Also what goes to standard error, where progress bars are shown.
+        environment: Further variables.
+    """
+    terminal, ours = pty.openpty()
+    fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    inherited = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "api.cli", *map(str, arguments)],
+        stdin=ours,
+        stdout=ours,
+        stderr=ours if with_errors else subprocess.DEVNULL,
+        env={**inherited, "TERM": "xterm", **environment},
+    )
+    os.close(ours)
+    shown = _read_all(terminal)
+    process.wait()
+    return _COLOUR.sub("", shown.decode()).replace("\r\n", "\n")
+
+
+def _read_all(terminal: int) -> bytes:
+    shown = b""
+    try:
+        while chunk := os.read(terminal, 65_536):
+            shown += chunk
+    except OSError as error:
+        if error.errno != errno.EIO:  # Linux: the other side was closed
+            raise
+    finally:
+        os.close(terminal)
+    return shown

@@ -1,0 +1,171 @@
+"""What every JSON document says of the log that it is about."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.generate_kraft import generate
+from tests.api.conftest import Metalog
+from tests.test_docs import command_names
+
+# In the order in which they run; {log} has a history that begins after 0, {tmp} is empty.
+READING: dict[str, list[str]] = {
+    "info": ["info", "{log}"],
+    "image": ["image", "{log}", "--at", "{at}"],
+    "digest": ["digest", "{log}", "--at", "{at}"],
+    "diff": ["diff", "{log}", "end", "{at}"],
+    "blame": ["blame", "{log}", "broker:1", "--at", "{at}"],
+    "snapshot create": ["snapshot", "create", "{log}", "--at", "{at}"],
+    "snapshot list": ["snapshot", "list", "{log}"],
+    "snapshot show": ["snapshot", "show", "{log}", "{end}"],
+    "snapshot prune": ["snapshot", "prune", "{log}"],
+    "verify": ["verify", "{log}"],
+    "backup": ["backup", "{log}", "{tmp}/new/backup"],
+    "archive": ["archive", "{log}", "{tmp}/new/archive"],
+    "repair": ["repair", "{log}", "{tmp}/new/repaired"],
+    "topics list": ["topics", "list", "--log", "{log}", "--at", "{at}"],
+    "topics describe": ["topics", "describe", "--log", "{log}", "--at", "{at}"],
+    "namespaces list": ["namespaces", "list", "--log", "{log}", "--at", "{at}"],
+    "configs describe": ["configs", "describe", "cluster", "--log", "{log}", "--at", "{at}"],
+    "brokers list": ["brokers", "list", "--log", "{log}", "--at", "{at}"],
+    "brokers describe": ["brokers", "describe", "1", "--log", "{log}", "--at", "{at}"],
+    "partitions list": ["partitions", "list", "--log", "{log}", "--at", "{at}"],
+    "partitions describe": ["partitions", "describe", "kept/0", "--log", "{log}"],
+    "reassignments list": ["reassignments", "list", "--log", "{log}", "--at", "{at}"],
+    "features describe": ["features", "describe", "--log", "{log}", "--at", "{at}"],
+}
+MAKING: dict[str, list[str]] = {
+    "init": ["init", "{tmp}/new/made"],
+    "demo": ["demo", "{tmp}/new/demo", "--topics", "2", "--changes", "5"],
+    "import kraft": ["import", "kraft", "{tmp}/node", "{tmp}/new/mirror"],
+    "restore": ["restore", "{tmp}/whole", "{tmp}/new/restored"],
+}
+CHANGING: dict[str, list[str]] = {
+    "topics create": ["topics", "create", "orders", "--assignment", "1:2,2:3"],
+    "topics alter": ["topics", "alter", "orders", "--config", "retention.ms=1"],
+    "topics adopt": ["topics", "adopt", "{tmp}/topics.txt"],
+    "topics delete": ["topics", "delete", "adopted"],
+    "namespaces create": ["namespaces", "create", "far:away"],
+    "namespaces move": [
+        "namespaces",
+        "move",
+        "--from",
+        "",
+        "--to",
+        "far:away",
+        "--topic",
+        "orders",
+    ],
+    "configs set": ["configs", "set", "topic/kept", "cleanup.policy=delete"],
+    "configs append": ["configs", "append", "topic/kept", "cleanup.policy=compact"],
+    "configs subtract": ["configs", "subtract", "topic/kept", "cleanup.policy=delete"],
+    "configs delete": ["configs", "delete", "topic/kept", "cleanup.policy"],
+    "brokers register": ["brokers", "register", "99"],
+    "brokers unfence": ["brokers", "unfence", "99"],
+    "brokers fence": ["brokers", "fence", "99"],
+    "brokers unregister": ["brokers", "unregister", "99"],
+    "reassignments start": ["reassignments", "start", "kept/0=3,1"],
+    "reassignments cancel": ["reassignments", "cancel", "kept/0"],
+    "elect-leaders": ["elect-leaders"],
+    "features upgrade": ["features", "upgrade", "eligible.leader.replicas.version=1"],
+    "features downgrade": ["features", "downgrade", "eligible.leader.replicas.version=0"],
+    "namespaces delete": ["namespaces", "delete", "far:away"],
+    "append": ["append", "{tmp}/records.jsonl"],
+}
+STREAMS: dict[str, list[str]] = {
+    "dump": ["dump", "{log}", "--to", "{at}"],
+    "history": ["history", "{log}", "broker:1", "--to", "{at}"],
+    "partitions states": ["partitions", "states", "--log", "{log}", "--at", "{at}"],
+    "tail": ["tail", "{log}", "--from", "end", "--count", "1"],
+}
+OTHERS = {
+    "retain": "makes the log of this test",
+    "audit": "test_audit_says_where_in_the_log_it_stands, and `audit list` is about no log",
+    "brokers wait": "asks a service",
+    "serve": "runs until it is stopped",
+    "broker": "runs until it is stopped",
+}
+
+
+def test_no_command_is_left_out() -> None:
+    assert {*READING, *MAKING, *CHANGING, *STREAMS, *OTHERS} == set(command_names())
+
+
+@pytest.fixture
+def filled(metalog: Metalog, demo_log: Path, tmp_path: Path) -> dict[str, str]:
+    """A log whose history was cut, and what commands need beside it."""
+    whole, log = tmp_path / "whole", tmp_path / "log"
+    shutil.copytree(demo_log, whole)
+    # Each writer begins a segment; only whole segments can go.
+    made = ["topics", "create", "kept", "--assignment", "1:2", "--log", whole]
+    assert metalog(*made).code == 0
+    shutil.copytree(whole, log)
+    set_ = ["configs", "set", "topic/kept", "cleanup.policy=compact,delete", "--log", log]
+    assert metalog(*set_).code == 0
+    end = metalog("info", log, "--json").json["log_end"]
+    cut = metalog("retain", log, "--before", end - 1, "--without-archive", "--json").json
+    assert 0 < cut["history_start"] < end
+    assert (cut["as_of"], cut["log_end"]) == (end - 1, end)
+    (tmp_path / "topics.txt").write_text("adopted 1:2\n")
+    note = '{"type": "NoteRecord", "data": {"at_offset": 0, "author": "ada", "text": "hello"}}'
+    (tmp_path / "records.jsonl").write_text(f"{note}\n")
+    generate(tmp_path / "node", 200, seed=1)
+    return {"log": str(log), "tmp": str(tmp_path), "at": str(end - 2), "end": str(end - 1)}
+
+
+def _place(document: dict[str, Any]) -> tuple[Any, Any, Any]:
+    return document["as_of"], document["history_start"], document["log_end"]
+
+
+def test_every_document_says_where_in_the_log_it_stands(
+    metalog: Metalog, filled: dict[str, str]
+) -> None:
+    log = filled["log"]
+    before = metalog("info", log, "--json").json
+    start, end = before["history_start"], before["log_end"]
+    for name, arguments in READING.items():
+        command = [argument.format(**filled) for argument in arguments]
+        answer = metalog(*command, "--json")
+        assert answer.code == 0, (name, answer)
+        is_past = any(word in arguments for word in ("{at}", "{end}"))
+        as_of = int(filled["at"]) if is_past else end - 1
+        assert _place(answer.json) == (as_of, start, end), name
+    for name, arguments in STREAMS.items():
+        command = [argument.format(**filled) for argument in arguments]
+        *_, last = metalog(*command, "--json", "--verbose").lines
+        as_of = int(filled["at"]) if "{at}" in arguments else end - 1
+        assert _place(last["end"]) == (as_of, start, end), name
+
+
+def test_every_document_of_a_new_log_says_where_it_stands(
+    metalog: Metalog, filled: dict[str, str]
+) -> None:
+    for name, arguments in MAKING.items():
+        command = [argument.format(**filled) for argument in arguments]
+        document = metalog(*command, "--json").json
+        (made,) = [word for word in command if "/new/" in word]
+        end = metalog("info", made, "--json").json["log_end"]
+        assert _place(document) == (end - 1, 0, end), name
+
+
+def test_every_document_of_a_change_says_where_the_log_stands_after_it(
+    metalog: Metalog, filled: dict[str, str]
+) -> None:
+    log = filled["log"]
+    start = metalog("info", log, "--json").json["history_start"]
+    for name, arguments in CHANGING.items():
+        command = [argument.format(**filled) for argument in arguments]
+        answer = metalog(*command, "--log", log, "--json")
+        # Of some partitions the preferred replica is not in sync.
+        assert answer.code == (3 if name == "elect-leaders" else 0), (name, answer)
+        end = metalog("info", log, "--json").json["log_end"]
+        assert _place(answer.json) == (end - 1, start, end), name
+
+
+@pytest.mark.spark
+def test_audit_says_where_in_the_log_it_stands(metalog: Metalog, demo_log: Path) -> None:
+    end = metalog("info", demo_log, "--json").json["log_end"]
+    document = metalog("audit", "who", demo_log, "--until", 100, "--json").json
+    assert _place(document) == (100, 0, end)

@@ -1,0 +1,161 @@
+"""Tables on a terminal: nothing that names or dates something is cut."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from api.cli.main import run
+from api.cli.output import time_text
+from tests.api.conftest import Metalog
+from tests.api.terminal import on_terminal
+
+ROOT = Path(__file__).parents[2]
+NAMESPACE = "organisation:department-of-logistics"
+TOPIC = f"{NAMESPACE}:orders.received.from.all.of.the.regional.warehouses.v1"
+OTHER = "returns.received.from.all.of.the.regional.warehouses.and.shops.v2"
+
+_TIMES = frozenset({"timestamp", "created_at", "due"})
+
+# Each command with the module that prints its table, and the fields of its JSON that it shows.
+TABLES = {
+    ("image", "{log}"): ("image_view", ()),
+    ("blame", "{log}", f"partition:{TOPIC}/0"): ("past", ("timestamp", "type", "principal")),
+    ("blame", "{log}", "broker:1"): ("past", ("timestamp", "type", "principal")),
+    ("snapshot", "list", "{log}"): ("snapshots", ("timestamp", "created_at", "digest")),
+    ("audit", "list"): ("auditing", ("name", "description")),
+    ("topics", "list", "--log", "{log}"): ("admin/topics", ("name", "topic_id")),
+    ("topics", "describe", "--log", "{log}"): ("admin/topics", ("name", "topic_id", "mode")),
+    ("namespaces", "list", "--log", "{log}"): ("admin/namespaces", ("name", "namespace_id")),
+    ("configs", "describe", f"topic/{TOPIC}", "--all", "--log", "{log}"): (
+        "admin/configs",
+        ("name", "value", "source"),
+    ),
+    ("brokers", "list", "--log", "{log}"): ("admin/brokers", ("state", "listeners", "rack")),
+    ("partitions", "list", "--log", "{log}"): ("admin/partitions", ("topic", "mode")),
+    ("partitions", "list", "--removing", "--log", "{log}"): ("admin/partitions", ("topic", "due")),
+    ("reassignments", "list", "--log", "{log}"): ("admin/reassignments", ("topic",)),
+    ("features", "describe", "--log", "{log}"): ("admin/features", ("feature",)),
+}
+ROWS = {
+    ("dump", "{log}"): ("type", "timestamp", "principal"),
+    ("history", "{log}", f"topic:{TOPIC}"): ("type", "timestamp", "principal"),
+    ("partitions", "states", "--log", "{log}"): ("topic", "timestamp"),
+}
+"""Commands that print a line a row: those are never broken."""
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A log of long names, whose last records are of today."""
+    log = tmp_path_factory.mktemp("terminal") / "log"
+    assert run(["init", str(log)]) == 0
+    for number in ("1", "2", "3"):
+        host = f"broker-{number}.rack-17.datacenter-frankfurt.internal.example.com"
+        listeners = ["--listener", f"PLAINTEXT://{host}:9092"]
+        _change(log, "brokers", "register", number, *listeners, "--rack", "frankfurt-rack-17")
+        _change(log, "brokers", "unfence", number)
+    _change(log, "namespaces", "create", NAMESPACE)
+    _change(log, "topics", "create", TOPIC, "--assignment", "1:2,2:3")
+    _change(log, "configs", "set", f"topic/{TOPIC}", "follower.replication.throttled.replicas=0:1")
+    _change(log, "topics", "create", OTHER, "--assignment", "1,2")
+    _change(log, "configs", "set", "cluster", "delete.topic.partition.enable=true")
+    _change(
+        *(log, "topics", "alter", OTHER, "--partitions", "1"),
+        *("--delete-partitions-delay", "3600000"),
+    )
+    _change(log, "reassignments", "start", f"{TOPIC}/0=3,1")
+    assert run(["snapshot", "create", str(log)]) == 0
+    return log
+
+
+def _change(log: Path, *arguments: str) -> None:
+    principal = "User:operator-of-the-night-shift@logistics.example.com"
+    assert run([*arguments, "--log", str(log), "--as", principal]) == 0
+
+
+def _values(document: Any, names: tuple[str, ...]) -> Iterator[str]:
+    """Yield the texts of some fields, wherever they stand."""
+    for name, value in document.items() if isinstance(document, dict) else ():
+        if name in names and value is not None:
+            texts = value if isinstance(value, list) else [value]
+            yield from (time_text(text) if name in _TIMES else str(text) for text in texts)
+        yield from _values(value, names)
+    for item in document if isinstance(document, list) else ():
+        yield from _values(item, names)
+
+
+def _filled(arguments: tuple[str, ...], log: Path) -> list[str]:
+    return [argument.replace("{log}", str(log)) for argument in arguments]
+
+
+@pytest.mark.parametrize("arguments", TABLES, ids=" ".join)
+def test_no_cell_of_a_table_is_cut_on_a_terminal(
+    metalog: Metalog, log: Path, arguments: tuple[str, ...]
+) -> None:
+    command = _filled(arguments, log)
+    wanted = set(_values(metalog(*command, "--json").json, TABLES[arguments][1]))
+    if arguments[0] == "image":
+        wanted = {TOPIC, OTHER, "follower.replication.throttled.replicas=0:1"}
+        wanted |= {f"broker-{n}.rack-17.datacenter-frankfurt.internal.example.com" for n in (1, 3)}
+    assert wanted
+    shown = on_terminal(*command)
+    assert [text for text in wanted if text not in shown] == []
+    assert "…" not in shown
+
+
+@pytest.mark.parametrize("arguments", TABLES, ids=" ".join)
+def test_no_cell_of_a_table_is_cut_in_a_pipe(
+    metalog: Metalog, log: Path, arguments: tuple[str, ...]
+) -> None:
+    command = _filled(arguments, log)
+    answer = metalog(*command, "--json").json
+    shown = metalog(*command).out
+    assert [t for t in _values(answer, TABLES[arguments][1]) if t not in shown] == []
+
+
+@pytest.mark.parametrize("arguments", ROWS, ids=" ".join)
+def test_no_line_of_a_stream_is_cut_on_a_terminal(
+    metalog: Metalog, log: Path, arguments: tuple[str, ...]
+) -> None:
+    command = _filled(arguments, log)
+    wanted = set(_values(metalog(*command, "--json").lines, ROWS[arguments]))
+    shown = on_terminal(*command)
+    assert wanted
+    assert [text for text in wanted if text not in shown] == []
+
+
+def test_every_module_that_prints_a_table_is_looked_at() -> None:
+    printing = {
+        str(path.relative_to(ROOT / "api/cli").with_suffix(""))
+        for path in (ROOT / "api/cli").rglob("*.py")
+        if re.search(r"^\s+print_table\($|[^_.]print_table\(\(", path.read_text(), re.MULTILINE)
+        or re.search(r"[^_.]print_table\([A-Za-z]", path.read_text())
+    }
+    assert printing - {"output"} == {module for module, _ in TABLES.values()}
+    others = [p for p in (ROOT / "api").rglob("*.py") if "rich.table" in p.read_text()]
+    assert others == []
+
+
+def test_table_that_fits_is_a_table_and_one_that_does_not_is_printed_row_by_row(log: Path) -> None:
+    command = ("reassignments", "list", "--log", log)
+    header, row = on_terminal(*command, columns=200).splitlines()
+    assert header.split("  ")[0] == "topic"
+    assert row.startswith(TOPIC)
+    assert on_terminal(*command, columns=60).splitlines()[:2] == [
+        f"topic      {TOPIC}",
+        "partition  0",
+    ]
+
+
+def test_age_on_a_log_that_ended_before_says_so_on_a_terminal(demo_log: Path) -> None:
+    shown = on_terminal("diff", demo_log, "2h", "end", columns=300, with_errors=True)
+    assert re.search(
+        r"2h counts back from now, 20\S+Z; the log ended before that, at 2026-01-01T\S+Z: to count "
+        r"back from its end write end-2h\n",
+        shown,
+    )
+    assert "0 differences" in shown
+    assert "0 differences" not in on_terminal("diff", demo_log, "end-2h", "end")
