@@ -87,8 +87,11 @@ class Place:
         self._touch()
 
     def keep(self) -> None:
-        """The connection is a broker's: do not close it for another one."""
-        if not self.is_kept:
+        """The connection is a broker's: do not close it for another one.
+
+        Nobody proves to be a broker yet, so that half of all places always remain for others.
+        """
+        if not self.is_kept and self._connections.may_keep_more:
             self._connections.leave(self)
             self.is_kept = True
             self._connections.add(self)
@@ -239,6 +242,11 @@ class Connections:
         self.add(place)
         self._sweep_later()
         return place
+
+    @property
+    def may_keep_more(self) -> bool:
+        """True if fewer than half of the places are kept for brokers' connections."""
+        return 2 * self._kept.total() < self._places_max
 
     def may_refuse(self) -> bool:
         """True if one more connection may stay open just to be told that there is no place.

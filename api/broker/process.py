@@ -31,6 +31,7 @@ from api.kafka.frames import RequestFrame
 from api.kafka.listener import Answering, Asker, Handler, Listener
 from api.kafka.messages.brokers import Listener as ListenerAddress
 from api.kafka.messages.metadata import MetadataRequest
+from api.kafka.messages.records_io import NOT_A_REPLICA
 from api.kafka.messages.replicas import BrokerConfig
 from api.kafka.metadata import PLAINTEXT, metadata_response
 from api.running import first_of, stopped_by_signal
@@ -246,8 +247,15 @@ def _answering(
             **RecordsRequests(fencing).handlers(),
             **forwarded,
             apis.METADATA: metadata,
-        }
+        },
+        is_from_broker=_is_from_follower,
     )
+
+
+def _is_from_follower(frame: RequestFrame) -> bool:
+    """True if a replica asks, for records or where an epoch ends, and no client."""
+    replica_id: int = getattr(frame.body, "replica_id", NOT_A_REPLICA)
+    return replica_id >= 0
 
 
 async def _purge(replicas: Replicas, is_configured: asyncio.Event) -> None:

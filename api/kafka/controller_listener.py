@@ -49,6 +49,11 @@ Q = TypeVar("Q", bound=Request)
 REQUEST_SIZE_BYTES_MAX = 16 * 1024 * 1024
 """Above any request that fits a batch of the log (8 MiB)."""
 
+FROM_BROKERS = frozenset(
+    {apis.BROKER_REGISTRATION, apis.BROKER_HEARTBEAT, apis.ALTER_PARTITION, apis.FOLLOW_LOG}
+)
+"""Requests that only brokers send."""
+
 ANONYMOUS = "User:ANONYMOUS"
 """Kafka's name for who has not said who it is."""
 
@@ -91,14 +96,7 @@ class ControllerListener:
                 apis.RUN_COMMAND: self._run_command,
             },
             takeovers={apis.FOLLOW_LOG: feeds.feed},
-            from_brokers=frozenset(
-                {
-                    apis.BROKER_REGISTRATION,
-                    apis.BROKER_HEARTBEAT,
-                    apis.ALTER_PARTITION,
-                    apis.FOLLOW_LOG,
-                }
-            ),
+            is_from_broker=lambda frame: frame.api in FROM_BROKERS,
             frame_size_bytes_max=REQUEST_SIZE_BYTES_MAX,
         )
 

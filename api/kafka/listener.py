@@ -51,13 +51,13 @@ Takeover = Callable[[RequestFrame, asyncio.StreamReader, asyncio.StreamWriter], 
 class Answering(msgspec.Struct, frozen=True, kw_only=True):
     """What is answered, and by whom.
 
-    `from_brokers` are requests that only brokers send: a connection on which one was answered
-    without an error is a broker's, and is kept when there are too many.
+    `is_from_broker` knows the requests that only brokers send, None where no broker connects: a
+    connection on which one was answered without an error is kept when there are too many.
     """
 
     handlers: Mapping[Api, Handler]
     takeovers: Mapping[Api, Takeover] = {}
-    from_brokers: frozenset[Api] = frozenset()
+    is_from_broker: Callable[[RequestFrame], bool] | None = None
     frame_size_bytes_max: int = FRAME_SIZE_BYTES_MAX
 
     def apis(self) -> dict[int, Api]:
@@ -72,7 +72,7 @@ class Listener:
         """Nothing is taken before `start`."""
         self._answering = answering
         self._connections = connections
-        has_brokers = bool(answering.from_brokers)
+        has_brokers = answering.is_from_broker is not None
         self._quota = Quota(
             name="Kafka",
             places_max=limits.KAFKA_CONNECTIONS_MAX,
@@ -229,7 +229,7 @@ class _Conversation:
                 raw = frames.encode_response(API_VERSIONS, 0, error.correlation_id, refusal)
                 await self._put(_ready(raw), received)
                 continue
-            self._check_reserved(frame.api)
+            self._check_reserved(frame)
             if frame.api in self._answering.takeovers:
                 received.release()
                 return frame
@@ -243,10 +243,14 @@ class _Conversation:
         task.add_done_callback(lambda _: received.release())
         await self._answers.put(task)
 
-    def _check_reserved(self, api: Api) -> None:
+    def _is_from_broker(self, frame: RequestFrame) -> bool:
+        is_from_broker = self._answering.is_from_broker
+        return is_from_broker is not None and is_from_broker(frame)
+
+    def _check_reserved(self, frame: RequestFrame) -> None:
         """Refuse a client's request on a place of the brokers' reserve."""
         is_reserved = self._place.is_for_broker and not self._place.is_kept
-        if is_reserved and api not in (API_VERSIONS, *self._answering.from_brokers):
+        if is_reserved and frame.api != API_VERSIONS and not self._is_from_broker(frame):
             raise RequestError(
                 "REQUEST_TIMED_OUT", "all connections are in use but those reserved for brokers"
             )
@@ -257,7 +261,7 @@ class _Conversation:
         else:
             asker = Asker(self._address, frame.client_id)
             body = await self._answering.handlers[frame.api](frame, asker)
-            if frame.api in self._answering.from_brokers and _is_success(body):
+            if self._is_from_broker(frame) and _is_success(body):
                 self._place.keep()
         if body is None:
             return None

@@ -94,13 +94,23 @@ async def test_places_of_the_reserve_are_for_brokers() -> None:
 
 
 async def test_brokers_connection_is_not_closed_for_another() -> None:
-    connections = Connections(2, broker_reserve=0)
+    connections = Connections(3, broker_reserve=0)
     kept, idle = Peer(connections), Peer(connections)
     kept.place.keep()
     kept.place.keep()
     for _ in range(5):
         Peer(connections)
     assert (kept.closed, bool(idle.closed)) == (None, True)
+
+
+async def test_half_of_the_places_remain_for_those_who_are_no_brokers() -> None:
+    connections = Connections(4, broker_reserve=0)
+    peers = [Peer(connections) for _ in range(4)]
+    for peer in peers:
+        peer.place.keep()
+    for _ in range(10):
+        Peer(connections)
+    assert [peer.closed is None for peer in peers] == [True, True, False, False]
 
 
 async def test_place_is_given_back_once() -> None:

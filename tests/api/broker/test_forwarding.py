@@ -13,7 +13,7 @@ from api.broker.records_requests import RecordsRequests
 from api.client import MetadataClient
 from api.kafka import apis, frames
 from api.kafka.connection import Connection
-from api.kafka.controller_listener import ControllerListener, ListenerSettings
+from api.kafka.controller_listener import FROM_BROKERS, ControllerListener, ListenerSettings
 from api.kafka.fields import Request
 from api.kafka.frames import LENGTH, RequestFrame
 from api.kafka.listener import Answering, Listener
@@ -109,9 +109,7 @@ async def test_whatever_clients_ask_of_the_controller_is_forwarded(tmp_path: Pat
         settings = ListenerSettings(advertised_host="h")
         answering = ControllerListener(at.service, settings).answering()
     answered_by_brokers = {apis.METADATA, *RecordsRequests(NoReplicas()).handlers()}
-    assert set(FORWARDED) == (
-        answering.handlers.keys() - answering.from_brokers - answered_by_brokers
-    )
+    assert set(FORWARDED) == answering.handlers.keys() - FROM_BROKERS - answered_by_brokers
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,10 @@ LARGE = MetadataRequest(
 )
 
 
+def _is_heartbeat(frame: RequestFrame) -> bool:
+    return frame.api == apis.BROKER_HEARTBEAT
+
+
 class Node:
     """Answers Metadata when it may, and heartbeats at once."""
 
@@ -41,7 +45,7 @@ class Node:
 
     def answering(self) -> Answering:
         handlers = {apis.METADATA: self.metadata, apis.BROKER_HEARTBEAT: self.heartbeat}
-        return Answering(handlers=handlers, from_brokers=frozenset({apis.BROKER_HEARTBEAT}))
+        return Answering(handlers=handlers, is_from_broker=_is_heartbeat)
 
     async def has_begun(self, count: int) -> None:
         """Wait until so many requests are being answered."""
