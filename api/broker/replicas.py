@@ -13,8 +13,9 @@ Source: KIP-516.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -46,6 +47,9 @@ from records.text import uuid_text
 log = logging.getLogger(__name__)
 
 _DELETE_STALE_DELAY_MS = int(default_value(DELETE_STALE_DELAY))
+
+_SIDE_BY_SIDE = 64
+"""Partitions of a request that are worked on at once; more than there are disk threads."""
 
 now_ms = SystemClock().now_ms
 """Milliseconds since 1970."""
@@ -147,28 +151,20 @@ class Replicas:
             if request.type == FULL:
                 await self._stage_absent(request)
             stuck = set() if request.type == UNSPECIFIED else await self._rename_moved(request)
-            return tuple(
-                await asyncio.gather(
-                    *[
-                        _storage_error(topic, state.partition)
-                        if (topic.topic, state.partition) in stuck
-                        else self._taken(topic, state, request.type)
-                        for topic in request.topic_states
-                        for state in topic.partition_states
-                    ]
-                )
+            return await _side_by_side(
+                _storage_error(topic, state.partition)
+                if (topic.topic, state.partition) in stuck
+                else self._taken(topic, state, request.type)
+                for topic in request.topic_states
+                for state in topic.partition_states
             )
 
     async def _leave(self, request: StopReplicaRequest) -> tuple[ReplicaResult, ...]:
         async with self._one_at_a_time:
-            return tuple(
-                await asyncio.gather(
-                    *[
-                        self._left(topic, partition, delete=request.delete_partitions)
-                        for topic in request.partitions
-                        for partition in topic.partition_ids
-                    ]
-                )
+            return await _side_by_side(
+                self._left(topic, partition, delete=request.delete_partitions)
+                for topic in request.partitions
+                for partition in topic.partition_ids
             )
 
     def _found(self, directory: LogDirectory, found: Found) -> Replica:
@@ -357,6 +353,17 @@ class Replicas:
             staged_at_ms,
         )
         self._registry.remove(replica)
+
+
+async def _side_by_side(
+    partitions: Iterable[Coroutine[Any, Any, ReplicaResult]],
+) -> tuple[ReplicaResult, ...]:
+    """Run some at a time: thousands at once would keep the event loop from everything else."""
+    results: list[ReplicaResult] = []
+    left = iter(partitions)
+    while some := list(islice(left, _SIDE_BY_SIDE)):
+        results += await asyncio.gather(*some)
+    return tuple(results)
 
 
 def _purge(directory: LogDirectory, now_ms: int, delay_ms: int) -> None:
