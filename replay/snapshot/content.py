@@ -71,7 +71,7 @@ def write_chunks(connection: Connection, content: Content) -> None:
         connection.execute(insert(snapshot_chunk), [_chunk_row(chunks[hash_]) for hash_ in missing])
 
 
-def _is_whole(row: Row[Any]) -> bool:
+def _is_whole(row: Any) -> bool:
     try:
         _plain(row)
     except ValueError:
@@ -151,7 +151,7 @@ def _decode(parts: Parts, info: SnapshotInfo, row: Row[Any]) -> None:
         raise _unsupported(info, f"{what} that this release cannot read: {error!r}") from error
 
 
-def _plain(row: Row[Any]) -> bytes:
+def _plain(row: Any) -> bytes:
     """Return what a chunk was before compression.
 
     Raises:

@@ -10,13 +10,17 @@ import pytest
 
 from metadata_log.commit_mark import SLOT_SIZE, SLOT_SPACING, decode_slot
 from metadata_log.creation import create_log
-from metadata_log.fs import create_synced, read_whole, write_whole
+from metadata_log.fs import Fs, create_synced, read_start, write_whole
 from metadata_log.log_reader import LogReader
 from metadata_log.names import COMMIT_MARK
 from records.topics import TopicRecord
 from tests.simulated_disk.disk import ROOT, SimulatedDisk
 from tests.simulated_disk.history import Answer, History
 from tests.simulated_disk.session import CLUSTER_ID, LOG, Session, StepClock, read_log
+
+
+def read_whole(fs: Fs, path: Path) -> bytes:
+    return read_start(fs, path, 2**20)
 
 
 def after_power_loss(disk: SimulatedDisk) -> SimulatedDisk:

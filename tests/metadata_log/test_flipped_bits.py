@@ -57,6 +57,18 @@ class MemoryFile(File):
     def size(self) -> int:
         return len(self._data)
 
+    def pwrite(self, data: bytes, position: int) -> None:
+        raise AssertionError("a reader does not write")
+
+    def truncate(self, size: int) -> None:
+        raise AssertionError("a reader does not cut")
+
+    def sync(self) -> None:
+        raise AssertionError("a reader does not sync")
+
+    def close(self) -> None:
+        """Nothing is open."""
+
 
 def flips(data: bytes, start: int, end: int) -> Iterator[bytearray]:
     """Yield a file with each bit of a range flipped in turn."""

@@ -151,7 +151,8 @@ class Ask:
         from controller.decisions.outcome import Refusal
         from records.errors import MetadataLogError, Outcome, RequestError
 
-        items, told = [], None
+        items: list[Any] = []
+        told: Told | None = None
         for number, one in enumerate(wanted):
             wrote_before = told is not None and told.wrote
             try:

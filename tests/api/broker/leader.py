@@ -96,7 +96,9 @@ class Broker:
             client_id=None,
             body=request,
         )
-        return await self.requests.handlers()[api](frame, ASKER)
+        answer = await self.requests.handlers()[api](frame, ASKER)
+        assert not isinstance(answer, bytes), "only forwarded requests are answered in bytes"
+        return answer
 
     async def produce(self, *some: bytes, **fields: Any) -> str:
         name, topic_id, partition = place(fields)
