@@ -32,6 +32,7 @@ from controller.decisions.namespaces import (
     move_topics,
 )
 from controller.decisions.partition_plan import PlanPartitions, plan_partitions
+from controller.decisions.raw_append import AppendRows, append_rows
 from controller.decisions.reassignments import AlterReassignments, alter_reassignments
 from controller.decisions.topics import CreateTopics, DeleteTopics, create_topics, delete_topics
 from controller.descriptions.queries import (
@@ -98,6 +99,7 @@ COMMANDS = {
         Command("namespaces create", CreateNamespace, create_namespace),
         Command("namespaces delete", DeleteNamespace, delete_namespace),
         Command("topics move", MoveTopics, move_topics),
+        Command("records append", AppendRows, append_rows),
     )
 }
 

@@ -40,15 +40,24 @@ def identified(origin: Origin, request_id: str | None, command: str, payload: by
     Raises:
         RequestError: INVALID_REQUEST, the id is empty or too long.
     """
+    check_request_id(request_id)
     if request_id is None:
         return origin
-    if not 0 < len(request_id) <= REQUEST_ID_CHARACTERS_MAX:
+    body = hashlib.sha256(command.encode() + b"\0" + payload).digest()
+    return replace(origin, request_id=request_id, request_hash=body)
+
+
+def check_request_id(request_id: str | None) -> None:
+    """Refuse an id that is empty or too long.
+
+    Raises:
+        RequestError: INVALID_REQUEST.
+    """
+    if request_id is not None and not 0 < len(request_id) <= REQUEST_ID_CHARACTERS_MAX:
         raise RequestError(
             "INVALID_REQUEST",
             f"a request id has 1 to {REQUEST_ID_CHARACTERS_MAX} characters, not {len(request_id)}",
         )
-    body = hashlib.sha256(command.encode() + b"\0" + payload).digest()
-    return replace(origin, request_id=request_id, request_hash=body)
 
 
 def committed_request(reader: LogReader, origin: Origin) -> AppendResult | None:

@@ -20,7 +20,8 @@ from api.history import History
 from controller.controller import Controller, Decision
 from controller.decisions.context import Settings
 from controller.decisions.heartbeats import Heartbeat, HeartbeatReply
-from controller.decisions.raw_append import AppendRecords
+from controller.decisions.raw_append import Appended as RowsAppended
+from controller.decisions.raw_append import AppendRecords, AppendRows
 from controller.parking import Answer
 from controller.timers import Timers
 from metadata_log.append_result import AppendResult
@@ -80,6 +81,7 @@ class Service:
         settings: Settings | None = None,
         machine: MachineClocks | None = None,
         progress: Callable[[int], None] | None = None,
+        with_timers: bool = True,
     ) -> Self:
         """Become the writer of a log, load its state, and begin to decide.
 
@@ -87,6 +89,8 @@ class Service:
             settings: The cluster id is taken from the log.
             machine: Where times come from; None is this machine.
             progress: Called with the end offset of each batch that was loaded.
+            with_timers: False for one that brokers cannot reach: it must not fence them for their
+                silence.
 
         Raises:
             RequestError: no log, or a mirror, which takes no records.
@@ -110,7 +114,8 @@ class Service:
         except BaseException:
             await metadata_log.close()
             raise
-        service._running = asyncio.create_task(service._timers.run(), name="timers")
+        if with_timers:
+            service._running = asyncio.create_task(service._timers.run(), name="timers")
         return service
 
     @property
@@ -140,10 +145,9 @@ class Service:
         committed already is not decided again: it gets its first answer.
 
         Raises:
-            RequestError: the decision's refusal; NOT_CONTROLLER, the outcome is unknown;
-                INVALID_REQUEST, the id is another request's; or DUPLICATE_REQUEST, it was carried
-                out before, and its answer cannot be told again.
-            UnavailableError: too many requests wait; nothing was written.
+            RequestError: as `Controller.submit`; or INVALID_REQUEST, the id is another request's;
+                or DUPLICATE_REQUEST, it was carried out before, and its answer cannot be told again.
+            UnavailableError, FencedError: as `Controller.submit`.
         """
         committed = await self._committed_before(origin)
         if committed is not None:
@@ -152,6 +156,8 @@ class Service:
 
     async def run(self, command: str, request: Any, *, origin: Origin | None = None) -> Answer[Any]:
         """Take any decision of `api.commands` by its name, as a client does; as `submit`."""
+        if isinstance(request, AppendRows):
+            return await self._append_rows(request, origin)
         return await self.submit(find_command(command).bound(request), origin=origin)
 
     async def append(
@@ -179,6 +185,21 @@ class Service:
             leader_epoch=self.controller_epoch,
             timestamp=answer.response.timestamp,
         )
+
+    async def _append_rows(
+        self, request: AppendRows, origin: Origin | None
+    ) -> Answer[RowsAppended]:
+        """Append what came across a connection; asked again it is told where it stands."""
+        if origin is not None and request.request_hash is not None:
+            origin = replace(origin, request_hash=request.request_hash)
+        batch = NewBatch(records=request.records(), origin=origin)
+        result = await self.append(batch, expected_end_offset=request.expected_end_offset)
+        response = RowsAppended(
+            base_offset=result.base_offset,
+            end_offset=result.end_offset,
+            timestamp=result.timestamp,
+        )
+        return Answer(response, result.end_offset)
 
     async def know_requests(self) -> None:
         """Read which requests were committed last.

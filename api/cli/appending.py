@@ -1,30 +1,28 @@
-"""Raw records into an own log, each batch checked against the state that it will change."""
+"""The batches of a file, handed to a service one after the other."""
 
 import itertools
 import re
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Callable, Iterable
+from contextlib import AbstractAsyncContextManager
 
 import msgspec
 
-from api.cli.record_lines import LineBatch, invalid
+from api.cli.append_doors import Door
+from api.cli.file_request import FileRequest, last_known
+from api.cli.record_lines import LineBatch
+from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
-from metadata_log.log import MetadataLog
-from metadata_log.log_reader import LogReader
-from records.control import AbortTransactionRecord
 from records.envelope import Origin
-from records.errors import CorruptLogError, RequestError
-from replay.loader import Replayer, load_image
+from records.errors import MetadataLogError, Outcome, RequestError
 
-# How replay begins what it says of a record.
-_OFFSET = re.compile(r"offset (\d+): ")
+# How a service begins what it says of one record of a batch.
+_RECORD = re.compile(r"record (\d+) of \d+: ")
 
 
 class Appended(msgspec.Struct, kw_only=True):
-    """What was written. Offsets are inclusive, None when nothing was.
+    """What was written. Offsets are inclusive, None where there is nothing.
 
-    `pending_transaction` is the offset of a Begin without an end: until then nothing of it is
-    visible, and the next writer aborts it.
+    `already_records` in `already_batches` were appended by an earlier run, up to `already_to`.
     """
 
     records: int = 0
@@ -32,80 +30,116 @@ class Appended(msgspec.Struct, kw_only=True):
     first_offset: int | None = None
     last_offset: int | None = None
     last_line: int | None = None
-    pending_transaction: int | None = None
+    already_records: int = 0
+    already_batches: int = 0
+    already_to: int | None = None
+
+    @property
+    def done_to(self) -> int | None:
+        """Offset of the file's last record that is in the log."""
+        return self.already_to if self.last_offset is None else self.last_offset
+
+    def skip(self, batch: LineBatch, already_to: int) -> None:
+        """Count a batch that was there before."""
+        self.already_records += len(batch.records)
+        self.already_batches += 1
+        self.already_to = already_to
+        self.last_line = batch.lines[-1]
+
+    def add(self, batch: LineBatch, result: AppendResult) -> None:
+        """Count a batch that was written."""
+        self.records += len(batch.records)
+        self.batches += 1
+        if self.first_offset is None:
+            self.first_offset = result.base_offset
+        self.last_offset = result.end_offset - 1
+        self.last_line = batch.lines[-1]
 
 
-async def append_batches(directory: Path, batches: Iterable[LineBatch], origin: Origin) -> Appended:
-    """Append batches one after the other; each is replayed before it is written.
+async def append_batches(
+    open_door: Callable[[], AbstractAsyncContextManager[Door]],
+    batches: Iterable[LineBatch],
+    request: FileRequest,
+    origin: Origin,
+    *,
+    expected_end_offset: int | None = None,
+) -> Appended:
+    """Append the batches that are not in the log yet, in their order, until one is refused.
 
-    The log is taken over only when the first batch is known to be readable.
+    The door is opened only when the first batch is known to be readable.
+
+    Args:
+        expected_end_offset: Where the log must end before the first batch.
 
     Raises:
-        RequestError: INVALID_RECORD, a line is no record or contradicts the state before it;
-            nothing of its batch was written, and the message says what of those before was.
-        UnavailableError: another process writes the log.
+        MetadataLogError: the message says what stands, and how to go on; the outcome is partial
+            when some batches stand.
     """
     rest = iter(batches)
     first = list(itertools.islice(rest, 1))
-    if not first:
-        return Appended()
-    log = await MetadataLog.open(directory)
     done = Appended()
-    try:
-        replayer = await _take_over(log, directory)
-        for batch in itertools.chain(first, rest):
-            await _append(log, replayer, batch, origin, done)
-        done.pending_transaction = replayer.image().provenance.pending_transaction
-    except RequestError as error:
-        raise RequestError(error.code, f"{error}; {_so_far(done)}") from error
-    finally:
-        await log.close()
+    if not first:
+        return done
+    async with open_door() as door:
+        known = await last_known(door, request, origin)
+        if known is not None:
+            expected_end_offset = None  # it was met when the file began
+        ordinals = itertools.count()
+        try:
+            for ordinal, batch in zip(ordinals, itertools.chain(first, rest), strict=False):
+                if known is not None and ordinal <= known[0]:
+                    done.skip(batch, known[1].end_offset - 1)
+                    continue
+                new = NewBatch(records=batch.records, origin=request.origin(origin, ordinal))
+                try:
+                    result = await door.append(new, expected_end_offset=expected_end_offset)
+                except MetadataLogError as error:
+                    raise _of_lines(error, batch) from error
+                done.add(batch, result)
+                expected_end_offset = None
+        except MetadataLogError as error:
+            raise _with_account(error, done) from error
     return done
 
 
-async def _take_over(log: MetadataLog, directory: Path) -> Replayer:
-    """Return the state at the log's end; what a writer that is gone left open is aborted."""
-    with LogReader.open(directory) as reader:
-        image = load_image(reader)
-    if image.provenance.pending_transaction is not None:
-        abort = AbortTransactionRecord(reason="the writer that began it is gone")
-        await log.append(NewBatch(records=(abort,)))
-    return Replayer(image, next_offset=log.end_offset)
+def _of_lines(error: MetadataLogError, batch: LineBatch) -> MetadataLogError:
+    """Name the lines that an error is about."""
+    text = str(error)
+    record = _RECORD.match(text)
+    if record is not None:
+        where, text = f"line {batch.lines[int(record[1]) - 1]}", text[record.end() :]
+    else:
+        where = f"lines {batch.lines[0]} to {batch.lines[-1]}"
+    return error.with_outcome(error.outcome, f"{where}: {text}", done_to=error.done_to)
 
 
-async def _append(
-    log: MetadataLog, replayer: Replayer, batch: LineBatch, origin: Origin, done: Appended
-) -> None:
-    base = log.end_offset
-    try:
-        replayer.replay(batch.at(base, log.leader_epoch))
-    except CorruptLogError as error:
-        raise _contradiction(batch, base, str(error)) from error
-    new = NewBatch(records=batch.records, record_versions=batch.versions, origin=origin)
-    result = await log.append(new, expected_end_offset=base)
-    done.records += len(batch.records)
-    done.batches += 1
-    done.first_offset = result.base_offset if done.first_offset is None else done.first_offset
-    done.last_offset = result.end_offset - 1
-    done.last_line = batch.lines[-1]
+def _with_account(error: MetadataLogError, done: Appended) -> MetadataLogError:
+    """Add what stands of the whole file, and how to go on."""
+    outcome = error.outcome
+    if outcome is Outcome.NOTHING and done.done_to is not None:
+        outcome = Outcome.PARTIAL
+    done_to = done.done_to if outcome is Outcome.PARTIAL else None
+    parts = (str(error), *_stands(error, done), _go_on(error, done))
+    return error.with_outcome(outcome, "; ".join(parts), done_to=done_to)
 
 
-def _contradiction(batch: LineBatch, base_offset: int, what: str) -> RequestError:
-    found = _OFFSET.match(what)
-    offset = int(found[1]) if found else base_offset
-    if offset < base_offset:
-        # Of a transaction: its records are checked when it ends.
-        return invalid(batch.lines[0], f"ends a transaction that cannot be: {what}")
-    line = batch.lines[offset - base_offset]
-    return invalid(
-        line, f"contradicts the state before it: {what.removeprefix(found[0] if found else '')}"
-    )
+def _stands(error: MetadataLogError, done: Appended) -> list[str]:
+    if done.done_to is not None:
+        records = done.records + done.already_records
+        return [
+            f"the {records} records before, lines up to {done.last_line}, are committed up to "
+            f"offset {done.done_to}"
+        ]
+    is_told = error.outcome is Outcome.UNKNOWN or "nothing was written" in str(error)
+    return [] if is_told else ["nothing was written"]
 
 
-def _so_far(done: Appended) -> str:
+def _go_on(error: MetadataLogError, done: Appended) -> str:
+    again = "run the same command again: what is committed is not appended twice"
+    if error.outcome is Outcome.UNKNOWN:
+        return f"of these lines the outcome is unknown; {again}"
+    if not isinstance(error, RequestError):
+        return again
     if done.last_line is None:
-        return "nothing was written"
-    return (
-        f"lines up to {done.last_line} were written, offsets {done.first_offset} to "
-        f"{done.last_offset}"
-    )
+        return "mend the file"
+    return f"mend what follows line {done.last_line}, and append only that"

@@ -5,12 +5,10 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from metadata_log.batch import Batch
 from metadata_log.limits import BATCH_SIZE_BYTES_MAX
 from records import control, registry
 from records.avro import reference
 from records.base import Record
-from records.envelope import Envelope
 from records.errors import RequestError
 from records.json import from_json
 from records.secrets import REDACTED
@@ -23,34 +21,24 @@ _BY_THE_LOG_ITSELF = (
     control.SnapshotHeaderRecord,
     control.SnapshotFooterRecord,
     control.NoOpRunRecord,
+    control.KRaftVersionRecord,
+    control.VotersRecord,
+    control.UnknownRecord,
 )
-"""Records that say where they stand: a log writes them, nobody else does."""
+"""What a log writes about itself, and what nobody understands."""
+
+_BRACKETS = (
+    control.BeginTransactionRecord,
+    control.EndTransactionRecord,
+    control.AbortTransactionRecord,
+)
 
 
 class LineBatch(msgspec.Struct, frozen=True):
-    """Records of one batch, each with its layout version and the line it stands in."""
+    """Records of one batch, each with the line it stands in."""
 
     records: tuple[Record, ...]
-    versions: tuple[int, ...]
     lines: tuple[int, ...]
-
-    def at(self, base_offset: int, leader_epoch: int) -> Batch:
-        """Return the batch as it would stand in a log."""
-        return Batch.of(
-            [
-                Envelope(
-                    offset=base_offset + index,
-                    leader_epoch=leader_epoch,
-                    timestamp=0,
-                    batch_offset=base_offset,
-                    record_version=version,
-                    payload=record,
-                )
-                for index, (record, version) in enumerate(
-                    zip(self.records, self.versions, strict=True)
-                )
-            ]
-        )
 
 
 class _Line(msgspec.Struct, forbid_unknown_fields=True):
@@ -69,7 +57,6 @@ class _Line(msgspec.Struct, forbid_unknown_fields=True):
 
 class _Parsed(msgspec.Struct, frozen=True):
     record: Record
-    version: int
     line: int
     batch_offset: int | None
 
@@ -107,7 +94,6 @@ def line_batches(
 def _batch(parsed: list[_Parsed]) -> LineBatch:
     return LineBatch(
         tuple([each.record for each in parsed]),
-        tuple([each.version for each in parsed]),
         tuple([each.line for each in parsed]),
     )
 
@@ -159,12 +145,17 @@ def _parse(line: _Line, number: int) -> _Parsed:
         raise ValueError(
             f"a {line.type} is written by a log itself; leave it out with --skip {line.type}"
         )
+    if isinstance(record, _BRACKETS):
+        raise ValueError(
+            f"a {line.type} is the service's to write; leave out the brackets of a transaction that "
+            "ended with --skip, and all of one that was aborted"
+        )
     newest = registry.newest_version(type(record))
     version = newest if line.record_version is None else line.record_version
-    if not isinstance(record, control.UnknownRecord) and not 0 <= version <= newest:
+    if not 0 <= version <= newest:
         raise ValueError(f"{line.type} has versions 0 to {newest}, not {version}")
     reference.check_record(record)
-    return _Parsed(record, version, number, line.batch_offset)
+    return _Parsed(record, number, line.batch_offset)
 
 
 def _holds_redacted(value: Any) -> bool:

@@ -2,11 +2,13 @@
 
 import sys
 from contextlib import aclosing
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
+from api.cli.admin.options import LogOption
 from api.cli.arguments import Json, Log, ShowSecrets
 from api.cli.main import DONE, app
 from api.cli.output import count_text, note, print_json, print_json_line, print_line, progress
@@ -15,6 +17,11 @@ if TYPE_CHECKING:
     from api.cli.appending import Appended
 
 _AS_DUMPED = "dump"
+
+_INTERRUPTED = (
+    "stopped; of what was under way the outcome is unknown; run the same command again: what is "
+    "committed is not appended twice"
+)
 
 
 @app.command()
@@ -25,9 +32,15 @@ def append(
             metavar="FILE", help="JSON lines; `-` is standard input.", show_default=False
         ),
     ],
-    log: Annotated[
-        Path, typer.Option("--log", metavar="LOG", help="Log directory.", show_default=False)
-    ],
+    log: LogOption = None,
+    server: Annotated[
+        str | None,
+        typer.Option(
+            "--server",
+            metavar="URL",
+            help="A running service, as kafka://HOST:PORT or socket://HOST:PORT.",
+        ),
+    ] = None,
     batch: Annotated[
         str,
         typer.Option(
@@ -40,26 +53,57 @@ def append(
     skip: Annotated[
         list[str] | None, typer.Option("--skip", help="Leave out this record type; repeatable.")
     ] = None,
+    expected_end_offset: Annotated[
+        int | None,
+        typer.Option(min=0, help="Where the log must end before the first record, exclusive."),
+    ] = None,
+    request_id: Annotated[
+        str | None,
+        typer.Option(
+            "--request-id",
+            metavar="ID",
+            help="Identifies this run when it is repeated; made of the file's content if left out.",
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Append records given as JSON lines, as `dump --json` prints them.
 
-    Each batch is written as a whole or not at all, and only if it can be replayed onto the state
-    before it. Offsets, epoch and time are the log's own.
+    Each batch is written as a whole or not at all, and only if a service would take it: it follows
+    from the state before it, and keeps every invariant. Offsets, epoch, time and layout versions
+    are the log's own.
+
+    A run that was stopped can be repeated with the same file and options: what is in the log
+    already is not appended twice.
     """
     import asyncio
 
+    from api.cli.append_doors import door_of_log, door_of_server
     from api.cli.appending import append_batches
+    from api.cli.file_request import file_request, rewindable
     from api.cli.record_lines import line_batches
     from api.cli.rows import check_types
+    from api.first_answers import check_request_id
     from records.envelope import Origin
 
+    if (log is None) == (server is None):
+        raise typer.BadParameter("name one of --log LOG and --server URL")
     check_types(skip or [])
+    check_request_id(request_id)
     size = None if batch == _AS_DUMPED else _batch_size(batch)
     origin = Origin(principal=principal, reason=reason, command="append", client="metalog")
-    with progress("appending", 0, _size(file)) as advance:
-        batches = line_batches(file, size=size, skip=frozenset(skip or []), progress=advance)
-        appended = asyncio.run(append_batches(log, batches, origin))
+    open_door = partial(door_of_server, server) if log is None else partial(door_of_log, log)
+    with rewindable(file) as lines, progress("appending", 0, _size(file)) as advance:
+        request = file_request(lines, request_id, batch, sorted(skip or []))
+        batches = line_batches(lines, size=size, skip=frozenset(skip or []), progress=advance)
+        try:
+            appended = asyncio.run(
+                append_batches(
+                    open_door, batches, request, origin, expected_end_offset=expected_end_offset
+                )
+            )
+        except KeyboardInterrupt as interrupt:
+            raise KeyboardInterrupt(_INTERRUPTED) from interrupt
     _print_appended(log, appended, as_json=json)
 
 
@@ -82,16 +126,19 @@ def _size(file: IO[bytes]) -> int:
     return Path(name).stat().st_size
 
 
-def _print_appended(log: Path, appended: "Appended", *, as_json: bool) -> None:
-    from api.cli.reading import bounds, open_reader
-
-    with open_reader(log) as reader:
-        about = {"as_of": reader.end_offset - 1, **bounds(reader)}
+def _print_appended(log: Path | None, appended: "Appended", *, as_json: bool) -> None:
     if as_json:
         from msgspec import to_builtins
 
-        print_json({**to_builtins(appended), **about})
-    elif not appended.records:
+        print_json({**to_builtins(appended), **_about(log, appended)})
+        return
+    if appended.already_batches:
+        print_line(
+            f"{count_text(appended.already_records, 'record')} in "
+            f"{count_text(appended.already_batches, 'batch')} were appended before, up to offset "
+            f"{appended.already_to}"
+        )
+    if not appended.records:
         print_line("nothing to append")
     else:
         print_line(
@@ -99,11 +146,17 @@ def _print_appended(log: Path, appended: "Appended", *, as_json: bool) -> None:
             f"{count_text(appended.batches, 'batch')}, offsets {appended.first_offset} to "
             f"{appended.last_offset}"
         )
-    if appended.pending_transaction is not None:
-        note(
-            f"the transaction that began at {appended.pending_transaction} has no end: nothing of "
-            "it is visible, and the next writer aborts it"
-        )
+
+
+def _about(log: Path | None, appended: "Appended") -> dict[str, object]:
+    """Say what the answer is about; a service does not tell where its history starts."""
+    if log is None:
+        end = None if appended.done_to is None else appended.done_to + 1
+        return {"as_of": appended.done_to, "history_start": None, "log_end": end}
+    from api.cli.reading import bounds, open_reader
+
+    with open_reader(log) as reader:
+        return {"as_of": reader.end_offset - 1, **bounds(reader)}
 
 
 @app.command()

@@ -1,5 +1,6 @@
 """What the controller answers on its Kafka listener: each request to a decision and back."""
 
+from collections.abc import Awaitable
 from functools import partial
 from typing import TypeVar
 
@@ -101,15 +102,7 @@ class ControllerListener:
         )
 
     async def _submit(self, decide: Decision[T], origin: Origin) -> Answer[T]:
-        """Decide; every error is a refusal with a code here."""
-        try:
-            return await self._service.submit(decide, origin=origin)
-        except RequestError:
-            raise
-        except MetadataLogError as error:
-            raise RequestError(
-                name_of(code_for(error)), str(error), outcome=error.outcome, done_to=error.done_to
-            ) from error
+        return await _with_codes(self._service.submit(decide, origin=origin))
 
     def _node(self) -> MetadataBroker:
         return MetadataBroker(
@@ -195,12 +188,24 @@ class ControllerListener:
             wanted = unpacked(request.payload, command.request)
             asked_by = _origin(asker, command.name, request.reason)
             origin = identified(asked_by, request.request_id, command.name, request.payload)
-            answer = await self._submit(command.bound(wanted), origin=origin)
+            answer = await _with_codes(self._service.run(command.name, wanted, origin=origin))
         except RequestError as error:
             return topics.command_refused(error)
         return RunCommandResponse(
             end_offset=answer.end_offset, payload=packed(answer.response), wrote=answer.wrote
         )
+
+
+async def _with_codes(answer: Awaitable[T]) -> T:
+    """Wait for an answer; every error is a refusal with a code here."""
+    try:
+        return await answer
+    except RequestError:
+        raise
+    except MetadataLogError as error:
+        raise RequestError(
+            name_of(code_for(error)), str(error), outcome=error.outcome, done_to=error.done_to
+        ) from error
 
 
 def _body(frame: RequestFrame, cls: type[Q]) -> Q:

@@ -50,7 +50,7 @@ def encode_append(request: Append) -> bytes:
         RequestError: the batch is larger than the log would take, or cannot be encoded.
     """
     batch, expected = request.batch, request.expected_end_offset
-    rows = _encode_rows(batch)
+    rows = encode_rows(batch)
     size = _APPEND.size + len(rows)
     if size > FRAME_SIZE_BYTES_MAX:
         raise RequestError(
@@ -71,7 +71,12 @@ def encode_append(request: Append) -> bytes:
     return b"".join((LENGTH.pack(size), head, rows))
 
 
-def _encode_rows(batch: NewBatch) -> bytes:
+def encode_rows(batch: NewBatch) -> bytes:
+    """Return the records and the origin of a batch as rows, with offsets that count from 0.
+
+    Raises:
+        RequestError: INVALID_RECORD, a record cannot be encoded.
+    """
     versions = batch.record_versions or [newest_version(type(r)) for r in batch.records]
     pairs = zip(batch.records, versions, strict=True)
     try:

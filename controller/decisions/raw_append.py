@@ -4,6 +4,9 @@ They go through the same loop as every decision, and are checked as far as they 
 be able to take them in, and what they touch must keep the invariants.
 """
 
+from collections.abc import Callable
+from functools import partial
+
 import msgspec
 
 from controller.batch_check import check_encoding, rows_of
@@ -17,6 +20,7 @@ from controller.invariants.checks import check_step, check_topics
 from controller.result import ControllerResult
 from controller.touched import Touched
 from records import control
+from records.avro import codec
 from records.base import Record
 from records.configs import ConfigRecord
 from records.envelope import Envelope
@@ -58,6 +62,31 @@ class AppendRecords(msgspec.Struct, frozen=True, kw_only=True):
     validate_only: bool = False
 
 
+class AppendRows(msgspec.Struct, frozen=True, kw_only=True):
+    """As `AppendRecords`, across a connection.
+
+    `rows`: `count` records in Avro, as in a block of a segment. `request_hash`: with the request's
+    id it tells a request that comes again; the same through whichever connection it comes.
+    """
+
+    rows: bytes
+    count: int
+    expected_end_offset: int | None = None
+    request_hash: bytes | None = None
+
+    def records(self) -> tuple[Record, ...]:
+        """Return the records.
+
+        Raises:
+            RequestError: INVALID_REQUEST, the bytes are not `count` rows.
+        """
+        try:
+            rows = codec.decode_rows(self.rows, self.count)
+        except CorruptLogError as error:
+            raise RequestError("INVALID_REQUEST", f"the rows cannot be read: {error}") from error
+        return tuple([row.payload for row in rows])
+
+
 class Appended(msgspec.Struct, frozen=True, kw_only=True):
     """Where the records stand, in [base_offset, end_offset), and since when: ms since 1970."""
 
@@ -68,6 +97,8 @@ class Appended(msgspec.Struct, frozen=True, kw_only=True):
 
 def append_records(context: Context, request: AppendRecords) -> ControllerResult[Appended]:
     """Append records.
+
+    A refusal for one record begins with `record N of COUNT: `, counted from 1.
 
     Raises:
         RequestError: INVALID_UPDATE_VERSION, the log or an object is not as expected;
@@ -82,9 +113,7 @@ def append_records(context: Context, request: AppendRecords) -> ControllerResult
     _check_end(context, request.expected_end_offset)
     for expected in request.expected_versions:
         check_version(context.image, expected)
-    for record in request.records:
-        if type(record) in _NOT_FOR_CALLERS:
-            raise _invalid(f"{type(record).__name__} is not for callers to write")
+    _each(request.records, _check_author)
     _check_deletions(context, request.records)
     _check_effect(context, request.records)
     end_offset = context.next_offset + len(request.records)
@@ -94,6 +123,32 @@ def append_records(context: Context, request: AppendRecords) -> ControllerResult
         ),
         records=() if request.validate_only else request.records,
     )
+
+
+def append_rows(context: Context, request: AppendRows) -> ControllerResult[Appended]:
+    """Append records that came across a connection; as `append_records`."""
+    return append_records(
+        context,
+        AppendRecords(records=request.records(), expected_end_offset=request.expected_end_offset),
+    )
+
+
+def _each(records: tuple[Record, ...], check: Callable[[Record], None]) -> None:
+    """Check the records one by one; a refusal names the one."""
+    for index, record in enumerate(records):
+        try:
+            check(record)
+        except RequestError as error:
+            raise _invalid(f"{_place(index, len(records))}{error}") from None
+
+
+def _place(index: int, count: int) -> str:
+    return f"record {index + 1} of {count}: "
+
+
+def _check_author(record: Record) -> None:
+    if type(record) in _NOT_FOR_CALLERS:
+        raise _invalid(f"{type(record).__name__} is not for callers to write")
 
 
 def _check_end(context: Context, expected: int | None) -> None:
@@ -124,9 +179,8 @@ def _check_effect(context: Context, records: tuple[Record, ...]) -> None:
     rows = rows_of(context, records)
     check_encoding(rows)
     before, after = context.image, _replayed(context, rows)
-    for record in records:
-        _check_name(record)
-        _check_surroundings(after, record)
+    _each(records, _check_name)
+    _each(records, partial(_check_surroundings, after))
     _check_namespaces_left(after, records)
     touched = Touched()
     touched.add(records)
@@ -170,14 +224,11 @@ def _check_namespaces_left(after: MetadataImage, records: tuple[Record, ...]) ->
 
 def _check_name(record: Record) -> None:
     """Refuse a name that no command gives: brokers make folders of names."""
-    try:
-        match record:
-            case TopicRecord(name=name) | MoveTopicRecord(name=name):
-                check_topic_name(name)
-            case NamespaceRecord(name=name):
-                check_namespace_name(name)
-    except RequestError as error:
-        raise _invalid(str(error)) from None
+    match record:
+        case TopicRecord(name=name) | MoveTopicRecord(name=name):
+            check_topic_name(name)
+        case NamespaceRecord(name=name):
+            check_namespace_name(name)
 
 
 def _lacks_a_tier(image: MetadataImage, name: str) -> bool:
@@ -190,7 +241,9 @@ def _replayed(context: Context, rows: list[Envelope]) -> MetadataImage:
         try:
             delta.replay(row)
         except CorruptLogError as error:
-            raise _invalid(str(error)) from None
+            index, said = row.offset - rows[0].offset, f"offset {row.offset}: "
+            where = _place(index, len(rows))
+            raise _invalid(f"{where}{str(error).removeprefix(said)}") from None
     return delta.apply(
         Provenance(
             offset=rows[-1].offset,

@@ -1,0 +1,110 @@
+"""Where `metalog append` hands its batches in: a service, in this process or a running one.
+
+Each way ends in `Service.append`, so the same records are refused everywhere.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Protocol
+
+from api.client import MetadataClient, server_address
+from api.service import Service
+from api.socket.appends import encode_rows
+from api.socket.client import SocketClient
+from controller.decisions.raw_append import AppendRows
+from metadata_log.append_result import AppendResult
+from metadata_log.batch import NewBatch
+from metadata_log.log_reader import LogReader
+
+_SOCKET = "socket://"
+
+
+class Door(Protocol):
+    """Takes batches; as `Service.append`."""
+
+    async def append(
+        self, batch: NewBatch, *, expected_end_offset: int | None = None
+    ) -> AppendResult: ...
+
+
+class _LocalDoor:
+    """A service in this process, which has become the only writer of the log."""
+
+    def __init__(self, service: Service, end_before: int) -> None:
+        self._service = service
+        # Taking over has moved the end: who names the one before means the one after.
+        self._ends = {end_before: service.image.provenance.next_offset}
+
+    async def append(
+        self, batch: NewBatch, *, expected_end_offset: int | None = None
+    ) -> AppendResult:
+        if expected_end_offset is not None:
+            expected_end_offset = self._ends.get(expected_end_offset, expected_end_offset)
+        return await self._service.append(batch, expected_end_offset=expected_end_offset)
+
+
+class _KafkaDoor:
+    """A running service, asked on its Kafka listener."""
+
+    def __init__(self, client: MetadataClient) -> None:
+        self._client = client
+
+    async def append(
+        self, batch: NewBatch, *, expected_end_offset: int | None = None
+    ) -> AppendResult:
+        origin = batch.origin
+        request = AppendRows(
+            rows=encode_rows(NewBatch(records=batch.records)),
+            count=len(batch.records),
+            expected_end_offset=expected_end_offset,
+            request_hash=None if origin is None else origin.request_hash,
+        )
+        answer = await self._client.run(
+            "records append",
+            request,
+            reason=None if origin is None else origin.reason,
+            request_id=None if origin is None else origin.request_id,
+        )
+        result = answer.response
+        return AppendResult(
+            base_offset=result.base_offset,
+            end_offset=result.end_offset,
+            leader_epoch=-1,  # not told
+            timestamp=result.timestamp,
+        )
+
+
+@asynccontextmanager
+async def door_of_log(directory: Path) -> AsyncIterator[Door]:
+    """Become the only writer of a log.
+
+    Raises:
+        RequestError: no log, or a mirror.
+        UnavailableError: another process writes the log.
+        CorruptLogError: the log is damaged.
+    """
+    with LogReader.open(directory) as reader:
+        end_before = reader.end_offset
+    service = await Service.open(directory, with_timers=False)
+    try:
+        yield _LocalDoor(service, end_before)
+    finally:
+        await service.close()
+
+
+@asynccontextmanager
+async def door_of_server(url: str) -> AsyncIterator[Door]:
+    """Connect to a running service: `socket://HOST:PORT`, or `kafka://HOST:PORT`.
+
+    Raises:
+        RequestError: INVALID_REQUEST, no such URL.
+        UnavailableError: nobody answers there.
+    """
+    if url.startswith(_SOCKET):
+        host, port = server_address(url.removeprefix(_SOCKET))
+        async with await SocketClient.connect(host, port) as socket:
+            yield socket
+    else:
+        async with await MetadataClient.connect(url) as client:
+            yield _KafkaDoor(client)

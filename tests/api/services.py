@@ -1,0 +1,76 @@
+"""`metalog serve` as a process of its own, and what can be done to it from outside."""
+
+import contextlib
+import json
+import resource
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+ANY_SIZE = resource.RLIM_INFINITY
+
+
+class Served:
+    """A running service.
+
+    Attributes:
+        process: Ended by `serving` if it still runs.
+        kafka, socket: Where it is asked, as URLs.
+    """
+
+    def __init__(self, process: "subprocess.Popen[str]", log: Path) -> None:
+        self.process, self.log = process, log
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert line, "it ended before it was ready"
+        ready = json.loads(line)
+        self.kafka = f"kafka://{ready['kafka']}"
+        self.socket = f"socket://{ready['socket']}"
+        self.leader_epoch: int = ready["leader_epoch"]
+
+    @property
+    def socket_address(self) -> tuple[str, int]:
+        host, _, port = self.socket.removeprefix("socket://").rpartition(":")
+        return host, int(port)
+
+    def limit_files(self, size_bytes: int) -> None:
+        """Let no file of the process grow beyond a size: to it the disk is full."""
+        _, hard = resource.prlimit(self.process.pid, resource.RLIMIT_FSIZE)
+        resource.prlimit(self.process.pid, resource.RLIMIT_FSIZE, (size_bytes, hard))
+
+    def fill_disk(self) -> None:
+        """Leave no room in the active segment."""
+        self.limit_files(active_segment(self.log).stat().st_size)
+
+    def ended(self) -> int:
+        """Wait for its end; return its exit code."""
+        return self.process.wait(timeout=30)
+
+
+@contextlib.contextmanager
+def serving(
+    log: Path, *options: object, program: Sequence[str] = ("-m", "api.cli")
+) -> Iterator[Served]:
+    """Serve a log on free ports of loopback while the body runs."""
+    command = [sys.executable, *program, "serve", str(log), *map(str, options), "--json"]
+    with subprocess.Popen(
+        [*command, "--kafka", "127.0.0.1:0", "--socket", "127.0.0.1:0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            yield Served(process, log)
+        finally:
+            process.terminate()
+            try:
+                process.communicate(timeout=30)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise
+
+
+def active_segment(log: Path) -> Path:
+    """The segment that the writer appends to."""
+    return max(log.glob("0*.avro"))

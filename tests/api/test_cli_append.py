@@ -1,0 +1,311 @@
+"""`metalog append`: the service's rules whichever way it goes, and runs that are repeated."""
+
+import json
+import resource
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from metadata_log import limits
+from records.base import ZERO_UUID
+from records.text import uuid_text
+from tests.api.conftest import Answer, Metalog
+from tests.api.services import Served, serving
+from tests.docs_console import ROOT
+
+NOBODY_ID = "AAECAwQFBgcICQoLDA0ODw"
+
+Append = Callable[..., Answer]
+
+
+def line(type_: str, **data: Any) -> str:
+    return json.dumps({"type": type_, "data": data})
+
+
+def a_note(text: str) -> str:
+    return line("NoteRecord", at_offset=0, author="ada", text=text)
+
+
+def a_topic(name: str, topic_id: str = NOBODY_ID) -> str:
+    return line("TopicRecord", name=name, topic_id=topic_id)
+
+
+def notes(metalog: Metalog, log: Path) -> list[str]:
+    rows = metalog("dump", log, "--type", "NoteRecord", "--json").lines
+    return [row["data"]["text"] for row in rows]
+
+
+@pytest.fixture
+def log(metalog: Metalog, tmp_path: Path) -> Path:
+    metalog("init", tmp_path / "log")
+    return tmp_path / "log"
+
+
+@pytest.fixture(params=["log", "kafka", "socket"])
+def where(request: pytest.FixtureRequest, log: Path) -> Iterator[tuple[str, object]]:
+    """The option that names where to append: each way there is."""
+    if request.param == "log":
+        yield "--log", log
+        return
+    with serving(log) as served:
+        yield "--server", getattr(served, request.param)
+
+
+@pytest.fixture
+def append(metalog: Metalog, tmp_path: Path) -> Append:
+    def call(where: tuple[str, object], *lines: str, options: tuple[object, ...] = ()) -> Answer:
+        (tmp_path / "lines").write_text("".join(f"{text}\n" for text in lines))
+        return metalog("append", *where, tmp_path / "lines", *options)
+
+    return call
+
+
+PARTITION = {
+    "topic_id": NOBODY_ID,
+    "partition_id": 0,
+    "replicas": [1, 2],
+    "isr": [1, 7],
+    "removing_replicas": [],
+    "adding_replicas": [],
+    "leader": 1,
+    "leader_epoch": 0,
+    "partition_epoch": 0,
+}
+
+_REFUSED = {
+    "break an invariant, isr_is_of_replicas": [
+        a_topic("orders"),
+        line("PartitionRecord", **PARTITION),
+    ],
+    "line 1: InvalidArgumentTopicName: '../../etc'": [a_topic("../../etc")],
+    "line 1: AAAAAAAAAAAAAAAAAAAAAA cannot be an id": [a_topic("orders", uuid_text(ZERO_UUID))],
+    "line 2: configs of topic 'gone', which does not exist": [
+        a_note("not alone"),
+        line("ConfigRecord", resource_type=2, resource_name="gone", name="a", value="b"),
+    ],
+    "line 1: a EndTransactionRecord is the service's": [line("EndTransactionRecord")],
+    "line 1: a KRaftVersionRecord is written by a log itself": [
+        line("KRaftVersionRecord", version=0, kraft_version=1)
+    ],
+}
+
+
+def test_what_the_service_refuses_is_refused_on_every_way_in(
+    metalog: Metalog, log: Path, append: Append, where: tuple[str, object]
+) -> None:
+    for what, lines in _REFUSED.items():
+        answer = append(where, *lines, options=("--json",))
+        assert (answer.code, answer.error["code"]) == (3, "INVALID_RECORD"), what
+        assert (answer.error["outcome"], answer.error["done_to"]) == ("nothing", None), what
+        assert what in answer.error["message"]
+    assert append(where, a_note("fine")).code == 0
+    assert notes(metalog, log) == ["fine"]
+
+
+def test_records_are_written_in_the_layouts_of_the_metadata_version(
+    metalog: Metalog, log: Path, append: Append
+) -> None:
+    where = ("--log", log)
+    metalog("brokers", "register", 1, *where)
+    # Before level 15 a partition has no directories, and the oldest layout.
+    append(where, line("FeatureLevelRecord", name="metadata.version", feature_level=14))
+    alone = {**PARTITION, "replicas": [1], "isr": [1], "leader": -1}
+    newest = json.dumps({"type": "PartitionRecord", "data": alone, "record_version": 2})
+    assert append(where, a_topic("orders"), newest).code == 0
+    (row,) = metalog("dump", log, "--type", "PartitionRecord", "--json").lines
+    assert row["record_version"] == 0
+
+
+def test_the_end_can_be_named(
+    metalog: Metalog, log: Path, append: Append, where: tuple[str, object]
+) -> None:
+    append(where, a_note("first"))
+    end = metalog("info", log, "--json").json["log_end"]
+    late = append(where, a_note("late"), options=("--expected-end-offset", end - 1, "--json"))
+    assert (late.code, late.error["code"]) == (3, "INVALID_UPDATE_VERSION")
+    assert late.error["outcome"] == "nothing"
+    end = metalog("info", log, "--json").json["log_end"]
+    batches = ("--batch", 1, "--expected-end-offset", end)
+    answer = append(where, a_note("second"), a_note("third"), options=batches)
+    assert answer.code == 0, answer.err
+    assert notes(metalog, log) == ["first", "second", "third"]
+
+
+def test_a_run_that_is_repeated_appends_nothing_twice(
+    metalog: Metalog, log: Path, append: Append, where: tuple[str, object]
+) -> None:
+    lines = [a_note(str(n)) for n in range(5)]
+    first = append(where, *lines, options=("--batch", 2, "--json")).json
+    again = append(where, *lines, options=("--batch", 2, "--json")).json
+    assert (first["records"], first["already_records"]) == (5, 0)
+    assert (again["records"], again["already_records"]) == (0, 5)
+    assert again["already_to"] == first["last_offset"]
+    assert notes(metalog, log) == [str(n) for n in range(5)]
+
+
+def test_a_run_that_is_repeated_on_another_way_appends_nothing_twice(
+    metalog: Metalog, log: Path, append: Append
+) -> None:
+    lines = [a_note(str(n)) for n in range(5)]
+    append(("--log", log), *lines)
+    with serving(log) as served:
+        for server in (served.kafka, served.socket):
+            assert append(("--server", server), *lines, options=("--json",)).json["records"] == 0
+    assert notes(metalog, log) == [str(n) for n in range(5)]
+
+
+def test_an_id_of_ones_own_tells_runs_apart(
+    metalog: Metalog, log: Path, append: Append, where: tuple[str, object]
+) -> None:
+    for request_id in ("monday", "monday", "tuesday"):
+        append(where, a_note("same"), options=("--request-id", request_id))
+    assert notes(metalog, log) == ["same", "same"]
+    other = append(where, a_note("other"), options=("--request-id", "monday"))
+    assert (other.code, other.err.count("was used for another request")) == (3, 1)
+    assert append(where, a_note("x"), options=("--request-id", "")).code == 3
+
+
+def test_a_file_that_is_cut_in_another_way_is_no_repetition(
+    metalog: Metalog, log: Path, append: Append
+) -> None:
+    lines = [a_note(str(n)) for n in range(4)]
+    append(("--log", log), *lines, options=("--batch", 2))
+    other = append(("--log", log), *lines, options=("--batch", 1))
+    assert (other.code, other.err.count("was used for another request")) == (3, 1)
+    assert len(notes(metalog, log)) == 4
+
+
+def test_what_the_log_has_forgotten_of_a_file_is_not_appended_again(
+    metalog: Metalog, log: Path, append: Append, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log remembers the last requests only: of a long file the end, not the beginning."""
+    monkeypatch.setattr("metadata_log.request_window.REQUEST_WINDOW_OFFSETS", 20)
+    monkeypatch.setattr("metadata_log.log.REQUEST_WINDOW_OFFSETS", 20)
+    assert limits.REQUEST_WINDOW_OFFSETS > 20
+    lines = [a_note(str(n)) for n in range(50)]
+    where = ("--log", log)
+    append(where, *lines, options=("--batch", 5))
+    again = append(where, *lines, options=("--batch", 5, "--json")).json
+    assert (again["records"], again["already_records"]) == (0, 50)
+    assert len(notes(metalog, log)) == 50
+
+
+def test_a_refusal_in_between_says_what_stands_and_where_to_go_on(
+    metalog: Metalog, log: Path, append: Append, where: tuple[str, object]
+) -> None:
+    lines = [a_note("a"), a_note("b"), a_note("c"), a_topic("../../etc")]
+    answer = append(where, *lines, options=("--batch", 2, "--json"))
+    done_to = metalog("info", log, "--json").json["log_end"] - 1
+    assert answer.code == 3
+    assert (answer.error["outcome"], answer.error["done_to"]) == ("partial", done_to)
+    assert answer.error["message"].startswith("line 4: ")
+    assert (
+        f"the 2 records before, lines up to 2, are committed up to offset {done_to}"
+        in (answer.error["message"])
+    )
+    assert notes(metalog, log) == ["a", "b"]
+
+
+def a_large_file(path: Path, count: int) -> Path:
+    """Notes of random text, which does not become smaller when it is compressed."""
+    rng = Random(7)
+    path.write_text("".join(f"{a_note(f'{n} {rng.randbytes(500).hex()}')}\n" for n in range(count)))
+    return path
+
+
+def _append_with_full_disk(log: Path, file: Path, size_bytes: int, *options: str) -> Answer:
+    """Run the command in a process whose files cannot grow beyond a size."""
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, size_bytes))
+
+    done = subprocess.run(
+        [sys.executable, "-m", "api.cli", "append", "--log", str(log), str(file), *options],
+        cwd=ROOT,
+        preexec_fn=limit,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return Answer(done.returncode, done.stdout, done.stderr)
+
+
+def test_a_full_disk_says_what_stands_and_the_same_command_goes_on(
+    metalog: Metalog, log: Path, tmp_path: Path
+) -> None:
+    file = a_large_file(tmp_path / "many", 200)
+    options = ("--batch", "10", "--json")
+    failed = _append_with_full_disk(log, file, 60_000, *options)
+    assert (failed.code, failed.out) == (4, "")
+    stands = notes(metalog, log)
+    assert 10 <= len(stands) < 200 and len(stands) % 10 == 0
+    error = failed.error
+    end = metalog("dump", log, "--type", "NoteRecord", "--json").lines[-1]["offset"]
+    assert (error["code"], error["outcome"], error["done_to"]) == ("UNAVAILABLE", "partial", end)
+    assert "no room on the disk" in error["message"]
+    assert (
+        f"the {len(stands)} records before, lines up to {len(stands)}, are committed"
+        in (error["message"])
+    )
+    assert "run the same command again" in error["message"]
+    # A new writer begins a new file: there is room for a little more.
+    again = _append_with_full_disk(log, file, 20_000, *options)
+    assert again.code == 4
+    stands = notes(metalog, log)
+    rest = metalog("append", "--log", log, file, *options).json
+    assert (rest["already_records"], rest["records"]) == (len(stands), 200 - len(stands))
+    counted = Counter(text.partition(" ")[0] for text in notes(metalog, log))
+    assert counted == Counter(str(n) for n in range(200))
+
+
+@pytest.mark.parametrize("way", ["kafka", "socket"])
+def test_a_full_disk_of_a_service_says_what_stands_and_the_same_command_goes_on(
+    metalog: Metalog, log: Path, tmp_path: Path, way: str
+) -> None:
+    file = a_large_file(tmp_path / "many", 100)
+    with serving(log) as served:
+        where = ("--server", getattr(served, way))
+        served.limit_files(40_000)
+        failed = metalog("append", *where, file, "--batch", 10, "--json")
+        assert (failed.code, failed.error["outcome"]) == (4, "partial")
+        stands = notes(metalog, log)
+        assert 10 <= len(stands) < 100 and len(stands) % 10 == 0
+        _lift_limit(served)
+        rest = metalog("append", *where, file, "--batch", 10, "--json").json
+        assert (rest["already_records"], rest["records"]) == (len(stands), 100 - len(stands))
+    assert len(notes(metalog, log)) == len(set(notes(metalog, log))) == 100
+
+
+def _lift_limit(served: Served) -> None:
+    _, hard = resource.prlimit(served.process.pid, resource.RLIMIT_FSIZE)
+    served.limit_files(hard)
+
+
+def test_lines_of_a_pipe_can_be_repeated_too(metalog: Metalog, log: Path) -> None:
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-m", "api.cli", "append", "--log", str(log), "-"],
+            cwd=ROOT,
+            input=f"{a_note('piped')}\n",
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
+    assert done.stdout.endswith("nothing to append\n")
+    assert notes(metalog, log) == ["piped"]
+
+
+def test_one_of_log_and_server_is_named(metalog: Metalog, tmp_path: Path, log: Path) -> None:
+    (tmp_path / "lines").write_text(a_note("x"))
+    neither = metalog("append", tmp_path / "lines", "--json")
+    both = metalog("append", tmp_path / "lines", "--log", log, "--server", "x:1", "--json")
+    for answer in (neither, both):
+        assert (answer.code, answer.error["code"]) == (2, "USAGE")
