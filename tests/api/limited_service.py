@@ -65,8 +65,13 @@ class Served:
 
     async def ended(self) -> int:
         """Wait for its end; return its exit code."""
-        async with asyncio.timeout(READY_S):
+        try:
+            async with asyncio.timeout(READY_S):
+                await self._process.communicate()
+        except TimeoutError:
+            self._process.kill()
             await self._process.communicate()
+            raise
         assert self._process.returncode is not None
         return self._process.returncode
 
