@@ -98,7 +98,7 @@ class _Counted(ast.NodeTransformer):
     def visit(self, node: ast.AST) -> Any:
         if self._depth == 0 and isinstance(node, ast.stmt) and not isinstance(node, ast.ClassDef):
             bound = bound_names(node, self._names)
-            self._statements.append(Statement("", self._file, "", _names(node), bound))
+            self._statements.append(Statement("", self._file, "", _names_at_import(node), bound))
         return super().visit(node)
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
@@ -129,6 +129,18 @@ class _Counted(ast.NodeTransformer):
 def _names(node: ast.AST) -> tuple[str, ...]:
     names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
     return tuple(sorted(names | {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}))
+
+
+def _names_at_import(node: ast.stmt) -> tuple[str, ...]:
+    """Return the names that a statement looks at when its module is imported."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        looked_at = [
+            *node.decorator_list,
+            *node.args.defaults,
+            *filter(None, node.args.kw_defaults),
+        ]
+        return tuple(sorted({name for part in looked_at for name in _names(part)}))
+    return _names(node)
 
 
 def _after_docstring(block: list[ast.stmt], *, futures: bool = False) -> int:

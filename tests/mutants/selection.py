@@ -59,10 +59,10 @@ class Selection:
         found = self._running(site)
         if found and all(sum(1 for _ in tests) == 1 for _, tests in _by_file(found)):
             # Computed once a process: any other test of these files may be the one that looks.
-            found = {test for file, _ in _by_file(found) for test in self._by_file[file]}
+            found = {test: 0 for file, _ in _by_file(found) for test in self._by_file[file]}
         total = 0.0
         chosen: list[str] = []
-        for test in sorted(found, key=lambda test: self._order(site, test)):
+        for test in sorted(found, key=lambda test: (found[test], *self._order(site, test))):
             total += self._seconds[test] + _FIXED_S
             if chosen and total > budget_s:
                 break
@@ -77,13 +77,17 @@ class Selection:
         """Return how long tests took when they were recorded."""
         return sum(self._seconds[test] for test in tests)
 
-    def _running(self, site: Site) -> set[str]:
+    def _running(self, site: Site) -> dict[str, int]:
+        """Return the tests that run a site; those with the lowest numbers are most about it."""
         if site.bound:
-            return set().union(*(self._by_name[name] for name in self._made_of(site.bound)))
+            users = [self._by_name[name] for name in self._made_of(site.bound)]
+            # A name that few tests come across says more than one that all do.
+            ranked = sorted(users, key=len, reverse=True)
+            return {test: len(tests) for tests in ranked for test in tests}
         line = (self._root / site.file).read_text().splitlines()[site.statement_line - 1]
         tests = self._by_statement[statement_key(site.file, site.function, line)]
         # A line that is newer than the recording is run by who runs its function.
-        return set(tests) or set(self._by_function[site.file, site.function])
+        return dict.fromkeys(tests or self._by_function[site.file, site.function], 0)
 
     def _made_of(self, bound: Iterable[str]) -> set[str]:
         """Return names that are set at import, and all that are made of them then."""

@@ -153,6 +153,37 @@ def test_a_broker_that_does_not_fit_is_refused(
     assert cluster.refused(register_broker, _request(**fields)).code == code
 
 
+def test_from_level_17_on_log_directories_are_asked_for() -> None:
+    cluster = Cluster({"metadata.version": 17})
+    error = cluster.refused(register_broker, _request(log_dirs=()))
+    assert (error.code, "names no log directory" in str(error)) == ("INVALID_REGISTRATION", True)
+
+
+@pytest.mark.parametrize("log_dirs", [(directory(1), directory(1)), (directory(2),)])
+def test_before_level_17_log_directories_are_not_looked_at(log_dirs: tuple[Uuid, ...]) -> None:
+    cluster = Cluster({"metadata.version": 16})
+    cluster.do(register_broker, _request(broker_id=2, log_dirs=(directory(2),)))
+    cluster.do(register_broker, _request(log_dirs=log_dirs))
+
+
+def test_numbers_at_their_bounds_are_taken(cluster: Cluster) -> None:
+    feature = replace(
+        FEATURES[0], name="x", min_supported_version=-(2**15), max_supported_version=2**15 - 1
+    )
+    points = (
+        _end_point(0),
+        replace(_end_point(65_535), name="OTHER", security_protocol=2**15 - 1),
+        replace(_end_point(1), name="THIRD", security_protocol=-(2**15)),
+    )
+    request = _request(broker_id=2**31 - 1, end_points=points, features=(*FEATURES, feature))
+    cluster.do(register_broker, request)
+    assert [point.port for point in cluster.broker(2**31 - 1).end_points] == [0, 65_535, 1]
+    for point in (_end_point(65_536), replace(_end_point(1), security_protocol=-(2**15) - 1)):
+        refused = _request(broker_id=0, end_points=(point,))
+        assert cluster.refused(register_broker, refused).code == "INVALID_REGISTRATION"
+    cluster.do(register_broker, _request(broker_id=0, log_dirs=(directory(2),)))
+
+
 def test_before_level_17_no_log_directory_is_asked_for() -> None:
     cluster = Cluster({"metadata.version": 16})
     cluster.do(register_broker, _request(log_dirs=()))

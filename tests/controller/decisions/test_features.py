@@ -21,7 +21,7 @@ from records.base import Uuid
 from records.brokers import BrokerFeature, BrokerRegistrationChangeRecord, RegisterBrokerRecord
 from records.configs import FeatureLevelRecord, ZkMigrationStateRecord
 from records.control import BeginTransactionRecord, EndTransactionRecord
-from records.partitions import PartitionChangeRecord
+from records.partitions import PartitionChangeRecord, PartitionRecord
 from records.topics import TopicRecord
 from tests.controller.cluster import FEATURES, Cluster
 
@@ -38,6 +38,46 @@ def _code(
 ) -> str:
     update = FeatureUpdate(name=name, level=level, upgrade_type=upgrade_type)
     return cluster.refused(update_features, UpdateFeatures(updates=(update,))).code
+
+
+# Levels at which the form of Kafka's metadata changed (MetadataVersion, `didMetadataChange`).
+_CHANGED = {1, 3, 5, 6, 7, 8, 11, 13, 14, 15, 17, 23}
+
+
+@pytest.mark.parametrize("level", range(5, 26))
+def test_a_downgrade_by_one_level_is_refused_exactly_where_metadata_changed(level: int) -> None:
+    cluster = Cluster({"metadata.version": level})
+    safe = UpgradeType.SAFE_DOWNGRADE
+    if level in _CHANGED:
+        update = FeatureUpdate(name="metadata.version", level=level - 1, upgrade_type=safe)
+        error = cluster.refused(update_features, UpdateFeatures(updates=(update,)))
+        assert f"metadata changed at level {level}, which would be lost" in str(error)
+    else:
+        _update(cluster, "metadata.version", level - 1, safe)
+        assert cluster.image.feature("metadata.version") == level - 1
+
+
+def test_lowest_level_that_can_be_set_is_4() -> None:
+    cluster = Cluster({"metadata.version": 3})
+    _update(cluster, "metadata.version", 4)
+    assert cluster.image.feature("metadata.version") == 4
+    cluster = Cluster({"metadata.version": 2})
+    error = cluster.refused(
+        update_features, UpdateFeatures(updates=(FeatureUpdate(name="metadata.version", level=3),))
+    )
+    assert "the lowest level to set is 4" in str(error)
+
+
+@pytest.mark.parametrize(("level", "count"), [(12, 2), (13, 4)])
+def test_from_level_13_on_a_new_log_has_a_transaction(level: int, count: int) -> None:
+    assert len(bootstrap_records({"metadata.version": level})) == count
+
+
+def test_an_update_that_is_only_validated_writes_nothing() -> None:
+    cluster = Cluster({"metadata.version": 20})
+    update = FeatureUpdate(name="metadata.version", level=21)
+    cluster.do(update_features, UpdateFeatures(updates=(update,), validate_only=True))
+    assert cluster.records == ()
 
 
 def test_a_new_log_starts_with_its_levels_in_one_transaction() -> None:
@@ -123,6 +163,31 @@ def test_a_feature_in_use_is_not_switched_off() -> None:
     assert cluster.image.feature(MODE_FEATURE) is None
 
 
+@pytest.mark.parametrize(
+    ("name", "level", "upgrade_type", "why"),
+    [
+        ("metadata.version", -1, UpgradeType.UPGRADE, "a level is never negative"),
+        ("no.such.feature", 1, UpgradeType.UPGRADE, "there is no such feature, only"),
+        ("metadata.version", 26, UpgradeType.UPGRADE, "this release supports 1 to 25"),
+        ("metadata.version", 19, UpgradeType.UPGRADE, "it is at 20, and a lower level is no"),
+        ("metadata.version", 21, UpgradeType.SAFE_DOWNGRADE, "it is at 20, and a higher level"),
+        ("metadata.version", 19, UpgradeType.UNSAFE_DOWNGRADE, "that loses metadata"),
+        (ELR_FEATURE, 2, UpgradeType.UPGRADE, "this release supports 0 to 1"),
+        (MODE_FEATURE, 2, UpgradeType.UPGRADE, "this release supports 0 to 1"),
+        (NAMESPACE_FEATURE, 2, UpgradeType.UPGRADE, "this release supports 0 to 1"),
+    ],
+)
+def test_refused_level_is_told_why(
+    name: str, level: int, upgrade_type: UpgradeType, why: str
+) -> None:
+    update = FeatureUpdate(name=name, level=level, upgrade_type=upgrade_type)
+    cluster = Cluster({"metadata.version": 20})
+    error = cluster.refused(update_features, UpdateFeatures(updates=(update,)))
+    assert error.code == "INVALID_UPDATE_VERSION"
+    assert f"{name} cannot be set to {level}: " in str(error)
+    assert why in str(error)
+
+
 def test_what_a_feature_brings_is_refused_without_it() -> None:
     cluster = Cluster({"metadata.version": METADATA_VERSION_NEWEST})
     error = cluster.refused(create_namespace, CreateNamespace("org"))
@@ -147,6 +212,22 @@ def test_a_registration_is_written_in_the_layout_of_its_level(level: int, versio
 def test_a_partition_change_is_written_in_the_layout_of_its_level(level: int, version: int) -> None:
     change = PartitionChangeRecord(partition_id=0, topic_id=Uuid(bytes(16)))
     assert record_version(change, level) == version
+
+
+@pytest.mark.parametrize(("level", "version"), [(16, 0), (17, 1), (22, 1), (23, 2), (25, 2)])
+def test_a_partition_is_written_in_the_layout_of_its_level(level: int, version: int) -> None:
+    partition = PartitionRecord(
+        partition_id=0,
+        topic_id=Uuid(bytes(16)),
+        replicas=(1,),
+        isr=(1,),
+        removing_replicas=(),
+        adding_replicas=(),
+        leader=1,
+        leader_epoch=0,
+        partition_epoch=0,
+    )
+    assert record_version(partition, level) == version
 
 
 def test_a_registration_change_is_written_in_the_oldest_layout_that_holds_it() -> None:
