@@ -15,6 +15,7 @@ import msgspec
 from metadata_log.commit_mark import CommitMark
 from metadata_log.fs import File, Fs
 from metadata_log.log_writer import Tail
+from metadata_log.marked_block import check_marked_block
 from metadata_log.names import segment_name, segment_offsets
 from metadata_log.placing import Owner, place
 from metadata_log.proof import placed, proves_more
@@ -38,6 +39,7 @@ def recover(fs: Fs, directory: Path, mark: CommitMark, owner: Owner) -> Tail:
     path = directory / segment_name(mark.segment_offset)
     mark = placed(fs, directory, mark)
     _check_marked(fs, path, mark)
+    check_marked_block(fs, directory, mark)
     bases = [b for b in segment_offsets(fs.list(directory)) if b >= mark.segment_offset]
     tail = _marked_tail(fs, path, mark)
     for base, following in zip_longest(bases, bases[1:]):

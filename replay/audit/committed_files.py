@@ -9,7 +9,13 @@ def committed_files(reader: LogReader) -> LogFiles:
 
     A last segment that ends at the mark is read in place, like the ones before it: only one that
     goes on behind the mark needs a copy.
+
+    Raises:
+        CorruptLogError: a segment's header is damaged, or its schema is none of ours.
     """
+    for path in reader.segment_paths:
+        # Spark decodes by whatever schema a header holds.
+        reader.header(path)
     *sealed, last = reader.segment_paths
     goes_on = last.stat().st_size != reader.mark.position
     return LogFiles(

@@ -52,7 +52,7 @@ def write_chunks(connection: Connection, content: Content) -> None:
     for hashes in _slices(chunks):
         stored = snapshot_chunk.c
         found = select(stored.hash, stored.encoding, stored.size, stored.content)
-        rows = connection.execute(
+        rows: Iterable[Row[Any]] = connection.execute(
             found.where(stored.hash.in_(hashes)), execution_options={"yield_per": _CHUNKS_IN_MEMORY}
         )
         damaged_hashes = []

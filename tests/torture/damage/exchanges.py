@@ -15,7 +15,7 @@ from tests.torture.damage.verdict import Damage
 
 
 def all_of(specimen: Specimen, other: Specimen) -> Damages:
-    """Return every file and every two files of the other log in place of ours, and claimed epochs.
+    """Return every file and every two files of the other log in place of ours, and claims.
 
     Also each commit mark that the other had before, with and without one of its files.
     """

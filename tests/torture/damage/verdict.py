@@ -12,7 +12,7 @@ import msgspec
 from metadata_log.batch import Batch
 from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
-from metadata_log.names import COMMIT_MARK, claimed_epoch
+from metadata_log.names import COMMIT_MARK, claimed_epoch, segment_offset
 from records.control import LeaderChangeMessage
 from records.errors import CorruptLogError, RequestError, UnavailableError
 from tests.metadata_log.conftest import StepClock
@@ -140,6 +140,7 @@ async def _judge_writer(specimen: Specimen, damage: Damage) -> None:
             found.extend(reader.batches())
     except CorruptLogError as error:
         check_error(specimen, damage, error, None)
+        _check_nothing_was_cut(damage, fs)
         return
     _check_kept(specimen, found)
 
@@ -148,6 +149,13 @@ def _check_untouched(damage: Damage, fs: MemoryFs) -> None:
     for name, data in damage.files.items():
         if claimed_epoch(name) is None and fs.content(name) != data:
             raise Silent(f"the writer refused the log and changed {name}")
+
+
+def _check_nothing_was_cut(damage: Damage, fs: MemoryFs) -> None:
+    """Check that a writer that opened a damaged log only added to it."""
+    for name, data in damage.files.items():
+        if segment_offset(name) is not None and len(fs.content(name) or b"") < len(data):
+            raise Silent(f"the writer cut {name}, and the log does not read well")
 
 
 def _check_kept(specimen: Specimen, found: list[Batch]) -> None:

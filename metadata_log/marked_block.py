@@ -1,0 +1,87 @@
+"""The block that the commit mark ends at, compared with the CRC in the mark.
+
+A mark of another log, or of another history of this one, can name a place where a block ends here
+too. A writer that believed it would cut the blocks behind it, because none of them follows a block
+of that CRC.
+"""
+
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from metadata_log.block import SYNC_SIZE, parse_block
+from metadata_log.commit_mark import CommitMark
+from metadata_log.fs import File, Fs
+from metadata_log.names import segment_name
+from metadata_log.offset_index import read_index
+from metadata_log.segment import SegmentHeader
+from metadata_log.segment_scan import corrupt, read_header
+from records.errors import CorruptLogError
+
+
+def check_marked_block(fs: Fs, directory: Path, mark: CommitMark) -> None:
+    """Check that a block of the mark's CRC ends where the mark says that the log does.
+
+    Reads from the index entry before the mark; without one, the whole last segment. Blocks are not
+    decoded: what they hold is checked when they are read.
+
+    Raises:
+        CorruptLogError: another block ends there, or none.
+    """
+    path = directory / segment_name(mark.segment_offset)
+    file = fs.open(path)
+    try:
+        header, start = read_header(file, path)
+        if mark.position <= start:
+            last = _Block(0, header.previous_crc32c)
+        else:
+            last = _last_block(fs, file, path, header, start, mark)
+    finally:
+        file.close()
+    if last.crc32c != mark.last_crc32c:
+        raise corrupt(
+            path,
+            last.position,
+            f"the block before byte {mark.position} has CRC 0x{last.crc32c:08x}, the commit mark "
+            f"says 0x{mark.last_crc32c:08x}: one of them is damaged, or of another log",
+        )
+
+
+class _Block(msgspec.Struct, frozen=True):
+    position: int
+    crc32c: int
+
+
+def _last_block(
+    fs: Fs, file: File, path: Path, header: SegmentHeader, start: int, mark: CommitMark
+) -> _Block:
+    entry = read_index(fs, path.parent, mark.segment_offset).at_offset(mark.end_offset - 1)
+    if entry is not None and start < entry.position < mark.position:
+        # The index may be another log's: it only saves reading.
+        with suppress(CorruptLogError):
+            return _walk(file, path, header, entry.position, mark)
+    return _walk(file, path, header, start, mark)
+
+
+def _walk(file: File, path: Path, header: SegmentHeader, start: int, mark: CommitMark) -> _Block:
+    """Go from block to block up to a mark; return the last one."""
+    marker = header.sync_marker
+    data = file.pread(mark.position - start + SYNC_SIZE, start - SYNC_SIZE)
+    at = SYNC_SIZE
+    block = None
+    try:
+        if data[:SYNC_SIZE] != marker:
+            raise CorruptLogError("no block begins here")
+        while at < len(data):
+            block = parse_block(data, at, start + at - SYNC_SIZE, marker)
+            if block is None:
+                raise CorruptLogError(
+                    f"the block runs past byte {mark.position}, where the commit mark says that "
+                    "the log ends: the block is damaged, or the mark is of another log"
+                )
+            at = SYNC_SIZE + block.end_position - start
+    except CorruptLogError as error:
+        raise corrupt(path, start + at - SYNC_SIZE, str(error)) from error
+    assert block is not None
+    return _Block(block.position, block.crc32c)
