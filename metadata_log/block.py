@@ -22,8 +22,6 @@ from records.envelope import Envelope
 from records.errors import CorruptLogError, RequestError
 
 SYNC_SIZE = 16
-# Count and size are at most 10 octets each.
-_PREFIX_SIZE_MAX = 20
 
 _OPTIONS = {
     zstd.CompressionParameter.compression_level: 1,
