@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from metadata_log.creation import create_log
-from metadata_log.fs import File
 from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
 from metadata_log.segment import decode_header
@@ -43,31 +42,6 @@ async def on_disk(small: Path, request: pytest.FixtureRequest) -> DiskState:
         await (await MetadataLog.open(small, clock=StepClock())).close()
     files: DiskState = {str(LOG / path.name): path.read_bytes() for path in small.iterdir()}
     return {ROOT: None, str(LOG): None, **files}
-
-
-class MemoryFile(File):
-    """A file that is only read."""
-
-    def __init__(self, data: bytes | bytearray) -> None:
-        self._data = data
-
-    def pread(self, size: int, position: int) -> bytes:
-        return bytes(self._data[position : position + size])
-
-    def size(self) -> int:
-        return len(self._data)
-
-    def pwrite(self, data: bytes, position: int) -> None:
-        raise AssertionError("a reader does not write")
-
-    def truncate(self, size: int) -> None:
-        raise AssertionError("a reader does not cut")
-
-    def sync(self) -> None:
-        raise AssertionError("a reader does not sync")
-
-    def close(self) -> None:
-        """Nothing is open."""
 
 
 def flips(data: bytes, start: int, end: int) -> Iterator[bytearray]:
@@ -106,7 +80,8 @@ def test_every_flipped_bit_of_a_header_is_reported_with_file_and_byte(small: Pat
     data = (small / SEGMENT.name).read_bytes()
     _, end = decode_header(data)
     for number, damaged in enumerate(flips(data, 0, end)):
-        message = damage_in(partial(read_header, MemoryFile(damaged), SEGMENT))
+        file = SimulatedDisk({str(SEGMENT): bytes(damaged)}).open(SEGMENT)
+        message = damage_in(partial(read_header, file, SEGMENT))
         assert message.startswith(f"{SEGMENT} byte 0: "), divmod(number, 8)
 
 

@@ -22,20 +22,30 @@ from records.errors import RequestError
 from tests.metadata_log.conftest import topics
 
 
-class CountedFile(File):
+class CountedFile:
     """A file whose syncs are noted; nothing waits for the disk."""
 
     def __init__(self, file: File, syncs: list[str]) -> None:
         self._file = file
         self._syncs = syncs
-        self.pread = file.pread
-        self.pwrite = file.pwrite
-        self.truncate = file.truncate
-        self.size = file.size
-        self.close = file.close
+
+    def pread(self, size: int, position: int) -> bytes:
+        return self._file.pread(size, position)
+
+    def pwrite(self, data: bytes, position: int) -> None:
+        self._file.pwrite(data, position)
+
+    def truncate(self, size: int) -> None:
+        self._file.truncate(size)
 
     def sync(self) -> None:
         self._syncs.append(threading.current_thread().name)
+
+    def size(self) -> int:
+        return self._file.size()
+
+    def close(self) -> None:
+        self._file.close()
 
 
 class CountingFs(OsFs):
