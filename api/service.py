@@ -146,7 +146,7 @@ class Service:
 
         Raises:
             RequestError: as `Controller.submit`; or INVALID_REQUEST, the id is another request's;
-                or DUPLICATE_REQUEST, it was carried out before, and its answer cannot be told again.
+                or DUPLICATE_REQUEST, it was carried out before and its answer is not known.
             UnavailableError, FencedError: as `Controller.submit`.
         """
         committed = await self._committed_before(origin)

@@ -147,8 +147,8 @@ def _parse(line: _Line, number: int) -> _Parsed:
         )
     if isinstance(record, _BRACKETS):
         raise ValueError(
-            f"a {line.type} is the service's to write; leave out the brackets of a transaction that "
-            "ended with --skip, and all of one that was aborted"
+            f"a {line.type} is the service's to write; leave out the brackets of a transaction "
+            "that ended with --skip, and all of one that was aborted"
         )
     newest = registry.newest_version(type(record))
     version = newest if line.record_version is None else line.record_version
