@@ -126,8 +126,6 @@ def _decoded(text: bytes) -> _Line:
         raise ValueError(f"more than {_LINE_SIZE_BYTES_MAX} bytes in one line")
     try:
         return msgspec.json.decode(text, type=_Line)
-    except RecursionError:
-        raise ValueError("JSON is nested too deeply") from None
     except msgspec.DecodeError as error:
         raise ValueError(
             f'{error}; a line is {{"type": "TopicRecord", "data": {{...}}}}, as `metalog dump '
@@ -147,8 +145,8 @@ def _parse(line: _Line, number: int) -> _Parsed:
         )
     if isinstance(record, _BRACKETS):
         raise ValueError(
-            f"a {line.type} is the service's to write; leave out the brackets of a transaction "
-            "that ended with --skip, and all of one that was aborted"
+            f"a {line.type} is the service's to write; with --skip leave out the brackets of a "
+            "transaction that ended, and by hand all of one that was aborted"
         )
     newest = registry.newest_version(type(record))
     version = newest if line.record_version is None else line.record_version

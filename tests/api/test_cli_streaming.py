@@ -158,7 +158,7 @@ _BAD_LINES = [
         "--skip NoOpRunRecord",
     ),
     ('{"type": "BeginTransactionRecord", "data": {}}', "BeginTransactionRecord is the service's"),
-    ('{"type": "AbortTransactionRecord", "data": {}}', "and all of one that was aborted"),
+    ('{"type": "AbortTransactionRecord", "data": {}}', "all of one that was aborted"),
     (
         '{"type": "ConfigRecord", "data": {"resource_type": 2, "resource_name": "t", '
         '"name": "x", "value": "(redacted)"}}',
