@@ -10,7 +10,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import BinaryIO
+from typing import IO
 
 import msgspec
 
@@ -50,7 +50,7 @@ class FileRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @contextmanager
-def rewindable(source: BinaryIO) -> Iterator[BinaryIO]:
+def rewindable(source: IO[bytes]) -> Iterator[IO[bytes]]:
     """Yield the same bytes as a file that can be read twice, which a pipe cannot."""
     if source.seekable():
         yield source
@@ -61,7 +61,7 @@ def rewindable(source: BinaryIO) -> Iterator[BinaryIO]:
         yield copy
 
 
-def file_request(source: BinaryIO, request_id: str | None, *options: object) -> FileRequest:
+def file_request(source: IO[bytes], request_id: str | None, *options: object) -> FileRequest:
     """Read a file to its end, and go back to where it was.
 
     Args:

@@ -1,7 +1,7 @@
 """Records as JSON lines, in the shape that `dump --json` prints, read into batches."""
 
 from collections.abc import Callable, Iterator
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 import msgspec
 
@@ -62,7 +62,7 @@ class _Parsed(msgspec.Struct, frozen=True):
 
 
 def line_batches(
-    source: BinaryIO,
+    source: IO[bytes],
     *,
     size: int | None,
     skip: frozenset[str] = frozenset(),
@@ -99,7 +99,7 @@ def _batch(parsed: list[_Parsed]) -> LineBatch:
 
 
 def _parsed(
-    source: BinaryIO, skip: frozenset[str], progress: Callable[[int], None]
+    source: IO[bytes], skip: frozenset[str], progress: Callable[[int], None]
 ) -> Iterator[_Parsed]:
     number = size_bytes = 0
     while text := source.readline(_LINE_SIZE_BYTES_MAX):

@@ -92,7 +92,7 @@ def append(
     check_request_id(request_id)
     size = None if batch == _AS_DUMPED else _batch_size(batch)
     origin = Origin(principal=principal, reason=reason, command="append", client="metalog")
-    open_door = partial(door_of_server, server) if log is None else partial(door_of_log, log)
+    open_door = partial(door_of_log, log) if log else partial(door_of_server, server or "")
     with rewindable(file) as lines, progress("appending", 0, _size(file)) as advance:
         request = file_request(lines, request_id, batch, sorted(skip or []))
         batches = line_batches(lines, size=size, skip=frozenset(skip or []), progress=advance)

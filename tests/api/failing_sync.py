@@ -21,7 +21,7 @@ def main(trigger: Path, arguments: list[str]) -> int:
             raise OSError(errno.EIO, os.strerror(errno.EIO))
         _SYNC(descriptor)
 
-    os.fdatasync = sync
+    os.fdatasync = sync  # type: ignore[assignment]
     return run(arguments)
 
 

@@ -151,7 +151,7 @@ class Ask:
         from controller.decisions.outcome import Refusal
         from records.errors import MetadataLogError, Outcome, RequestError
 
-        items: list[Any] = []
+        items: list[Item] = []
         told: Told | None = None
         for number, one in enumerate(wanted):
             wrote_before = told is not None and told.wrote
