@@ -2,6 +2,7 @@
 
 from tests.torture.campaign import Campaign
 from tests.torture.campaigns import (
+    clients,
     controller,
     corruption,
     crashes,
@@ -23,6 +24,7 @@ CAMPAIGNS: tuple[Campaign, ...] = (
     planted_bugs,
     controller,
     kills,
+    clients,
 )
 
 
