@@ -296,7 +296,11 @@ class Connection(asyncio.Protocol):
         if self._is_half_closed:
             self._transport.close()
         else:
-            self._transport.write_eof()
+            try:
+                self._transport.write_eof()
+            except OSError:  # the client has gone
+                self.abort()
+                return
             self._set_timer(limits.GOODBYE_TIMEOUT_S)
 
     def _maybe_done(self) -> None:

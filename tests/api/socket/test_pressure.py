@@ -1,6 +1,7 @@
 """Appends while others hold frames back, are idle, or have taken the memory for large frames."""
 
 import asyncio
+import socket
 from pathlib import Path
 
 import pytest
@@ -128,3 +129,18 @@ def test_reader_keeps_nothing_of_frames_that_it_returned() -> None:
     assert reader.next_frame() is None
     assert not reader.has_begun
     assert reader._buffer == b""
+
+
+async def test_peer_that_is_gone_before_it_makes_way_causes_no_traceback(
+    log: MetadataLog, caplog: pytest.LogCaptureFixture
+) -> None:
+    server = await serve(log, places_max=1)
+    # Blocking calls: the server gets its turn when both have closed already.
+    for _ in range(2):
+        with socket.create_connection((LOOPBACK, server.port)):
+            pass
+    client = await connect(server)
+    await client.append(note(1, size=10))
+    await client.close()
+    await server.close()
+    assert "Traceback" not in caplog.text
