@@ -18,7 +18,7 @@ def run(scratch: Path) -> list[Result]:
     """Measure on 500,000 generated records, every column to the `noop` sink, after a warm-up."""
     log = generated_mirror(scratch, _RECORDS)
     with LogReader.open(log) as reader, session() as spark:
-        frame = open_log(spark, committed_files(reader))
+        frame = open_log(spark, committed_files(reader), show_secrets=True)
 
         def scan() -> None:
             frame.write.format("noop").mode("overwrite").save()

@@ -45,7 +45,7 @@ class History:
     """
 
     def __init__(self, spark: SparkSession, files: LogFiles, at: int) -> None:
-        """Look at a log whose active segment is frozen.
+        """Look at a log, frozen where a segment must be cut.
 
         Args:
             at: In [files.history_start - 1, files.end_offset); the lowest one is the state before

@@ -1,14 +1,14 @@
 """The committed log as a DataFrame, read by Spark's own Avro reader.
 
-Segments are plain Avro Object Container Files, so nothing is converted: the sealed ones are read
-where they are. The reader refuses a torn tail, rightly, so the active segment is read from a copy
-that ends at the commit mark.
+Segments are plain Avro Object Container Files, so nothing is converted: they are read where they
+are. Spark knows nothing of what is committed, so a segment that holds more is read from a copy that
+ends there.
 """
 
 import dataclasses
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -39,47 +39,51 @@ class LogFiles:
     """The committed files of a log, found once; later appends are not seen.
 
     Attributes:
-        sealed: Segments that are read whole, by their base offsets.
-        active: The segment that is still written, None when there is none.
-        active_bytes: How many of its bytes the commit mark covers.
+        segments: Ascending by their base offsets.
+        cut: Of these, the ones that hold more than is committed, each with how many bytes count.
         base: The base checkpoint, None when the log starts at offset 0.
         base_end_offset: End of what the base holds; replay starts there. 0 without a base.
         history_start: The first offset the state is known at; never below the base's end.
         end_offset: End of what is committed, exclusive.
     """
 
-    sealed: tuple[Path, ...]
-    active: Path | None = None
-    active_bytes: int = 0
+    segments: tuple[Path, ...]
+    cut: Mapping[Path, int] = dataclasses.field(default_factory=dict)
     base: Path | None = None
     base_end_offset: int = 0
     history_start: int = 0
     end_offset: int
 
     def frozen(self, scratch: Path) -> "LogFiles":
-        """Return the same files with the active segment replaced by a copy up to the mark.
+        """Return the same files with those that must be cut replaced by copies of what counts.
 
         Args:
             scratch: An empty folder that lives as long as the frames read from it; on a cluster it
                 must be one that every node sees.
         """
-        if self.active is None or self.active_bytes == 0:
-            return dataclasses.replace(self, active=None, active_bytes=0)
-        copy = scratch / self.active.name
-        with self.active.open("rb") as source, copy.open("xb") as target:
-            shutil.copyfileobj(source, target)
-            target.truncate(self.active_bytes)
-        return dataclasses.replace(self, sealed=(*self.sealed, copy), active=None, active_bytes=0)
+        kept = [path for path in self.segments if self.cut.get(path) != 0]
+        segments = tuple(
+            _copy(path, scratch / path.name, self.cut[path]) if path in self.cut else path
+            for path in kept
+        )
+        return dataclasses.replace(self, segments=segments, cut={})
 
-    def segments(self, start: int, end: int) -> list[Path]:
+    def in_range(self, start: int, end: int) -> list[Path]:
         """Return the segments that may hold offsets in [start, end), told by their names."""
-        bases = [base_offset(path) for path in self.sealed]
+        bases = [base_offset(path) for path in self.segments]
         ends = [*bases[1:], self.end_offset]
         return [
             path
-            for path, base, next_base in zip(self.sealed, bases, ends, strict=True)
+            for path, base, next_base in zip(self.segments, bases, ends, strict=True)
             if base < end and next_base > start
         ]
+
+
+def _copy(path: Path, target: Path, size: int) -> Path:
+    with path.open("rb") as source, target.open("xb") as copy:
+        shutil.copyfileobj(source, copy)
+        copy.truncate(size)
+    return target
 
 
 def base_offset(segment: Path) -> int:
@@ -100,7 +104,7 @@ def open_log(
     Segments outside the range are not opened.
 
     Args:
-        files: With a frozen active segment.
+        files: Frozen, where a segment must be cut.
         show_secrets: Keep the values that are secrets (`records.secrets`); otherwise text stands in
             their place, their columns are strings, and the column `extra` is left out.
 
@@ -117,9 +121,9 @@ def read_log(
     spark: SparkSession, files: LogFiles, *, start: int = 0, end: int | None = None
 ) -> DataFrame:
     """Return what `open_log` does with all secrets in it, as the state needs them."""
-    assert files.active is None, "freeze the files first: the active segment may end in a torn row"
+    assert not files.cut, "freeze the files first: a segment holds more than is committed"
     end = files.end_offset if end is None else min(end, files.end_offset)
-    frame = _read(spark, files.segments(start, end))
+    frame = _read(spark, files.in_range(start, end))
     return frame.where((F.col("offset") >= start) & (F.col("offset") < end))
 
 

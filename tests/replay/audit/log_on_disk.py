@@ -29,7 +29,7 @@ def write_log(folder: Path, batches: Sequence[Batch], *, batches_a_segment: int 
         write_blocks(path, [batch.rows for batch in part])
         segments.append(path)
     return LogFiles(
-        sealed=tuple(segments),
+        segments=tuple(segments),
         history_start=batches[0].base_offset,
         end_offset=batches[-1].end_offset,
     )

@@ -1,0 +1,69 @@
+"""Spark gets what is committed: not less, and not what a writer that lost the log wrote."""
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from metadata_log.batch import NewBatch
+from metadata_log.creation import create_log
+from metadata_log.log import MetadataLog
+from metadata_log.log_reader import LogReader
+from records.control import NoteRecord
+from records.errors import CorruptLogError
+from replay.audit.committed_files import committed_files
+from replay.audit.log_frame import open_log
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+
+async def append(log: MetadataLog, text: str) -> None:
+    await log.append(NewBatch(records=(NoteRecord(at_offset=0, author="ada", text=text),)))
+
+
+@pytest.fixture
+async def taken_over(tmp_path: Path) -> Path:
+    """A log of two writers; the first one wrote on after the second one took over."""
+    create_log(tmp_path / "first", "test-cluster")
+    first = await MetadataLog.open(tmp_path / "first")
+    await append(first, "committed")
+    shutil.copytree(tmp_path / "first", tmp_path / "log")
+    await append(first, "lost")
+    await first.close()
+    second = await MetadataLog.open(tmp_path / "log")
+    await append(second, "committed")
+    await second.close()
+    (segment,) = [path for path in (tmp_path / "first").glob("*.avro") if path.stat().st_size]
+    shutil.copy(segment, tmp_path / "log" / segment.name)
+    return tmp_path / "log"
+
+
+def test_what_a_fenced_writer_wrote_is_not_read(
+    spark: "SparkSession", taken_over: Path, tmp_path: Path
+) -> None:
+    with LogReader.open(taken_over) as reader:
+        offsets = [row.offset for batch in reader.batches() for row in batch.rows]
+        files = committed_files(reader)
+        assert [path.name for path in files.cut] == ["00000000000000000000.avro"]
+        (tmp_path / "scratch").mkdir()
+        frame = open_log(spark, files.frozen(tmp_path / "scratch"))
+        rows = frame.select("offset", "payload.member_NoteRecord.text").collect()
+    assert sorted(row["offset"] for row in rows) == offsets
+    assert "lost" not in {row["text"] for row in rows}
+
+
+def test_segment_that_was_shortened_is_damage(taken_over: Path) -> None:
+    first, _ = sorted(taken_over.glob("*.avro"))
+    with LogReader.open(taken_over) as reader:
+        (size,) = committed_files(reader).cut.values()
+    with first.open("r+b") as segment:
+        segment.truncate(size - 1)
+    with (
+        LogReader.open(taken_over) as reader,
+        pytest.raises(CorruptLogError, match=rf"{first.name} byte {size - 1}: ends here"),
+    ):
+        committed_files(reader)
