@@ -15,7 +15,7 @@ from tests.mutants.trees import FOLDER, ROOT, copy_tree, digest, environment
 _COUNTED = FOLDER / "counted"
 _RAW = FOLDER / "raw.jsonl"
 _RECORDED = FOLDER / "recorded.jsonl"
-# Spark, S3 and the real clients take minutes and test what is drawn from only by the way; the
+# Spark, S3 and real clients take minutes and test what is drawn from only by the way; the
 # others are about the project itself.
 _LEFT_OUT = (
     "tests/benchmarks",
@@ -26,7 +26,7 @@ _LEFT_OUT = (
     "tests/test_docs.py",
     "tests/torture",
 )
-_OPTIONS = ("-m", "not spark and not real_logs", "-k", "not s3", "--hypothesis-seed=20261122")
+_OPTIONS = ("-m", "not spark", "-k", "not s3", "--hypothesis-seed=20261122")
 
 
 def record(*, anew: bool) -> tuple[list[Recorded], list[Statement]]:
