@@ -1,6 +1,7 @@
 """Brokers with many partitions, few descriptors, or a disk that fails."""
 
 import asyncio
+import contextlib
 import os
 import resource
 from collections.abc import AsyncIterator
@@ -41,9 +42,14 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
         await world.end()
 
 
-async def connect(world: World, broker_id: int) -> Connection:
+@contextlib.asynccontextmanager
+async def connected(world: World, broker_id: int) -> AsyncIterator[Connection]:
     host, _, port = world.brokers[broker_id].ready["listen"].rpartition(":")
-    return await Connection.open(host, int(port))
+    connection = await Connection.open(host, int(port))
+    try:
+        yield connection
+    finally:
+        await connection.close()
 
 
 async def create_many(world: World) -> None:
@@ -54,13 +60,13 @@ async def create_many(world: World) -> None:
 
 
 async def led_while_folders_are_made(world: World, broker: Connection) -> set[int]:
-    """Ask the broker until it knows all leaders; return how many folders each answer found."""
+    """Ask the broker until it leads everything; return how many folders each answer found."""
     seen = set()
     while True:
         response = await broker.request(MetadataRequest(topics=None), MetadataResponse)
         seen.add(len(os.listdir(world.log_dir(1))))
-        leads = sum(len(topic.partitions) for topic in response.topics)
-        if leads == PARTITIONS:
+        led = [p for topic in response.topics for p in topic.partitions if p.leader_id == 1]
+        if len(led) == PARTITIONS:
             return seen
 
 
@@ -93,22 +99,19 @@ async def fetched(broker: Connection) -> list[list[bytes]]:
 
 async def test_many_partitions_with_few_descriptors(world: World) -> None:
     await world.start_brokers(1, descriptors=DESCRIPTORS)
-    broker = await connect(world, 1)
-    asking = asyncio.create_task(led_while_folders_are_made(world, broker))
-    await create_many(world)
-    counts = await asking
-    assert any(10 < count < PARTITIONS for count in counts), "no answer while folders were made"
-
-    assert set(await produced(broker)) == {"NONE"}
-    assert await fetched(broker) == [[b"%d" % n] for n in range(PARTITIONS)]
-    await broker.close()
+    async with connected(world, 1) as broker:
+        asking = asyncio.create_task(led_while_folders_are_made(world, broker))
+        await create_many(world)
+        counts = await asking
+        assert any(10 < n < PARTITIONS for n in counts), "no answer while folders were made"
+        assert set(await produced(broker)) == {"NONE"}
+        assert await fetched(broker) == [[b"%d" % n] for n in range(PARTITIONS)]
     # Also for a client that comes now, and after a restart that finds all the folders.
     assert await world.brokers[1].stop() == 0
     await world.start_brokers(1, descriptors=DESCRIPTORS)
-    broker = await connect(world, 1)
-    assert await led_while_folders_are_made(world, broker)
-    assert await fetched(broker) == [[b"%d" % n] for n in range(PARTITIONS)]
-    await broker.close()
+    async with connected(world, 1) as broker:
+        assert await led_while_folders_are_made(world, broker)
+        assert await fetched(broker) == [[b"%d" % n] for n in range(PARTITIONS)]
 
     known = world.image().broker(1)
     assert known is not None
