@@ -4,6 +4,7 @@ Each damage here leaves whole blocks with the right offsets, and files of the ri
 CRC of what stood before a border tells that it is not what was written.
 """
 
+import logging
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -151,7 +152,7 @@ async def test_writer_refuses_a_block_past_its_mark_that_the_next_segment_does_n
 
 
 async def test_segment_that_goes_on_behind_its_end_is_cut_only_if_that_end_is_its_own(
-    log: Path, tmp_path: Path
+    log: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A writer that lost the log may have written on; another log's segment is damage."""
     longer = await two_segments(tmp_path / "longer", 1, 3)
@@ -166,5 +167,8 @@ async def test_segment_that_goes_on_behind_its_end_is_cut_only_if_that_end_is_it
         await MetadataLog.open(log)
     assert (log / FIRST).read_bytes() == kept
     shutil.copy(longer / FIRST, log / FIRST)
-    await (await MetadataLog.open(log)).close()
+    surplus = (log / FIRST).stat().st_size - end
+    with caplog.at_level(logging.WARNING):
+        await (await MetadataLog.open(log)).close()
+    assert f"{FIRST}: cut {surplus} bytes from byte {end} on" in caplog.text
     assert (log / FIRST).read_bytes() == header + blocks

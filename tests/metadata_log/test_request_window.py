@@ -114,3 +114,50 @@ async def test_damage_in_the_window_is_told_with_file_and_byte(written: Path) ->
         await log.append(topics(0, 1))
     assert caught.value.outcome is Outcome.NOTHING
     await log.close()
+
+
+def answered(base_offset: int) -> AppendResult:
+    return AppendResult(
+        base_offset=base_offset, end_offset=base_offset + 3, leader_epoch=1, timestamp=0
+    )
+
+
+def test_request_is_recognised_100_000_offsets_back_and_no_further() -> None:
+    first, second, later = (Origin(request_id=name, request_hash=b"") for name in "abc")
+    window = request_window.RequestWindow()
+    window.add(first, answered(7))
+    window.add(second, answered(10))
+    window.add(later, answered(100_004))
+    assert window.find(first) == answered(7)
+    window.add(Origin(request_id="d", request_hash=b""), answered(100_005))
+    assert window.find(first) is None
+    assert window.find(second) == answered(10)
+
+
+def test_what_was_taken_back_is_forgotten() -> None:
+    window = request_window.RequestWindow()
+    for number, name in enumerate("abc"):
+        window.add(Origin(request_id=name, request_hash=b""), answered(10 * number))
+    window.drop_from(10)
+    found = [window.find(Origin(request_id=name, request_hash=b"")) for name in "abc"]
+    assert found == [answered(0), None, None]
+
+
+def test_first_answer_to_an_id_is_the_one_that_is_kept() -> None:
+    window = request_window.RequestWindow()
+    origin = Origin(request_id="a", request_hash=b"")
+    window.add(origin, answered(0))
+    window.add(origin, answered(10))
+    assert window.find(origin) == answered(0)
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [None, Origin(), Origin(request_id="a"), Origin(request_hash=b"h"), Origin(principal="p")],
+)
+def test_batch_without_id_and_hash_takes_no_part(origin: Origin | None) -> None:
+    window = request_window.RequestWindow()
+    window.add(origin, answered(0))
+    assert window.find(origin) is None
+    assert not request_window.takes_part(origin)
+    assert request_window.takes_part(Origin(request_id="", request_hash=b""))

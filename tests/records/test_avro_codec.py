@@ -11,9 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from records import registry
-from records.avro import codec, reference
+from records.avro import codec, reference, varint
 from records.avro.schema import envelope_schema
 from records.avro.varint import (
+    INT_ARRAYS,
+    INTS,
+    LONGS,
     decode_bytes,
     decode_count,
     decode_ints,
@@ -288,6 +291,65 @@ def test_array_that_claims_more_items_than_bytes_allocates_nothing() -> None:
 def test_long_is_read_as_written(value: int) -> None:
     data = encode_long(value)
     assert decode_long(data, 0) == (value, len(data))
+
+
+def _plainly_encoded(value: int) -> bytes:
+    """Avro's zigzag integer as its specification tells it, bit by bit."""
+    rest = value * 2 if value >= 0 else -value * 2 - 1
+    out = []
+    while True:
+        low, rest = rest % 128, rest // 128
+        out.append(low + (128 if rest else 0))
+        if not rest:
+            return bytes(out)
+
+
+_BIT_PATTERNS = [int(digit * 16, 16) for digit in "0123456789abcdef"]
+
+
+@pytest.mark.parametrize("bits", range(64))
+def test_longs_around_each_power_of_two_are_encoded_as_specified(bits: int) -> None:
+    near = [(1 << bits) + more for more in (-2, -1, 0, 1)]
+    patterned = [pattern & (1 << bits) - 1 for pattern in _BIT_PATTERNS]
+    for value in {*near, *[-value for value in near], *patterned, *[-v for v in patterned]}:
+        if -(1 << 63) <= value < 1 << 63:
+            data = _plainly_encoded(value)
+            assert encode_long(value) == LONGS[value] == data
+            assert decode_long(b"x" + data + b"x", 1) == (value, 1 + len(data))
+            if -(1 << 31) <= value < 1 << 31:
+                assert INTS[value] == data
+
+
+def test_int_of_more_than_32_bits_is_refused() -> None:
+    for value in ((1 << 31), -(1 << 31) - 1, 1 << 62):
+        with pytest.raises(OverflowError, match=f"{value} does not fit in 32 bits"):
+            INTS[value]
+    for value in (1 << 63, -(1 << 63) - 1):
+        with pytest.raises(OverflowError, match=f"{value} does not fit in 64 bits"):
+            encode_long(value)
+
+
+@pytest.mark.parametrize(
+    "items",
+    [(), (0,), (-1, 1), (63, -64), (64,), (1, 2, 3, 4), tuple(range(200)), ((1 << 31) - 1, 0)],
+)
+def test_array_of_ints_is_one_block_and_is_read_back(items: tuple[int, ...]) -> None:
+    data = b"".join(_plainly_encoded(item) for item in items)
+    data = (_plainly_encoded(len(items)) + data if items else b"") + b"\0"
+    for _ in range(2):  # the second time from the cache
+        assert INT_ARRAYS[items] == data
+        assert decode_ints(b"x" + data + b"x", 1) == (items, 1 + len(data))
+
+
+def test_caches_of_arrays_do_not_grow_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("records.avro.varint._CACHE_SIZE_MAX", 10)
+    for number in range(1_000):
+        data = INT_ARRAYS[number, number + 1]
+        assert decode_ints(data, 0) == ((number, number + 1), len(data))
+        assert len(INT_ARRAYS) <= 10
+    for number in range(60):
+        decode_ints(INT_ARRAYS[number, 1], 0)
+        assert len(varint._SMALL_INT_TUPLES) <= 10
 
 
 def test_long_of_more_than_64_bits_is_refused() -> None:
