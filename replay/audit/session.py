@@ -69,21 +69,21 @@ def session(
         yield from _until_stopped(spark)
 
 
+def is_remote(spark: "SparkSession") -> bool:
+    """Return whether a session is one of Spark Connect, which has no Java of its own."""
+    return not hasattr(spark, "_jsparkSession")
+
+
 @contextmanager
 def separate_session(spark: "SparkSession") -> Iterator["SparkSession"]:
     """Give a session beside another: the same Spark, but none of its temporary views, functions and
     settings, so that neither gets in the way of the other. It is the active one meanwhile.
 
     Files cannot be named as tables in it, and `${...}` in a query is plain text.
-
-    Raises:
-        UnavailableError: `spark` is a session of Spark Connect.
     """
-    if not hasattr(spark, "_jsparkSession"):
-        raise UnavailableError(
-            "audit queries need Spark's own parser, which Spark Connect does not offer; unset "
-            "SPARK_REMOTE, or run them with spark-submit on the cluster"
-        )
+    if is_remote(spark):
+        yield spark.newSession()
+        return
     sessions = spark._jvm.org.apache.spark.sql.classic.SparkSession
     before = sessions.getActiveSession()
     own = spark.newSession()

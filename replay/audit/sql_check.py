@@ -14,7 +14,8 @@ from py4j.protocol import Py4JJavaError
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
-from records.errors import RequestError
+from records.errors import RequestError, UnavailableError
+from replay.audit.session import is_remote
 from replay.audit.sql_kinds import (
     ANALYZED_PLANS,
     EXPRESSIONS,
@@ -52,7 +53,13 @@ def parse_query(spark: SparkSession, text: str) -> JavaObject:
     Raises:
         ParseException: the text is not SQL.
         RequestError: INVALID_REQUEST: Spark's parser fails in another way.
+        UnavailableError: the session is one of Spark Connect, whose parser cannot be asked.
     """
+    if is_remote(spark):
+        raise UnavailableError(
+            "a query of your own is checked with Spark's parser, which Spark Connect does not "
+            "offer; unset SPARK_REMOTE, or run it with spark-submit on the cluster"
+        )
     parser = spark._jsparkSession.sessionState().sqlParser()
     try:
         return parser.parsePlan(text)
