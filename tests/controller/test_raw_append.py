@@ -117,6 +117,21 @@ def test_a_deletion_that_was_not_started_cannot_succeed(cluster: Cluster) -> Non
     assert "a replica cannot go from OfflineReplica to ReplicaDeletionSuccessful" in str(error)
 
 
+def test_a_deletion_that_failed_is_not_over_while_its_broker_is_registered(
+    cluster: Cluster,
+) -> None:
+    started, ineligible, gone = (
+        ReplicaDeletionRecord(
+            topic_id=cluster.topic("orders").topic_id, partition_id=1, broker_id=1, state=state
+        )
+        for state in (4, 6, 7)
+    )
+    request = AppendRecords(records=(started, ineligible, gone))
+    error = cluster.refused(append_records, request)
+    assert error.code == "INVALID_REQUEST"
+    assert "a replica cannot go from ReplicaDeletionIneligible to NonExistentReplica" in str(error)
+
+
 @pytest.mark.parametrize("record", [EndTransactionRecord(), AbortTransactionRecord(reason=None)])
 def test_records_of_the_log_itself_are_refused(cluster: Cluster, record: Record) -> None:
     assert "is not for callers to write" in _refused(cluster, record)

@@ -11,6 +11,8 @@ import pytest
 from records.json import from_json
 from replay.image.digest import (
     PART_ROWS,
+    _IntItems,
+    _IntListItems,
     digest_of_parts,
     digest_of_rows,
     image_digest,
@@ -117,3 +119,21 @@ def test_lists_of_every_length_are_written_in_full(count: int) -> None:
     (row,) = PART_ROWS["partitions"](image)
     numbers = "".join(f"{len(str(n))}:{n}" for n in range(count))
     assert f"1:0{len(str(count))}:{count}{numbers}" in row
+
+
+def test_items_of_lists_are_kept_but_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("replay.image.digest._CACHE_SIZE_MAX", 10)
+    items = _IntListItems()
+    for number in range(25):
+        text = items[number, 70]
+        assert items[number, 70] is text
+        assert len(items) == number % 10 + 1
+    assert items[()] == "1:0"
+    assert items[-1, 1_000] == "1:22:-14:1000"
+
+
+def test_items_of_small_integers_are_kept() -> None:
+    items = _IntItems()
+    found = [items[value] for value in (-2, -1, 0, 999, 1_000, 1 << 62)]
+    assert found == ["2:-2", "2:-1", "1:0", "3:999", "4:1000", "19:4611686018427387904"]
+    assert sorted(items) == [-1, 0, 999]
