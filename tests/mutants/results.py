@@ -12,6 +12,7 @@ from tests.mutants.trees import FOLDER, ROOT, digest
 
 NOTICED = "noticed"
 MISSED = "missed"
+UNKNOWN = "unknown"
 EQUIVALENT = "changes nothing (shown)"
 _RESULTS = FOLDER / "results.jsonl"
 _EQUIVALENT = Path(__file__).parent / "equivalent.txt"
@@ -56,7 +57,8 @@ def known(sites: Sequence[Site], tree_digest: str) -> dict[str, Result]:
         result = msgspec.json.decode(line, type=Result)
         file = result.test.partition("::")[0]
         now = digest(ROOT / file) if file else tree_digest
-        if wanted.get(result.key) == result.site_digest and result.test_digest == now:
+        holds = wanted.get(result.key) == result.site_digest and result.test_digest == now
+        if holds and result.outcome != UNKNOWN:
             found[result.key] = result
         else:
             found.pop(result.key, None)

@@ -75,7 +75,7 @@ class Selection:
 
     def seconds(self, tests: Iterable[str]) -> float:
         """Return how long tests took when they were recorded."""
-        return sum(self._seconds[test] for test in tests)
+        return sum(self._seconds.get(test, 0.0) for test in tests)
 
     def _running(self, site: Site) -> dict[str, int]:
         """Return the tests that run a site; those with the lowest numbers are most about it."""
