@@ -1,6 +1,7 @@
 """Which tests run a site: from the recorded hits, the nearest and fastest first."""
 
 import itertools
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePath
@@ -31,6 +32,7 @@ class Selection:
         self, root: Path, recorded: Iterable[Recorded], statements: Sequence[Statement]
     ) -> None:
         self._root = root
+        self._words_of: dict[str, frozenset[str]] = {}
         self._seconds: dict[str, float] = {}
         self._by_statement: dict[str, set[str]] = defaultdict(set)
         for test in recorded:
@@ -62,7 +64,7 @@ class Selection:
             found = {test: 0 for file, _ in _by_file(found) for test in self._by_file[file]}
         total = 0.0
         chosen: list[str] = []
-        for test in sorted(found, key=lambda test: (found[test], *self._order(site, test))):
+        for test in sorted(found, key=lambda test: self._order(site, test, found[test])):
             total += self._seconds[test] + _FIXED_S
             if chosen and total > budget_s:
                 break
@@ -100,15 +102,20 @@ class Selection:
                 waiting += self._used_by[name]
         return found
 
-    def _order(self, site: Site, test: str) -> tuple[bool, bool, float]:
+    def _order(self, site: Site, test: str, rank: int) -> tuple[bool, int, bool, bool, float]:
         file = PurePath(test.partition("::")[0])
+        # A test of a constant names it.
+        is_named = any(name in self._words(str(file)) for name in site.bound)
         room = PurePath("tests") / PurePath(site.file).parent
         is_near = file.parent == room or room in file.parents
-        return (
-            not (is_near and PurePath(site.file).stem in file.stem),
-            not is_near,
-            self._seconds[test],
-        )
+        is_nearest = is_near and PurePath(site.file).stem in file.stem
+        return not is_named, rank, not is_nearest, not is_near, self._seconds[test]
+
+    def _words(self, file: str) -> frozenset[str]:
+        if file not in self._words_of:
+            text = (self._root / file).read_text()
+            self._words_of[file] = frozenset(re.findall(r"[A-Za-z_]\w*", text))
+        return self._words_of[file]
 
 
 def _by_file(tests: Iterable[str]) -> Iterable[tuple[str, Iterable[str]]]:
