@@ -2,6 +2,7 @@
 
 import asyncio
 import datetime
+import json
 import os
 import pty
 import shutil
@@ -202,7 +203,9 @@ def test_what_lies_below_the_start_is_unknown_and_never_absent(metalog: Metalog,
         ), (arguments, answer.err)
     history = metalog("history", log, "broker:1", "--json", "--verbose")
     assert (history.code, history.out) == (3, "")
-    assert history.err.startswith("error: UNKNOWN_HISTORY: broker:1 ")
+    error = json.loads(history.err)
+    assert error["code"] == "UNKNOWN_HISTORY"
+    assert error["message"].startswith("broker:1 ")
     assert f"history starts at {base}" in history.err
 
 

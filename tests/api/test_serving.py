@@ -60,7 +60,7 @@ async def test_second_service_on_a_log_is_told_to_try_again_and_the_first_ends_i
         assert world.service is not None
         second = await Process.start(tmp_path / "second.txt", "serve", world.log, "--kafka", ":0")
         assert await second.ended() == 4
-        assert "error: UNAVAILABLE: " in second.errors
+        assert '"code": "UNAVAILABLE"' in second.errors
         assert world.service.is_running
         assert await world.service.stop() == 0
         assert world.service.errors == ""

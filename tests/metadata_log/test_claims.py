@@ -59,10 +59,10 @@ def test_writer_is_fenced_by_the_next_claim_and_by_the_loss_of_its_own(tmp_path:
     first.check()
     second = claim_epoch(OsFs(), tmp_path, 0)
     second.check()
-    with pytest.raises(FencedError, match="from epoch 1;"):
+    with pytest.raises(FencedError, match=r"from epoch 1$"):
         first.check()
     (tmp_path / claim_name(2)).unlink()
-    with pytest.raises(FencedError, match="from epoch 2;"):
+    with pytest.raises(FencedError, match=r"from epoch 2$"):
         second.check()
 
 

@@ -56,7 +56,7 @@ class Outcome(Enum):
     PASSED = "passed"
     FAILED = "failed"
     TIMED_OUT = "timed out"
-    BROKEN = "broken"  # a module cannot be imported any more, or pytest itself failed
+    BROKEN = "broken"  # pytest itself failed
 
 
 class Ended(msgspec.Struct, frozen=True):

@@ -85,11 +85,22 @@ class Selection:
             users = [self._by_name[name] for name in self._made_of(site.bound)]
             # A name that few tests come across says more than one that all do.
             ranked = sorted(users, key=len, reverse=True)
-            return {test: len(tests) for tests in ranked for test in tests}
+            found = dict.fromkeys(self._naming(site), len(self._seconds))
+            return found | {test: len(tests) for tests in ranked for test in tests}
         line = (self._root / site.file).read_text().splitlines()[site.statement_line - 1]
         tests = self._by_statement[statement_key(site.file, site.function, line)]
         # A line that is newer than the recording is run by who runs its function.
         return dict.fromkeys(tests or self._by_function[site.file, site.function], 0)
+
+    def _naming(self, site: Site) -> list[str]:
+        """Return the tests of the same room whose files name what a site sets.
+
+        A test that only compares a constant runs no statement of the sources.
+        """
+        room = str(PurePath("tests") / PurePath(site.file).parent)
+        files = [file for file in self._by_file if file.startswith(f"{room}/")]
+        named = [file for file in files if not self._words(file).isdisjoint(site.bound)]
+        return [test for file in named for test in self._by_file[file]]
 
     def _made_of(self, bound: Iterable[str]) -> set[str]:
         """Return names that are set at import, and all that are made of them then."""

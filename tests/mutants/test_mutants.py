@@ -137,7 +137,7 @@ def test_weak_test_is_told_from_a_good_one(tmp_path: Path) -> None:
         "failed return None",
         "failed return width // height",
         str([Ended(Outcome.TIMED_OUT)]),
-        str([Ended(Outcome.BROKEN)]),
+        str([Ended(Outcome.FAILED, "tests/test_room.py")]),
     ], ran.stderr
 
 

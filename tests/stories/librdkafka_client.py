@@ -79,6 +79,7 @@ def offset_by_time(admin: AdminClient, producer: Producer, consumer: Consumer) -
     greatest = admin.list_offsets({TopicPartition(TIMES, 0): OffsetSpec.max_timestamp()})
     ((_, answer),) = greatest.items()
     assert answer.result(_TIMEOUT_S).offset == 1
+    admin.delete_topics([TIMES])[TIMES].result(_TIMEOUT_S)
     return int(found.offset)
 
 

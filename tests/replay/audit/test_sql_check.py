@@ -215,7 +215,9 @@ def test_command_that_would_overwrite_the_log_leaves_it_whole(tmp_path: Path) ->
         check=False,
     )
     assert done.returncode == 3
-    assert done.stderr.startswith("error: INVALID_REQUEST: InsertIntoDir is not allowed here: ")
+    error = json.loads(done.stderr)
+    assert error["code"] == "INVALID_REQUEST"
+    assert error["message"].startswith("InsertIntoDir is not allowed here: ")
     assert done.stdout == ""
     assert {path.name: path.read_bytes() for path in log.iterdir()} == before
     verified = subprocess.run(
