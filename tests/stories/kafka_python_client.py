@@ -65,7 +65,9 @@ def offset_by_time(admin: KafkaAdminClient, consumer: KafkaConsumer, server: str
         producer.send(TIMES, b"x" * 1_000, partition=0, timestamp_ms=START_MS + past)
     producer.close()
     asked = TopicPartition(TIMES, 0)
-    return int(consumer.offsets_for_times({asked: START_MS + 150})[asked].offset)
+    found = int(consumer.offsets_for_times({asked: START_MS + 150})[asked].offset)
+    admin.delete_topics([TIMES])
+    return found
 
 
 if __name__ == "__main__":
