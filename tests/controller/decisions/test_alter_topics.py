@@ -163,3 +163,14 @@ def test_an_unknown_placement_refuses_the_request(cluster: Cluster) -> None:
 def test_too_many_new_partitions_refuse_the_request(cluster: Cluster) -> None:
     request = AlterTopics(topics=(TopicAlteration(topic="orders", partitions=20_000),))
     assert cluster.refused(alter_topics, request).code == "POLICY_VIOLATION"
+
+
+def test_instructions_are_called_as_the_documents_call_them() -> None:
+    """Scripts read these words in the JSON of `metalog topics alter`."""
+    assert [instruction.value for instruction in Instruction] == [
+        "growth",
+        "shrink",
+        "reassignment",
+        "replication factor",
+        "configs",
+    ]

@@ -79,3 +79,14 @@ def test_the_last_known_leader_comes_back_when_nobody_is_left(election: Election
 def test_a_last_known_leader_that_is_down_does_not_lead() -> None:
     candidates = _candidates(isr=(), leader=-1, last_known_leader=2)
     assert elect(candidates, Election.ONLINE, _only(3)) == Elected(-1)
+
+
+@pytest.mark.parametrize("election", [Election.ONLINE, Election.PREFERRED])
+@pytest.mark.parametrize(("isr", "eligible"), [((2,), ()), ((), (2,)), ((2,), (2,))])
+def test_a_last_known_leader_does_not_lead_while_any_member_is_left(
+    election: Election, isr: tuple[int, ...], eligible: tuple[int, ...]
+) -> None:
+    """It may lack what the member has, even while that one is down."""
+    candidates = _candidates(isr=isr, leader=-1, eligible=eligible, last_known_leader=3)
+    assert elect(candidates, election, _only(1, 3)) == Elected(-1)
+    assert elect(candidates, election, _only(1, 2, 3)) == Elected(2)
