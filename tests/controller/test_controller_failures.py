@@ -65,6 +65,31 @@ async def test_a_failure_is_settled_before_its_callers_hear_of_it(office: Office
     assert office.names() == ["a"]
 
 
+async def test_nothing_is_decided_while_a_failure_is_being_settled(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_fail, calls = asyncio.Event(), []
+
+    async def append(batch: object, *, expected_end_offset: int) -> None:
+        calls.append(batch)
+        if len(calls) > 1:
+            await may_fail.wait()
+        raise UnavailableError("the disk is full")
+
+    monkeypatch.setattr(office.log, "append", append)
+    asked = [office.namespace("a"), office.namespace("b")]
+    # The first failure is known, the second append has yet to fail.
+    async with asyncio.timeout(5):
+        while office.controller.is_active:
+            await asyncio.sleep(0)
+    late = office.namespace("c")
+    assert await outcome_of(late) == (RequestError, Outcome.NOTHING)
+    assert await code_of(late) == "NOT_CONTROLLER"
+    assert not any(future.done() for future in asked)
+    may_fail.set()
+    assert [await outcome_of(future) for future in asked] == [FULL] * 2
+
+
 async def test_what_was_committed_before_the_failure_stays(office: Office) -> None:
     await office.namespace("a")
     office.log.error = UnavailableError("the disk is full")
