@@ -343,6 +343,9 @@ def test_array_of_ints_is_one_block_and_is_read_back(items: tuple[int, ...]) -> 
 
 def test_caches_of_arrays_do_not_grow_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("records.avro.varint._CACHE_SIZE_MAX", 10)
+    # What earlier tests have left may be more than that.
+    INT_ARRAYS.clear()
+    varint._SMALL_INT_TUPLES.clear()
     for number in range(1_000):
         data = INT_ARRAYS[number, number + 1]
         assert decode_ints(data, 0) == ((number, number + 1), len(data))
