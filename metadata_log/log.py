@@ -1,32 +1,28 @@
-"""The own log: it gives every batch its offsets, epoch and time, and commits it.
+"""The own log: gives every batch its offsets, epoch and time, and commits it.
 
 Group commit: batches that arrive while a sync runs are encoded and written together and share the
 next one. One task does all of the writing, so that batches commit in the order of the calls,
 whatever becomes of the callers.
 
-    append --> pending --> write, write, ... --> sync --> check the claim --> mark --> answers
+    append --> queue --> write, write, ... --> sync --> check the claim --> mark --> answers
 """
 
 import asyncio
 import logging
 import time
-from collections import deque
 from functools import partial
 from pathlib import Path
 from typing import Self
 
-import msgspec
-
+from metadata_log.append_queue import AppendQueue, QueuedBatch
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
 from metadata_log.clock import Clock, MachineClocks
 from metadata_log.fs import Fs, OsFs
 from metadata_log.limits import (
-    BATCH_RECORDS_MAX,
     GROUP_BATCHES_MAX,
     GROUP_SIZE_BYTES_MAX,
     MARK_SYNC_INTERVAL_MS,
-    PENDING_BATCHES_MAX,
     QUICK_SYNC_S_MAX,
     QUICK_SYNCS_MIN,
     REQUEST_WINDOW_OFFSETS,
@@ -37,7 +33,7 @@ from metadata_log.log_reader import LogReader
 from metadata_log.opening import OwnedLog, own_log
 from metadata_log.own_thread import RunBlocking, in_own_thread
 from metadata_log.request_window import RequestWindow, takes_part
-from records.control import LeaderChangeMessage, LeaderChangeVoter, NoOpRunRecord
+from records.control import LeaderChangeMessage, LeaderChangeVoter
 from records.envelope import Envelope, Origin
 from records.errors import (
     FencedError,
@@ -49,16 +45,6 @@ from records.errors import (
 from records.registry import newest_version
 
 _LOG = logging.getLogger(__name__)
-
-
-class _Pending(msgspec.Struct, frozen=True):
-    batch: NewBatch
-    expected_end_offset: int | None
-    answer: asyncio.Future[AppendResult]
-
-    def refuse(self, error: Exception) -> None:
-        if not self.answer.done():
-            self.answer.set_exception(error)
 
 
 class MetadataLog:
@@ -92,13 +78,8 @@ class MetadataLog:
         self._committed_end = owned.writer.tail.end_offset
         self._requests = RequestWindow()
         self._requests_lock = asyncio.Lock()
-        self._pending: deque[_Pending] = deque()
-        # Batches that were handed to the writer and not answered yet. When it fails, their bytes
-        # may stand; those of the pending ones never left this process.
-        self._writing: list[_Pending] = []
+        self._queue = AppendQueue()
         self._wake = asyncio.Event()
-        self._closing = False
-        self._failure: MetadataLogError | None = None
         self._sync_mark_in_time = sync_mark_in_time
         self._mark_timer: asyncio.TimerHandle | None = None
         self._mark_is_due = False
@@ -152,8 +133,8 @@ class MetadataLog:
             await log.append(NewBatch(records=(announcement,), record_versions=(0,)))
         except FencedError as error:
             await log.close()
-            # Of the announcement nobody knows, but no caller has appended anything yet.
-            raise (log._failure or error).with_outcome(Outcome.NOTHING) from error
+            # The announcement's outcome may be unknown, but no caller has appended anything yet.
+            raise (log._queue.failure or error).with_outcome(Outcome.NOTHING) from error
         except BaseException:
             await log.close()
             raise
@@ -169,9 +150,9 @@ class MetadataLog:
     ) -> asyncio.Future[AppendResult]:
         """Commit a batch: all of it or nothing, in the order of the calls.
 
-        The future is done once the bytes are on stable storage. Who cancels it does not know
-        whether its batch was committed. A batch whose origin has a request id and a request hash
-        is committed once: repeated within REQUEST_WINDOW_OFFSETS it gets the first answer again.
+        The future is done once the bytes are on stable storage. After cancellation the outcome is
+        unknown. A batch whose origin has a request id and a request hash is committed once:
+        repeated within REQUEST_WINDOW_OFFSETS it gets the first answer again.
 
         Raises:
             RequestError: the batch is empty, too large or cannot be encoded, holds a record that
@@ -181,16 +162,11 @@ class MetadataLog:
                 nothing was written.
             FencedError: another writer took over, or a write failed; this writer is of no more use.
                 The outcome is unknown for a batch that was being written, nothing for the others.
-            CorruptLogError: what was committed last, and tells repeated requests, is damaged;
+            CorruptLogError: the end of the log, searched for repeated requests, is damaged;
                 nothing was written, and this writer is of no more use.
         """
-        answer: asyncio.Future[AppendResult] = asyncio.get_running_loop().create_future()
-        refusal = self._refusal(batch)
-        if refusal is not None:
-            answer.set_exception(refusal)
-        else:
-            self._pending.append(_Pending(batch, expected_end_offset, answer))
-            self._wake.set()
+        answer = self._queue.add(batch, expected_end_offset)
+        self._wake.set()
         return answer
 
     async def find_request(self, origin: Origin) -> AppendResult | None:
@@ -206,12 +182,12 @@ class MetadataLog:
         return found if found is not None and found.end_offset <= self._committed_end else None
 
     async def close(self) -> None:
-        """Commit what was accepted, and give the log up; after a failed write, only that.
+        """Commit what was accepted and release the log; after a failed write, only release it.
 
-        It is done once, and to its end: also when the caller is cancelled, or closes again.
+        Runs once and to its end, also when the caller is cancelled or closes again.
         """
         if self._ending is None:
-            self._closing = True
+            self._queue.is_closed = True
             self._wake.set()
             self._ending = asyncio.create_task(self._close(), name="metadata log ending")
         await asyncio.shield(self._ending)
@@ -226,7 +202,7 @@ class MetadataLog:
             self._lock.release()
 
     def _end(self) -> None:
-        if self._failure is not None:
+        if self._queue.failure is not None:
             self._writer.abandon()
             return
         try:
@@ -238,110 +214,89 @@ class MetadataLog:
         else:
             self._writer.close()
 
-    def _refusal(self, batch: NewBatch) -> Exception | None:
-        """Return why a batch is not even put among those that wait."""
-        if not 0 < len(batch.records) <= BATCH_RECORDS_MAX:
-            return RequestError(
-                "POLICY_VIOLATION",
-                f"a batch of {len(batch.records)} records; 1 to {BATCH_RECORDS_MAX} are allowed",
-            )
-        if not _can_be_looked_for(batch.origin):
-            return RequestError("INVALID_RECORD", f"{batch.origin!r} is no origin of a batch")
-        if NoOpRunRecord in map(type, batch.records):
-            return RequestError(
-                "INVALID_RECORD", "a NoOpRunRecord stands for what was imported; append NoOpRecords"
-            )
-        if self._failure is not None:
-            return FencedError(
-                f"{self._failure}; nothing of the batch was written", outcome=Outcome.NOTHING
-            )
-        if self._closing:
-            return UnavailableError("the log was closed; open it again")
-        if len(self._pending) >= PENDING_BATCHES_MAX:
-            return UnavailableError("the log is overloaded; try again")
-        return None
-
     async def _run(self) -> None:
         try:
-            while self._pending or not self._closing:
+            while self._queue.has_waiting or not self._queue.is_closed:
                 await self._wake.wait()
                 self._wake.clear()
                 # Between two groups: under load there is no end of them.
-                while self._pending or self._mark_is_due:
+                while self._queue.has_waiting or self._mark_is_due:
                     if self._mark_is_due:
                         self._mark_is_due = False
                         await self._run_blocking(self._writer.sync_mark)
-                    if self._pending:
+                    if self._queue.has_waiting:
                         await self._commit_group()
         except MetadataLogError as error:
-            self._fail(error)
+            self._queue.fail(error)
         except OSError as error:
             # What reached the disk is unknown: never try the same sync again and believe it.
-            self._fail(FencedError(f"writing {self._directory} failed: {error}; open it again"))
+            self._queue.fail(
+                FencedError(f"writing {self._directory} failed: {error}; open it again")
+            )
         except Exception as error:
             _LOG.exception("%s: the writer ended by a mistake of its own", self._directory)
-            self._fail(FencedError(f"the writer failed: {error!r}; open the log again"))
+            self._queue.fail(FencedError(f"the writer failed: {error!r}; open the log again"))
 
     async def _commit_group(self) -> None:
-        """Write some of the pending batches, sync them together, and answer."""
-        group = self._writing
-        results: list[tuple[_Pending, AppendResult]] = []
+        """Write some of the waiting batches, sync them together, and answer."""
+        group = self._queue.in_flight
+        results: list[tuple[QueuedBatch, AppendResult]] = []
         try:
             if self._writer.needs_segment:
                 await self._run_blocking(partial(self._writer.start_segment, self.leader_epoch))
-            # Last of all: a request that comes while something else is waited for is one of them.
+            # After every other await, so that requests that arrive meanwhile are seen.
             if not self._requests.is_loaded and any(
-                takes_part(pending.batch.origin) for pending in self._pending
+                takes_part(batch.origin) for batch in self._queue.waiting()
             ):
                 await self._load_requests()
-            self._write_group(group, results)
+            self._write_group(results)
             if self._writer.group_size_bytes:
                 await self._commit(alone=len(group) == 1)
         except UnavailableError as error:
             # The writer took everything back: the group is not in the log, and never will be.
             self._requests.drop_from(self.end_offset)
             self._answer(results)
-            # Without a new segment there is no group yet: all that wait have to know.
-            for pending in group or _drain(self._pending):
-                pending.refuse(error)
+            for queued in group:
+                queued.refuse(error)
+            if not group:
+                # No segment to write to, so no batch that waits can be written.
+                self._queue.refuse_waiting(error)
         else:
             self._committed_end = self.end_offset
             self._answer(results)
             self._sync_mark_soon()
         group.clear()
 
-    def _answer(self, results: list[tuple[_Pending, AppendResult]]) -> None:
-        """Answer those that are committed, which a repeated request is whatever its group does."""
-        for pending, result in results:
-            if result.end_offset <= self._committed_end and not pending.answer.done():
-                pending.answer.set_result(result)
+    def _answer(self, results: list[tuple[QueuedBatch, AppendResult]]) -> None:
+        """Answer the committed ones; of a refused group, those that repeat an earlier request."""
+        for queued, result in results:
+            if result.end_offset <= self._committed_end:
+                queued.resolve(result)
 
-    def _write_group(
-        self, group: list[_Pending], results: list[tuple[_Pending, AppendResult]]
-    ) -> None:
-        """Move batches from the pending ones to the group, as many as may share a sync."""
+    def _write_group(self, results: list[tuple[QueuedBatch, AppendResult]]) -> None:
+        """Write as many waiting batches as may share a sync; add their results."""
+        group = self._queue.in_flight
         encoded_bytes_max = self._writer.encoded_bytes + GROUP_SIZE_BYTES_MAX
         while (
-            self._pending
+            self._queue.has_waiting
             and not self._writer.needs_segment
             and len(group) < GROUP_BATCHES_MAX
             and self._writer.encoded_bytes < encoded_bytes_max
         ):
-            pending = self._pending.popleft()
-            group.append(pending)
+            queued = self._queue.next()
             try:
-                results.append((pending, self._write(pending)))
+                results.append((queued, self._write(queued)))
             except RequestError as error:
-                pending.refuse(error)
+                queued.refuse(error)
 
-    def _write(self, pending: _Pending) -> AppendResult:
+    def _write(self, queued: QueuedBatch) -> AppendResult:
         """Encode and write one batch, unless it is a repeated one."""
-        batch, base = pending.batch, self.end_offset
+        batch, base = queued.batch, self.end_offset
         repeated = self._requests.find(batch.origin)
         if repeated is not None:
             return repeated
-        if pending.expected_end_offset not in (None, base):
-            message = f"the log ends at {base}, expected {pending.expected_end_offset}"
+        if queued.expected_end_offset not in (None, base):
+            message = f"the log ends at {base}, expected {queued.expected_end_offset}"
             raise RequestError("INVALID_UPDATE_VERSION", message)
         try:
             decided = self.clock.now_ms() if batch.timestamp is None else batch.timestamp
@@ -379,7 +334,7 @@ class MetadataLog:
 
     async def _commit(self, *, alone: bool) -> None:
         # With more to come the loop must have its turn between two groups.
-        if alone and not self._pending and self._quick_syncs >= QUICK_SYNCS_MIN:
+        if alone and not self._queue.has_waiting and self._quick_syncs >= QUICK_SYNCS_MIN:
             self._sync_and_publish()
         else:
             await self._run_blocking(self._sync_and_publish)
@@ -404,15 +359,8 @@ class MetadataLog:
             start = max(reader.start_offset, reader.end_offset - REQUEST_WINDOW_OFFSETS)
             window.load(reader.batches(start))
 
-    def _fail(self, failure: MetadataLogError) -> None:
-        self._failure = failure
-        for pending in self._writing:
-            pending.refuse(_maybe_written(failure))
-        for pending in _drain(self._pending):
-            pending.refuse(_never_written(failure))
-
     def _sync_mark_soon(self) -> None:
-        if self._sync_mark_in_time and self._mark_timer is None and not self._closing:
+        if self._sync_mark_in_time and self._mark_timer is None and not self._queue.is_closed:
             loop = asyncio.get_running_loop()
             self._mark_timer = loop.call_later(MARK_SYNC_INTERVAL_MS / 1_000, self._sync_mark)
 
@@ -421,27 +369,3 @@ class MetadataLog:
         self._mark_timer = None
         self._mark_is_due = True
         self._wake.set()
-
-
-def _maybe_written(failure: MetadataLogError) -> MetadataLogError:
-    message = f"{failure}; the outcome is unknown: the batch may have been committed or not"
-    return failure.with_outcome(Outcome.UNKNOWN, message)
-
-
-def _never_written(failure: MetadataLogError) -> MetadataLogError:
-    if failure.outcome is Outcome.NOTHING:
-        return failure
-    return failure.with_outcome(Outcome.NOTHING, f"{failure}; nothing of the batch was written")
-
-
-def _can_be_looked_for(origin: object) -> bool:
-    """Whether the requests can be searched for an origin; encoding checks its other values."""
-    if isinstance(origin, Origin):
-        return origin.request_id is None or isinstance(origin.request_id, str)
-    return origin is None
-
-
-def _drain(pending: deque[_Pending]) -> list[_Pending]:
-    drained = list(pending)
-    pending.clear()
-    return drained

@@ -18,9 +18,8 @@ BUGS = (
         old="""            if self._writer.group_size_bytes:
                 await self._commit(alone=len(group) == 1)
 """,
-        new="""            for pending, result in results:
-                if not pending.answer.done():
-                    pending.answer.set_result(result)
+        new="""            for queued, result in results:
+                queued.resolve(result)
             await asyncio.sleep(0)
             if self._writer.group_size_bytes:
                 await self._commit(alone=len(group) == 1)
@@ -113,9 +112,9 @@ BUGS = (
         name="answers in the wrong order",
         what="The batches of a group are answered with each other's offsets.",
         file=_LOG,
-        old="        for pending, result in results:\n",
+        old="        for queued, result in results:\n",
         new="""        told = [result for _, result in reversed(results)]
-        for (pending, _), result in zip(results, told, strict=True):
+        for (queued, _), result in zip(results, told, strict=True):
 """,
         campaign="crashes",
         seeds=(0, 1, 2, 3),

@@ -1,0 +1,144 @@
+"""The append queue of an own log: which batches wait, which are in flight, and why one is refused.
+
+append --> waiting --> in flight --> answered
+     \\-> refused           \\-> refused: unknown whether it was written
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Iterator
+
+import msgspec
+
+from metadata_log.append_result import AppendResult
+from metadata_log.batch import NewBatch
+from metadata_log.limits import BATCH_RECORDS_MAX, PENDING_BATCHES_MAX
+from records.control import NoOpRunRecord
+from records.envelope import Origin
+from records.errors import (
+    FencedError,
+    MetadataLogError,
+    Outcome,
+    RequestError,
+    UnavailableError,
+)
+
+
+class QueuedBatch(msgspec.Struct, frozen=True):
+    """A batch to append, and the future that its caller awaits."""
+
+    batch: NewBatch
+    expected_end_offset: int | None
+    answer: asyncio.Future[AppendResult]
+
+    def resolve(self, result: AppendResult) -> None:
+        """Answer the caller, unless it has cancelled or was answered."""
+        if not self.answer.done():
+            self.answer.set_result(result)
+
+    def refuse(self, error: Exception) -> None:
+        """Raise `error` at the caller, unless it has cancelled or was answered."""
+        if not self.answer.done():
+            self.answer.set_exception(error)
+
+
+class AppendQueue:
+    """Batches that were accepted and are not answered yet, in the order of the calls.
+
+    Attributes:
+        in_flight: Handed to the writer: after a failure their bytes may be on disk. Batches that
+            still wait never left this process.
+        failure: Why the writer ended; None while it runs. Set once, by `fail`.
+        is_closed: True if no batch is accepted any more.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: deque[QueuedBatch] = deque()
+        self.in_flight: list[QueuedBatch] = []
+        self.failure: MetadataLogError | None = None
+        self.is_closed = False
+
+    @property
+    def has_waiting(self) -> bool:
+        """True if a batch waits for the writer."""
+        return bool(self._waiting)
+
+    def waiting(self) -> Iterator[NewBatch]:
+        """Yield the batches that wait, oldest first."""
+        return (queued.batch for queued in self._waiting)
+
+    def add(self, batch: NewBatch, expected_end_offset: int | None) -> asyncio.Future[AppendResult]:
+        """Let a batch wait for the writer, or refuse it at once, through the returned future."""
+        answer: asyncio.Future[AppendResult] = asyncio.get_running_loop().create_future()
+        refusal = _refusal_of_content(batch) or self._refusal_of_state()
+        if refusal is not None:
+            answer.set_exception(refusal)
+        else:
+            self._waiting.append(QueuedBatch(batch, expected_end_offset, answer))
+        return answer
+
+    def next(self) -> QueuedBatch:
+        """Move the oldest waiting batch to those in flight, and return it."""
+        queued = self._waiting.popleft()
+        self.in_flight.append(queued)
+        return queued
+
+    def refuse_waiting(self, error: Exception) -> None:
+        """Refuse all batches that wait."""
+        waiting = list(self._waiting)
+        self._waiting.clear()
+        for queued in waiting:
+            queued.refuse(error)
+
+    def fail(self, failure: MetadataLogError) -> None:
+        """Refuse all batches, now and from now on, each with its own outcome."""
+        self.failure = failure
+        for queued in self.in_flight:
+            queued.refuse(_maybe_written(failure))
+        self.refuse_waiting(_never_written(failure))
+
+    def _refusal_of_state(self) -> MetadataLogError | None:
+        """Return why no batch is accepted now."""
+        if self.failure is not None:
+            return FencedError(
+                f"{self.failure}; nothing of the batch was written", outcome=Outcome.NOTHING
+            )
+        if self.is_closed:
+            return UnavailableError("the log was closed; open it again")
+        if len(self._waiting) >= PENDING_BATCHES_MAX:
+            return UnavailableError("the log is overloaded; try again")
+        return None
+
+
+def _refusal_of_content(batch: NewBatch) -> RequestError | None:
+    """Return why this batch is never accepted, as far as it shows before it is encoded."""
+    if not 0 < len(batch.records) <= BATCH_RECORDS_MAX:
+        return RequestError(
+            "POLICY_VIOLATION",
+            f"a batch of {len(batch.records)} records; 1 to {BATCH_RECORDS_MAX} are allowed",
+        )
+    if not _has_usable_request_id(batch.origin):
+        return RequestError("INVALID_RECORD", f"{batch.origin!r} is no origin of a batch")
+    if NoOpRunRecord in map(type, batch.records):
+        return RequestError(
+            "INVALID_RECORD", "a NoOpRunRecord stands for what was imported; append NoOpRecords"
+        )
+    return None
+
+
+def _has_usable_request_id(origin: object) -> bool:
+    """True if the request window can look up this origin; encoding checks its other fields."""
+    if isinstance(origin, Origin):
+        return origin.request_id is None or isinstance(origin.request_id, str)
+    return origin is None
+
+
+def _maybe_written(failure: MetadataLogError) -> MetadataLogError:
+    message = f"{failure}; the outcome is unknown: the batch may have been committed or not"
+    return failure.with_outcome(Outcome.UNKNOWN, message)
+
+
+def _never_written(failure: MetadataLogError) -> MetadataLogError:
+    if failure.outcome is Outcome.NOTHING:
+        return failure
+    return failure.with_outcome(Outcome.NOTHING, f"{failure}; nothing of the batch was written")
