@@ -8,8 +8,9 @@ from metadata_log.log_reader import LogReader
 from replay.image.digest import image_digest
 from replay.loader import load_image
 from replay.snapshot.database import default_url
+from replay.snapshot.making import create_snapshot
 from replay.snapshot.store import SnapshotStore
-from replay.snapshot.tail import create_snapshot, load_image_via_snapshot
+from replay.timeline import Timeline
 
 _RECORDS = 100_000
 _DISTANCE = 1_000
@@ -24,10 +25,10 @@ def run(scratch: Path) -> list[Result]:
     ):
         at = reader.end_offset - 1
         create_snapshot(reader, store, at - _DISTANCE)
-        full, near = load_image(reader, at), load_image_via_snapshot(reader, store, at)
+        full, near = load_image(reader, at), Timeline(reader, store).image(at)
         assert image_digest(full) == image_digest(near)
         timed = time_in_turn(
-            lambda: load_image_via_snapshot(reader, store, at), lambda: load_image(reader, at)
+            lambda: Timeline(reader, store).image(at), lambda: load_image(reader, at)
         )
     return [
         Result(

@@ -6,7 +6,8 @@ back: SQLite and PostgreSQL can.
 
 from alembic import context
 
-from replay.snapshot.tables import VERSION_TABLE, metadata
+from replay.snapshot.revision import VERSION_TABLE
+from replay.snapshot.tables import metadata
 
 context.configure(
     connection=context.config.attributes["connection"],

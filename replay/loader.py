@@ -11,21 +11,12 @@ from typing import Protocol
 import msgspec
 
 from metadata_log.batch import Batch
-from records.base import Record
-from records.control import (
-    AbortTransactionRecord,
-    BeginTransactionRecord,
-    EndTransactionRecord,
-    NoOpRunRecord,
-)
+from records.control import NoOpRunRecord
 from records.envelope import Envelope
 from records.errors import CorruptLogError, RequestError, UnknownHistoryError
 from replay.image.metadata import MetadataDelta, MetadataImage
 from replay.image.provenance import Provenance
-
-_TRANSACTION_TYPES: frozenset[type[Record]] = frozenset(
-    {BeginTransactionRecord, EndTransactionRecord, AbortTransactionRecord}
-)
+from replay.transactions import Transactions, rows_within
 
 
 class BaseState(Protocol):
@@ -72,12 +63,6 @@ class BatchSource(Protocol):
         """The whole batches that hold any offset in [from_offset, to_offset)."""
 
 
-class _OpenTransaction(msgspec.Struct):
-    # What was contained before Begin.
-    before: Provenance
-    rows: list[Envelope]
-
-
 class Replayer:
     """Follows a log batch by batch and gives the image wherever it stands.
 
@@ -98,7 +83,9 @@ class Replayer:
         # First offset that was not read; those of an open transaction were read.
         self.next_offset = start.provenance.next_offset if next_offset is None else next_offset
         self._provenance = msgspec.structs.replace(start.provenance, pending_transaction=None)
-        self._transaction: _OpenTransaction | None = None
+        self._transactions = Transactions()
+        # What was contained before the Begin of the open transaction.
+        self._before: Provenance | None = None
 
     def replay(self, batch: Batch, up_to: int | None = None) -> None:
         """Take a batch in, or what of it is new and not after offset `up_to`.
@@ -114,56 +101,32 @@ class Replayer:
             raise CorruptLogError(
                 f"offset {self.next_offset}: missing, the next batch starts at {batch.base_offset}"
             )
-        rows = batch.rows
-        if batch.base_offset < self.next_offset or end_offset < batch.end_offset:
-            rows = tuple(row for row in rows if self.next_offset <= row.offset < end_offset)
+        rows = rows_within(batch, self.next_offset, end_offset)
         delta = self._delta
-        for row in rows:
-            if self._transaction is None and type(row.payload) not in _TRANSACTION_TYPES:
-                delta.replay(row)
-            else:
-                self._replay_transactional(row, batch)
+        for row in self._transactions.effective(rows):
+            delta.replay(row)
+        self._before = self._before_begin(batch)
         self.next_offset = end_offset
         self._provenance = _provenance(batch, end_offset)
 
     def image(self) -> MetadataImage:
         """Return the image of everything taken in, less an open transaction."""
-        provenance = self._provenance
-        if self._transaction is not None:
-            provenance = self._transaction.before
+        provenance = self._before or self._provenance
         if provenance != self._image.provenance:
             self._image = self._delta.apply(provenance)
             self._delta = MetadataDelta(self._image)
         return self._image
 
-    def _replay_transactional(self, row: Envelope, batch: Batch) -> None:
-        match row.payload, self._transaction:
-            case BeginTransactionRecord(), None:
-                self._transaction = _OpenTransaction(self._before(row, batch), [])
-            case EndTransactionRecord(), _OpenTransaction(rows=rows):
-                for inner in rows:
-                    self._delta.replay(inner)
-                self._transaction = None
-            case AbortTransactionRecord(), _OpenTransaction():
-                self._transaction = None
-            case BeginTransactionRecord(), _OpenTransaction(before=before):
-                raise CorruptLogError(
-                    f"offset {row.offset}: BeginTransactionRecord inside the transaction that "
-                    f"began at {before.pending_transaction}"
-                )
-            case _, None:
-                raise CorruptLogError(
-                    f"offset {row.offset}: {type(row.payload).__name__} outside a transaction"
-                )
-            case _, _OpenTransaction(rows=rows):
-                rows.append(row)
-
-    def _before(self, begin: Envelope, batch: Batch) -> Provenance:
-        if begin.offset == batch.base_offset:
-            before = self._provenance
-        else:
-            before = _provenance(batch, begin.offset)
-        return msgspec.structs.replace(before, pending_transaction=begin.offset)
+    def _before_begin(self, batch: Batch) -> Provenance | None:
+        """Return what is contained while a transaction is open, after a batch was read."""
+        begin = self._transactions.begin_offset
+        if begin is None:
+            return None
+        if self._before is not None and self._before.pending_transaction == begin:
+            return self._before
+        at_start = begin == batch.base_offset
+        before = self._provenance if at_start else _provenance(batch, begin)
+        return msgspec.structs.replace(before, pending_transaction=begin)
 
 
 def _provenance(batch: Batch, end_offset: int) -> Provenance:

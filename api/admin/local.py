@@ -26,7 +26,7 @@ from metadata_log.manifest import Kind
 from records.envelope import Origin
 from records.errors import RequestError
 from replay.image.metadata import MetadataImage
-from replay.loader import load_image
+from replay.timeline import Timeline
 
 CLIENT = "metalog"
 """What the origin of a batch says of the program."""
@@ -54,17 +54,18 @@ class LocalAdmin:
         *,
         principal: str,
         settings: Settings | None = None,
-        load: Callable[[LogReader], MetadataImage] = load_image,
+        load: Callable[[LogReader], MetadataImage] | None = None,
     ) -> None:
         """Nothing is opened yet.
 
         Args:
-            load: Gives the state at a log's end; one that shows progress, for example.
+            load: Returns the image at a log's end, with a progress bar for example; None is
+                `Timeline.image`.
         """
         self._directory = directory
         self._principal = principal
         self._settings = settings or Settings()
-        self._load = load
+        self._load = load or (lambda reader: Timeline.of(reader).image())
         self._known: MetadataImage | None = None
         self.history_start = 0
 
@@ -140,7 +141,7 @@ class LocalAdmin:
         """Return the state at the log's end, from an earlier one."""
         # Inside a transaction the image lies before it; there is nothing to go on from.
         settled = image.provenance.pending_transaction is None
-        return load_image(reader, start=image) if settled else load_image(reader)
+        return Timeline.of(reader).image(start=image if settled else None)
 
     async def _decided(
         self,

@@ -13,7 +13,7 @@ from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
 from records.text import uuid_text
 from replay.image.metadata import MetadataImage
-from replay.loader import load_image
+from replay.timeline import Timeline
 
 
 async def write_demo(directory: Path, options: DemoOptions) -> dict[str, Any]:
@@ -27,7 +27,7 @@ async def write_demo(directory: Path, options: DemoOptions) -> dict[str, Any]:
     log = await MetadataLog.open(directory, clock=clock, sync_mark_in_time=False)
     try:
         with LogReader.open(directory) as reader:
-            image: MetadataImage = load_image(reader)
+            image: MetadataImage = Timeline.of(reader).image()
         controller = demo_controller(
             log, image, clock=clock, options=options, cluster_id=cluster_id
         )

@@ -2,28 +2,31 @@
 
 from collections.abc import Callable
 
-from api.cli.reading import image_at
 from metadata_log.log_reader import LogReader
 
 
 def by_replay(reader: LogReader, at: int) -> str:
-    """Replay the log."""
+    """Replay the log from its start."""
+    from api.cli.output import progress
     from replay.image.digest import image_digest
+    from replay.timeline import Timeline
 
-    return image_digest(image_at(reader, at))
+    with progress("replaying", reader.history_start, at + 1) as advance:
+        # Without snapshots: this is the opinion that they are compared with.
+        return image_digest(Timeline(reader).image(at, progress=advance))
 
 
 def by_snapshot(reader: LogReader, at: int) -> str:
     """Load the newest SQL snapshot at or below the point, and replay what comes after it."""
     from records.errors import RequestError
     from replay.image.digest import image_digest
-    from replay.loader import load_image
     from replay.snapshot.database import default_url
     from replay.snapshot.store import SnapshotStore
-    from replay.snapshot.tail import newest_image
+    from replay.timeline import Timeline
 
     with SnapshotStore.open(default_url(reader.directory), reader.cluster_id) as store:
-        start = newest_image(reader, store, at)
+        timeline = Timeline(reader, store)
+        start = timeline.newest_snapshot(at)
     # Replay alone would be no second opinion; of an unknown offset it says so.
     if start is None and at >= reader.history_start - 1:
         raise RequestError(
@@ -31,7 +34,7 @@ def by_snapshot(reader: LogReader, at: int) -> str:
             f"there is no usable snapshot of this log at or below offset {at}; make one with "
             f"`metalog snapshot create {reader.directory} --at {at}`",
         )
-    return image_digest(load_image(reader, at, start=start))
+    return image_digest(timeline.image(at, start=start))
 
 
 def by_spark(reader: LogReader, at: int) -> str:

@@ -106,17 +106,17 @@ def diff(
 ) -> int:
     """Show what differs between two points."""
     from api.cli.reading import bounds, image_at, offset_of, open_reader
-    from replay.loader import load_image
     from replay.time_travel.diff import diff_images
     from replay.time_travel.history import absence
     from replay.time_travel.objects import parse_object
+    from replay.timeline import Timeline
 
     only = parse_object(object_) if object_ is not None else None
     with open_reader(log) as reader:
         first, second = offset_of(reader, before), offset_of(reader, after)
         old = image_at(reader, min(first, second))
         # Going on from the first image shares all that did not change.
-        new = load_image(reader, max(first, second), start=old)
+        new = Timeline.of(reader).image(max(first, second), start=old)
         if only is not None and not only.fields(old) and not only.fields(new):
             raise absence(reader, only, max(first, second))
         if first > second:

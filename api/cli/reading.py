@@ -70,12 +70,12 @@ def first_offset_of(reader: "LogReader", point: str) -> int:
 
 
 def image_at(reader: "LogReader", at: int) -> "MetadataImage":
-    """Replay the log to an offset, with a progress bar."""
+    """Return the image as of an offset, with a progress bar."""
     from api.cli.output import progress
-    from replay.loader import load_image
+    from replay.timeline import Timeline
 
     with progress("replaying", reader.history_start, at + 1) as advance:
-        return load_image(reader, at, progress=advance)
+        return Timeline.of(reader).image(at, progress=advance)
 
 
 def bounds(reader: "LogReader") -> dict[str, Any]:

@@ -83,7 +83,7 @@ def _opened_or_none(
 def create(log: Log, at: At = "end", database: Database = None, json: Json = False) -> None:
     """Store the image at a point, from the newest snapshot before it and the records since."""
     from api.cli.reading import bounds, offset_of
-    from replay.snapshot.tail import create_snapshot
+    from replay.snapshot.making import create_snapshot
 
     with _opened(log, database, upgrade=True) as (reader, store):
         offset = offset_of(reader, at)
@@ -150,7 +150,7 @@ def prune(
 ) -> None:
     """Delete old snapshots, and the chunks that no other snapshot needs."""
     from api.cli.reading import about
-    from replay.snapshot.tail import prune_snapshots
+    from replay.snapshot.making import prune_snapshots
 
     with _opened_or_none(log, database) as (reader, store):
         deleted = 0 if store is None else prune_snapshots(reader, store, keep)

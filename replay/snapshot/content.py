@@ -1,17 +1,23 @@
 """What a snapshot consists of: its manifest and chunks, to and from the database."""
 
-import hashlib
 from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, TypeVar
 
 import msgspec
 from sqlalchemy import Connection, Row, insert, select, update
 
-from records.errors import CorruptLogError, RequestError
 from replay.image.metadata import MetadataImage
-from replay.snapshot.chunks import ENCODING, Chunk, chunks_of, decompressed
+from replay.snapshot.chunks import ENCODING, Chunk, chunks_of
 from replay.snapshot.info import SnapshotInfo
-from replay.snapshot.parts import FORMAT, KEYS, Parts
+from replay.snapshot.parts import KEYS, Parts
+from replay.snapshot.stored import (
+    ManifestEntry,
+    StoredChunk,
+    check_format,
+    decode_image,
+    manifest_checksum,
+    plain_content,
+)
 from replay.snapshot.tables import snapshot_chunk, snapshot_manifest
 
 K = TypeVar("K", bound=Hashable)
@@ -41,9 +47,8 @@ class Content(msgspec.Struct, frozen=True):
 
     def checksum(self, info: SnapshotInfo) -> bytes:
         """Return the SHA-256 over what a snapshot says of itself and which chunks it names."""
-        return _checksum(
-            info, ((part, ordinal, chunk.hash) for (part, ordinal), chunk in self.chunks.items())
-        )
+        entries = (ManifestEntry(*key, chunk.hash) for key, chunk in self.chunks.items())
+        return manifest_checksum(info, entries)
 
 
 def write_chunks(connection: Connection, content: Content) -> None:
@@ -73,7 +78,7 @@ def write_chunks(connection: Connection, content: Content) -> None:
 
 def _is_whole(row: Any) -> bool:
     try:
-        _plain(row)
+        plain_content(row.hash, row.size, row.content)
     except ValueError:
         return False
     is_whole: bool = row.encoding == ENCODING
@@ -101,29 +106,20 @@ def read_image(
     """Load an image: O(objects) time, a few chunks in memory beside it.
 
     Raises:
-        RequestError: UNSUPPORTED_VERSION, another release wrote it in a way unknown to this one.
-        CorruptLogError: it is damaged; names snapshot, part and chunk.
+        RequestError, CorruptLogError: as for `decode_image`.
     """
-    if info.format != FORMAT:
-        raise _unsupported(info, f"format {info.format}, this release knows {FORMAT}")
+    check_format(info)
     manifest = snapshot_manifest.c
     entries = connection.execute(
         select(manifest.part, manifest.ordinal, manifest.chunk_hash).where(
             manifest.snapshot_id == snapshot_id
         )
     ).all()
-    if _checksum(info, ((part, ordinal, hash_) for part, ordinal, hash_ in entries)) != checksum:
-        raise damaged(
-            info, f"its row and its manifest of {len(entries)} chunks do not fit its checksum"
-        )
-    parts = Parts()
-    count = 0
-    for row in _stored_chunks(connection, snapshot_id):
-        _decode(parts, info, row)
-        count += 1
-    if count != len(entries):
-        raise damaged(info, f"{len(entries) - count} of its {len(entries)} chunks are missing")
-    return parts.image(info.provenance)
+    chunks = (
+        StoredChunk(row.part, row.hash, row.encoding, row.size, row.content)
+        for row in _stored_chunks(connection, snapshot_id)
+    )
+    return decode_image(info, checksum, (ManifestEntry(*entry) for entry in entries), chunks)
 
 
 def _stored_chunks(connection: Connection, snapshot_id: int) -> Iterable[Row[Any]]:
@@ -134,40 +130,6 @@ def _stored_chunks(connection: Connection, snapshot_id: int) -> Iterable[Row[Any
         .where(manifest.snapshot_id == snapshot_id)
     )
     return connection.execute(query.execution_options(yield_per=_CHUNKS_IN_MEMORY))
-
-
-def _decode(parts: Parts, info: SnapshotInfo, row: Row[Any]) -> None:
-    """Add one stored chunk to the parts, once it is known to be what was written."""
-    if row.encoding != ENCODING:
-        raise _unsupported(info, f"encoding {row.encoding!r}, this release knows {ENCODING!r}")
-    what = f"chunk {row.hash.hex()} of its part {row.part!r}"
-    try:
-        plain = _plain(row)
-    except ValueError as error:
-        raise damaged(info, f"{what}: {error}") from error
-    try:
-        parts.decode(row.part, plain)
-    except (KeyError, RecursionError, msgspec.DecodeError) as error:
-        raise _unsupported(info, f"{what} that this release cannot read: {error!r}") from error
-
-
-def _plain(row: Any) -> bytes:
-    """Return what a chunk was before compression.
-
-    Raises:
-        ValueError: it is not what was written.
-    """
-    plain = decompressed(row.content, row.size)
-    found = hashlib.sha256(plain).digest()
-    if found != row.hash:
-        raise ValueError(f"the content has SHA-256 {found.hex()}")
-    return plain
-
-
-def _checksum(info: SnapshotInfo, entries: Iterable[tuple[str, int, bytes]]) -> bytes:
-    # Sorted here: databases differ in how they order text.
-    manifest = sorted(f"{part} {ordinal} {hash_.hex()}" for part, ordinal, hash_ in entries)
-    return hashlib.sha256("\n".join([info.identity, *manifest]).encode()).digest()
 
 
 def _chunk_row(chunk: Chunk) -> dict[str, Any]:
@@ -184,20 +146,3 @@ def _slices(keys: Iterable[K]) -> Iterator[list[K]]:
     remaining = list(keys)
     for start in range(0, len(remaining), _ROWS_A_STATEMENT):
         yield remaining[start : start + _ROWS_A_STATEMENT]
-
-
-def damaged(info: SnapshotInfo, what: str) -> CorruptLogError:
-    """Say that a snapshot is damaged, and how."""
-    return CorruptLogError(
-        f"snapshot at end offset {info.end_offset} of cluster {info.cluster_id}: damaged, {what}. "
-        "Snapshots can be made anew from the log: `metalog snapshot prune --keep 0`, then "
-        "`metalog snapshot create`"
-    )
-
-
-def _unsupported(info: SnapshotInfo, what: str) -> RequestError:
-    return RequestError(
-        "UNSUPPORTED_VERSION",
-        f"snapshot at end offset {info.end_offset} of cluster {info.cluster_id} was written by "
-        f"another release: {what}; make it anew with `metalog snapshot create`",
-    )

@@ -25,6 +25,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from metadata_log.fs import FILE_MODE
 from records.errors import CorruptLogError, RequestError, UnavailableError
+from replay.snapshot.ports import SNAPSHOTS_NAME
 
 # How long to wait for another process that writes.
 _LOCK_TIMEOUT_S = 30
@@ -36,7 +37,7 @@ _PASSWORD = re.compile(":[^:@]*@")
 
 def default_url(directory: Path) -> URL:
     """Return where the snapshots of a log are kept unless told otherwise."""
-    return URL.create("sqlite", database=str(directory.absolute() / "snapshots.db"))
+    return URL.create("sqlite", database=str(directory.absolute() / SNAPSHOTS_NAME))
 
 
 def open_database(url: str | URL, *, create: bool = False) -> Engine:

@@ -4,7 +4,7 @@ from sqlalchemy import Connection, Engine, column, inspect, select, table
 
 from records.errors import RequestError
 from replay.snapshot.database import reading, writing
-from replay.snapshot.tables import SCHEMA_REVISION, VERSION_TABLE
+from replay.snapshot.revision import SCHEMA_REVISION, VERSION_TABLE
 
 _MIGRATIONS = "migrations:"
 

@@ -30,9 +30,10 @@ from records.errors import CorruptLogError, RequestError
 from replay.image.digest import image_digest
 from replay.image.metadata import MetadataImage
 from replay.snapshot import schema
-from replay.snapshot.content import Content, damaged, read_image, write_chunks, write_manifest
+from replay.snapshot.content import Content, read_image, write_chunks, write_manifest
 from replay.snapshot.database import open_database, reading, writing
 from replay.snapshot.info import SnapshotInfo
+from replay.snapshot.stored import damaged, decode_info
 from replay.snapshot.tables import snapshot, snapshot_chunk, snapshot_manifest
 
 _LOG = logging.getLogger(__name__)
@@ -274,11 +275,4 @@ class SnapshotStore:
 
 
 def _info(row: Row[Any]) -> SnapshotInfo:
-    columns = {name: row._mapping[name] for name in SnapshotInfo.__struct_fields__}
-    try:
-        return msgspec.convert(columns, SnapshotInfo)
-    except msgspec.ValidationError as error:
-        raise CorruptLogError(
-            f"snapshot of id {row.id}: damaged, {error}; snapshots are made from the log: remove "
-            "the database and make them anew with `metalog snapshot create`"
-        ) from error
+    return decode_info(row._asdict(), row.id)

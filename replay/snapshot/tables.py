@@ -17,12 +17,6 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-SCHEMA_REVISION = "0001"
-"""The newest migration, which leads to these tables."""
-
-VERSION_TABLE = "metalog_alembic_version"
-"""Where Alembic notes the revision; a name of its own, for databases shared with others."""
-
 metadata = MetaData(
     naming_convention={
         "ix": "ix_%(table_name)s_%(column_0_N_name)s",

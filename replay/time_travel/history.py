@@ -16,7 +16,7 @@ from replay.loader import BatchSource, load_image
 from replay.time_travel.config_setters import ConfigSetters
 from replay.time_travel.diff import Change, field_changes
 from replay.time_travel.objects import ObjectName
-from replay.time_travel.steps import effective_rows
+from replay.transactions import effective_rows
 
 _NAMING = (
     topics.TopicRecord,

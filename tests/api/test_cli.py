@@ -413,3 +413,23 @@ async def test_output_is_utf8_whatever_the_locale(tmp_path: Path, options: list[
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     answer = subprocess.run(command, env=environment, capture_output=True, check=True)
     assert "漢字 🙂" in answer.stdout.decode()
+
+
+def test_a_snapshot_changes_no_answer(metalog: Metalog, demo_log: Path, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    shutil.copytree(demo_log, log)
+    end = metalog("info", log, "--json").json["log_end"]
+    topic = metalog("dump", log, "--type", "TopicRecord", "--json").lines[0]["data"]["name"]
+    asked = [
+        ["image", log, "--json"],
+        ["image", log, "--at", end - 5, "--json"],
+        ["image", log, "--at", 100, "--json"],
+        ["diff", log, "100", "end", "--json"],
+        ["blame", log, f"partition:{topic}/0", "--json"],
+        ["history", log, f"partition:{topic}/0", "--json"],
+        ["digest", log],
+    ]
+    before = [metalog(*arguments) for arguments in asked]
+    assert metalog("snapshot", "create", log, "--at", end - 4).code == 0
+    after = [metalog(*arguments) for arguments in asked]
+    assert after == before

@@ -175,15 +175,16 @@ def _print_removals(look: Look, ref: "TopicRef | None") -> None:
 def _transitions(look: Look, since: str) -> "Iterator[Transition]":
     from api.cli.reading import first_offset_of, offset_of, open_reader
     from controller.descriptions.state_walk import walk_states
-    from replay.loader import images, load_image
+    from replay.timeline import Timeline
 
     assert look.log is not None, "a log is read"
     with open_reader(look.log) as reader:
         last = offset_of(reader, look.at)
         first = max(first_offset_of(reader, since), reader.history_start)
-        start = load_image(reader, first - 1)
+        timeline = Timeline.of(reader)
+        start = timeline.image(first - 1)
         if first <= last:
-            yield from walk_states(images(reader, first, last + 1, start=start), start)
+            yield from walk_states(timeline.images(first, last + 1, start=start), start)
 
 
 def _is_asked_for(step: "Transition", topic: str | None) -> bool:

@@ -16,8 +16,9 @@ from sqlalchemy import URL, Connection, Engine, event, inspect, text
 from records.errors import CorruptLogError, RequestError
 from replay.snapshot import schema
 from replay.snapshot.database import default_url, open_database, writing
+from replay.snapshot.revision import SCHEMA_REVISION, VERSION_TABLE
 from replay.snapshot.store import SnapshotStore
-from replay.snapshot.tables import SCHEMA_REVISION, VERSION_TABLE, metadata
+from replay.snapshot.tables import metadata
 from tests.replay.snapshot.conftest import CLUSTER
 
 

@@ -16,9 +16,10 @@ from records.errors import RequestError, UnknownHistoryError
 from replay.image.digest import image_digest
 from replay.loader import load_image
 from replay.snapshot.database import writing
+from replay.snapshot.making import create_snapshot, prune_snapshots
 from replay.snapshot.store import SnapshotStore
 from replay.snapshot.tables import snapshot_chunk
-from replay.snapshot.tail import create_snapshot, load_image_via_snapshot, prune_snapshots
+from replay.timeline import Timeline
 from tests.histories import random_history
 from tests.replay.builders import Base, FakeLog, batch, batches, topic
 from tests.replay.snapshot.conftest import CLUSTER
@@ -43,7 +44,7 @@ def test_snapshot_plus_tail_equals_full_replay(store: SnapshotStore, seed: int) 
         assert info.digest == image_digest(load_image(log, at))
     points: list[int | None] = [None, log.end_offset - 1, *rng.sample(range(log.end_offset), 20)]
     for point in points:
-        found, expected = load_image_via_snapshot(log, store, point), load_image(log, point)
+        found, expected = Timeline(log, store).image(point), load_image(log, point)
         assert found == expected
         assert image_digest(found) == image_digest(expected)
 
@@ -51,14 +52,14 @@ def test_snapshot_plus_tail_equals_full_replay(store: SnapshotStore, seed: int) 
 def test_only_the_tail_is_replayed(store: SnapshotStore) -> None:
     create_snapshot(TEN_TOPICS, store, 6)
     replayed: list[int] = []
-    load_image_via_snapshot(TEN_TOPICS, store, 8, progress=replayed.append)
+    Timeline(TEN_TOPICS, store).image(8, progress=replayed.append)
     assert replayed == [8, 9]
 
 
 def test_without_a_snapshot_the_whole_log_is_replayed(store: SnapshotStore) -> None:
     create_snapshot(TEN_TOPICS, store, 6)
     replayed: list[int] = []
-    assert load_image_via_snapshot(TEN_TOPICS, store, 2, progress=replayed.append) == load_image(
+    assert Timeline(TEN_TOPICS, store).image(2, progress=replayed.append) == load_image(
         TEN_TOPICS, 2
     )
     assert replayed == [1, 2, 3]
@@ -73,7 +74,7 @@ def test_snapshots_of_a_longer_copy_take_no_place_of_ones_own(store: SnapshotSto
     assert prune_snapshots(TEN_TOPICS, store, 1) == 1
     assert [info.end_offset for info in store.list()] == [6, 11, 12]
     replayed: list[int] = []
-    load_image_via_snapshot(TEN_TOPICS, store, progress=replayed.append)
+    Timeline(TEN_TOPICS, store).image(progress=replayed.append)
     assert replayed == [7, 8, 9, 10]
     assert prune_snapshots(TEN_TOPICS, store, 0) == 1
     assert [info.end_offset for info in store.list()] == [11, 12]
@@ -83,16 +84,16 @@ def test_damaged_snapshots_only_cost_time(store: SnapshotStore, engine: Engine) 
     create_snapshot(TEN_TOPICS, store, 6)
     with writing(engine) as connection:
         connection.execute(update(snapshot_chunk).values(content=b""))
-    assert load_image_via_snapshot(TEN_TOPICS, store) == load_image(TEN_TOPICS)
+    assert Timeline(TEN_TOPICS, store).image() == load_image(TEN_TOPICS)
 
 
 def test_points_outside_the_log_are_refused_as_in_full_replay(store: SnapshotStore) -> None:
     create_snapshot(TEN_TOPICS, store)
     with pytest.raises(RequestError, match="past the end"):
-        load_image_via_snapshot(TEN_TOPICS, store, 10)
+        Timeline(TEN_TOPICS, store).image(10)
     with pytest.raises(UnknownHistoryError):
-        load_image_via_snapshot(TEN_TOPICS, store, -2)
-    assert load_image_via_snapshot(TEN_TOPICS, store, -1) == load_image(TEN_TOPICS, -1)
+        Timeline(TEN_TOPICS, store).image(-2)
+    assert Timeline(TEN_TOPICS, store).image(-1) == load_image(TEN_TOPICS, -1)
 
 
 def test_snapshot_above_the_confirmed_end_is_provisional(store: SnapshotStore) -> None:
@@ -111,7 +112,7 @@ def test_snapshot_of_a_tail_that_was_replaced_is_not_taken(
     tail = [batch(number, topic(f"other-{number}"), **other) for number in range(5, 10)]
     replaced = Log([*TEN_TOPICS.log[:5], *tail])
     replayed: list[int] = []
-    found = load_image_via_snapshot(replaced, store, progress=replayed.append)
+    found = Timeline(replaced, store).image(progress=replayed.append)
     assert found == load_image(replaced)
     assert replayed[0] == 4
 
@@ -122,7 +123,7 @@ def test_snapshot_inside_and_at_the_end_of_a_run_of_noops_is_taken(store: Snapsh
     for at in (2, 4):
         create_snapshot(log, store, at)
         replayed: list[int] = []
-        found = load_image_via_snapshot(log, store, at, progress=replayed.append)
+        found = Timeline(log, store).image(at, progress=replayed.append)
         assert found == load_image(log, at)
         # The end of the first batch.
         assert 1 not in replayed
@@ -131,7 +132,7 @@ def test_snapshot_inside_and_at_the_end_of_a_run_of_noops_is_taken(store: Snapsh
 def test_snapshot_beyond_the_end_is_not_taken(store: SnapshotStore) -> None:
     create_snapshot(TEN_TOPICS, store)
     shorter = Log(TEN_TOPICS.log[:4])
-    assert load_image_via_snapshot(shorter, store) == load_image(shorter)
+    assert Timeline(shorter, store).image() == load_image(shorter)
 
 
 def test_snapshot_below_the_kept_history_is_not_taken(store: SnapshotStore) -> None:
@@ -141,7 +142,7 @@ def test_snapshot_below_the_kept_history_is_not_taken(store: SnapshotStore) -> N
     cut = Log(TEN_TOPICS.log[5:], base)
     for at, first_replayed in ((4, None), (5, 6), (6, None), (8, 8)):
         replayed: list[int] = []
-        found = load_image_via_snapshot(cut, store, at, progress=replayed.append)
+        found = Timeline(cut, store).image(at, progress=replayed.append)
         assert found == load_image(cut, at)
         assert next(iter(replayed), None) == first_replayed
 
@@ -149,13 +150,13 @@ def test_snapshot_below_the_kept_history_is_not_taken(store: SnapshotStore) -> N
 def test_snapshot_at_the_base_of_another_history_is_not_taken(store: SnapshotStore) -> None:
     create_snapshot(TEN_TOPICS, store, 4)
     for base in (Base(5, (topic("other"),), leader_epoch=2), Base(5, (topic("other"),))):
-        assert load_image_via_snapshot(Log(base=base), store) == load_image(Log(base=base))
+        assert Timeline(Log(base=base), store).image() == load_image(Log(base=base))
 
 
 def test_snapshot_of_the_start_of_another_history_is_not_taken(store: SnapshotStore) -> None:
     create_snapshot(TEN_TOPICS, store, -1)
     born_with_a_state = Log(base=Base(0, (topic("first"),)))
-    found = load_image_via_snapshot(born_with_a_state, store)
+    found = Timeline(born_with_a_state, store).image()
     assert found == load_image(born_with_a_state)
     assert found.topic_count == 1
 
@@ -172,4 +173,4 @@ async def test_snapshots_of_a_log_on_disk(tmp_path: Path, store: SnapshotStore) 
         assert (middle.end_offset, middle.confirmed, middle.mid_batch) == (5, True, False)
         assert create_snapshot(reader, store, 5).mid_batch
         for at in range(reader.end_offset):
-            assert load_image_via_snapshot(reader, store, at) == load_image(reader, at)
+            assert Timeline(reader, store).image(at) == load_image(reader, at)

@@ -24,7 +24,7 @@ from replay.time_travel.diff import diff_images
 from replay.time_travel.history import _TOUCHING, LastSet, blame, history
 from replay.time_travel.kinds import KINDS
 from replay.time_travel.objects import parse_object
-from replay.time_travel.steps import effective_rows
+from replay.transactions import effective_rows
 from tests.histories import random_history
 from tests.replay.builders import (
     Base,

@@ -1,0 +1,117 @@
+"""The snapshots beside a log, read through the standard library's sqlite3.
+
+For everything that only reads. It never creates, writes or upgrades the database, and waits at
+most 100 ms for a writer: what cannot be read now, or not by this release, is passed over with a
+note, because the log gives the same answer, later. Importing SQLAlchemy alone costs half a second.
+"""
+
+import logging
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+import msgspec
+
+from records.errors import CorruptLogError, RequestError
+from replay.image.metadata import MetadataImage
+from replay.snapshot.info import SnapshotInfo
+from replay.snapshot.revision import SCHEMA_REVISION, VERSION_TABLE
+from replay.snapshot.stored import ManifestEntry, StoredChunk, decode_image, decode_info
+
+_LOG = logging.getLogger(__name__)
+
+_WAIT_S = 0.1
+
+
+class _Row(msgspec.Struct, frozen=True):
+    id: int
+    info: SnapshotInfo
+    checksum: bytes
+
+
+class SnapshotFile:
+    """The snapshots of one cluster in a SQLite file, which need not exist."""
+
+    def __init__(self, path: Path, cluster_id: str) -> None:
+        self._path = path
+        self._cluster_id = cluster_id
+
+    def load_newest(
+        self,
+        at: int | None = None,
+        *,
+        accept: Callable[[SnapshotInfo], bool] = lambda _: True,
+    ) -> MetadataImage | None:
+        """Return the newest image that can be loaded and is accepted, None if there is none.
+
+        Args:
+            at: Last offset that the image may contain, inclusive; None is no limit.
+            accept: Called from the newest snapshot to the oldest; True if it may be used.
+        """
+        if not self._path.exists():
+            return None
+        try:
+            for row in self._rows(at):
+                if accept(row.info):
+                    image = self._load(row)
+                    if image is not None:
+                        return image
+        except (sqlite3.Error, CorruptLogError, RequestError) as error:
+            _LOG.warning("snapshots in %s passed over: %s", self._path, error)
+        return None
+
+    def _rows(self, at: int | None) -> list[_Row]:
+        """Return the snapshots at or below an offset, newest first."""
+        with self._reading() as connection:
+            self._check_revision(connection)
+            connection.row_factory = sqlite3.Row
+            query = "SELECT * FROM snapshot WHERE cluster_id = ? ORDER BY end_offset DESC"
+            found = connection.execute(query, (self._cluster_id,)).fetchall()
+        rows = (
+            _Row(row["id"], decode_info(dict(row), row["id"]), row["checksum"]) for row in found
+        )
+        return [row for row in rows if at is None or row.info.end_offset <= at + 1]
+
+    def _load(self, row: _Row) -> MetadataImage | None:
+        """Return the image of a snapshot; None, with a note, for one that cannot be read."""
+        try:
+            # All at once: nobody who writes has to wait until it is decoded.
+            with self._reading() as connection:
+                entries = connection.execute(
+                    "SELECT part, ordinal, chunk_hash FROM snapshot_manifest WHERE snapshot_id = ?",
+                    (row.id,),
+                ).fetchall()
+                chunks = connection.execute(
+                    "SELECT part, hash, encoding, size, content FROM snapshot_manifest "
+                    "JOIN snapshot_chunk ON chunk_hash = hash WHERE snapshot_id = ?",
+                    (row.id,),
+                ).fetchall()
+            # A snapshot that was replaced meanwhile fails the checksum of the row read before.
+            return decode_image(
+                row.info,
+                row.checksum,
+                (ManifestEntry(*entry) for entry in entries),
+                (StoredChunk(*chunk) for chunk in chunks),
+            )
+        except (CorruptLogError, RequestError) as error:
+            _LOG.warning("snapshot passed over: %s", error)
+            return None
+
+    def _check_revision(self, connection: sqlite3.Connection) -> None:
+        (found,) = connection.execute(f"SELECT version_num FROM {VERSION_TABLE}").fetchone() or [""]
+        if found != SCHEMA_REVISION:
+            raise RequestError(
+                "UNSUPPORTED_VERSION",
+                f"the schema is at revision {found or 'none'}, this release reads "
+                f"{SCHEMA_REVISION}; `metalog snapshot create` upgrades an older one",
+            )
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        uri = f"file:{quote(str(self._path))}?mode=ro"
+        with closing(sqlite3.connect(uri, uri=True, timeout=_WAIT_S)) as connection:
+            # One transaction: what is read belongs together.
+            connection.execute("BEGIN")
+            yield connection

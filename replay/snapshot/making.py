@@ -1,0 +1,52 @@
+"""Making and pruning the snapshots of a log."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from replay.loader import BatchSource
+from replay.snapshot.info import SnapshotInfo
+from replay.snapshot.match import is_of
+from replay.snapshot.store import SnapshotStore
+from replay.timeline import Timeline
+
+
+class ConfirmedSource(BatchSource, Protocol):
+    """A log that knows which of its records stay."""
+
+    @property
+    def confirmed_end(self) -> int:
+        """Exclusive; offsets from here on may still be replaced."""
+
+
+def create_snapshot(
+    source: ConfirmedSource,
+    store: SnapshotStore,
+    at: int | None = None,
+    *,
+    progress: Callable[[int], None] | None = None,
+) -> SnapshotInfo:
+    """Store a snapshot of the cluster as of offset `at`, inclusive; None is the end of the log.
+
+    Inside an open transaction it is the state before Begin.
+
+    Raises:
+        UnknownHistoryError, RequestError, CorruptLogError: as for `Timeline.image`.
+        UnavailableError: the database cannot be reached.
+    """
+    image = Timeline(source, store).image(at, progress=progress)
+    confirmed = image.provenance.next_offset <= source.confirmed_end
+    return store.create(image, confirmed=confirmed)
+
+
+def prune_snapshots(source: BatchSource, store: SnapshotStore, keep: int) -> int:
+    """Delete what is older than the newest `keep` snapshots that a log can start from.
+
+    Others may share the database: a copy of the log, a fork, the tail that was replaced.
+
+    Returns:
+        How many snapshots were deleted.
+
+    Raises:
+        RequestError, CorruptLogError, UnavailableError: as for `SnapshotStore.prune`.
+    """
+    return store.prune(keep, counts=lambda info: is_of(source, info))

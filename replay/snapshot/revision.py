@@ -1,0 +1,7 @@
+"""Which schema this release's snapshot database has, for readers that do without SQLAlchemy."""
+
+SCHEMA_REVISION = "0001"
+"""The newest migration, which leads to the tables of `tables`."""
+
+VERSION_TABLE = "metalog_alembic_version"
+"""Where Alembic notes the revision; a name of its own, for databases shared with others."""

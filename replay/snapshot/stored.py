@@ -1,0 +1,146 @@
+"""Stored rows to images: what every reader of a snapshot database checks and decodes.
+
+Nothing stored is trusted: the row of a snapshot has a checksum over itself and its manifest, and
+the manifest names each chunk by the hash of its content. SQLAlchemy is not needed here.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from records.errors import CorruptLogError, RequestError
+from replay.image.metadata import MetadataImage
+from replay.snapshot.chunks import ENCODING, decompressed
+from replay.snapshot.info import SnapshotInfo
+from replay.snapshot.parts import FORMAT, Parts
+
+
+class ManifestEntry(msgspec.Struct, frozen=True, gc=False):
+    """Which chunk holds which piece of a part."""
+
+    part: str
+    ordinal: int
+    chunk_hash: bytes
+
+
+class StoredChunk(msgspec.Struct, frozen=True, gc=False):
+    """A chunk of a part as it is stored."""
+
+    part: str
+    hash: bytes
+    encoding: str
+    size: int
+    content: bytes
+
+    def plain(self) -> bytes:
+        """Return the chunk's MessagePack.
+
+        Raises:
+            ValueError: it is not what was written.
+        """
+        return plain_content(self.hash, self.size, self.content)
+
+
+def plain_content(hash_: bytes, size: int, content: bytes) -> bytes:
+    """Decompress a chunk and compare it with its hash.
+
+    Raises:
+        ValueError: it is not what was written.
+    """
+    plain = decompressed(content, size)
+    found = hashlib.sha256(plain).digest()
+    if found != hash_:
+        raise ValueError(f"the content has SHA-256 {found.hex()}")
+    return plain
+
+
+def decode_info(row: Mapping[str, Any], row_id: int) -> SnapshotInfo:
+    """Read a row of the table `snapshot`.
+
+    Raises:
+        CorruptLogError: a column holds a value of another type.
+    """
+    columns = {name: row[name] for name in SnapshotInfo.__struct_fields__}
+    try:
+        # SQLite keeps booleans as 0 and 1.
+        return msgspec.convert(columns, SnapshotInfo, strict=False)
+    except msgspec.ValidationError as error:
+        raise CorruptLogError(
+            f"snapshot of id {row_id}: damaged, {error}; snapshots are made from the log: remove "
+            "the database and make them anew with `metalog snapshot create`"
+        ) from error
+
+
+def decode_image(
+    info: SnapshotInfo,
+    checksum: bytes,
+    entries: Iterable[ManifestEntry],
+    chunks: Iterable[StoredChunk],
+) -> MetadataImage:
+    """Build the image of a snapshot: O(objects) time, one chunk in memory beside it.
+
+    Raises:
+        RequestError: UNSUPPORTED_VERSION, another release wrote it in a way unknown to this one.
+        CorruptLogError: it is damaged; names snapshot, part and chunk.
+    """
+    check_format(info)
+    manifest = list(entries)
+    if manifest_checksum(info, manifest) != checksum:
+        raise damaged(
+            info, f"its row and its manifest of {len(manifest)} chunks do not fit its checksum"
+        )
+    parts = Parts()
+    count = 0
+    for chunk in chunks:
+        _decode(parts, info, chunk)
+        count += 1
+    if count != len(manifest):
+        raise damaged(info, f"{len(manifest) - count} of its {len(manifest)} chunks are missing")
+    return parts.image(info.provenance)
+
+
+def check_format(info: SnapshotInfo) -> None:
+    """Raise RequestError (UNSUPPORTED_VERSION) for a snapshot of another format."""
+    if info.format != FORMAT:
+        raise _unsupported(info, f"format {info.format}, this release knows {FORMAT}")
+
+
+def manifest_checksum(info: SnapshotInfo, entries: Iterable[ManifestEntry]) -> bytes:
+    """Return the SHA-256 over what a snapshot says of itself and which chunks it names."""
+    # Sorted here: databases differ in how they order text.
+    manifest = sorted(f"{e.part} {e.ordinal} {e.chunk_hash.hex()}" for e in entries)
+    return hashlib.sha256("\n".join([info.identity, *manifest]).encode()).digest()
+
+
+def damaged(info: SnapshotInfo, what: str) -> CorruptLogError:
+    """Make the error for a damaged snapshot."""
+    return CorruptLogError(
+        f"snapshot at end offset {info.end_offset} of cluster {info.cluster_id}: damaged, {what}. "
+        "Snapshots can be made anew from the log: `metalog snapshot prune --keep 0`, then "
+        "`metalog snapshot create`"
+    )
+
+
+def _decode(parts: Parts, info: SnapshotInfo, chunk: StoredChunk) -> None:
+    """Add one chunk to the parts, once it is known to be what was written."""
+    if chunk.encoding != ENCODING:
+        raise _unsupported(info, f"encoding {chunk.encoding!r}, this release knows {ENCODING!r}")
+    what = f"chunk {chunk.hash.hex()} of its part {chunk.part!r}"
+    try:
+        plain = chunk.plain()
+    except ValueError as error:
+        raise damaged(info, f"{what}: {error}") from error
+    try:
+        parts.decode(chunk.part, plain)
+    except (KeyError, RecursionError, msgspec.DecodeError) as error:
+        raise _unsupported(info, f"{what} that this release cannot read: {error!r}") from error
+
+
+def _unsupported(info: SnapshotInfo, what: str) -> RequestError:
+    return RequestError(
+        "UNSUPPORTED_VERSION",
+        f"snapshot at end offset {info.end_offset} of cluster {info.cluster_id} was written by "
+        f"another release: {what}; make it anew with `metalog snapshot create`",
+    )

@@ -1,0 +1,115 @@
+"""Transactions of a log, resolved once: which rows take effect, and when.
+
+The rows of a transaction take effect when it ends; those of an aborted or open one never do.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from metadata_log.batch import Batch
+from records.base import Record
+from records.control import (
+    AbortTransactionRecord,
+    BeginTransactionRecord,
+    EndTransactionRecord,
+)
+from records.envelope import Envelope
+from records.errors import CorruptLogError
+
+_MARKERS: frozenset[type[Record]] = frozenset(
+    {BeginTransactionRecord, EndTransactionRecord, AbortTransactionRecord}
+)
+
+
+class Resolved(msgspec.Struct, frozen=True, gc=False):
+    """Rows whose fate is known: in effect, or aborted with their transaction."""
+
+    rows: Sequence[Envelope]
+    in_effect: bool = True
+
+
+class Transactions:
+    """Follows a log row by row, from any place outside a transaction.
+
+    Attributes:
+        begin_offset: Of the open transaction's Begin; None outside a transaction.
+    """
+
+    def __init__(self) -> None:
+        self.begin_offset: int | None = None
+        self._held: list[Envelope] = []
+
+    def effective(self, rows: Sequence[Envelope]) -> Iterable[Envelope]:
+        """Return the rows that take effect with these, in order. Exhaust it before the next call.
+
+        Raises:
+            CorruptLogError: a marker that cannot stand there; names the offset.
+        """
+        if self._is_plain(rows):
+            return rows
+        return (row for found in self.resolved(rows) if found.in_effect for row in found.rows)
+
+    def resolved(self, rows: Sequence[Envelope]) -> Iterator[Resolved]:
+        """Yield what becomes of rows, those of aborted transactions included.
+
+        Raises:
+            CorruptLogError: a marker that cannot stand there; names the offset.
+        """
+        if self._is_plain(rows):
+            yield Resolved(rows)
+            return
+        for row in rows:
+            match row.payload:
+                case BeginTransactionRecord():
+                    self._begin(row)
+                case EndTransactionRecord():
+                    yield Resolved(self._close(row))
+                case AbortTransactionRecord():
+                    yield Resolved(self._close(row), in_effect=False)
+                case _ if self.begin_offset is None:
+                    yield Resolved((row,))
+                case _:
+                    self._held.append(row)
+
+    def _is_plain(self, rows: Sequence[Envelope]) -> bool:
+        return self.begin_offset is None and _MARKERS.isdisjoint([type(r.payload) for r in rows])
+
+    def _begin(self, row: Envelope) -> None:
+        if self.begin_offset is not None:
+            raise CorruptLogError(
+                f"offset {row.offset}: BeginTransactionRecord inside the transaction that began "
+                f"at {self.begin_offset}"
+            )
+        self.begin_offset = row.offset
+
+    def _close(self, row: Envelope) -> list[Envelope]:
+        if self.begin_offset is None:
+            raise CorruptLogError(
+                f"offset {row.offset}: {type(row.payload).__name__} outside a transaction"
+            )
+        held, self._held, self.begin_offset = self._held, [], None
+        return held
+
+
+def effective_rows(
+    batches: Iterable[Batch], from_offset: int, end_offset: int
+) -> Iterator[Envelope]:
+    """Yield the rows in [from_offset, end_offset) that take effect, in that order.
+
+    Args:
+        from_offset: Outside a transaction.
+
+    Raises:
+        CorruptLogError: a marker that cannot stand where it does; names the offset.
+    """
+    transactions = Transactions()
+    for batch in batches:
+        yield from transactions.effective(rows_within(batch, from_offset, end_offset))
+
+
+def rows_within(batch: Batch, from_offset: int, end_offset: int) -> Sequence[Envelope]:
+    """Return the rows of a batch in [from_offset, end_offset)."""
+    if from_offset <= batch.base_offset and batch.end_offset <= end_offset:
+        return batch.rows
+    return tuple(row for row in batch.rows if from_offset <= row.offset < end_offset)
