@@ -16,6 +16,7 @@ from benchmarks import (
     following,
     importing,
     in_process,
+    large_topic,
     log_memory,
     log_opening,
     log_size,
@@ -43,6 +44,7 @@ BENCHES: dict[str, Bench] = {
     "follow": following.run,
     "cli": cli_start.run,
     "controller": controller.run,
+    "large-topic": large_topic.run,
     "placement": placement.run,
     "spark": spark_scan.run,
 }

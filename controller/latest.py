@@ -1,14 +1,13 @@
 """The state that the next decision starts from: ahead of what is committed."""
 
-from collections.abc import Iterable
+from collections import defaultdict
 
 import msgspec
 
 from controller.decisions.cluster_index import ClusterIndex
 from controller.decisions.partition_change import LEADER_UNCHANGED
 from metadata_log.batch import Batch
-from records.base import Uuid
-from records.envelope import Envelope
+from records.base import Record, Uuid
 from records.partitions import PartitionChangeRecord, PartitionRecord, RemovePartitionsRecord
 from records.topics import MoveTopicRecord, RemoveTopicRecord, TopicRecord
 from replay.image.metadata import MetadataImage
@@ -39,8 +38,9 @@ class Latest:
         self.next_offset = next_offset
         self.timestamp = state.image.provenance.timestamp
         self._replayer = Replayer(state.image, next_offset=next_offset)
-        # Topics that records spoke of; those of an open transaction change when it ends.
-        self._touched: set[Uuid] = set()
+        # Topics and partitions that records spoke of; those of an open transaction change when it
+        # ends.
+        self._touched: defaultdict[Uuid, set[int]] = defaultdict(set)
 
     def apply(self, batch: Batch) -> State:
         """Take a batch in and return the state after it.
@@ -52,7 +52,8 @@ class Latest:
         self._replayer.replay(batch)
         self.next_offset = batch.end_offset
         self.timestamp = batch.timestamp
-        self._touched.update(_touched_topics(batch.rows))
+        for row in batch.rows:
+            self._touch(row.payload)
         image = self._replayer.image()
         index = self.state.index.updated(self.state.image, image, self._touched)
         if image.provenance.pending_transaction is None:
@@ -60,17 +61,22 @@ class Latest:
         self.state = State(image, index)
         return self.state
 
-
-def _touched_topics(rows: Iterable[Envelope]) -> set[Uuid]:
-    """Return the topics whose entries in the index the records may change."""
-    touched = set()
-    for row in rows:
-        record = row.payload
-        if isinstance(record, _TOPIC_RECORDS) or (
-            isinstance(record, PartitionChangeRecord) and _changes_the_index(record)
-        ):
-            touched.add(record.topic_id)
-    return touched
+    def _touch(self, record: Record) -> None:
+        """Note what of the index a record may change."""
+        match record:
+            case PartitionChangeRecord():
+                if _changes_the_index(record):
+                    self._touched[record.topic_id].add(record.partition_id)
+            case PartitionRecord():
+                self._touched[record.topic_id].add(record.partition_id)
+            case RemovePartitionsRecord():
+                self._touched[record.topic_id].update(record.partition_ids)
+            case TopicRecord() | MoveTopicRecord():
+                self._touched.setdefault(record.topic_id, set())
+            case RemoveTopicRecord():
+                removed = self.state.image.partitions(record.topic_id)
+                ids = [partition.partition_id for partition in removed]
+                self._touched[record.topic_id].update(ids)
 
 
 def _changes_the_index(change: PartitionChangeRecord) -> bool:
@@ -80,12 +86,3 @@ def _changes_the_index(change: PartitionChangeRecord) -> bool:
         or change.adding_replicas is not None
         or change.removing_replicas is not None
     )
-
-
-_TOPIC_RECORDS = (
-    PartitionRecord,
-    TopicRecord,
-    RemoveTopicRecord,
-    MoveTopicRecord,
-    RemovePartitionsRecord,
-)

@@ -2,25 +2,27 @@
 
 Derived from the image and nothing else: `ClusterIndex.of(image)` and an index that was updated
 batch by batch answer the same. Immutable, so it goes back together with the image when an append
-fails. An update costs what the touched topics hold, whatever the image's size.
+fails. An update costs O(partitions touched), whatever the size of their topics and of the image.
 """
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
-from itertools import zip_longest
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeAlias
 
 import msgspec
 from immutables import Map
-from immutables._protocols import MapMutation
 
 from controller.decisions.settled import is_moving, settled_replicas
 from records.base import Uuid
+from replay.image.changes import NestedMapDelta
 from replay.image.metadata import MetadataImage
-from replay.image.partitions import NO_LEADER, Partition, Partitions
+from replay.image.partitions import NO_LEADER, Partition
 from replay.image.topics import Topic
 
-_TopicSet = Map[Uuid, None]
-_NO_TOPICS: _TopicSet = Map()
+_PartitionSet: TypeAlias = Map[Uuid, Map[int, bool]]
+"""Partition ids by topic; every value is True."""
+
+_NO_TOPICS: Map[Uuid, int] = Map()
 
 
 class BrokerLoad(msgspec.Struct, frozen=True, gc=False):
@@ -37,16 +39,16 @@ _NO_LOAD = BrokerLoad()
 
 
 class ClusterIndex(msgspec.Struct, frozen=True, gc=False):
-    """Topics by broker, by what their partitions lack or do, load of brokers, colliding names.
+    """Partitions by broker, by what they lack or do, load of brokers, colliding names.
 
     Partitions come out ordered by topic id and partition id, the same in every process.
     """
 
-    # Topics with a replica on a broker.
-    _by_broker: Map[int, _TopicSet] = Map()
-    _leaderless: _TopicSet = Map()
-    _imbalanced: _TopicSet = Map()
-    _moving: _TopicSet = Map()
+    # By broker and topic, how many replicas.
+    _by_broker: Map[int, Map[Uuid, int]] = Map()
+    _leaderless: _PartitionSet = Map()
+    _imbalanced: _PartitionSet = Map()
+    _moving: _PartitionSet = Map()
     _load: Map[int, BrokerLoad] = Map()
     # Names with a '.' or '_', by namespace and by their form with '_' only.
     _by_collision: Map[tuple[Uuid | None, str], tuple[str, ...]] = Map()
@@ -54,22 +56,31 @@ class ClusterIndex(msgspec.Struct, frozen=True, gc=False):
     @classmethod
     def of(cls, image: MetadataImage) -> "ClusterIndex":
         """Build the index of an image: O(partitions)."""
-        topic_ids = [topic.topic_id for topic in image.topics()]
-        return cls().updated(MetadataImage.EMPTY, image, topic_ids)
+        update = _Update(cls())
+        for topic in image.topics():
+            update.learn_name(topic)
+            for partition in image.partitions(topic.topic_id):
+                update.put(None, partition)
+        return update.finish()
 
     def updated(
-        self, before: MetadataImage, after: MetadataImage, topic_ids: Collection[Uuid]
+        self, before: MetadataImage, after: MetadataImage, touched: Mapping[Uuid, Iterable[int]]
     ) -> "ClusterIndex":
         """Return the index of `after`, given that this is the one of `before`.
 
         Args:
-            topic_ids: All topics that may differ between the two.
+            touched: All topics that may differ between the two, each with the ids of its
+                partitions that may.
         """
         update = _Update(self)
-        for topic_id in topic_ids:
-            update.partitions(topic_id, before.partitions(topic_id), after.partitions(topic_id))
+        for topic_id, partition_ids in touched.items():
+            for partition_id in partition_ids:
+                update.put(
+                    before.partition(topic_id, partition_id),
+                    after.partition(topic_id, partition_id),
+                )
         # Names go before they come: within one batch a name may pass from one topic to another.
-        renamed = [i for i in topic_ids if before.topic(i) != after.topic(i)]
+        renamed = [i for i in touched if before.topic(i) != after.topic(i)]
         for topic_id in renamed:
             update.forget_name(before.topic(topic_id))
         for topic_id in renamed:
@@ -89,24 +100,19 @@ class ClusterIndex(msgspec.Struct, frozen=True, gc=False):
 
     def leaderless_partitions(self, image: MetadataImage) -> Iterator[Partition]:
         """Iterate over the partitions that have no leader."""
-        for topic_id in sorted(self._leaderless):
-            for partition in image.partitions(topic_id):
-                if partition.leader == NO_LEADER:
-                    yield partition
+        return _read(image, self._leaderless)
 
     def imbalanced_partitions(self, image: MetadataImage) -> Iterator[Partition]:
         """Iterate over the partitions that their preferred replica does not lead."""
-        for topic_id in sorted(self._imbalanced):
-            for partition in image.partitions(topic_id):
-                if partition.leader != partition.replicas[0]:
-                    yield partition
+        return _read(image, self._imbalanced)
 
     def moving_partitions(self, image: MetadataImage) -> Iterator[Partition]:
         """Iterate over the partitions that are being reassigned."""
-        for topic_id in sorted(self._moving):
-            for partition in image.partitions(topic_id):
-                if is_moving(partition):
-                    yield partition
+        return _read(image, self._moving)
+
+    def moving_partition_ids(self, topic_id: Uuid) -> list[int]:
+        """Return which partitions of a topic are being reassigned, in order."""
+        return sorted(self._moving.get(topic_id, ()))
 
     def load(self, broker_id: int) -> BrokerLoad:
         """Return what a broker leads and holds."""
@@ -119,39 +125,52 @@ class ClusterIndex(msgspec.Struct, frozen=True, gc=False):
         return self._by_collision.get((namespace_id, _unified(name)), (None,))[0]
 
 
+def _read(image: MetadataImage, partitions: _PartitionSet) -> Iterator[Partition]:
+    for topic_id in sorted(partitions):
+        for partition_id in sorted(partitions[topic_id]):
+            partition = image.partition(topic_id, partition_id)
+            assert partition is not None, "the index is the image's"
+            yield partition
+
+
 class _Update:
-    """Changes to an index, collected over all touched topics and written down once."""
+    """Changes to an index, collected over all touched partitions and written down once."""
 
     def __init__(self, index: ClusterIndex) -> None:
         self._index = index
-        # Topics of the brokers that gain or lose some.
-        self._topics_of: dict[int, MapMutation[Uuid, None]] = {}
-        self._leaderless = _TopicSetUpdate(index._leaderless)
-        self._imbalanced = _TopicSetUpdate(index._imbalanced)
-        self._moving = _TopicSetUpdate(index._moving)
-        # By how much the brokers' loads grow.
-        self._leaders: defaultdict[int, int] = defaultdict(int)
-        self._replicas: defaultdict[int, int] = defaultdict(int)
+        # By how much brokers' replicas of each topic grow, and brokers' loads.
+        self._held: defaultdict[Uuid, Counter[int]] = defaultdict(Counter)
+        self._leaders = Counter[int]()
+        self._replicas = Counter[int]()
+        self._leaderless = NestedMapDelta(index._leaderless)
+        self._imbalanced = NestedMapDelta(index._imbalanced)
+        self._moving = NestedMapDelta(index._moving)
         self._by_collision = index._by_collision.mutate()
 
-    def partitions(self, topic_id: Uuid, old: Partitions, new: Partitions) -> None:
+    def put(self, old: Partition | None, new: Partition | None) -> None:
+        """Replace a partition; None: it did not exist, or is gone."""
         if old is new:
             return
-        lost, gained = _moved(old, new) if old and new else (old, new)
-        if lost or gained:
-            self._weigh(lost, -1)
-            self._weigh(gained, 1)
-            self._hold(topic_id, old, new)
-        leaderless = imbalanced = moving = False
-        for partition in new:
-            if partition.leader != partition.replicas[0]:
-                imbalanced = True
-                leaderless = leaderless or partition.leader == NO_LEADER
-            if partition.adding_replicas or partition.removing_replicas:
-                moving = True
-        self._leaderless.put(topic_id, leaderless)
-        self._imbalanced.put(topic_id, imbalanced)
-        self._moving.put(topic_id, moving)
+        if (
+            old is None
+            or new is None
+            or old.replicas is not new.replicas
+            or old.removing_replicas is not new.removing_replicas
+        ):
+            self._weigh(old, -1)
+            self._weigh(new, 1)
+        one = new or old
+        assert one is not None, "not both are None"
+        for partitions, has in (
+            (self._leaderless, _is_leaderless),
+            (self._imbalanced, _is_imbalanced),
+            (self._moving, is_moving),
+        ):
+            had_it, has_it = old is not None and has(old), new is not None and has(new)
+            if has_it and not had_it:
+                partitions.at(one.topic_id).put(one.partition_id, True)
+            elif had_it and not has_it:
+                partitions.at(one.topic_id).take(one.partition_id)
 
     def forget_name(self, topic: Topic | None) -> None:
         if topic is not None and has_collision_characters(topic.name):
@@ -169,22 +188,23 @@ class _Update:
 
     def finish(self) -> ClusterIndex:
         return ClusterIndex(
-            self._finish_topics(),
-            self._leaderless.finish(),
-            self._imbalanced.finish(),
-            self._moving.finish(),
+            self._finish_held(),
+            self._leaderless.apply(),
+            self._imbalanced.apply(),
+            self._moving.apply(),
             self._finish_load(),
             self._by_collision.finish(),
         )
 
-    def _finish_topics(self) -> Map[int, _TopicSet]:
-        by_broker = self._index._by_broker.mutate()
-        for broker_id, topics in self._topics_of.items():
-            if topics:
-                by_broker[broker_id] = topics.finish()
-            else:
-                by_broker.pop(broker_id, None)
-        return by_broker.finish()
+    def _finish_held(self) -> Map[int, Map[Uuid, int]]:
+        by_broker = NestedMapDelta(self._index._by_broker)
+        for topic_id, growths in self._held.items():
+            for broker_id, growth in growths.items():
+                if growth:
+                    topics = by_broker.at(broker_id)
+                    count = (topics.get(topic_id) or 0) + growth
+                    topics.put(topic_id, count) if count else topics.take(topic_id)
+        return by_broker.apply()
 
     def _finish_load(self) -> Map[int, BrokerLoad]:
         loads = self._index._load.mutate()
@@ -197,66 +217,26 @@ class _Update:
                 loads[broker_id] = load
         return loads.finish()
 
-    def _hold(self, topic_id: Uuid, old: Partitions, new: Partitions) -> None:
-        """Note which brokers begin or cease to have replicas of a topic."""
-        for broker_id in _holders(old) ^ (holders := _holders(new)):
-            topics = self._topics_of.get(broker_id)
-            if topics is None:
-                topics = self._index._by_broker.get(broker_id, _NO_TOPICS).mutate()
-                self._topics_of[broker_id] = topics
-            if broker_id in holders:
-                topics[topic_id] = None
-            else:
-                topics.pop(topic_id, None)
-
-    def _weigh(self, partitions: Iterable[Partition], count: int) -> None:
-        """Put partitions on the load of their brokers, or take them off."""
-        leaders, replicas = self._leaders, self._replicas
-        for partition in partitions:
-            settled = settled_replicas(partition)
-            for broker_id in settled[:1]:
-                leaders[broker_id] += count
-            for broker_id in settled:
-                replicas[broker_id] += count
-
-
-class _TopicSetUpdate:
-    """Changes to a set of topics, which most updates leave as it is."""
-
-    def __init__(self, base: _TopicSet) -> None:
-        self._base = base
-        self._new: MapMutation[Uuid, None] | None = None
-
-    def put(self, topic_id: Uuid, present: bool) -> None:
-        if present == (topic_id in (self._base if self._new is None else self._new)):
+    def _weigh(self, partition: Partition | None, count: int) -> None:
+        """Put a partition on the load of its brokers, or take it off."""
+        if partition is None:
             return
-        if self._new is None:
-            self._new = self._base.mutate()
-        if present:
-            self._new[topic_id] = None
-        else:
-            del self._new[topic_id]
-
-    def finish(self) -> _TopicSet:
-        return self._base if self._new is None else self._new.finish()
-
-
-def _moved(old: Partitions, new: Partitions) -> tuple[list[Partition], list[Partition]]:
-    """Return the partitions that differ in where their replicas will be, before and after."""
-    pairs = [
-        (before, after)
-        for before, after in zip_longest(old, new)
-        if before is None
-        or after is None
-        or before.replicas is not after.replicas
-        or before.removing_replicas is not after.removing_replicas
-    ]
-    lost = [before for before, _ in pairs if before is not None]
-    return lost, [after for _, after in pairs if after is not None]
+        held, replicas = self._held[partition.topic_id], self._replicas
+        for broker_id in partition.replicas:
+            held[broker_id] += count
+        settled = settled_replicas(partition)
+        for broker_id in settled[:1]:
+            self._leaders[broker_id] += count
+        for broker_id in settled:
+            replicas[broker_id] += count
 
 
-def _holders(partitions: Partitions) -> set[int]:
-    return set().union(*[partition.replicas for partition in partitions])
+def _is_leaderless(partition: Partition) -> bool:
+    return partition.leader == NO_LEADER
+
+
+def _is_imbalanced(partition: Partition) -> bool:
+    return partition.leader != partition.replicas[0]
 
 
 def has_collision_characters(name: str) -> bool:

@@ -104,7 +104,7 @@ def _topic_version(image: MetadataImage, topic: Topic) -> str:
     return _token(
         [
             topic,
-            image.partitions(topic.topic_id),
+            tuple(image.partitions(topic.topic_id)),
             sorted(image.config(TOPIC, image.full_name(topic)).items()),
             sorted(image.pending_removals(topic.topic_id), key=lambda r: r.partition_id),
         ]

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from controller.decisions.levels import ELR_FEATURE
 from controller.decisions.partition_change import RECOVERED, RECOVERING
 from replay.image.metadata import MetadataImage
-from replay.image.partitions import NO_LEADER, NONE, READ_ONLY, READ_WRITE, Partition, Partitions
+from replay.image.partition_list import Partitions
+from replay.image.partitions import NO_LEADER, NONE, READ_ONLY, READ_WRITE, Partition
 from replay.image.topics import Topic
 
 Findings = Iterator[str]

@@ -20,6 +20,7 @@ from replay.image.errors import ContradictionError
 from replay.image.features import FeaturesDelta, ZkMigrationDelta
 from replay.image.namespaces import Namespace, NamespacesDelta, NamespacesImage
 from replay.image.notes import Note, NotesDelta
+from replay.image.partition_list import Partitions
 from replay.image.producer_ids import ProducerIds, ProducerIdsDelta
 from replay.image.provenance import Provenance
 from replay.image.quotas import ClientQuota, QuotaEntity, QuotasDelta
@@ -109,7 +110,7 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
         """Return one partition."""
         return self._topics.partition(topic_id, partition_id)
 
-    def partitions(self, topic_id: Uuid) -> tuple[Partition, ...]:
+    def partitions(self, topic_id: Uuid) -> Partitions:
         """Return a topic's partitions, ordered by id; none for an unknown topic."""
         return self._topics.partitions(topic_id)
 

@@ -1,12 +1,4 @@
-"""Partitions of one topic: the value, the tuple that holds them, and changes to it.
-
-A topic's partitions are a tuple ordered by id. Nearly always entry n is partition n, so that is
-where to look first; a log may leave holes (a removal in the middle), and then a binary search
-finds it. A change copies the tuple, once a batch and topic: 12 µs for each 1,000 partitions.
-"""
-
-from bisect import bisect_left
-from operator import attrgetter
+"""A partition as the log left it, and what records make of it."""
 
 import msgspec
 
@@ -23,8 +15,6 @@ NO_LEADER = -1
 # Kafka's default of a change's `leader`, because -1 already means that there is none.
 _LEADER_UNSET = -2
 _RECOVERY_STATE_UNSET = -1
-
-_partition_id = attrgetter("partition_id")
 
 
 class Partition(msgspec.Struct, frozen=True, gc=False):
@@ -48,26 +38,6 @@ class Partition(msgspec.Struct, frozen=True, gc=False):
     eligible_leader_replicas: tuple[int, ...] = ()
     last_known_elr: tuple[int, ...] = ()
     mode: int = READ_WRITE
-
-
-Partitions = tuple[Partition, ...]
-"""Partitions of one topic, ordered by id."""
-
-
-def find(partitions: Partitions, partition_id: int) -> Partition | None:
-    """Return the partition of that id, None if there is none."""
-    index = _index(partitions, partition_id)
-    return None if index is None else partitions[index]
-
-
-def _index(partitions: Partitions, partition_id: int) -> int | None:
-    dense = 0 <= partition_id < len(partitions)
-    if dense and partitions[partition_id].partition_id == partition_id:
-        return partition_id
-    index = bisect_left(partitions, partition_id, key=_partition_id)
-    if index < len(partitions) and partitions[index].partition_id == partition_id:
-        return index
-    return None
 
 
 def created(record: PartitionRecord, topic_id: Uuid) -> Partition:
@@ -126,19 +96,3 @@ def without_elr(old: Partition) -> Partition:
     if not old.eligible_leader_replicas and not old.last_known_elr:
         return old
     return msgspec.structs.replace(old, eligible_leader_replicas=(), last_known_elr=())
-
-
-def merged(base: Partitions, changes: dict[int, Partition | None]) -> Partitions:
-    """Return the partitions with some set and some (None) removed."""
-    new = list(base)
-    for partition_id, partition in changes.items():
-        index = _index(base, partition_id)
-        if partition is None or index is None:
-            return _rebuilt(base, changes)
-        new[index] = partition
-    return tuple(new)
-
-
-def _rebuilt(base: Partitions, changes: dict[int, Partition | None]) -> Partitions:
-    by_id = {partition.partition_id: partition for partition in base} | changes
-    return tuple([partition for _, partition in sorted(by_id.items()) if partition is not None])

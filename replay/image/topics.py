@@ -14,10 +14,11 @@ from records.partitions import (
 )
 from records.text import uuid_text
 from records.topics import MoveTopicRecord, RemoveTopicRecord, TopicRecord
-from replay.image import partitions
+from replay.image import partition_list, partitions
 from replay.image.changes import NestedMapDelta
 from replay.image.errors import ContradictionError
-from replay.image.partitions import Partition, Partitions
+from replay.image.partition_list import Partitions
+from replay.image.partitions import Partition
 
 __all__ = ["Partition", "Topic", "TopicsDelta", "TopicsImage"]
 
@@ -69,7 +70,7 @@ class TopicsImage(msgspec.Struct, frozen=True, gc=False):
 
     def partition(self, topic_id: Uuid, partition_id: int) -> Partition | None:
         """Return one partition."""
-        return partitions.find(self.partitions(topic_id), partition_id)
+        return partition_list.find(self.partitions(topic_id), partition_id)
 
 
 _NO_IDS: Map[str, Uuid] = Map()
@@ -218,7 +219,7 @@ class _TopicDelta:
         if partition_id in self.changes:
             partition = self.changes[partition_id]
         else:
-            partition = partitions.find(self.base, partition_id)
+            partition = partition_list.find(self.base, partition_id)
         if partition is None:
             raise ContradictionError(
                 f"topic {uuid_text(self.topic.topic_id)} has no partition {partition_id}"
@@ -226,4 +227,4 @@ class _TopicDelta:
         return partition
 
     def apply(self) -> Partitions:
-        return partitions.merged(self.base, self.changes) if self.changes else self.base
+        return partition_list.merged(self.base, self.changes) if self.changes else self.base

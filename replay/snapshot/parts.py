@@ -19,6 +19,7 @@ from replay.image.cluster import Broker, Controller
 from replay.image.metadata import MetadataImage
 from replay.image.namespaces import Namespace, NamespacesImage
 from replay.image.notes import Note
+from replay.image.partition_list import Partitions, partition_list
 from replay.image.partitions import Partition
 from replay.image.producer_ids import ProducerIds
 from replay.image.provenance import Provenance
@@ -103,7 +104,7 @@ class Parts(msgspec.Struct, kw_only=True):
             producer_ids=[] if producer_ids is None else [producer_ids],
             replica_deletions=list(image.replica_deletions()),
             scram=list(image.scram()),
-            topics=[StoredTopic(t, image.partitions(t.topic_id)) for t in image.topics()],
+            topics=[StoredTopic(t, tuple(image.partitions(t.topic_id))) for t in image.topics()],
             zk_migration=[] if zk_migration is None else [StoredZkMigration(zk_migration)],
         )
 
@@ -174,12 +175,12 @@ _DECODERS: dict[str, msgspec.msgpack.Decoder[list[Any]]] = {
 
 
 def _topics(stored: Iterable[StoredTopic]) -> TopicsImage:
-    entries: dict[Uuid, tuple[Topic, tuple[Partition, ...]]] = {}
+    entries: dict[Uuid, tuple[Topic, Partitions]] = {}
     ids: dict[Uuid | None, dict[str, Uuid]] = {}
     partition_count = 0
     for each in stored:
         topic = each.topic
-        entries[topic.topic_id] = (topic, each.partitions)
+        entries[topic.topic_id] = (topic, partition_list(each.partitions))
         ids.setdefault(topic.namespace_id, {})[topic.name] = topic.topic_id
         partition_count += len(each.partitions)
     ids_of_names = Map({namespace_id: Map(names) for namespace_id, names in ids.items()})

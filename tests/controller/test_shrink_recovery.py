@@ -27,7 +27,8 @@ from controller.decisions.replica_states import DELETION_STARTED
 from controller.invariants.checks import HistoryCheck, check_image
 from records.base import Record
 from records.configs import ConfigRecord
-from replay.image.partitions import READ_WRITE, Partitions
+from replay.image.partition_list import Partitions
+from replay.image.partitions import READ_WRITE
 from tests.controller.cluster import Cluster
 
 T = TypeVar("T")
