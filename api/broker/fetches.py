@@ -10,8 +10,7 @@ import asyncio
 import msgspec
 
 from api.broker.fencing import Fence
-from api.broker.replica import Replica
-from api.broker.replicas import now_ms
+from api.broker.replica import Replica, monotonic_ms
 from api.kafka.errors import CODES, code_for
 from api.kafka.fields import Response
 from api.kafka.frames import RequestFrame
@@ -132,7 +131,7 @@ class Fetches:
         if replica_id == NOT_A_REPLICA:
             end = replica.high_watermark
         else:
-            replica.fetched_by(replica_id, wanted.fetch_offset, now_ms())
+            replica.fetched_by(replica_id, wanted.fetch_offset, monotonic_ms())
         return _Read(replica, wanted, end)
 
 

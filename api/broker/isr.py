@@ -4,9 +4,11 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-from api.broker.replica import Replica
-from api.broker.replicas import Replicas, now_ms
-from api.kafka.errors import NONE, name_of
+import msgspec
+
+from api.broker.replica import Replica, monotonic_ms
+from api.broker.replicas import Replicas
+from api.kafka.errors import CODES, NONE, name_of
 from api.kafka.messages.brokers import (
     AlteredPartition,
     AlteredTopic,
@@ -14,13 +16,24 @@ from api.kafka.messages.brokers import (
     IsrBroker,
 )
 from records.base import Uuid
-from records.errors import RequestError, UnavailableError
+from records.errors import Outcome, RequestError, UnavailableError
 
 log = logging.getLogger(__name__)
 
 _CHECK_S = 0.1
 
+_NOT_MADE = frozenset({CODES["INELIGIBLE_REPLICA"]})
+"""Refusals that prove that no earlier attempt was carried out: the controller has checked before
+that the partition is still the one that the request starts from."""
+
 Alter = Callable[[tuple[AlteredTopic, ...]], Awaitable[AlterPartitionResponse]]
+
+
+class _Proposal(msgspec.Struct, frozen=True):
+    """A replica with a pending ISR. `is_retry`: an earlier attempt may have been carried out."""
+
+    replica: Replica
+    is_retry: bool
 
 
 async def keep_isr(
@@ -28,38 +41,43 @@ async def keep_isr(
 ) -> None:
     """Look after the ISR of every partition led here, for ever.
 
-    A change is in force once the controller has written it; one that it refuses is decided anew
-    when it has said what is true now.
+    A proposed ISR stays pending, and is proposed again, until the controller has answered or told
+    of a newer state. Until then its members count for the high watermark: the controller may elect
+    one of them.
     """
     while True:
         await asyncio.sleep(_CHECK_S)
-        wanted = {}
+        proposals = {}
         for replica in replicas:
-            replica.pending_isr = replica.wanted_isr(now_ms(), lag_ms_max, is_live)
+            is_retry = replica.pending_isr is not None
+            if not is_retry:
+                replica.pending_isr = replica.wanted_isr(monotonic_ms(), lag_ms_max, is_live)
             if replica.pending_isr is not None:
-                wanted[replica.metadata.topic_id, replica.metadata.partition] = replica
-        if wanted:
-            await _ask(wanted, alter)
+                key = replica.metadata.topic_id, replica.metadata.partition
+                proposals[key] = _Proposal(replica, is_retry)
+        if proposals:
+            await _propose(proposals, alter)
 
 
-async def _ask(wanted: dict[tuple[Uuid, int], Replica], alter: Alter) -> None:
+async def _propose(proposals: dict[tuple[Uuid, int], _Proposal], alter: Alter) -> None:
     try:
-        response = await alter(tuple([_altered(replica) for replica in wanted.values()]))
+        response = await alter(tuple([_altered(p.replica) for p in proposals.values()]))
     except (RequestError, UnavailableError) as error:
         log.info("the ISR was not changed: %s", error)
-        response = AlterPartitionResponse()
+        for proposal in proposals.values():
+            if error.outcome is Outcome.NOTHING and not proposal.is_retry:
+                proposal.replica.pending_isr = None
+        return
     for topic in response.topics:
         for result in topic.partitions:
-            replica = wanted[topic.topic_id, result.partition_index]
+            replica = proposals[topic.topic_id, result.partition_index].replica
             if result.error_code == NONE:
                 if result.leader_epoch == replica.leader_epoch:
                     replica.isr_is(result.isr, result.partition_epoch)
-            else:
-                log.info(
-                    "%s: the ISR was not changed: %s", replica.path, name_of(result.error_code)
-                )
-    for replica in wanted.values():
-        replica.pending_isr = None
+                continue
+            log.info("%s: the ISR was not changed: %s", replica.path, name_of(result.error_code))
+            if result.error_code in _NOT_MADE:
+                replica.pending_isr = None
 
 
 def _altered(replica: Replica) -> AlteredTopic:

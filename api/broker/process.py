@@ -191,7 +191,8 @@ async def _broker(
         await asyncio.gather(*tasks, return_exceptions=True)
         await listener.close()
         await following.close()
-        await replicas.close()
+        if await replicas.close():
+            await disk.run(link.mark_clean_end)
         disk.close()
 
 

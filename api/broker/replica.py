@@ -7,6 +7,7 @@ Source: KIP-101 and KIP-279 (leader epochs), KIP-497 (the ISR is changed by the 
 """
 
 import asyncio
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,8 +25,13 @@ ANY_EPOCH = -1
 """Leader epoch of a request that does not know one."""
 
 
+def monotonic_ms() -> int:
+    """Return the time by which followers lag: a wall clock that is set must not shrink an ISR."""
+    return time.monotonic_ns() // 1_000_000
+
+
 class Progress(msgspec.Struct):
-    """How far a follower is: the end of its log, and when it last had everything (ms)."""
+    """How far a follower is: the end of its log, and when it last had everything."""
 
     end_offset: int = -1
     caught_up_ms: int = 0
@@ -37,7 +43,7 @@ class Replica:
     Attributes:
         state: What the controller said last; None before that, and once it is stopped.
         high_watermark: Exclusive. Invariant: never above the end of the log.
-        pending_isr: The ISR that the controller has been asked for and has not answered.
+        pending_isr: The ISR proposed to the controller, while the outcome is not known.
         disk: Runs what touches the log.
         order: Held by what writes the log or changes its leader epoch, first come, first served.
     """
@@ -87,15 +93,21 @@ class Replica:
         return ANY_EPOCH if self.state is None else self.state.leader_epoch
 
     def assign(self, state: LeaderAndIsrPartition, now_ms: int) -> None:
-        """Take the part that the controller gives; what is older than the last is left aside."""
+        """Take the part that the controller gives; ignore a state older than the last.
+
+        Args:
+            now_ms: By `monotonic_ms`.
+        """
         old = self.state
-        if old is not None and (state.leader_epoch, state.zk_version) < (
-            old.leader_epoch,
-            old.zk_version,
-        ):
-            return
+        if old is not None:
+            versions = state.leader_epoch, state.zk_version
+            known_versions = old.leader_epoch, old.zk_version
+            if versions < known_versions:
+                return
+            if versions > known_versions:
+                # Made before this state, or never: it starts from a version that is over.
+                self.pending_isr = None
         self.state = state
-        self.pending_isr = None
         if old is None or old.leader_epoch != state.leader_epoch:
             self._epoch_start = self.log.end_offset
             self._followers = {}
@@ -235,7 +247,11 @@ class Replica:
         return EpochEnd(leader_epoch, 0) if found is None else found
 
     def fetched_by(self, broker_id: int, offset: int, now_ms: int) -> None:
-        """Take in, as leader, that a follower has everything below an offset."""
+        """Take in, as leader, that a follower has everything below an offset.
+
+        Args:
+            now_ms: By `monotonic_ms`.
+        """
         progress = self._followers.get(broker_id)
         if progress is None:
             return  # no replica of this partition
@@ -251,6 +267,9 @@ class Replica:
 
         A follower that is live joins when it has everything below the high watermark and whatever
         the epoch began with; one leaves when it has not had everything for too long.
+
+        Args:
+            now_ms: By `monotonic_ms`.
         """
         state = self.state
         if state is None or not self.is_leader or self.pending_isr is not None:

@@ -25,7 +25,7 @@ from api.broker.identity import completed_by, named_by, nobodys, why_stale
 from api.broker.log_directory import Found, LogDirectory, remove
 from api.broker.partition_log import PartitionLog
 from api.broker.partition_metadata import PartitionMetadata, write_partition_metadata
-from api.broker.replica import Replica
+from api.broker.replica import Replica, monotonic_ms
 from api.broker.replica_registry import Name, ReplicaRegistry, name_of
 from api.kafka.errors import CODES, NONE
 from api.kafka.messages.replicas import (
@@ -52,7 +52,7 @@ _SIDE_BY_SIDE = 64
 """Partitions of a request that are worked on at once; more than there are disk threads."""
 
 now_ms = SystemClock().now_ms
-"""Milliseconds since 1970."""
+"""Milliseconds since 1970: staged folders keep this time across restarts."""
 
 
 class Replicas:
@@ -126,8 +126,8 @@ class Replicas:
             except OSError as error:
                 log.warning("stale partitions in %s cannot be removed: %s", directory.path, error)
 
-    async def close(self) -> None:
-        """Finish what is under way, and bring everything to stable storage."""
+    async def close(self) -> bool:
+        """Finish what is under way; return whether everything is on stable storage now."""
         async with self._one_at_a_time:
             closing = await asyncio.gather(
                 *[replica.close() for replica in self._registry], return_exceptions=True
@@ -135,6 +135,7 @@ class Replicas:
         failed = [error for error in closing if isinstance(error, BaseException)]
         if failed:
             log.warning("%d partitions could not be synced, one: %s", len(failed), failed[0])
+        return not failed
 
     async def _to_its_end(
         self, request: Coroutine[Any, Any, tuple[ReplicaResult, ...]]
@@ -282,7 +283,7 @@ class Replicas:
             replica = await self._created(named_by(topic, state))
         await self._identify(replica, completed_by(replica.metadata, topic, state))
         async with replica.order:
-            replica.assign(state, now_ms())
+            replica.assign(state, monotonic_ms())
 
     async def _created(self, metadata: PartitionMetadata) -> Replica:
         directory = self._registry.reserve_directory()
@@ -326,11 +327,8 @@ class Replicas:
         """Remove a replica, and what waits of earlier lives, at once."""
         if replica is not None:
             await replica.close()
-            folder = await self._disk.run(
-                replica.directory.stage, replica.path, topic_id, partition, None
-            )
-            self._registry.remove(replica)
-            await self._disk.run(remove, folder)
+            await self._move_away(replica, topic_id, partition, None)
+            await self._disk.run(remove, replica.path)
         if topic_id != ZERO_UUID:
             await self._disk.run(_delete_staged, self._directories, topic_id, partition)
 
@@ -345,12 +343,16 @@ class Replicas:
         )
         await replica.close()
         metadata = replica.metadata
+        await self._move_away(replica, metadata.topic_id, metadata.partition, staged_at_ms)
+
+    async def _move_away(
+        self, replica: Replica, topic_id: Uuid, partition: int, staged_at_ms: int | None
+    ) -> None:
+        directory = replica.directory
+        # The log moves with its folder: a fetch that still reads it must not read what the next
+        # partition of this name writes.
         await self._disk.run(
-            replica.directory.stage,
-            replica.path,
-            metadata.topic_id,
-            metadata.partition,
-            staged_at_ms,
+            replica.log.move, lambda path: directory.stage(path, topic_id, partition, staged_at_ms)
         )
         self._registry.remove(replica)
 

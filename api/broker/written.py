@@ -50,11 +50,12 @@ class Writing:
 
     async def _is_everywhere(self, end_offset: int) -> bool:
         """Wait for all in sync; False when that can no longer be known."""
-        while self._replica.high_watermark < end_offset:
-            if self._replica.leader_epoch != self._leader_epoch:
-                return False
+        # The epoch first: once it is over, other records may stand below the same offset.
+        while self._replica.leader_epoch == self._leader_epoch:
+            if self._replica.high_watermark >= end_offset:
+                return True
             await self._replica.moved()
-        return True
+        return False
 
     def _failed(self, name: str, message: str | None) -> ProducedPartitionResult:
         return ProducedPartitionResult(

@@ -12,6 +12,8 @@ from api.broker.log_directory import LogDirectory
 from api.broker.partition_log import EpochEnd, PartitionLog
 from api.broker.partition_metadata import PartitionMetadata
 from api.broker.replica import Replica
+from api.broker.written import Writing
+from api.kafka.errors import name_of
 from api.kafka.messages.replicas import LeaderAndIsrPartition
 from records.base import Uuid
 from records.errors import RequestError
@@ -203,3 +205,17 @@ async def test_epochs_end_as_kafka_says(replica: Replica) -> None:
     assert replica.epoch_end(5) == EpochEnd(3, 2)
     assert replica.epoch_end(6) == EpochEnd(6, 2), "the leader's own, without records"
     assert replica.epoch_end(7) is None
+
+
+async def test_records_of_a_later_leader_do_not_confirm_a_write(replica: Replica) -> None:
+    replica.assign(state(), 0)
+    append = replica.append(batch(b"mine"))
+    await append
+    writing = Writing(0, replica, append, by_all=True)
+    replica.assign(state(leader=SECOND, leader_epoch=6), 0)
+    await replica.truncate_to(0, 6)
+    (theirs,) = produced_batches(batch(b"theirs"))
+    await replica.replicate(theirs.stamped(0, 6).data, 6, 1)
+    assert replica.high_watermark == 1
+    result = await writing.result(asyncio.get_running_loop().time() + 30)
+    assert name_of(result.error_code) == "NOT_LEADER_OR_FOLLOWER"
