@@ -58,13 +58,19 @@ def record_times(batch: bytes) -> Iterator[RecordTime]:
     records = decompressed(batch[HEADER_SIZE:], header.compression, RECORDS_SIZE_BYTES_MAX)
     position = 0
     try:
-        for _ in range(header.record_count):
+        for offset_delta in range(header.record_count):
             length, start = decode_zigzag(records, position)
             timestamp_delta, after = decode_zigzag(records, start + 1)  # behind the attributes
-            offset_delta, after = decode_zigzag(records, after)
+            found_delta, after = decode_zigzag(records, after)
+            timestamp = header.base_timestamp + timestamp_delta
             position = start + length
             if not after <= position <= len(records):
                 raise CorruptLogError(f"a record of {length} bytes at byte {start} of the records")
-            yield RecordTime(offset_delta, header.base_timestamp + timestamp_delta)
+            # Only the batch's header is checked when a client writes it.
+            if found_delta != offset_delta or not -(1 << 63) <= timestamp < 1 << 63:
+                raise CorruptLogError(
+                    f"record {offset_delta} says that it is {found_delta}, of time {timestamp}"
+                )
+            yield RecordTime(offset_delta, timestamp)
     except IndexError:
         raise CorruptLogError(f"the records end within one, at byte {position}") from None

@@ -1,6 +1,5 @@
 """Decompression of record batches with bounded output."""
 
-import sys
 import zlib
 from collections.abc import Callable
 from typing import Any
@@ -8,12 +7,12 @@ from typing import Any
 import cramjam
 import lz4.frame
 
+from metadata_log.zstd_frame import zstd
 from records.errors import CorruptLogError
 
-if sys.version_info >= (3, 14):
-    from compression import zstd  # type: ignore[import-not-found,unused-ignore]
-else:
-    from backports import zstd
+_CHUNK_SIZE_BYTES = 4 * 1024
+"""What follows a frame is copied once for each frame: in chunks that costs little, also for
+megabytes of empty frames."""
 
 _GZIP = 31
 """Window bits of zlib that ask for a gzip header."""
@@ -59,14 +58,18 @@ def _lz4(content: bytes, size_max: int) -> bytes:
 def _frames(decoder: Callable[[], Any], content: bytes, size_max: int) -> bytes:
     """Expand gzip members, or zstd or LZ4 frames, that follow each other."""
     out = bytearray()
-    while content:
-        frame = decoder()
-        # One byte more than allowed tells "exactly full" from "too large".
-        out += frame.decompress(content, size_max + 1 - len(out))
-        _check_size(len(out), size_max)
-        if not frame.eof:
-            raise CorruptLogError("the compressed content is cut short")
-        content = frame.unused_data or b""
+    frame = None
+    for start in range(0, len(content), _CHUNK_SIZE_BYTES):
+        chunk = content[start : start + _CHUNK_SIZE_BYTES]
+        while chunk:
+            if frame is None or frame.eof:
+                frame = decoder()
+            # One byte more than allowed tells "exactly full" from "too large".
+            out += frame.decompress(chunk, size_max + 1 - len(out))
+            _check_size(len(out), size_max)
+            chunk = frame.unused_data or b""
+    if frame is not None and not frame.eof:
+        raise CorruptLogError("the compressed content is cut short")
     return bytes(out)
 
 

@@ -36,7 +36,7 @@ from api.kafka.messages.brokers import (
 from api.kafka.streams import close_writer, read_frame
 from controller.decisions.levels import SUPPORTED_LEVELS
 from records.base import Uuid
-from records.errors import RequestError, UnavailableError
+from records.errors import CorruptLogError, RequestError, UnavailableError
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +49,9 @@ _FORWARD_WAIT_S = 5.0
 
 _CLEAN_SHUTDOWN = "clean_shutdown"
 """File in the first log directory: the broker epoch that ended in order."""
+
+_NO_EPOCH = -1
+"""Broker epoch of a broker that is not registered, or did not end in order."""
 
 _AGAIN = frozenset({"DUPLICATE_BROKER_REGISTRATION", "NOT_CONTROLLER", "REQUEST_TIMED_OUT"})
 """Refusals of a registration after which it is worth trying again: an old session must end, or
@@ -107,7 +110,7 @@ class ControllerLink:
         self._stopping = asyncio.Event()
         self._stopped = asyncio.Event()
         self._anew = asyncio.Event()
-        self.broker_epoch = -1
+        self.broker_epoch = _NO_EPOCH
         self.is_fenced = True
 
     async def run(self) -> None:
@@ -128,7 +131,7 @@ class ControllerLink:
                     raise
                 log.info("%s; registering again", error)
                 if error.code == "STALE_BROKER_EPOCH":
-                    self.broker_epoch = -1
+                    self.broker_epoch = _NO_EPOCH
             await asyncio.sleep(_RECONNECT_S)
 
     def stop(self) -> None:
@@ -138,6 +141,18 @@ class ControllerLink:
     def follow_anew(self) -> None:
         """Ask for the whole view again: what could not be done before is tried once more."""
         self._anew.set()
+
+    def mark_clean_end(self) -> None:
+        """Note for the next start that nothing was lost, if the controller let the broker go.
+
+        Call this when all records are on stable storage.
+        """
+        if not self._stopped.is_set():
+            return
+        try:
+            write_key_values(self._marker, {"broker_epoch": self.broker_epoch})
+        except OSError as error:
+            log.warning("%s cannot be written: %s; the end counts as unclean", self._marker, error)
 
     async def alter_partitions(self, topics: tuple[AlteredTopic, ...]) -> AlterPartitionResponse:
         """Tell which followers are in sync.
@@ -227,7 +242,12 @@ class ControllerLink:
         try:
             return int(read_key_values(self._marker)["broker_epoch"])
         except FileNotFoundError:
-            return -1
+            return _NO_EPOCH
+        except (CorruptLogError, KeyError, ValueError) as error:
+            log.warning(
+                "%s cannot be read: %r; the last end counts as unclean", self._marker, error
+            )
+            return _NO_EPOCH
 
     async def _beat(self, connection: Connection) -> None:
         while True:
@@ -242,19 +262,12 @@ class ControllerLink:
             response = await connection.request(request, BrokerHeartbeatResponse)
             check(response.error_code, None)
             if response.should_shut_down:
-                self._write_marker()
                 self._stopped.set()
                 return
             if self.is_fenced and not response.is_fenced:
                 self._unfenced()
             self.is_fenced = response.is_fenced
             await self._until_next_beat()
-
-    def _write_marker(self) -> None:
-        try:
-            write_key_values(self._marker, {"broker_epoch": self.broker_epoch})
-        except OSError as error:
-            log.warning("%s cannot be written: %s; the end counts as unclean", self._marker, error)
 
     async def _until_next_beat(self) -> None:
         """Fenced, or on the way out, waiting costs more than asking."""

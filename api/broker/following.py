@@ -107,7 +107,7 @@ class Following:
                 if not replicas:
                     return
                 for replica in replicas:
-                    if _life(replica) not in in_line and await self._cut(connection, replica):
+                    if _life(replica) not in in_line and await self._is_cut(connection, replica):
                         in_line.add(_life(replica))
                 ready = [r for r in replicas if _life(r) in in_line]
                 refused = await self._copy(connection, ready) if ready else set()
@@ -124,8 +124,20 @@ class Following:
     def _followed(self, leader: int) -> list[Replica]:
         return [r for r in self._replicas if r.leader_to_follow == leader]
 
+    async def _is_cut(self, connection: Connection, replica: Replica) -> bool:
+        """Cut a replica as `_cut`; a disk error of one does not stop the others."""
+        try:
+            return await self._cut(connection, replica)
+        except OSError as error:
+            log.warning("%s cannot be cut to what its leader has: %s", replica.path, error)
+            return False
+
     async def _cut(self, connection: Connection, replica: Replica) -> bool:
-        """Remove what the leader does not have; return whether that is done."""
+        """Remove what the leader does not have; return whether that is done.
+
+        Raises:
+            OSError: the disk refuses.
+        """
         life = _life(replica)
         while replica.log.last_epoch is not None:
             asked = replica.log.last_epoch

@@ -6,21 +6,36 @@ from pathlib import Path
 
 from records.errors import CorruptLogError
 
+_SIZE_BYTES_MAX = 64 * 1024
+"""Some lines of names and ids; the longest name of a topic has a few hundred bytes."""
+
 
 def read_key_values(path: Path) -> dict[str, str]:
     """Read a file.
 
     Raises:
         FileNotFoundError: there is none.
-        CorruptLogError: a line is no `key: value`; names file and line.
+        CorruptLogError: the file is no text, too large, or a line is no `key: value`; names file
+            and line.
     """
     values: dict[str, str] = {}
-    for number, line in enumerate(path.read_text().splitlines(), 1):
+    for number, line in enumerate(_read(path).splitlines(), 1):
         key, separator, value = line.partition(": ")
         if not separator or not key:
             raise CorruptLogError(f"{path} line {number}: {line!r} is no `key: value`")
         values[key] = value
     return values
+
+
+def _read(path: Path) -> str:
+    with path.open("rb") as file:
+        content = file.read(_SIZE_BYTES_MAX + 1)
+    if len(content) > _SIZE_BYTES_MAX:
+        raise CorruptLogError(f"{path}: larger than {_SIZE_BYTES_MAX} bytes")
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise CorruptLogError(f"{path}: {error}") from error
 
 
 def write_key_values(path: Path, values: Mapping[str, object]) -> None:

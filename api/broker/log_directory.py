@@ -105,7 +105,12 @@ class LogDirectory:
                 f"{values.get('cluster_id')}, not of broker {broker_id} in {cluster_id}; name "
                 "another directory",
             )
-        return cls(path, parse_uuid(values["directory_id"]))
+        try:
+            return cls(path, parse_uuid(values["directory_id"]))
+        except KeyError:
+            raise CorruptLogError(f"{meta}: there is no directory_id") from None
+        except ValueError as error:
+            raise CorruptLogError(f"{meta}: {error}") from error
 
     def partitions(self) -> Iterator[Found]:
         """Find the partitions' folders, those that were being renamed included.
@@ -178,10 +183,12 @@ class LogDirectory:
             self._rename(path, target)
             self._remove_empty_parents(path)
         if not target.is_symlink():
-            write_key_values(
-                target / _DELETION,
-                {_DELETE_AT: 0} if staged_at_ms is None else {_STAGED_AT: staged_at_ms},
-            )
+            # On a full disk, say. The folder has moved; without the file its own time counts.
+            with contextlib.suppress(OSError):
+                write_key_values(
+                    target / _DELETION,
+                    {_DELETE_AT: 0} if staged_at_ms is None else {_STAGED_AT: staged_at_ms},
+                )
         return target
 
     def stale(self, delay_ms: int) -> list[Stale]:

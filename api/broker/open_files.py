@@ -26,10 +26,13 @@ class OpenFiles:
         self._lock = threading.Lock()
 
     @contextlib.contextmanager
-    def use(self, key: Hashable, path: Path) -> Iterator[int]:
-        """Yield the descriptor of a file, open for reading and writing; create a missing file.
+    def use(self, key: Hashable, path: Path, *, create: bool = False) -> Iterator[int]:
+        """Yield the descriptor of a file, open for reading and writing.
 
         One caller at a time may use a key.
+
+        Args:
+            create: Whether a missing file is created.
 
         Raises:
             OSError: the file cannot be opened.
@@ -37,7 +40,7 @@ class OpenFiles:
         with self._lock:
             descriptor = self._idle.pop(key, None)
         if descriptor is None:
-            descriptor = self._open(path)
+            descriptor = self._open(path, os.O_CREAT if create else 0)
         try:
             yield descriptor
         finally:
@@ -57,8 +60,8 @@ class OpenFiles:
         """Files that are open and not in use."""
         return len(self._idle)
 
-    def _open(self, path: Path) -> int:
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+    def _open(self, path: Path, more_flags: int) -> int:
+        flags = os.O_RDWR | os.O_CLOEXEC | more_flags
         try:
             return os.open(path, flags, _MODE)
         except OSError as error:

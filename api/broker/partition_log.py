@@ -10,6 +10,7 @@ Methods that touch the disk are called in threads, one at a time a log. The prop
 
 import errno
 import os
+import re
 import threading
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
@@ -27,6 +28,7 @@ from records.errors import CorruptLogError
 
 SEGMENT_SIZE_BYTES_MAX = 64 * 1024 * 1024
 _SUFFIX = ".log"
+_NAME = re.compile(rf"[0-9]{{20}}{re.escape(_SUFFIX)}")
 
 
 class _Place(msgspec.Struct, frozen=True, gc=False):
@@ -97,7 +99,7 @@ class PartitionLog:
             OSError: a segment cannot be read.
         """
         log = cls(folder, files, segment_size_bytes_max)
-        bases = sorted(int(path.stem) for path in folder.glob(f"*{_SUFFIX}"))
+        bases = sorted(int(path.stem) for path in folder.iterdir() if _NAME.fullmatch(path.name))
         for base in bases:
             log._load(base, is_last=base == bases[-1])
         return log
@@ -297,7 +299,7 @@ class PartitionLog:
         if base not in self._segments:
             self._segments.append(base)
         self._unsynced.add(base)
-        with self._file(base) as descriptor:
+        with self._file(base, create=True) as descriptor:
             _write_all(descriptor, content, position)
 
     def _read(self, places: list[_Place]) -> bytes:
@@ -345,8 +347,8 @@ class PartitionLog:
             # Also removes a segment of which nothing is left.
             self._cut(*self._tail())
 
-    def _file(self, base: int) -> AbstractContextManager[int]:
-        return self._files.use((self, base), self._path(base))
+    def _file(self, base: int, *, create: bool = False) -> AbstractContextManager[int]:
+        return self._files.use((self, base), self._path(base), create=create)
 
     def _path(self, base: int) -> Path:
         return self.folder / f"{base:020}{_SUFFIX}"

@@ -19,16 +19,20 @@ def timed_batch(
     compress: Callable[[bytes], bytes] = bytes,
     attributes: int = 0,
     max_timestamp: int | None = None,
+    offset_deltas: tuple[int, ...] | None = None,
 ) -> bytes:
     """Return one batch with a record for each time.
 
     Args:
         codec: Number of the compression, as the header says.
         compress: That compression.
+        offset_deltas: Of each record; None: as they follow each other.
     """
     first = timestamps[0]
+    deltas = range(len(timestamps)) if offset_deltas is None else offset_deltas
     records = b"".join(
-        _record(delta, b"x", timestamp - first) for delta, timestamp in enumerate(timestamps)
+        _record(delta, b"x", timestamp - first)
+        for delta, timestamp in zip(deltas, timestamps, strict=True)
     )
     last = max(timestamps) if max_timestamp is None else max_timestamp
     return _batch(compress(records), len(timestamps), first, last, attributes | codec)

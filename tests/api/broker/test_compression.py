@@ -2,7 +2,9 @@
 
 import gzip
 import random
+import zlib
 from collections.abc import Callable
+from typing import Any
 
 import lz4.frame as lz4_frame
 import pyarrow
@@ -87,3 +89,36 @@ def test_plain_content_is_what_it_is() -> None:
 def test_unknown_compression_is_refused() -> None:
     with pytest.raises(CorruptLogError, match=r"compression unknown \(7\) is not known"):
         decompressed(b"", "unknown (7)", 1)
+
+
+@pytest.mark.parametrize("codec", ["gzip", "lz4", "zstd"])
+def test_many_frames_follow_each_other(codec: str) -> None:
+    compress = dict(COMPRESSIONS)[codec]
+    frames = [b"", b"a" * 5_000, b"", *[b"b"] * 1_000, bytes(20_000)]
+    content = b"".join(map(compress, frames))
+    assert decompressed(content, codec, 30_000) == b"".join(frames)
+    with pytest.raises(CorruptLogError, match="cut short"):
+        decompressed(content[:-1], codec, 30_000)
+
+
+def test_rest_of_the_content_is_not_copied_for_each_frame(monkeypatch: pytest.MonkeyPatch) -> None:
+    # 8 MiB of empty frames took minutes.
+    sizes = []
+
+    class Recording:
+        def __init__(self, window_bits: int) -> None:
+            self._real = real(window_bits)
+
+        def decompress(self, content: bytes, size_max: int) -> bytes:
+            sizes.append(len(content))
+            return self._real.decompress(content, size_max)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._real, name)
+
+    real = zlib.decompressobj
+    monkeypatch.setattr(zlib, "decompressobj", Recording)
+    content = gzip.compress(b"") * 10_000
+    assert decompressed(content, "gzip", 1) == b""
+    assert len(sizes) >= 10_000
+    assert sum(sizes) / len(sizes) < 16_384

@@ -125,7 +125,7 @@ def _no_descriptors() -> Iterator[None]:
 def test_idle_files_give_way_to_new_ones(tmp_path: Path) -> None:
     files = OpenFiles(idle_max=10)
     for number in range(5):
-        with files.use(number, tmp_path / str(number)) as descriptor:
+        with files.use(number, tmp_path / str(number), create=True) as descriptor:
             os.write(descriptor, b"%d" % number)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     lowest = os.dup(0)
@@ -133,7 +133,7 @@ def test_idle_files_give_way_to_new_ones(tmp_path: Path) -> None:
     # Nothing can be opened unless one of the five is closed.
     resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, hard))
     try:
-        with files.use(5, tmp_path / "5") as descriptor:
+        with files.use(5, tmp_path / "5", create=True) as descriptor:
             os.write(descriptor, b"5")
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

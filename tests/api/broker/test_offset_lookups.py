@@ -199,3 +199,19 @@ async def test_records_that_expand_without_end_are_corrupt(broker: Broker, codec
     bomb = CODECS[codec](bytes(40 * 1024 * 1024))
     await write(broker, timed_batch(100, 200, codec=codec, compress=lambda _: bomb))
     assert await refused(broker, 150) == "CORRUPT_MESSAGE"
+
+
+@pytest.mark.parametrize(
+    "timestamps", [((1 << 63) - 2, (1 << 63) + 5), (-(1 << 63), -(1 << 63) - 1)]
+)
+async def test_times_beyond_64_bits_are_corrupt(
+    broker: Broker, timestamps: tuple[int, int]
+) -> None:
+    await write(broker, timed_batch(*timestamps, max_timestamp=(1 << 63) - 1))
+    assert await refused(broker, GREATEST_TIMESTAMP) == "CORRUPT_MESSAGE"
+
+
+async def test_record_that_says_it_is_another_one_is_corrupt(broker: Broker) -> None:
+    await write(broker, timed_batch(100, 200, offset_deltas=(0, 7)))
+    assert await refused(broker, 150) == "CORRUPT_MESSAGE"
+    assert await found(broker, 100) == (0, 100, 5)

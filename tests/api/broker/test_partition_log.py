@@ -90,6 +90,15 @@ def test_damage_before_the_last_segment_is_refused(tmp_path: Path) -> None:
         PartitionLog.open(tmp_path, FILES)
 
 
+def test_files_that_are_no_segments_are_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "notes.log").write_text("a note")
+    log = PartitionLog.open(tmp_path, OpenFiles(4))
+    append(log, b"a")
+    log.close()
+    assert read(PartitionLog.open(tmp_path, OpenFiles(4))) == [b"a"]
+    assert (tmp_path / "notes.log").read_text() == "a note"
+
+
 def test_truncation_removes_whole_batches_and_later_segments(tmp_path: Path) -> None:
     log = PartitionLog.open(tmp_path, FILES, segment_size_bytes_max=200)
     for number in range(8):

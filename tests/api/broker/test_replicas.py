@@ -2,11 +2,14 @@
 
 import asyncio
 import contextlib
+import errno
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from api.broker import log_directory
 from api.broker.disk import Disk
 from api.broker.log_directory import LogDirectory
 from api.broker.replicas import Replicas, now_ms
@@ -22,7 +25,7 @@ from api.kafka.messages.replicas import (
     StopReplicaRequest,
 )
 from records.base import ZERO_UUID, Uuid
-from records.errors import RequestError
+from records.errors import CorruptLogError, RequestError
 from records.text import uuid_text
 from tests.api.broker.records import batch, values
 
@@ -390,6 +393,74 @@ async def test_folder_that_cannot_be_staged_stays_known(broker: Broker) -> None:
     (broker.path / "d0" / "deleting").unlink()
     assert await broker.take(INCREMENTAL, topic("a", ID_2)) == []
     assert broker.tree() == {f"deleting/{T1}_0", "a_0"}
+
+
+async def test_folder_is_staged_on_a_full_disk(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path, values: object) -> None:
+        raise OSError(errno.ENOSPC, "no space left on device", str(path))
+
+    await broker.take(FULL, topic("a", ID_1))
+    with monkeypatch.context() as full:
+        full.setattr(log_directory, "write_key_values", refuse)
+        await broker.take(FULL)
+    assert broker.replicas.get("a", 0) is None
+    assert broker.tree() == {f"deleting/{T1}_0"}
+    await broker.replicas.purge(now_ms() + broker.delay_ms - 60_000)
+    assert broker.tree() == {f"deleting/{T1}_0"}
+    await broker.replicas.purge(now_ms() + broker.delay_ms)
+    assert broker.tree() == set()
+
+
+async def test_late_read_of_a_stale_partition_touches_nothing_of_the_next(broker: Broker) -> None:
+    await broker.take(FULL, topic("a", ID_1))
+    old = broker.replicas.get("a", 0)
+    assert old is not None
+    await old.append(batch(b"old"))
+    await broker.take(INCREMENTAL, topic("a", ID_2))
+    # As a fetch that chose the replica before and reads it now.
+    assert values(old.log.read(0, up_to=1, size_bytes_max=1)) == [b"old"]
+    assert list((broker.path / "d0" / "a_0").glob("*.log")) == []
+    await broker.stop("a", ID_1, delete=True)
+    old.log.close()
+    with pytest.raises(FileNotFoundError):
+        old.log.read(0, up_to=1, size_bytes_max=1)
+
+
+async def test_end_is_clean_only_if_everything_was_synced(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(descriptor: int) -> None:
+        raise OSError(errno.EIO, "the disk refuses")
+
+    await broker.take(FULL, topic("a", ID_1))
+    replica = broker.replicas.get("a", 0)
+    assert replica is not None
+    await replica.append(batch(b"a"))
+    with monkeypatch.context() as failing:
+        failing.setattr(os, "fsync", refuse)
+        assert not await broker.replicas.close()
+    assert await broker.replicas.close()
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"version: 1\ncluster_id: c\nbroker_id: 7\n", "there is no directory_id"),
+        (b"version: 1\ncluster_id: c\nbroker_id: 7\ndirectory_id: x\n", "'x' is not an id"),
+        (b"\xff\xfe", "can't decode"),
+        (b"a: b\n" * 100_000, "larger than"),
+        (b"no colon", "no `key: value`"),
+    ],
+)
+def test_damaged_file_of_a_directory_is_reported(
+    tmp_path: Path, content: bytes, problem: str
+) -> None:
+    (tmp_path / "meta.properties").write_bytes(content)
+    with pytest.raises(CorruptLogError, match=problem) as raised:
+        LogDirectory.open(tmp_path, cluster_id="c", broker_id=ME)
+    assert str(tmp_path / "meta.properties") in str(raised.value)
 
 
 async def test_changed_delay_holds_for_folders_that_wait(broker: Broker) -> None:

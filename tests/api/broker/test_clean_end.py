@@ -1,0 +1,68 @@
+"""The file that tells the next start that a broker ended in order, and lost nothing."""
+
+import asyncio
+import errno
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from api.broker.partition_log import PartitionLog
+from api.broker.process import BrokerOptions, run_broker_until_stopped
+from tests.api.kafka.servers import server
+
+
+@asynccontextmanager
+async def running(directory: Path) -> AsyncIterator[dict[str, Any]]:
+    """Run a broker while the body runs, and end it in order; yields what it says when ready."""
+    async with server(directory) as service:
+        options = BrokerOptions(
+            server=f"kafka://127.0.0.1:{service.port}",
+            broker_id=1,
+            host="127.0.0.1",
+            port=0,
+            advertised_host="127.0.0.1",
+            log_dirs=(directory / "broker",),
+            heartbeat_ms=100,
+        )
+        ready: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        broker = asyncio.create_task(run_broker_until_stopped(options, ready.put_nowait))
+        async with asyncio.timeout(60):
+            yield await ready.get()
+            os.kill(os.getpid(), signal.SIGTERM)
+            await broker
+
+
+async def test_broker_that_synced_everything_says_so(tmp_path: Path) -> None:
+    marker = tmp_path / "broker" / "clean_shutdown"
+    async with running(tmp_path) as document:
+        assert not marker.exists()
+    assert marker.read_text() == f"broker_epoch: {document['broker_epoch']}\n"
+
+
+async def test_broker_that_could_not_sync_a_partition_does_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: PartitionLog) -> None:
+        raise OSError(errno.EIO, "the disk refuses")
+
+    monkeypatch.setattr(PartitionLog, "close", refuse)
+    (tmp_path / "broker" / "a_0").mkdir(parents=True)
+    async with running(tmp_path):
+        pass
+    assert not (tmp_path / "broker" / "clean_shutdown").exists()
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"broker_epoch: x\n", b"other: 1\n", b"no colon"])
+async def test_damaged_file_counts_as_an_end_that_was_not_clean(
+    tmp_path: Path, content: bytes
+) -> None:
+    marker = tmp_path / "broker" / "clean_shutdown"
+    marker.parent.mkdir()
+    marker.write_bytes(content)
+    async with running(tmp_path):
+        assert not marker.exists()

@@ -1,0 +1,139 @@
+"""A follower and its leader, over a real connection."""
+
+import asyncio
+import errno
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from api.broker.cluster import Cluster
+from api.broker.disk import Disk
+from api.broker.following import Following
+from api.broker.log_directory import LogDirectory
+from api.broker.replica import Replica
+from api.broker.replicas import Replicas
+from api.kafka.listener import Answering, Listener
+from api.kafka.messages.replicas import (
+    FULL,
+    LeaderAndIsrPartition,
+    LeaderAndIsrRequest,
+    LeaderAndIsrTopic,
+    LiveBroker,
+    UpdatedEndpoint,
+    UpdateMetadataRequest,
+)
+from replay.image.partitions import READ_WRITE
+from tests.api.broker.leader import ID, ME, OTHER, Broker, update
+
+PARTITIONS = 2
+
+
+async def take(replicas: Replicas, leader_epoch: int) -> None:
+    states = [
+        LeaderAndIsrPartition(
+            partition=n,
+            controller_epoch=1,
+            leader=ME,
+            leader_epoch=leader_epoch,
+            isr=(ME,),
+            zk_version=0,
+            replicas=(ME, OTHER),
+        )
+        for n in range(PARTITIONS)
+    ]
+    topic = LeaderAndIsrTopic(topic="a", topic_id=ID, partition_states=tuple(states))
+    request = LeaderAndIsrRequest(
+        controller_id=0, controller_epoch=1, broker_epoch=1, type=FULL, topic_states=(topic,)
+    )
+    results = await replicas.take_over(request)
+    assert {result.error_code for result in results} == {0}
+
+
+class Pair:
+    """A leader of two partitions, and a follower of both."""
+
+    def __init__(self, directory: Path, leader: Broker, port: int) -> None:
+        self.leader = leader
+        directories = [LogDirectory.open(directory, cluster_id="c", broker_id=OTHER)]
+        self.replicas = Replicas(OTHER, directories, Disk(256))
+        cluster = Cluster()
+        endpoint = UpdatedEndpoint(
+            port=port, host="127.0.0.1", listener="PLAINTEXT", security_protocol=0
+        )
+        cluster.update(
+            UpdateMetadataRequest(
+                controller_id=0,
+                controller_epoch=1,
+                broker_epoch=1,
+                type=FULL,
+                live_brokers=(LiveBroker(id=ME, endpoints=(endpoint,)),),
+            )
+        )
+        self.following = Following(OTHER, self.replicas, cluster)
+
+    async def lead(self, leader_epoch: int) -> None:
+        await take(self.leader.replicas, leader_epoch)
+        await take(self.replicas, leader_epoch)
+        self.following.refresh()
+
+    async def write(self, partition: int, *values: bytes) -> None:
+        assert await self.leader.produce(*values, partition=partition) == "NONE"
+
+    def follower(self, partition: int) -> Replica:
+        replica = self.replicas.get("a", partition)
+        assert replica is not None
+        return replica
+
+    async def has(self, partition: int, end_offset: int) -> None:
+        replica = self.follower(partition)
+        async with asyncio.timeout(30):
+            while replica.log.end_offset != end_offset:
+                await replica.moved()
+
+
+@asynccontextmanager
+async def pair(path: Path) -> AsyncIterator[Pair]:
+    leader = Broker(path / "leader")
+    leader.cluster.update(update("a", ID, READ_WRITE, READ_WRITE))
+    listener = await Listener.start(Answering(handlers=leader.requests.handlers()), "127.0.0.1", 0)
+    both = Pair(path / "follower", leader, listener.port)
+    try:
+        yield both
+    finally:
+        await both.following.close()
+        await listener.close()
+
+
+def refusing(error: int) -> Callable[[int], None]:
+    def refuse(_: int) -> None:
+        raise OSError(error, "the disk refuses")
+
+    return refuse
+
+
+async def test_follower_copies_what_its_leader_has(tmp_path: Path) -> None:
+    async with pair(tmp_path) as both:
+        await both.lead(5)
+        await both.write(0, b"a", b"b")
+        await both.write(1, b"c")
+        await both.has(0, 2)
+        await both.has(1, 1)
+
+
+async def test_partition_whose_disk_refuses_does_not_stop_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with pair(tmp_path) as both:
+        await both.lead(5)
+        await both.write(0, b"a")
+        await both.has(0, 1)
+        with monkeypatch.context() as failing:
+            failing.setattr(both.follower(0).log, "truncate_to", refusing(errno.EIO))
+            await both.lead(6)
+            await both.write(0, b"b")
+            await both.write(1, b"c")
+            await both.has(1, 1)
+            assert both.follower(0).log.end_offset == 1
+        await both.has(0, 2)
