@@ -6,7 +6,7 @@ import msgspec
 
 from records.base import Record
 from records.control import NoOpRunRecord
-from records.envelope import Envelope, Origin
+from records.envelope import Asked, Envelope, Origin
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -41,13 +41,14 @@ class NewBatch(msgspec.Struct, frozen=True, kw_only=True):
 
     `record_versions` names the layout version of each record; None is the newest of each type.
     `timestamp` is when it was decided (ms since 1970); None is the log's own clock. The log never
-    writes a time below that of the batch before.
+    writes a time below that of the batch before. `asked` is what the first record is stored with.
     """
 
     records: tuple[Record, ...]
     origin: Origin | None = None
     record_versions: tuple[int, ...] | None = None
     timestamp: int | None = None
+    asked: Asked | None = None
 
 
 def offsets_covered(record: Record) -> int:

@@ -327,6 +327,7 @@ class MetadataLog:
                 batch_offset=base,
                 record_version=version,
                 origin=batch.origin,
+                asked=batch.asked if index == 0 else None,
                 payload=record,
             )
             for index, (record, version) in enumerate(zip(batch.records, versions, strict=True))

@@ -6,22 +6,28 @@ exchanged or shortened file is noticed, and carries a CRC of itself.
 
 import functools
 import hashlib
+from collections.abc import Callable
 from typing import Any
 
 import google_crc32c
 import msgspec
 
 from metadata_log.block import SYNC_SIZE
+from records.avro import codec, reference
 from records.avro.schema import envelope_schema_json
 from records.avro.stored_schema import parse_stored_schema
 from records.avro.varint import LONGS, decode_bytes, decode_count
-from records.errors import CorruptLogError
+from records.envelope import Envelope
+from records.errors import CorruptLogError, RequestError
 
 MAGIC = b"Obj\x01"
 CODEC = "zstandard"
 _CRC_KEY = "metalog.header_crc32c"
 _LAST_CRC_KEY = "metalog.last_crc32c"
 _CRC_DIGITS = 8
+# Set by later releases where a block holds several whole batches of a mirror's source.
+_BLOCK_KEY = "metalog.block"
+_ONE_BATCH = "batch"
 # The schema is about 12 KiB; a header that claims to be larger than this is damaged.
 HEADER_SIZE_BYTES_MAX = 1024 * 1024
 # One for each release that wrote a segment of the log.
@@ -100,6 +106,7 @@ def decode_header(data: bytes) -> tuple[SegmentHeader, int]:
     Raises:
         CorruptLogError: it is damaged, cut short, or has a schema that no release writes; the
             message has no file name yet.
+        RequestError: UNSUPPORTED_VERSION, a newer release wrote the file, with other blocks.
     """
     if data[: len(MAGIC)] != MAGIC:
         raise CorruptLogError(f"starts with {data[:4].hex()}, an Avro file with {MAGIC.hex()}")
@@ -144,6 +151,13 @@ def _read_map(data: bytes, position: int) -> tuple[dict[str, str], int, int]:
 def _header(values: dict[str, str]) -> SegmentHeader:
     if values["avro.codec"] != CODEC:
         raise CorruptLogError(f"codec is {values['avro.codec']!r}, expected {CODEC!r}")
+    if values.get(_BLOCK_KEY, _ONE_BATCH) != _ONE_BATCH:
+        raise RequestError(
+            "UNSUPPORTED_VERSION",
+            f"the segment at offset {values['metalog.base_offset']} has blocks of "
+            f"{values[_BLOCK_KEY]}, this release reads those of one {_ONE_BATCH}; a newer release "
+            "wrote it: use a newer release",
+        )
     max_timestamp, last_crc32c = values["metalog.max_timestamp"], values.get(_LAST_CRC_KEY)
     return SegmentHeader(
         cluster_id=values["metalog.cluster_id"],
@@ -168,6 +182,20 @@ def parsed_schema(schema_json: str) -> dict[str, Any]:
         return parse_stored_schema(schema_json)
     except ValueError as error:
         raise CorruptLogError(str(error)) from error
+
+
+@functools.lru_cache(_SCHEMAS_KEPT)
+def row_decoder(schema_json: str) -> Callable[[bytes, int], list[Envelope]]:
+    """Return what reads the rows of a block that were written with a stored schema.
+
+    Raises:
+        CorruptLogError: no release writes such a schema; the message has no file name yet.
+    """
+    schema = parsed_schema(schema_json)
+    layout = codec.layout_of(schema)
+    if layout is None:
+        return functools.partial(reference.decode_rows, writer_schema=schema)
+    return functools.partial(codec.decode_rows, layout=layout)
 
 
 def _entry(key: str, value: bytes) -> bytes:

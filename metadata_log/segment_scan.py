@@ -7,8 +7,7 @@ from metadata_log.batch import Batch
 from metadata_log.block import StoredBlock, block_size, decompress, parse_block
 from metadata_log.fs import File
 from metadata_log.names import MANIFEST, segment_name
-from metadata_log.segment import HEADER_SIZE_BYTES_MAX, SegmentHeader, decode_header, parsed_schema
-from records.avro import codec, reference
+from metadata_log.segment import HEADER_SIZE_BYTES_MAX, SegmentHeader, decode_header, row_decoder
 from records.avro.varint import decode_long
 from records.errors import CorruptLogError
 
@@ -93,7 +92,7 @@ class SegmentScan:
     ) -> None:
         self._file = file
         self.path = path
-        self._header = header
+        self._decode_rows = row_decoder(header.schema_json)
         self._sync_marker = header.sync_marker
         self._limit = limit
         self.position = position
@@ -168,12 +167,7 @@ class SegmentScan:
 
     def _decode(self, block: StoredBlock) -> Batch:
         body = decompress(block)
-        if self._header.has_newest_schema:
-            rows = codec.decode_rows(body, block.count)
-        else:
-            schema = parsed_schema(self._header.schema_json)
-            rows = reference.decode_rows(body, block.count, schema)
-        batch = Batch.of(rows)
+        batch = Batch.of(self._decode_rows(body, block.count))
         self._check(batch)
         return batch
 

@@ -1,7 +1,8 @@
 """A request to append, and the answer that it is committed.
 
-Rows are encoded as in a block of a segment (docs/log_format.md), with offsets that count from 0,
-epoch 0 and time 0: the log gives the real ones. Correlation ids are the client's, from 1.
+Rows are encoded as in a block of a segment (docs/log_format.md) without `asked` and `kept`, with
+offsets that count from 0, epoch 0 and time 0: the log gives the real ones. Correlation ids are the
+client's, from 1.
 """
 
 import struct
@@ -81,7 +82,8 @@ def encode_rows(batch: NewBatch) -> bytes:
     pairs = zip(batch.records, versions, strict=True)
     try:
         return codec.encode_rows(
-            [_row(index, record, version, batch) for index, (record, version) in enumerate(pairs)]
+            [_row(index, record, version, batch) for index, (record, version) in enumerate(pairs)],
+            codec.AS_APPENDED,
         )
     except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
         raise RequestError(
@@ -124,7 +126,7 @@ def decode_append(content: bytes) -> Append:
     _, flags, correlation_id, expected, timestamp, count = _APPEND.unpack_from(content)
     try:
         # The decoder stops at the first row that the bytes do not hold, whatever the count says.
-        rows = codec.decode_rows(content[_APPEND.size :], count)
+        rows = codec.decode_rows(content[_APPEND.size :], count, codec.AS_APPENDED)
     except CorruptLogError as error:
         raise RequestError("INVALID_REQUEST", f"request {correlation_id}: {error}") from error
     batch = NewBatch(

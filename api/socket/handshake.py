@@ -7,12 +7,13 @@ both speak.
 
 import functools
 import hashlib
+import json
 import struct
 
 import msgspec
 
 from api.socket.frames import FrameError, Kind, frame, unpack_body
-from records.avro.schema import envelope_schema_json
+from records.avro import codec
 
 VERSION = 1
 _MAGIC = b"MLGS"
@@ -38,7 +39,8 @@ class Welcome(msgspec.Struct, frozen=True, kw_only=True):
 @functools.cache
 def schema_fingerprint() -> str:
     """Return what tells apart the schemas that rows are encoded with."""
-    return hashlib.sha256(envelope_schema_json().encode()).hexdigest()[:16]
+    schema = json.dumps(codec.schema_of(codec.AS_APPENDED), separators=(",", ":"))
+    return hashlib.sha256(schema.encode()).hexdigest()[:16]
 
 
 def encode_hello(hello: Hello) -> bytes:

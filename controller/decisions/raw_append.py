@@ -81,7 +81,7 @@ class AppendRows(msgspec.Struct, frozen=True, kw_only=True):
             RequestError: INVALID_REQUEST, the bytes are not `count` rows.
         """
         try:
-            rows = codec.decode_rows(self.rows, self.count)
+            rows = codec.decode_rows(self.rows, self.count, codec.AS_APPENDED)
         except CorruptLogError as error:
             raise RequestError("INVALID_REQUEST", f"the rows cannot be read: {error}") from error
         return tuple([row.payload for row in rows])

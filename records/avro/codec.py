@@ -8,17 +8,30 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from records import registry
 from records.avro import generated
+from records.avro.schema import envelope_schema
 from records.avro.varint import INTS, LONGS, decode_long, encode_long
 from records.base import Record
-from records.envelope import Envelope, Extra, Origin
+from records.envelope import Asked, Envelope, Extra, Kept, Origin
 from records.errors import CorruptLogError
 
 _FIELDS = tuple(field["name"] for field in registry.schema("Envelope")["fields"])
 # The loops below are written for this order; the schema says the same, or nothing works.
 assert Envelope.__struct_fields__ == _FIELDS
 
+# The nullable structures behind `previous_crc32c`, encoded one after the other.
+_OPTIONAL: dict[str, type[Record]] = {
+    "origin": Origin,
+    "extra": Extra,
+    "asked": Asked,
+    "kept": Kept,
+}
+# What later releases added to the envelope, in the order of the schema.
+_ADDED_FIELDS = ("asked", "kept")
+_SIX_NULLS = bytes(6)
 _FOUR_NULLS = bytes(4)
 _DECODE_ERRORS = (IndexError, ValueError, struct.error, CorruptLogError)
 
@@ -42,23 +55,49 @@ def _decoders() -> list[generated.Decoder]:
 
 
 @functools.cache
-def _encode_origin() -> generated.Encoder:
-    return generated.encoder(_nested_schema("origin"), Origin, LONGS[1])
+def _encoder_of(field: str) -> generated.Encoder:
+    return generated.encoder(_nested_schema(field), _OPTIONAL[field], LONGS[1])
 
 
 @functools.cache
-def _encode_extra() -> generated.Encoder:
-    return generated.encoder(_nested_schema("extra"), Extra, LONGS[1])
+def _decoder_of(field: str) -> generated.Decoder:
+    return generated.decoder(_nested_schema(field), _OPTIONAL[field])
 
 
-@functools.cache
-def _decode_origin() -> generated.Decoder:
-    return generated.decoder(_nested_schema("origin"), Origin)
+class Layout(msgspec.Struct, frozen=True):
+    """How rows of a schema differ from today's: what they lack.
+
+    `has_added_fields`: rows have `asked` and `kept`. `type_count`: how many of today's record types
+    the payload's union has.
+    """
+
+    has_added_fields: bool = True
+    type_count: int = len(registry.RECORD_TYPES)
 
 
-@functools.cache
-def _decode_extra() -> generated.Decoder:
-    return generated.decoder(_nested_schema("extra"), Extra)
+NEWEST = Layout()
+AS_APPENDED = Layout(has_added_fields=False)
+"""Rows as clients send them: the log itself adds the rest."""
+
+
+def schema_of(layout: Layout) -> dict[str, Any]:
+    """Return the stored schema of rows of a layout."""
+    newest = envelope_schema()
+    *fields, payload = newest["fields"]
+    if not layout.has_added_fields:
+        fields = [field for field in fields if field["name"] not in _ADDED_FIELDS]
+    payload = {**payload, "type": payload["type"][: layout.type_count]}
+    return {**newest, "fields": [*fields, payload]}
+
+
+def layout_of(schema: dict[str, Any]) -> Layout | None:
+    """Return the layout of rows written with a stored schema; None: only fastavro can read them."""
+    type_count = len(schema["fields"][-1]["type"])
+    for has_added_fields in (True, False):
+        layout = Layout(has_added_fields, type_count)
+        if schema == schema_of(layout):
+            return layout
+    return None
 
 
 # Times and durable ends are large and shared by all batches of a group. Measured on batches of one
@@ -66,9 +105,14 @@ def _decode_extra() -> generated.Decoder:
 _repeated_long = functools.lru_cache(256)(encode_long)
 
 
-def encode_rows(rows: Sequence[Envelope]) -> bytes:
-    """Return the body of one block: the rows in Avro, one after the other."""
+def encode_rows(rows: Sequence[Envelope], layout: Layout = NEWEST) -> bytes:
+    """Return the body of one block: the rows in Avro, one after the other.
+
+    What the layout lacks is left out.
+    """
     encoders, origins = _encoders(), _OriginBytes()
+    has_added_fields = layout.has_added_fields
+    nulls = _SIX_NULLS if has_added_fields else _FOUR_NULLS
     parts: list[bytes] = []
     add = parts.append
     leader_epoch = timestamp = batch_offset = None
@@ -92,16 +136,26 @@ def encode_rows(rows: Sequence[Envelope]) -> bytes:
             add(LONGS[row.offset])
         add(stamp)
         add(INTS[row.record_version])
-        origin, extra = row.origin, row.extra
+        origin, extra, asked, kept = row.origin, row.extra, row.asked, row.kept
         crc32c = row.previous_crc32c
-        if origin is None and extra is None and crc32c is None and row.durable_end is None:
-            add(_FOUR_NULLS)
+        durable_end = row.durable_end
+        if (
+            origin is None
+            and extra is None
+            and crc32c is None
+            and durable_end is None
+            and asked is None
+            and kept is None
+        ):
+            add(nulls)
         else:
             add(LONGS[0] if origin is None else origins[origin])
-            durable_end = row.durable_end
             add(b"\0" if durable_end is None else b"\2" + _repeated_long(durable_end))
             add(b"\0" if crc32c is None else b"\2" + LONGS[crc32c])
-            add(LONGS[0] if extra is None else _encode_extra()(extra))
+            add(LONGS[0] if extra is None else _encoder_of("extra")(extra))
+            if has_added_fields:
+                add(LONGS[0] if asked is None else _encoder_of("asked")(asked))
+                add(LONGS[0] if kept is None else _encoder_of("kept")(kept))
         payload = row.payload
         add(encoders[type(payload)](payload))
     return b"".join(parts)
@@ -111,18 +165,18 @@ class _OriginBytes(dict[Origin, bytes]):
     """Encoded origins of one batch: its rows share one."""
 
     def __missing__(self, origin: Origin) -> bytes:
-        encoded = self[origin] = _encode_origin()(origin)
+        encoded = self[origin] = _encoder_of("origin")(origin)
         return encoded
 
 
-def decode_rows(data: bytes, count: int) -> list[Envelope]:
-    """Read `count` rows that were written with the newest schema.
+def decode_rows(data: bytes, count: int, layout: Layout = NEWEST) -> list[Envelope]:
+    """Read `count` rows that were written with a schema of this layout.
 
     Raises:
         CorruptLogError: the bytes are not exactly `count` rows; names the byte within `data`.
     """
     try:
-        rows, position = _decode_rows(data, count)
+        rows, position = _decode_rows(data, count, layout)
     except _DECODE_ERRORS as error:
         raise CorruptLogError(f"rows of a batch cannot be read: {error}") from error
     if position != len(data):
@@ -130,9 +184,11 @@ def decode_rows(data: bytes, count: int) -> list[Envelope]:
     return rows
 
 
-def _decode_rows(data: bytes, count: int) -> tuple[list[Envelope], int]:
+def _decode_rows(data: bytes, count: int, layout: Layout) -> tuple[list[Envelope], int]:
     decoders = _decoders()
-    type_count = len(decoders)
+    type_count, has_added_fields = layout.type_count, layout.has_added_fields
+    nulls = _SIX_NULLS if has_added_fields else _FOUR_NULLS
+    null_count = len(nulls)
     rows: list[Envelope] = []
     position = 0
     # Epoch, time and base offset are the same in all rows of a batch: compare, do not decode.
@@ -150,22 +206,25 @@ def _decode_rows(data: bytes, count: int) -> tuple[list[Envelope], int]:
             batch_offset, position = decode_long(data, position)
             stamp = data[start:position]
         record_version, position = decode_long(data, position)
-        durable_end = previous_crc32c = extra = None
-        if data.startswith(_FOUR_NULLS, position):
+        durable_end = previous_crc32c = extra = asked = kept = None
+        if data.startswith(nulls, position):
             row_origin = None
-            position += 4
+            position += null_count
         else:
             if origin_bytes and data.startswith(origin_bytes, position):
                 row_origin = origin
                 position += len(origin_bytes)
             else:
                 start = position
-                row_origin, position = _optional(data, position, _decode_origin())
+                row_origin, position = _optional(data, position, _decoder_of("origin"))
                 if row_origin is not None:
                     origin, origin_bytes = row_origin, data[start:position]
             durable_end, position = _optional(data, position, decode_long)
             previous_crc32c, position = _optional(data, position, decode_long)
-            extra, position = _optional(data, position, _decode_extra())
+            extra, position = _optional(data, position, _decoder_of("extra"))
+            if has_added_fields:
+                asked, position = _optional(data, position, _decoder_of("asked"))
+                kept, position = _optional(data, position, _decoder_of("kept"))
         branch, position = decode_long(data, position)
         if not 0 <= branch < type_count:
             raise ValueError(f"no record type {branch}")
@@ -181,6 +240,8 @@ def _decode_rows(data: bytes, count: int) -> tuple[list[Envelope], int]:
                 durable_end=durable_end,
                 previous_crc32c=previous_crc32c,
                 extra=extra,
+                asked=asked,
+                kept=kept,
                 payload=payload,
             )
         )

@@ -13,10 +13,12 @@ _PARTS = {
 
 
 def redact_log(rows: DataFrame) -> DataFrame:
-    """Return the rows of a log without secrets, and without `extra`, which holds what this release
-    does not know: any of that may be a secret.
+    """Return the rows of a log without secrets, and without `extra` and `asked`.
+
+    `extra` holds what this release does not know, so any of it may be a secret; `asked` holds
+    requests as bytes, which say nothing in SQL.
     """
-    return rows.withColumn("payload", _redact_payload(F.col("payload"))).drop("extra")
+    return rows.withColumn("payload", _redact_payload(F.col("payload"))).drop("extra", "asked")
 
 
 def _redact_payload(payload: Column) -> Column:

@@ -115,6 +115,7 @@ def test_blocks_are_resolved_by_fastavro_to_the_same_rows(log: Path) -> None:
     for path in files(log):
         for header, body, count in blocks(path):
             rows = reference.decode_rows(body, count, json.loads(header.schema_json))
+            assert segment.row_decoder(header.schema_json)(body, count) == rows
             if header.schema_json == envelope_schema_json():
                 assert codec.decode_rows(body, count) == rows
                 assert codec.encode_rows(rows) == body

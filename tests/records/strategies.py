@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from records import registry
 from records.avro.schema import UUID_NAME
 from records.base import Record
-from records.envelope import Envelope, Extra, Origin
+from records.envelope import Asked, Envelope, Extra, Kept, Origin
 
 _USUAL = st.integers(-3, 300)
 _TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -94,6 +94,8 @@ def batches(draw: st.DrawFn) -> list[Envelope]:
             durable_end=draw(st.none() | st.integers(0, base)) if index == 0 else None,
             previous_crc32c=draw(st.none() | st.integers(0, (1 << 32) - 1)) if index == 0 else None,
             extra=draw(st.none() | parts("extra", Extra)) if draw(st.integers(0, 3)) == 0 else None,
+            asked=draw(st.none() | parts("asked", Asked)) if index == 0 else None,
+            kept=draw(st.none() | parts("kept", Kept)) if draw(st.integers(0, 3)) == 0 else None,
             payload=draw(ANY_RECORD),
         )
         for index in range(count)

@@ -26,7 +26,15 @@ from records.avro.varint import (
 from records.base import Record
 from records.configs import ClientQuotaRecord, EntityData
 from records.control import NoteRecord
-from records.envelope import Envelope, Extra, Origin, UnknownTag
+from records.envelope import (
+    Asked,
+    Envelope,
+    Extra,
+    Kept,
+    Origin,
+    SecretReference,
+    UnknownTag,
+)
 from records.errors import CorruptLogError
 from tests.records.edges import edge_records
 from tests.records.strategies import batches
@@ -88,6 +96,19 @@ def test_envelope_at_its_edges_is_encoded_as_fastavro_does() -> None:
     )
     tag = UnknownTag(path=text, tag=most, value=bytes(300))
     extra = Extra(unknown_tags=(tag, tag), batch_header=b"", raw_record=bytes(70_000))
+    asked = Asked(
+        command=text,
+        version=(1 << 31) - 1,
+        request=bytes(300),
+        seed=least,
+        observed=b"",
+        response=bytes(9_000),
+        omitted_bytes=most,
+        secrets=(
+            SecretReference(path=text),
+            SecretReference(path="", record_index=-(1 << 31), field=text),
+        ),
+    )
     rows = [
         Envelope(
             offset=number,
@@ -99,12 +120,16 @@ def test_envelope_at_its_edges_is_encoded_as_fastavro_does() -> None:
             durable_end=end,
             previous_crc32c=end,
             extra=more,
+            asked=question,
+            kept=position,
             payload=NoteRecord(at_offset=number, author="", text=""),
         )
         for number, epoch in ((least, -(1 << 31)), (most, (1 << 31) - 1))
         for owner in (None, Origin(), origin)
         for end in (None, least, 0, most)
         for more in (None, Extra(), extra)
+        for question in (None, Asked(command="", version=0), asked)
+        for position in (None, Kept(version=least), Kept(version=most, created=most))
     ]
     assert_agreed(rows)
 
@@ -249,7 +274,7 @@ def test_branch_that_is_no_record_type_is_refused(branch: int) -> None:
 def test_branch_of_an_optional_field_is_null_or_one(branch: int) -> None:
     row = codec.encode_rows([only_row(NoteRecord(at_offset=0, author="", text=""))])
     # After offset, epoch, time, batch offset and version, one byte each here.
-    for at in range(5, 9):
+    for at in range(5, 11):
         damaged = bytearray(row)
         damaged[at] = branch
         with pytest.raises(CorruptLogError, match=f"byte {at} is 0x{branch:02x}, .* no branch"):

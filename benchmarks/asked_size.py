@@ -1,0 +1,65 @@
+"""Bytes a record on disk, by who caused it: `python -m benchmarks.asked_size LOG`.
+
+The length of a segment's block is divided among the kinds of origin that a log has: users' commands
+(a batch each), brokers' events, timers, and the log's own records.
+"""
+
+import sys
+from collections import Counter
+from pathlib import Path
+
+from controller.timers import TIMERS
+from metadata_log.fs import OsFs
+from metadata_log.log_reader import LogReader
+from metadata_log.segment_scan import SegmentScan, read_header
+from records.envelope import Origin
+
+_EVENTS = ("alter partition", "heartbeat", "register", "report deletions")
+
+
+def main(directory: Path) -> None:
+    """Print a table of a log."""
+    stored: Counter[str] = Counter()
+    records: Counter[str] = Counter()
+    batches: Counter[str] = Counter()
+    fs = OsFs()
+    with LogReader.open(directory, fs=fs) as reader:
+        for path in reader.segment_paths:
+            file = fs.open(path)
+            header, position = read_header(file, path)
+            scan = SegmentScan(
+                file,
+                path,
+                header,
+                position=position,
+                limit=file.size(),
+                next_offset=header.base_offset,
+                last_crc32c=header.previous_crc32c,
+            )
+            for block, batch in scan.batches():
+                kind = _kind(batch.rows[0].origin, len(batch.rows))
+                for name in (kind, "all"):
+                    stored[name] += block.end_position - block.position
+                    records[name] += len(batch.rows)
+                    batches[name] += 1
+            file.close()
+    print(f"{'origin':<28} {'batches':>8} {'records':>8} {'bytes a record':>14} {'a batch':>8}")
+    for name in sorted(stored):
+        print(
+            f"{name:<28} {batches[name]:>8} {records[name]:>8} "
+            f"{stored[name] / records[name]:>14.1f} {stored[name] / batches[name]:>8.1f}"
+        )
+
+
+def _kind(origin: Origin | None, count: int) -> str:
+    if origin is None or origin.command in (None, "activate"):
+        return "the log itself"
+    if origin.command in _EVENTS:
+        return "brokers' events"
+    if origin.command in {timer.name for timer in TIMERS}:
+        return "timers"
+    return "users' commands, one record" if count == 1 else "users' commands, more"
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
