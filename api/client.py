@@ -141,8 +141,13 @@ class MetadataClient:
         *,
         reason: str | None = None,
         request_id: str | None = None,
+        trace_parent: str | None = None,
+        principal: str | None = None,
     ) -> Answer[Any]:
         """Take any decision of `api.commands` by its name; see `Admin`.
+
+        Args:
+            principal: An identity to take, which needs a right of its own; None: the connection's.
 
         Raises:
             RequestError: the decision's refusal.
@@ -152,7 +157,12 @@ class MetadataClient:
         found = find_command(command)
         response = await self._ask(
             RunCommandRequest(
-                command=command, reason=reason, payload=packed(request), request_id=request_id
+                command=command,
+                reason=reason,
+                payload=packed(request),
+                request_id=request_id,
+                trace_parent=trace_parent,
+                principal=principal,
             ),
             RunCommandResponse,
         )

@@ -8,15 +8,22 @@ from collections.abc import Callable
 from typing import Any, get_args, get_type_hints
 
 import msgspec
+from msgspec.structs import replace
 
+from controller.authorization import rights
+from controller.authorization.caller import Caller
+from controller.authorization.guard import Guard
 from controller.controller import Decision
+from controller.decisions.alter_partition import AlterPartition, alter_partition
 from controller.decisions.alter_topics import AlterTopics, alter_topics
 from controller.decisions.brokers import RegisterBroker, register_broker, unregister_broker
 from controller.decisions.configs import AlterConfigs, alter_configs
+from controller.decisions.deletion_reports import ReportDeletions, report_deletions
 from controller.decisions.elections import ElectLeaders, elect_leaders
 from controller.decisions.features import UpdateFeatures, update_features
 from controller.decisions.fencing import SetFencing, set_fencing
 from controller.decisions.growth import CreatePartitions, create_partitions
+from controller.decisions.heartbeats import Heartbeat, heartbeat
 from controller.decisions.lookup import TopicRef
 from controller.decisions.modes import (
     DeletePartitions,
@@ -55,11 +62,12 @@ from records.errors import RequestError
 
 
 class Command(msgspec.Struct, frozen=True):
-    """A decision that can be asked for, and the type of its request."""
+    """A decision that can be asked for, the type of its request, and the rights that it takes."""
 
     name: str
     request: Any
     decide: Callable[..., ControllerResult[Any]]
+    guard: Guard
 
     @property
     def response(self) -> Any:
@@ -67,45 +75,74 @@ class Command(msgspec.Struct, frozen=True):
         (response,) = get_args(get_type_hints(self.decide)["return"])
         return response
 
-    def bound(self, request: Any) -> Decision[Any]:
-        """Return the decision on one request."""
-        return lambda context: self.decide(context, request)
+    def bound(self, request: Any, caller: Caller) -> Decision[Any]:
+        """Return the decision on one request, as far as the caller may ask for it."""
+        return lambda context: self.guard.decide(
+            self.decide, replace(context, caller=caller), request
+        )
 
 
 COMMANDS = {
     command.name: command
     for command in (
-        Command("topics create", CreateTopics, create_topics),
-        Command("topics alter", AlterTopics, alter_topics),
-        Command("topics list", ListTopics, topics_listed),
-        Command("topics describe", DescribeTopics, topics_described),
-        Command("topics delete", DeleteTopics, delete_topics),
-        Command("partitions describe", DescribePartitions, partitions_described),
-        Command("partitions removals", ListRemovals, removals_listed),
-        Command("partitions create", CreatePartitions, create_partitions),
-        Command("partitions plan", PlanPartitions, plan_partitions),
-        Command("partitions delete", DeletePartitions, delete_partitions),
-        Command("partitions cancel-delete", TopicRef, cancel_delete_partitions),
-        Command("leaders elect", ElectLeaders, elect_leaders),
-        Command("reassignments alter", AlterReassignments, alter_reassignments),
-        Command("reassignments list", ListReassignments, reassignments_listed),
-        Command("brokers list", ListBrokers, brokers_listed),
-        Command("brokers describe", int, broker_described),
-        Command("brokers register", RegisterBroker, register_broker),
-        Command("brokers fence", SetFencing, set_fencing),
-        Command("brokers unregister", int, unregister_broker),
-        Command("configs alter", AlterConfigs, alter_configs),
-        Command("features update", UpdateFeatures, update_features),
-        Command("namespaces create", CreateNamespace, create_namespace),
-        Command("namespaces delete", DeleteNamespace, delete_namespace),
-        Command("topics move", MoveTopics, move_topics),
-        Command("records append", AppendRows, append_rows),
+        Command("topics create", CreateTopics, create_topics, rights.CREATE_TOPICS),
+        Command("topics alter", AlterTopics, alter_topics, rights.ALTER_TOPICS),
+        Command("topics list", ListTopics, topics_listed, rights.LIST_TOPICS),
+        Command("topics describe", DescribeTopics, topics_described, rights.DESCRIBE_TOPICS),
+        Command("topics delete", DeleteTopics, delete_topics, rights.DELETE_TOPICS),
+        Command(
+            "partitions describe",
+            DescribePartitions,
+            partitions_described,
+            rights.DESCRIBE_PARTITIONS,
+        ),
+        Command("partitions removals", ListRemovals, removals_listed, rights.DESCRIBE_PARTITIONS),
+        Command("partitions create", CreatePartitions, create_partitions, rights.CREATE_PARTITIONS),
+        Command("partitions plan", PlanPartitions, plan_partitions, rights.PLAN_PARTITIONS),
+        Command("partitions delete", DeletePartitions, delete_partitions, rights.DELETE_PARTITIONS),
+        Command(
+            "partitions cancel-delete",
+            TopicRef,
+            cancel_delete_partitions,
+            rights.CANCEL_DELETE_PARTITIONS,
+        ),
+        Command("leaders elect", ElectLeaders, elect_leaders, rights.ALTER_CLUSTER),
+        Command(
+            "reassignments alter", AlterReassignments, alter_reassignments, rights.ALTER_CLUSTER
+        ),
+        Command(
+            "reassignments list", ListReassignments, reassignments_listed, rights.DESCRIBE_CLUSTER
+        ),
+        Command("brokers list", ListBrokers, brokers_listed, rights.DESCRIBE_CLUSTER),
+        Command("brokers describe", int, broker_described, rights.DESCRIBE_CLUSTER),
+        Command("brokers register", RegisterBroker, register_broker, rights.BROKER_ACTION),
+        Command("brokers fence", SetFencing, set_fencing, rights.ALTER_CLUSTER),
+        Command("brokers unregister", int, unregister_broker, rights.ALTER_CLUSTER),
+        Command("configs alter", AlterConfigs, alter_configs, rights.ALTER_CONFIGS),
+        Command("features update", UpdateFeatures, update_features, rights.ALTER_CLUSTER),
+        Command("namespaces create", CreateNamespace, create_namespace, rights.CREATE_NAMESPACE),
+        Command("namespaces delete", DeleteNamespace, delete_namespace, rights.DELETE_NAMESPACE),
+        Command("topics move", MoveTopics, move_topics, rights.MOVE_TOPICS),
+        Command("records append", AppendRows, append_rows, rights.ALTER_CLUSTER),
     )
 }
+"""What clients can ask for by name."""
+
+BROKER_COMMANDS = {
+    command.name: command
+    for command in (
+        Command("register", RegisterBroker, register_broker, rights.BROKER_ACTION),
+        Command("heartbeat", Heartbeat, heartbeat, rights.BROKER_ACTION),
+        Command("alter partition", AlterPartition, alter_partition, rights.BROKER_ACTION),
+        Command("report deletions", ReportDeletions, report_deletions, rights.BROKER_ACTION),
+    )
+}
+"""What brokers ask for, each by a request of its own."""
+_ALL = COMMANDS | BROKER_COMMANDS
 
 
 def find_command(name: str) -> Command:
-    """Return the command of a name.
+    """Return the command of a name that clients may give.
 
     Raises:
         RequestError: INVALID_REQUEST, there is none.
@@ -114,3 +151,8 @@ def find_command(name: str) -> Command:
     if command is None:
         raise RequestError("INVALID_REQUEST", f"there is no command {name!r}")
     return command
+
+
+def any_command(name: str) -> Command:
+    """Return a command of clients or of brokers, by a name that is known to exist."""
+    return _ALL[name]

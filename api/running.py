@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import signal
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from api.kafka.broker_feed import RETRY_MS
 from api.kafka.controller_listener import ControllerListener, ListenerSettings
 from api.kafka.listener import Listener
 from api.service import Service
+from api.session import Session
 from api.socket.server import SocketServer, serve_socket
 from controller.decisions.context import Settings
 from records.errors import FencedError, Outcome
@@ -105,7 +107,11 @@ async def _take_appends(
     await service.know_requests()
     cluster_id = service.settings.cluster_id
     return await serve_socket(
-        service, cluster_id=cluster_id, host=host, port=port, connections=connections
+        partial(Session, service),
+        cluster_id=cluster_id,
+        host=host,
+        port=port,
+        connections=connections,
     )
 
 

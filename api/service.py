@@ -13,10 +13,12 @@ from typing import Any, Self, TypeVar
 
 from msgspec.structs import replace
 
-from api.commands import find_command
+from api.commands import Command, any_command
 from api.creations import Observed, PartitionCreations
 from api.first_answers import told_again
 from api.history import History
+from controller.authorization.authorizer import CLUSTER, Access, Operation
+from controller.authorization.caller import CONTROLLER, Caller
 from controller.controller import Controller, Decision
 from controller.decisions.context import Settings
 from controller.decisions.heartbeats import Heartbeat, HeartbeatReply
@@ -138,8 +140,12 @@ class Service:
         """Whether decisions are taken."""
         return self._controller.is_active
 
+    def access(self, caller: Caller) -> Access:
+        """Return what a caller may do now."""
+        return Access(self.settings.authorizer, self.image, caller)
+
     async def submit(self, decide: Decision[T], *, origin: Origin | None = None) -> Answer[T]:
-        """Decide, and answer once it is committed.
+        """Take a decision of this process itself, which needs no right; as `run`.
 
         A caller that is cancelled does not take the decision back. A request with an id that was
         committed already is not decided again: it gets its first answer.
@@ -154,31 +160,54 @@ class Service:
             return await asyncio.to_thread(self._told_again, committed, decide)
         return await asyncio.shield(self._controller.submit(decide, origin=origin))
 
-    async def run(self, command: str, request: Any, *, origin: Origin | None = None) -> Answer[Any]:
-        """Take any decision of `api.commands` by its name, as a client does; as `submit`."""
+    async def run(
+        self, command: str, request: Any, *, caller: Caller, origin: Origin | None = None
+    ) -> Answer[Any]:
+        """Decide what a caller asks for, as far as the caller may; answer once it is committed.
+
+        Args:
+            command: A name of `api.commands`.
+            origin: What the log keeps of the request; None: the caller's, without an id.
+
+        Raises:
+            RequestError: TOPIC_AUTHORIZATION_FAILED or CLUSTER_AUTHORIZATION_FAILED for the whole
+                request; or as `submit`.
+            UnavailableError, FencedError: as `submit`.
+        """
+        found = any_command(command)
+        origin = origin or caller.origin(command)
         if isinstance(request, AppendRows):
-            return await self._append_rows(request, origin)
-        return await self.submit(find_command(command).bound(request), origin=origin)
+            return await self._append_rows(request, caller, origin)
+        committed = await self._committed_before(origin)
+        if committed is not None:
+            return await self._told_to(caller, found, request, committed)
+        decide = found.bound(request, caller)
+        return await asyncio.shield(self._controller.submit(decide, origin=origin))
 
     async def append(
-        self, batch: NewBatch, *, expected_end_offset: int | None = None
+        self, batch: NewBatch, *, caller: Caller, expected_end_offset: int | None = None
     ) -> AppendResult:
         """Append records as they are, if the state that they change allows it.
 
-        Their layouts and their time are the cluster's, whatever the batch says of layouts. For the
+        Their layouts and their time are the cluster's, whatever the batch says of layouts. The
+        principal in the batch's origin is an identity that the caller takes, if it may. For the
         rest as `MetadataLog.append`.
 
         Raises:
             RequestError: as `controller.decisions.raw_append.append_records`, and as `submit`; or
-                INVALID_REQUEST, the batch has a time.
+                INVALID_REQUEST, the batch has a time; or CLUSTER_AUTHORIZATION_FAILED.
         """
+        claimed = None if batch.origin is None else batch.origin.principal
+        caller = self.access(caller).acting_as(claimed)
+        self.access(caller).require(Operation.ALTER, CLUSTER)
         if batch.timestamp is not None:
             raise RequestError("INVALID_REQUEST", "a service dates batches; leave the time out")
-        committed = await self._committed_before(batch.origin)
+        origin = caller.completed(batch.origin, "append")
+        committed = await self._committed_before(origin)
         if committed is not None:
             return committed
         request = AppendRecords(records=batch.records, expected_end_offset=expected_end_offset)
-        answer = await asyncio.shield(self._controller.append(request, origin=batch.origin))
+        answer = await asyncio.shield(self._controller.append(request, origin=origin))
         return AppendResult(
             base_offset=answer.response.base_offset,
             end_offset=answer.response.end_offset,
@@ -187,13 +216,15 @@ class Service:
         )
 
     async def _append_rows(
-        self, request: AppendRows, origin: Origin | None
+        self, request: AppendRows, caller: Caller, origin: Origin
     ) -> Answer[RowsAppended]:
         """Append what came across a connection; asked again it is told where it stands."""
-        if origin is not None and request.request_hash is not None:
+        if request.request_hash is not None:
             origin = replace(origin, request_hash=request.request_hash)
         batch = NewBatch(records=request.records(), origin=origin)
-        result = await self.append(batch, expected_end_offset=request.expected_end_offset)
+        result = await self.append(
+            batch, caller=caller, expected_end_offset=request.expected_end_offset
+        )
         response = RowsAppended(
             base_offset=result.base_offset,
             end_offset=result.end_offset,
@@ -209,9 +240,10 @@ class Service:
         await self._log.find_request(Origin())
 
     async def heartbeat(
-        self, request: Heartbeat, *, origin: Origin | None = None
+        self, request: Heartbeat, *, caller: Caller, origin: Origin | None = None
     ) -> Answer[HeartbeatReply]:
-        """Take a broker's heartbeat in; as `submit`."""
+        """Take a broker's heartbeat in; as `run`."""
+        self.access(caller).require(Operation.CLUSTER_ACTION, CLUSTER)
         return await asyncio.shield(self._controller.heartbeat(request, origin=origin))
 
     async def lost(self) -> None:
@@ -237,6 +269,20 @@ class Service:
         found = await self._log.find_request(origin)
         is_visible = found is not None and found.end_offset <= self.image.provenance.next_offset
         return found if is_visible else None
+
+    async def _told_to(
+        self, caller: Caller, command: Command, request: Any, committed: AppendResult
+    ) -> Answer[Any]:
+        """Return the first answer of a request, as far as the caller may see it now."""
+        access = self.access(caller)
+        refused = command.guard.refused(access, request)
+        if refused is not None:
+            return Answer(refused, self.image.provenance.next_offset, wrote=False)
+        answer = await asyncio.to_thread(
+            self._told_again, committed, command.bound(request, CONTROLLER)
+        )
+        response = command.guard.shown_again(access, request, answer.response)
+        return replace(answer, response=response)
 
     def _told_again(self, committed: AppendResult, decide: Decision[T]) -> Answer[T]:
         with LogReader.open(self._directory) as reader:

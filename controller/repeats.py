@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from metadata_log.request_window import takes_part
+from metadata_log.request_window import RequestKey, request_key
 from records.envelope import Origin
 from records.errors import Outcome, RequestError, UnavailableError
 
@@ -24,7 +24,7 @@ class Repeats:
     """The requests under way that have an id and a hash of their body."""
 
     def __init__(self) -> None:
-        self._under_way: dict[str, _UnderWay] = {}
+        self._under_way: dict[RequestKey, _UnderWay] = {}
 
     def find(self, origin: Origin | None) -> asyncio.Future[Any] | None:
         """Return a future with the answer of the same request, None when it is a new one.
@@ -32,10 +32,10 @@ class Repeats:
         Raises:
             RequestError: INVALID_REQUEST, the id is another request's.
         """
-        if not takes_part(origin):
+        key = request_key(origin)
+        if origin is None or key is None:
             return None
-        assert origin is not None and origin.request_id is not None
-        first = self._under_way.get(origin.request_id)
+        first = self._under_way.get(key)
         if first is None:
             return None
         if first.request_hash != origin.request_hash:
@@ -50,13 +50,12 @@ class Repeats:
 
     def add(self, origin: Origin | None, answer: asyncio.Future[Any]) -> None:
         """Remember a request until it is answered."""
-        if not takes_part(origin):
+        key = request_key(origin)
+        if origin is None or key is None:
             return
-        assert origin is not None
-        assert origin.request_id is not None and origin.request_hash is not None
-        request_id = origin.request_id
-        self._under_way[request_id] = _UnderWay(origin.request_hash, answer)
-        answer.add_done_callback(lambda _: self._under_way.pop(request_id))
+        assert origin.request_hash is not None
+        self._under_way[key] = _UnderWay(origin.request_hash, answer)
+        answer.add_done_callback(lambda _: self._under_way.pop(key))
 
 
 def _copy(answer: asyncio.Future[Any], again: asyncio.Future[Any]) -> None:

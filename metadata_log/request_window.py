@@ -1,7 +1,8 @@
 """Repeated requests: which of the last ones were committed, and where.
 
-A batch whose origin has a request id and the hash of the request's body takes part. The log itself
-is the memory: the window is kept by offsets, and read back from the tail.
+A batch whose origin has a request id and the hash of the request's body takes part; ids are known
+by principal, so that callers cannot take each other's. The log itself is the memory: the window is
+kept by offsets, and read back from the tail.
 """
 
 from collections.abc import Iterable
@@ -24,7 +25,7 @@ class RequestWindow:
     """The requests of the last REQUEST_WINDOW_OFFSETS offsets, oldest first."""
 
     def __init__(self) -> None:
-        self._answered: dict[str, _Answered] = {}
+        self._answered: dict[RequestKey, _Answered] = {}
         self.is_loaded = False
 
     def load(self, batches: Iterable[Batch]) -> None:
@@ -48,10 +49,10 @@ class RequestWindow:
         Raises:
             RequestError: the id was used for another request.
         """
-        if not takes_part(origin):
+        key = request_key(origin)
+        if origin is None or key is None:
             return None
-        assert origin is not None and origin.request_id is not None
-        found = self._answered.get(origin.request_id)
+        found = self._answered.get(key)
         if found is None:
             return None
         if found.request_hash != origin.request_hash:
@@ -64,11 +65,11 @@ class RequestWindow:
 
     def add(self, origin: Origin | None, result: AppendResult) -> None:
         """Remember a request, and forget those that fell out of the window."""
-        if not takes_part(origin):
+        key = request_key(origin)
+        if origin is None or key is None:
             return
-        assert origin is not None
-        assert origin.request_id is not None and origin.request_hash is not None
-        self._answered.setdefault(origin.request_id, _Answered(origin.request_hash, result))
+        assert origin.request_hash is not None
+        self._answered.setdefault(key, _Answered(origin.request_hash, result))
         start = result.end_offset - REQUEST_WINDOW_OFFSETS
         while self._answered:
             oldest = next(iter(self._answered))
@@ -78,12 +79,24 @@ class RequestWindow:
 
     def drop_from(self, offset: int) -> None:
         """Forget what stood at or above an offset: it was taken back."""
-        for request_id in [
+        dropped = [
             key for key, value in self._answered.items() if value.result.base_offset >= offset
-        ]:
-            del self._answered[request_id]
+        ]
+        for key in dropped:
+            del self._answered[key]
+
+
+RequestKey = tuple[str | None, str]
+"""A principal and its request id."""
+
+
+def request_key(origin: Origin | None) -> RequestKey | None:
+    """Return what a batch of this origin is recognised by when it comes again; None: by nothing."""
+    if origin is None or origin.request_id is None or origin.request_hash is None:
+        return None
+    return origin.principal, origin.request_id
 
 
 def takes_part(origin: Origin | None) -> bool:
-    """Whether a batch of this origin is to be recognised when it comes again."""
-    return origin is not None and None not in (origin.request_id, origin.request_hash)
+    """True if a batch of this origin is recognised when it comes again."""
+    return request_key(origin) is not None

@@ -14,6 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from api.admin.rehearsal import RehearsalLog
+from api.callers import process_caller
 from api.commands import find_command
 from api.first_answers import committed_request, identified, told_again
 from api.packed import packed
@@ -27,9 +28,6 @@ from records.envelope import Origin
 from records.errors import RequestError
 from replay.image.metadata import MetadataImage
 from replay.timeline import Timeline
-
-CLIENT = "metalog"
-"""What the origin of a batch says of the program."""
 
 
 class _Read(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,7 +61,7 @@ class LocalAdmin:
                 `Timeline.image`.
         """
         self._directory = directory
-        self._principal = principal
+        self._caller = process_caller(principal)
         self._settings = settings or Settings()
         self._load = load or (lambda reader: Timeline.of(reader).image())
         self._known: MetadataImage | None = None
@@ -76,6 +74,7 @@ class LocalAdmin:
         *,
         reason: str | None = None,
         request_id: str | None = None,
+        trace_parent: str | None = None,
     ) -> Answer[Any]:
         """Decide, and answer once it is committed; see `Admin`.
 
@@ -85,8 +84,8 @@ class LocalAdmin:
             CorruptLogError: the log is damaged.
         """
         found = find_command(command)
-        decide = found.bound(request)
-        origin = Origin(principal=self._principal, command=found.name, reason=reason, client=CLIENT)
+        decide = found.bound(request, self._caller)
+        origin = self._caller.origin(found.name, reason=reason, trace_parent=trace_parent)
         if request_id is not None:
             origin = identified(origin, request_id, found.name, packed(request))
             first = self._first_answer(origin, decide)

@@ -11,6 +11,7 @@ from typing import Protocol
 from api.broker.cluster import Cluster
 from api.broker.replica import Replica
 from api.broker.replicas import Replicas
+from controller.authorization.authorizer import Access, Operation, topic_resource
 from records.base import ZERO_UUID, Uuid
 from records.errors import RequestError
 from records.text import uuid_text
@@ -49,6 +50,32 @@ class NoReplicas:
 
     def check_writable(self, name: str, partition: int) -> None:
         """Leave it to `replica`."""
+
+
+class AuthorizedFence:
+    """Lets a caller through to a fence where an operation on the topic is allowed."""
+
+    def __init__(self, fence: Fence, access: Access, operation: Operation) -> None:
+        self._fence = fence
+        self._access = access
+        self._operation = operation
+
+    def replica(self, name: str, topic_id: Uuid, partition: int) -> Replica:
+        """Return the replica that a request means.
+
+        Raises:
+            RequestError: TOPIC_AUTHORIZATION_FAILED, or the fence's own.
+        """
+        self._access.require(self._operation, topic_resource(name))
+        return self._fence.replica(name, topic_id, partition)
+
+    def check_readable(self, name: str, partition: int) -> None:
+        """Refuse what may be neither read nor written."""
+        self._fence.check_readable(name, partition)
+
+    def check_writable(self, name: str, partition: int) -> None:
+        """Refuse what may not be written."""
+        self._fence.check_writable(name, partition)
 
 
 class Fencing:

@@ -14,7 +14,6 @@ from api.broker.replica import Replica, monotonic_ms
 from api.kafka.errors import CODES, code_for
 from api.kafka.fields import Response
 from api.kafka.frames import RequestFrame
-from api.kafka.listener import Asker
 from api.kafka.messages.records_io import (
     NOT_A_REPLICA,
     FetchedPartition,
@@ -24,6 +23,7 @@ from api.kafka.messages.records_io import (
     FetchResponse,
     FetchTopic,
 )
+from controller.authorization.caller import Caller
 from records.errors import RequestError
 
 _WAIT_MS_MAX = 60_000
@@ -54,7 +54,7 @@ class Fetches:
     def __init__(self, fence: Fence) -> None:
         self._fence = fence
 
-    async def fetch(self, frame: RequestFrame, _: Asker) -> Response:
+    async def fetch(self, frame: RequestFrame, _: Caller) -> Response:
         """Read batches; wait for some if there are too few."""
         request = frame.body
         assert isinstance(request, FetchRequest)

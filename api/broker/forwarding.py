@@ -12,13 +12,14 @@ from api.kafka import apis, topics
 from api.kafka.apis import Api
 from api.kafka.fields import Response
 from api.kafka.frames import RequestFrame
-from api.kafka.listener import Asker, Handler
+from api.kafka.listener import Handler
 from api.kafka.messages.topics import (
     CreateTopicsRequest,
     DeletePartitionsRequest,
     DeleteTopicsRequest,
     RunCommandRequest,
 )
+from controller.authorization.caller import Caller
 from records.errors import RequestError, UnavailableError
 
 Forward = Callable[[RequestFrame], Awaitable[bytes]]
@@ -36,7 +37,7 @@ FORWARDED = (
 def forwarding_handlers(forward: Forward) -> dict[Api, Handler]:
     """Return the handlers of forwarded requests, for a listener."""
 
-    async def handle(frame: RequestFrame, _: Asker) -> Response | bytes:
+    async def handle(frame: RequestFrame, _: Caller) -> Response | bytes:
         try:
             return await forward(frame)
         except RequestError as error:

@@ -13,7 +13,6 @@ from api.broker.replica import Replica
 from api.kafka.errors import code_of
 from api.kafka.fields import Response
 from api.kafka.frames import RequestFrame
-from api.kafka.listener import Asker
 from api.kafka.messages.records_io import (
     DEBUGGING,
     EARLIEST,
@@ -30,6 +29,7 @@ from api.kafka.messages.records_io import (
     ListOffsetsResponse,
     ListOffsetsTopic,
 )
+from controller.authorization.caller import Caller
 from records.errors import CorruptLogError, RequestError
 
 _SINCE = {
@@ -58,7 +58,7 @@ class OffsetLookups:
         # A lookup may expand a compressed batch: one at a time bounds the memory.
         self._one_at_a_time = asyncio.Lock()
 
-    async def list_offsets(self, frame: RequestFrame, _: Asker) -> Response:
+    async def list_offsets(self, frame: RequestFrame, _: Caller) -> Response:
         """Look up offsets."""
         request = frame.body
         assert isinstance(request, ListOffsetsRequest)

@@ -28,13 +28,14 @@ from api.kafka import apis
 from api.kafka.apis import Api
 from api.kafka.fields import Response
 from api.kafka.frames import RequestFrame
-from api.kafka.listener import Answering, Asker, Handler, Listener
+from api.kafka.listener import Answering, Handler, Listener
 from api.kafka.messages.brokers import Listener as ListenerAddress
 from api.kafka.messages.metadata import MetadataRequest
 from api.kafka.messages.records_io import NOT_A_REPLICA
 from api.kafka.messages.replicas import BrokerConfig
 from api.kafka.metadata import PLAINTEXT, metadata_response
 from api.running import first_of, stopped_by_signal
+from controller.authorization.caller import Caller
 from records.base import Uuid
 from records.errors import UnavailableError
 
@@ -233,7 +234,7 @@ def _answering(
 ) -> Answering:
     """What clients ask for is answered here; what only the controller decides is passed on."""
 
-    async def metadata(frame: RequestFrame, _: Asker) -> Response:
+    async def metadata(frame: RequestFrame, _: Caller) -> Response:
         assert isinstance(frame.body, MetadataRequest)
         return metadata_response(
             cluster,

@@ -15,7 +15,7 @@ from api.kafka.apis import Api
 from api.kafka.errors import code_for
 from api.kafka.fields import Response
 from api.kafka.frames import RequestFrame
-from api.kafka.listener import Asker, Handler
+from api.kafka.listener import Handler
 from api.kafka.messages.records_io import (
     EpochEnd,
     EpochPartition,
@@ -30,6 +30,7 @@ from api.kafka.messages.records_io import (
     ProduceRequest,
     ProduceResponse,
 )
+from controller.authorization.caller import Caller
 from records.errors import RequestError
 
 ACKS_NONE, ACKS_LEADER, ACKS_ALL = 0, 1, -1
@@ -53,7 +54,7 @@ class RecordsRequests:
             apis.OFFSET_FOR_LEADER_EPOCH: self.offsets_for_leader_epoch,
         }
 
-    async def produce(self, frame: RequestFrame, _: Asker) -> Response | None:
+    async def produce(self, frame: RequestFrame, _: Caller) -> Response | None:
         """Write batches, and answer when as many have them as the client wants."""
         request = frame.body
         assert isinstance(request, ProduceRequest)
@@ -76,7 +77,7 @@ class RecordsRequests:
             )
         return None if request.acks == ACKS_NONE else ProduceResponse(responses=tuple(responses))
 
-    async def offsets_for_leader_epoch(self, frame: RequestFrame, _: Asker) -> Response:
+    async def offsets_for_leader_epoch(self, frame: RequestFrame, _: Caller) -> Response:
         """Say where leader epochs ended."""
         request = frame.body
         assert isinstance(request, OffsetForLeaderEpochRequest)

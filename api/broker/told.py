@@ -8,7 +8,7 @@ from api.kafka import apis
 from api.kafka.errors import code_for
 from api.kafka.fields import Response
 from api.kafka.frames import RequestFrame
-from api.kafka.listener import Answering, Asker
+from api.kafka.listener import Answering
 from api.kafka.messages.replicas import (
     BrokerConfig,
     LeaderAndIsrRequest,
@@ -18,6 +18,7 @@ from api.kafka.messages.replicas import (
     UpdateMetadataRequest,
     UpdateMetadataResponse,
 )
+from controller.authorization.caller import Caller
 from records.errors import RequestError
 
 
@@ -56,7 +57,7 @@ class Told:
             }
         )
 
-    async def _leader_and_isr(self, frame: RequestFrame, _: Asker) -> Response:
+    async def _leader_and_isr(self, frame: RequestFrame, _: Caller) -> Response:
         request = frame.body
         assert isinstance(request, LeaderAndIsrRequest)
         try:
@@ -68,7 +69,7 @@ class Told:
         self._changed()
         return LeaderAndIsrResponse(partitions=results)
 
-    async def _stop_replica(self, frame: RequestFrame, _: Asker) -> Response:
+    async def _stop_replica(self, frame: RequestFrame, _: Caller) -> Response:
         request = frame.body
         assert isinstance(request, StopReplicaRequest)
         try:
@@ -79,7 +80,7 @@ class Told:
         self._changed()
         return StopReplicaResponse(partitions=results)
 
-    async def _update_metadata(self, frame: RequestFrame, _: Asker) -> Response:
+    async def _update_metadata(self, frame: RequestFrame, _: Caller) -> Response:
         request = frame.body
         assert isinstance(request, UpdateMetadataRequest)
         try:

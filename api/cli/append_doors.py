@@ -8,10 +8,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Protocol
 
+from api.callers import process_caller
 from api.client import MetadataClient, server_address
 from api.service import Service
 from api.socket.appends import encode_rows
 from api.socket.client import SocketClient
+from controller.authorization.caller import Caller
 from controller.decisions.raw_append import AppendRows
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
@@ -31,8 +33,8 @@ class Door(Protocol):
 class _LocalDoor:
     """A service in this process, which has become the only writer of the log."""
 
-    def __init__(self, service: Service, end_before: int) -> None:
-        self._service = service
+    def __init__(self, service: Service, caller: Caller, end_before: int) -> None:
+        self._service, self._caller = service, caller
         # Taking over has moved the end: who names the one before means the one after.
         self._ends = {end_before: service.image.provenance.next_offset}
 
@@ -41,7 +43,9 @@ class _LocalDoor:
     ) -> AppendResult:
         if expected_end_offset is not None:
             expected_end_offset = self._ends.get(expected_end_offset, expected_end_offset)
-        return await self._service.append(batch, expected_end_offset=expected_end_offset)
+        return await self._service.append(
+            batch, caller=self._caller, expected_end_offset=expected_end_offset
+        )
 
 
 class _KafkaDoor:
@@ -65,6 +69,8 @@ class _KafkaDoor:
             request,
             reason=None if origin is None else origin.reason,
             request_id=None if origin is None else origin.request_id,
+            trace_parent=None if origin is None else origin.trace_parent,
+            principal=None if origin is None else origin.principal,
         )
         result = answer.response
         return AppendResult(
@@ -76,8 +82,8 @@ class _KafkaDoor:
 
 
 @asynccontextmanager
-async def door_of_log(directory: Path) -> AsyncIterator[Door]:
-    """Become the only writer of a log.
+async def door_of_log(directory: Path, principal: str) -> AsyncIterator[Door]:
+    """Become the only writer of a log, on behalf of a principal.
 
     Raises:
         RequestError: no log, or a mirror.
@@ -88,7 +94,7 @@ async def door_of_log(directory: Path) -> AsyncIterator[Door]:
         end_before = reader.end_offset
     service = await Service.open(directory, with_timers=False)
     try:
-        yield _LocalDoor(service, end_before)
+        yield _LocalDoor(service, process_caller(principal), end_before)
     finally:
         await service.close()
 

@@ -8,8 +8,9 @@ from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
-from api.cli.admin.options import LogOption
+from api.cli.admin.options import LogOption, TraceParent
 from api.cli.arguments import Json, Log, ShowSecrets
+from api.cli.identity import checked_trace_parent, process_user
 from api.cli.main import DONE, app
 from api.cli.output import count_text, note, print_json, print_json_line, print_line, progress
 
@@ -48,7 +49,9 @@ def append(
             help="Records a batch; `dump`: what was one batch in the log that was dumped.",
         ),
     ] = "1000",
-    principal: Annotated[str | None, typer.Option(help="Who does it.")] = None,
+    principal: Annotated[
+        str | None, typer.Option(help="Who does it; with --log by default User:$USER.")
+    ] = None,
     reason: Annotated[str | None, typer.Option(help="Why.")] = None,
     skip: Annotated[
         list[str] | None, typer.Option("--skip", help="Leave out this record type; repeatable.")
@@ -65,6 +68,7 @@ def append(
             help="Identifies this run when it is repeated; made of the file's content if left out.",
         ),
     ] = None,
+    trace_parent: TraceParent = None,
     json: Json = False,
 ) -> None:
     """Append records given as JSON lines, as `dump --json` prints them.
@@ -78,6 +82,7 @@ def append(
     """
     import asyncio
 
+    from api.callers import CLIENT
     from api.cli.append_doors import door_of_log, door_of_server
     from api.cli.appending import append_batches
     from api.cli.file_request import file_request, rewindable
@@ -91,8 +96,18 @@ def append(
     check_types(skip or [])
     check_request_id(request_id)
     size = None if batch == _AS_DUMPED else _batch_size(batch)
-    origin = Origin(principal=principal, reason=reason, command="append", client="metalog")
-    open_door = partial(door_of_log, log) if log else partial(door_of_server, server or "")
+    if log is not None:
+        principal = principal or process_user()
+    origin = Origin(
+        principal=principal,
+        reason=reason,
+        command="append",
+        trace_parent=checked_trace_parent(trace_parent),
+        client=CLIENT,
+    )
+    open_door = (
+        partial(door_of_log, log, principal or "") if log else partial(door_of_server, server or "")
+    )
     with rewindable(file) as lines, progress("appending", 0, _size(file)) as advance:
         request = file_request(lines, request_id, batch, sorted(skip or []))
         batches = line_batches(lines, size=size, skip=frozenset(skip or []), progress=advance)

@@ -8,7 +8,6 @@ How deletions went that the log tracks is written to the log at once, and the lo
 
 import asyncio
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import TypeVar
 
 import msgspec
@@ -33,11 +32,13 @@ from api.kafka.messages.replicas import (
 )
 from api.log_limit import limited_logger
 from api.service import Service
+from controller.authorization.authorizer import CLUSTER, Operation
+from controller.authorization.caller import Caller
 from controller.decisions.deletion_reports import (
     ReplicaReport,
     ReportDeletions,
-    report_deletions,
 )
+from records.envelope import Origin
 from records.errors import RequestError, UnavailableError
 from records.text import uuid_text
 from replay.image.metadata import MetadataImage
@@ -69,14 +70,16 @@ class BrokerFeeds:
         self._retry_ms = retry_ms
 
     async def feed(
-        self, frame: RequestFrame, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self,
+        frame: RequestFrame,
+        caller: Caller,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
     ) -> None:
         """Answer a broker that asks to be told of the log, and tell it until it goes."""
         request = frame.body
         assert isinstance(request, FollowLogRequest)
-        response = FollowLogResponse(controller_epoch=self._service.controller_epoch)
-        if not _is_current(self._service.image, request):
-            response = FollowLogResponse(error_code=CODES["STALE_BROKER_EPOCH"])
+        response = self._response(request, caller)
         raw = frames.encode_response(apis.FOLLOW_LOG, frame.version, frame.correlation_id, response)
         writer.write(raw)
         await writer.drain()
@@ -84,10 +87,17 @@ class BrokerFeeds:
             return
         connection = Connection(reader, writer, f"controller-{self._service.settings.node_id}")
         try:
-            feed = _Feed(self._service, self._sender(request), request, connection)
+            feed = _Feed(self._service, self._sender(request), request, caller, connection)
             await feed.run(self._retry_ms)
         finally:
             await connection.close()
+
+    def _response(self, request: FollowLogRequest, caller: Caller) -> FollowLogResponse:
+        if not self._service.access(caller).allows(Operation.CLUSTER_ACTION, CLUSTER):
+            return FollowLogResponse(error_code=CODES["CLUSTER_AUTHORIZATION_FAILED"])
+        if not _is_current(self._service.image, request):
+            return FollowLogResponse(error_code=CODES["STALE_BROKER_EPOCH"])
+        return FollowLogResponse(controller_epoch=self._service.controller_epoch)
 
     def _sender(self, request: FollowLogRequest) -> Sender:
         node = self._node()
@@ -115,11 +125,17 @@ class _Failures(msgspec.Struct):
 
 class _Feed:
     def __init__(
-        self, service: Service, sender: Sender, request: FollowLogRequest, connection: Connection
+        self,
+        service: Service,
+        sender: Sender,
+        request: FollowLogRequest,
+        caller: Caller,
+        connection: Connection,
     ) -> None:
         self._service = service
         self._sender = sender
         self._request = request
+        self._caller = caller
         self._connection = connection
         self._failures = _Failures({}, {})
         # The offset that the broker has, None when it must be told everything.
@@ -222,7 +238,8 @@ class _Feed:
             broker_epoch=self._sender.broker_epoch,
             replicas=reports,
         )
-        await self._service.submit(partial(report_deletions, request=request))
+        origin = broker_origin(self._sender.broker_id, self._caller, "report deletions")
+        await self._service.run("report deletions", request, caller=self._caller, origin=origin)
 
     def _check(self, error_code: int) -> None:
         """Raise RequestError: the broker takes another controller or process for the right one."""
@@ -230,6 +247,11 @@ class _Feed:
             raise RequestError(
                 name_of(error_code), f"broker {self._sender.broker_id} refuses what it is told"
             )
+
+
+def broker_origin(broker_id: int, caller: Caller, command: str) -> Origin:
+    """Return what the log keeps of a broker's request."""
+    return Origin(principal=f"broker:{broker_id}", command=command, client=caller.address)
 
 
 def _is_current(image: MetadataImage, request: FollowLogRequest) -> bool:

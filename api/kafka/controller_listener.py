@@ -1,21 +1,21 @@
 """What the controller answers on its Kafka listener: each request to a decision and back."""
 
 from collections.abc import Awaitable
-from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
-from api.broker.fencing import NoReplicas
+from api.broker.fencing import AuthorizedFence, NoReplicas
 from api.broker.records_requests import RecordsRequests
 from api.commands import find_command
 from api.first_answers import identified
 from api.kafka import apis, brokers, topics
-from api.kafka.broker_feed import RETRY_MS, BrokerFeeds
+from api.kafka.apis import Api
+from api.kafka.broker_feed import RETRY_MS, BrokerFeeds, broker_origin
 from api.kafka.errors import code_for, name_of
 from api.kafka.fields import Request, Response
 from api.kafka.frames import RequestFrame
-from api.kafka.listener import Answering, Asker
+from api.kafka.listener import Answering, Handler
 from api.kafka.messages.brokers import (
     AlterPartitionRequest,
     AlterPartitionResponse,
@@ -35,12 +35,8 @@ from api.kafka.messages.topics import (
 from api.kafka.metadata import ImageCluster, metadata_response
 from api.packed import packed, unpacked
 from api.service import Service
-from controller.controller import Decision
-from controller.decisions.alter_partition import alter_partition
-from controller.decisions.brokers import register_broker
-from controller.decisions.modes import delete_partitions
-from controller.decisions.topics import create_topics, delete_topics
-from controller.parking import Answer
+from controller.authorization.authorizer import Operation
+from controller.authorization.caller import Caller
 from records.envelope import Origin
 from records.errors import MetadataLogError, RequestError
 
@@ -55,8 +51,14 @@ FROM_BROKERS = frozenset(
 )
 """Requests that only brokers send."""
 
-ANONYMOUS = "User:ANONYMOUS"
-"""Kafka's name for who has not said who it is."""
+
+_RECORDS = {
+    apis.PRODUCE: Operation.WRITE,
+    apis.FETCH: Operation.READ,
+    apis.LIST_OFFSETS: Operation.DESCRIBE,
+    apis.OFFSET_FOR_LEADER_EPOCH: Operation.DESCRIBE,
+}
+"""Requests for records, and the operation on the topic that each needs."""
 
 
 class ListenerSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,7 +88,7 @@ class ControllerListener:
         feeds = BrokerFeeds(self._service, self._node, retry_ms=self._settings.retry_ms)
         return Answering(
             handlers={
-                **RecordsRequests(NoReplicas()).handlers(),
+                **{api: self._records(api, operation) for api, operation in _RECORDS.items()},
                 apis.METADATA: self._metadata,
                 apis.CREATE_TOPICS: self._create_topics,
                 apis.DELETE_TOPICS: self._delete_topics,
@@ -101,8 +103,14 @@ class ControllerListener:
             frame_size_bytes_max=REQUEST_SIZE_BYTES_MAX,
         )
 
-    async def _submit(self, decide: Decision[T], origin: Origin) -> Answer[T]:
-        return await _with_codes(self._service.submit(decide, origin=origin))
+    async def _run(
+        self, command: str, request: Any, caller: Caller, origin: Origin | None = None
+    ) -> Any:
+        """Return the response of a command."""
+        answer = await _with_codes(
+            self._service.run(command, request, caller=caller, origin=origin)
+        )
+        return answer.response
 
     def _node(self) -> MetadataBroker:
         return MetadataBroker(
@@ -111,84 +119,99 @@ class ControllerListener:
             port=self.port,
         )
 
-    async def _metadata(self, frame: RequestFrame, _: Asker) -> Response:
+    def _records(self, api: Api, operation: Operation) -> Handler:
+        """Answer a request for records, of which there are none here, as far as the caller may."""
+
+        async def handle(frame: RequestFrame, caller: Caller) -> Response | bytes | None:
+            fence = AuthorizedFence(NoReplicas(), self._service.access(caller), operation)
+            return await RecordsRequests(fence).handlers()[api](frame, caller)
+
+        return handle
+
+    async def _metadata(self, frame: RequestFrame, caller: Caller) -> Response:
         return metadata_response(
             ImageCluster(self._service.image),
             _body(frame, MetadataRequest),
             version=frame.version,
             cluster_id=self._service.settings.cluster_id,
+            access=self._service.access(caller),
             strict=self._settings.strict_modes,
         )
 
-    async def _create_topics(self, frame: RequestFrame, asker: Asker) -> Response:
+    async def _create_topics(self, frame: RequestFrame, caller: Caller) -> Response:
         request = _body(frame, CreateTopicsRequest)
-        decide = partial(create_topics, request=topics.creation(request))
         try:
-            answer = await self._submit(decide, origin=_origin(asker, "topics create"))
+            results = await self._run("topics create", topics.creation(request), caller)
         except RequestError as error:
             return topics.creation_refused(request, error)
-        return topics.creation_response(answer.response)
+        return topics.creation_response(results)
 
-    async def _delete_topics(self, frame: RequestFrame, asker: Asker) -> Response:
+    async def _delete_topics(self, frame: RequestFrame, caller: Caller) -> Response:
         request = _body(frame, DeleteTopicsRequest)
         wanted = topics.deletion(request)
-        before = self._service.image
-        decide = partial(delete_topics, request=wanted)
+        before = self._service.access(caller)
         try:
-            answer = await self._submit(decide, origin=_origin(asker, "topics delete"))
+            results = await self._run("topics delete", wanted, caller)
         except RequestError as error:
             return topics.deletion_refused(request, error)
-        return topics.deletion_response(wanted.topics, answer.response, before)
+        return topics.deletion_response(wanted.topics, results, before)
 
-    async def _delete_partitions(self, frame: RequestFrame, asker: Asker) -> Response:
+    async def _delete_partitions(self, frame: RequestFrame, caller: Caller) -> Response:
         request = _body(frame, DeletePartitionsRequest)
-        decide = partial(delete_partitions, request=topics.shrinking(request))
         try:
-            answer = await self._submit(decide, origin=_origin(asker, "partitions delete"))
+            results = await self._run("partitions delete", topics.shrinking(request), caller)
         except RequestError as error:
             return topics.shrinking_refused(error)
-        return topics.shrinking_response(answer.response, request)
+        return topics.shrinking_response(results, request)
 
-    async def _register(self, frame: RequestFrame, asker: Asker) -> Response:
+    async def _register(self, frame: RequestFrame, caller: Caller) -> Response:
         request = _body(frame, BrokerRegistrationRequest)
-        decide = partial(register_broker, request=brokers.registration(request))
+        origin = broker_origin(request.broker_id, caller, "register")
         try:
-            answer = await self._submit(
-                decide, origin=_broker_origin(request.broker_id, asker, "register")
-            )
+            reply = await self._run("register", brokers.registration(request), caller, origin)
         except RequestError as error:
             return BrokerRegistrationResponse(error_code=code_for(error))
-        return BrokerRegistrationResponse(broker_epoch=answer.response.broker_epoch)
+        return BrokerRegistrationResponse(broker_epoch=reply.broker_epoch)
 
-    async def _heartbeat(self, frame: RequestFrame, asker: Asker) -> Response:
+    async def _heartbeat(self, frame: RequestFrame, caller: Caller) -> Response:
         request = _body(frame, BrokerHeartbeatRequest)
+        origin = broker_origin(request.broker_id, caller, "heartbeat")
         try:
             answer = await self._service.heartbeat(
-                brokers.beat(request), origin=_broker_origin(request.broker_id, asker, "heartbeat")
+                brokers.beat(request), caller=caller, origin=origin
             )
         except MetadataLogError as error:
             return BrokerHeartbeatResponse(error_code=code_for(error))
         return brokers.beat_response(answer.response)
 
-    async def _alter_partition(self, frame: RequestFrame, asker: Asker) -> Response:
+    async def _alter_partition(self, frame: RequestFrame, caller: Caller) -> Response:
         request = _body(frame, AlterPartitionRequest)
-        decide = partial(alter_partition, request=brokers.alteration(request))
+        origin = broker_origin(request.broker_id, caller, "alter partition")
         try:
-            answer = await self._submit(
-                decide, origin=_broker_origin(request.broker_id, asker, "alter partition")
+            results = await self._run(
+                "alter partition", brokers.alteration(request), caller, origin
             )
         except RequestError as error:
             return AlterPartitionResponse(error_code=code_for(error))
-        return brokers.alteration_response(answer.response)
+        return brokers.alteration_response(results)
 
-    async def _run_command(self, frame: RequestFrame, asker: Asker) -> Response:
+    async def _run_command(self, frame: RequestFrame, caller: Caller) -> Response:
         request = _body(frame, RunCommandRequest)
         try:
             command = find_command(request.command)
             wanted = unpacked(request.payload, command.request)
-            asked_by = _origin(asker, command.name, request.reason)
-            origin = identified(asked_by, request.request_id, command.name, request.payload)
-            answer = await _with_codes(self._service.run(command.name, wanted, origin=origin))
+            caller = self._service.access(caller).acting_as(request.principal)
+            origin = identified(
+                caller.origin(
+                    command.name, reason=request.reason, trace_parent=request.trace_parent
+                ),
+                request.request_id,
+                command.name,
+                request.payload,
+            )
+            answer = await _with_codes(
+                self._service.run(command.name, wanted, caller=caller, origin=origin)
+            )
         except RequestError as error:
             return topics.command_refused(error)
         return RunCommandResponse(
@@ -211,12 +234,3 @@ async def _with_codes(answer: Awaitable[T]) -> T:
 def _body(frame: RequestFrame, cls: type[Q]) -> Q:
     assert isinstance(frame.body, cls), frame.api
     return frame.body
-
-
-def _origin(asker: Asker, command: str, reason: str | None = None) -> Origin:
-    client = f"{asker.client_id or 'unnamed'} at {asker.address}"
-    return Origin(principal=ANONYMOUS, command=command, reason=reason, client=client)
-
-
-def _broker_origin(broker_id: int, asker: Asker, command: str) -> Origin:
-    return Origin(principal=f"broker:{broker_id}", command=command, client=asker.address)

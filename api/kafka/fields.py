@@ -83,4 +83,6 @@ WROTE_TAG = 109
 OUTCOME_TAG = 110
 DONE_TO_TAG = 111
 BROKER_CONFIGS_TAG = 112
+TRACE_PARENT_TAG = 113
+PRINCIPAL_TAG = 114
 """Tags of fields that Kafka does not have, one for each meaning."""

@@ -12,6 +12,7 @@ import msgspec
 
 from api import limits
 from api.acceptor import Acceptor
+from api.callers import connected_caller
 from api.connections import Connections, Place, Quota
 from api.kafka import frames
 from api.kafka.apis import API_VERSIONS, Api, by_key
@@ -25,6 +26,7 @@ from api.kafka.frames import (
 from api.kafka.messages.api_versions import ApiVersion, ApiVersionsResponse
 from api.kafka.streams import BufferedStream, Received, close_writer, receive_frame
 from api.log_limit import limited_logger
+from controller.authorization.caller import Caller
 from records.errors import FencedError, RequestError, UnavailableError
 
 log = limited_logger(__name__)
@@ -33,18 +35,13 @@ PIPELINE_MAX = 64
 """Requests of one connection that are under way at once."""
 
 
-class Asker(msgspec.Struct, frozen=True):
-    """Who sent a request: the address, and the name that the client gives itself."""
-
-    address: str
-    client_id: str | None
-
-
-Handler = Callable[[RequestFrame, Asker], Awaitable[Response | bytes | None]]
+Handler = Callable[[RequestFrame, Caller], Awaitable[Response | bytes | None]]
 """Answers a request; bytes are an encoded body, None: the sender wants no answer. It must not raise
 what a client can cause: an error that leaves it ends the connection."""
 
-Takeover = Callable[[RequestFrame, asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+Takeover = Callable[
+    [RequestFrame, Caller, asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]
+]
 """Goes on with a connection after a request that is no longer answered like others."""
 
 
@@ -153,7 +150,7 @@ async def answer(
     if place is None:
         place = Connections().enter(Quota(name="own", places_max=1), lambda _: None)
     try:
-        await _Conversation(reader, writer, answering, address, place).run()
+        await _Conversation(reader, writer, answering, place).run()
     except ConnectionError:
         pass  # the other side has gone
     except UnavailableError as error:
@@ -173,14 +170,13 @@ class _Conversation:
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
         answering: Answering,
-        address: str,
         place: Place,
     ) -> None:
         self._reader = reader
         self._writer = writer
         self._answering = answering
         self._apis = answering.apis()
-        self._address = address
+        self._caller = connected_caller(writer.transport)
         self._place = place
         self._answers: asyncio.Queue[asyncio.Task[bytes | None] | None] = asyncio.Queue(
             PIPELINE_MAX
@@ -199,7 +195,7 @@ class _Conversation:
                 self._place.keep()
                 self._place.request_begun()  # it never ends
                 take_over = self._answering.takeovers[takeover.api]
-                await take_over(takeover, self._reader, self._writer)
+                await take_over(takeover, self._caller, self._reader, self._writer)
         finally:
             for task in (reading, writing):
                 task.cancel()
@@ -259,8 +255,8 @@ class _Conversation:
         if frame.api == API_VERSIONS:
             body: Response | bytes | None = versions_response(self._apis.values())
         else:
-            asker = Asker(self._address, frame.client_id)
-            body = await self._answering.handlers[frame.api](frame, asker)
+            caller = self._caller.named(frame.client_id)
+            body = await self._answering.handlers[frame.api](frame, caller)
             if self._is_from_broker(frame) and _is_success(body):
                 self._place.keep()
         if body is None:
@@ -295,5 +291,4 @@ def versions_response(apis: Iterable[Api], error_code: int = 0) -> ApiVersionsRe
 
 
 def _address(writer: asyncio.StreamWriter) -> str:
-    name = writer.get_extra_info("peername")
-    return f"{name[0]}:{name[1]}" if name else "a closed connection"
+    return connected_caller(writer.transport).address or "a closed connection"

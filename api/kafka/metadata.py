@@ -29,6 +29,13 @@ from api.kafka.messages.metadata import (
     MetadataResponse,
     MetadataTopic,
 )
+from controller.authorization.authorizer import (
+    CLUSTER,
+    UNRESTRICTED,
+    Access,
+    Operation,
+    topic_resource,
+)
 from controller.descriptions.operations import (
     CLUSTER_OPERATIONS,
     TOPIC_OPERATIONS,
@@ -78,9 +85,13 @@ def metadata_response(
     *,
     version: int,
     cluster_id: str | None,
+    access: Access = UNRESTRICTED,
     strict: bool = False,
 ) -> MetadataResponse:
-    """Answer what is known.
+    """Answer what is known, as far as the caller may see it.
+
+    Of all topics those that may not be seen are left out; one that is named is refused, whether it
+    exists or not.
 
     Args:
         strict: READ_ONLY partitions have no leader to clients that cannot know modes.
@@ -89,22 +100,32 @@ def metadata_response(
     if request.knows_modes:
         hidden = set()
     if request.topics is None or (version == 0 and not request.topics):
-        topics = [_topic(topic, hidden) for topic in cluster.all_topics()]
+        seen = [topic for topic in cluster.all_topics() if _may_see(access, topic.name)]
+        topics = [_topic(topic, hidden) for topic in seen]
     else:
-        topics = [_asked_for(cluster, asked, hidden) for asked in request.topics]
+        topics = [_asked_for(cluster, asked, hidden, access) for asked in request.topics]
     if request.include_topic_authorized_operations:
-        topics = [_with_operations(topic) for topic in topics]
-    wants_operations = request.include_cluster_authorized_operations
+        topics = [_with_operations(topic, access) for topic in topics]
     brokers = cluster.nodes()
     return MetadataResponse(
         brokers=brokers,
         cluster_id=cluster_id,
         controller_id=_forwarding_broker(brokers),
         topics=tuple(topics),
-        cluster_authorized_operations=operation_bits(CLUSTER_OPERATIONS)
-        if wants_operations
+        cluster_authorized_operations=_cluster_operations(access)
+        if request.include_cluster_authorized_operations
         else OPERATIONS_UNKNOWN,
     )
+
+
+def _may_see(access: Access, name: str) -> bool:
+    return access.allows(Operation.DESCRIBE, topic_resource(name))
+
+
+def _cluster_operations(access: Access) -> int:
+    if not access.allows(Operation.DESCRIBE, CLUSTER):
+        return 0
+    return operation_bits(o for o in CLUSTER_OPERATIONS if access.allows(o, CLUSTER))
 
 
 def _forwarding_broker(brokers: Sequence[MetadataBroker]) -> int:
@@ -113,24 +134,27 @@ def _forwarding_broker(brokers: Sequence[MetadataBroker]) -> int:
 
 
 def _asked_for(
-    cluster: KnownCluster, asked: MetadataRequestTopic, hidden: set[int]
+    cluster: KnownCluster, asked: MetadataRequestTopic, hidden: set[int], access: Access
 ) -> MetadataTopic:
     if asked.name is not None:
         topic, code = cluster.topic_named(asked.name), "UNKNOWN_TOPIC_OR_PARTITION"
     else:
         topic, code = cluster.topic_of(asked.topic_id), "UNKNOWN_TOPIC_ID"
+    name = asked.name if topic is None else topic.name
+    if name is not None and not _may_see(access, name):
+        topic, code = None, "TOPIC_AUTHORIZATION_FAILED"
     if topic is None:
         # Clients of versions below 12 cannot read a name that is null.
         return MetadataTopic(error_code=CODES[code], name=asked.name, topic_id=asked.topic_id)
     return _topic(topic, hidden)
 
 
-def _with_operations(topic: MetadataTopic) -> MetadataTopic:
-    if topic.error_code:
+def _with_operations(topic: MetadataTopic, access: Access) -> MetadataTopic:
+    if topic.error_code or topic.name is None:
         return topic
-    return msgspec.structs.replace(
-        topic, topic_authorized_operations=operation_bits(TOPIC_OPERATIONS)
-    )
+    resource = topic_resource(topic.name)
+    allowed = operation_bits(o for o in TOPIC_OPERATIONS if access.allows(o, resource))
+    return msgspec.structs.replace(topic, topic_authorized_operations=allowed)
 
 
 def _topic(topic: KnownTopic, hidden: set[int]) -> MetadataTopic:

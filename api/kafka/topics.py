@@ -21,14 +21,15 @@ from api.kafka.messages.topics import (
     ShrunkTopic,
     TopicConfig,
 )
+from controller.authorization.authorizer import UNRESTRICTED, Access, Operation, topic_resource
 from controller.decisions.assignments import Assignment
 from controller.decisions.lookup import TopicRef, ref_text
 from controller.decisions.modes import DeletePartitions, ShrinkResult, TopicShrink
 from controller.decisions.outcome import Refusal
 from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic, TopicResult
-from records.base import ZERO_UUID
+from records.base import ZERO_UUID, Uuid
 from records.errors import RequestError
-from replay.image.metadata import NAMESPACE_SEPARATOR, MetadataImage
+from replay.image.metadata import NAMESPACE_SEPARATOR
 from replay.image.partitions import NONE as NO_READS_NO_WRITES
 from replay.image.partitions import READ_ONLY
 
@@ -155,12 +156,13 @@ def _state(ref: TopicRef) -> DeleteTopicState:
 
 
 def deletion_response(
-    refs: Iterable[TopicRef], results: Iterable[TopicResult], before: MetadataImage
+    refs: Iterable[TopicRef], results: Iterable[TopicResult], before: Access
 ) -> DeleteTopicsResponse:
     """Return the response that tells the results.
 
     Args:
-        before: The image in which the topics still were: an answer names what was asked by id.
+        before: The caller's access while the topics still were: an answer names what was asked by
+            id, if the caller may see it.
     """
     results = tuple(results)
     return DeleteTopicsResponse(
@@ -171,13 +173,12 @@ def deletion_response(
     )
 
 
-def _deleted(ref: TopicRef, result: TopicResult, before: MetadataImage) -> DeletableTopicResult:
+def _deleted(ref: TopicRef, result: TopicResult, before: Access) -> DeletableTopicResult:
     name: str | None
     if isinstance(ref, str):
         name, topic_id = ref, result.topic_id or ZERO_UUID
     else:
-        topic = before.topic(ref)
-        name, topic_id = (None if topic is None else before.full_name(topic)), ref
+        name, topic_id = _visible_name(before, ref), ref
     return DeletableTopicResult(
         name=name,
         topic_id=topic_id,
@@ -186,11 +187,19 @@ def _deleted(ref: TopicRef, result: TopicResult, before: MetadataImage) -> Delet
     )
 
 
+def _visible_name(access: Access, topic_id: Uuid) -> str | None:
+    topic = access.image.topic(topic_id)
+    if topic is None:
+        return None
+    name = access.image.full_name(topic)
+    return name if access.allows(Operation.DESCRIBE, topic_resource(name)) else None
+
+
 def deletion_refused(request: DeleteTopicsRequest, error: RequestError) -> DeleteTopicsResponse:
     """Return the response to a request that is refused as a whole."""
     refs = deletion(request).topics
     results = [TopicResult(name="", refusal=Refusal.of(error)) for _ in refs]
-    return deletion_response(refs, results, MetadataImage.EMPTY)
+    return deletion_response(refs, results, UNRESTRICTED)
 
 
 def deleted(response: DeleteTopicsResponse) -> tuple[TopicResult, ...]:

@@ -5,9 +5,10 @@ so a connection holds a bounded number of bytes whatever its client does.
 """
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Protocol, cast
 
+from api.callers import connected_caller
 from api.connections import Connections, Place, Quota
 from api.log_limit import limited_logger
 from api.receive_budget import Share
@@ -17,6 +18,7 @@ from api.socket.frames import FrameError, FrameReader
 from api.socket.handshake import VERSION, Welcome, decode_hello, encode_welcome, schema_fingerprint
 from api.socket.refusals import CONNECTION, Refused, encode_refused
 from api.socket.room import Room
+from controller.authorization.caller import Caller
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
 from records.errors import MetadataLogError, Outcome, RequestError, UnavailableError
@@ -32,6 +34,10 @@ class Appendable(Protocol):
     ) -> Awaitable[AppendResult]: ...
 
 
+LogOf = Callable[[Caller], Appendable]
+"""Returns what commits the batches of one caller."""
+
+
 class Connection(asyncio.Protocol):
     """Takes requests in order, and answers each as soon as the log does.
 
@@ -41,14 +47,14 @@ class Connection(asyncio.Protocol):
 
     def __init__(
         self,
-        log: Appendable,
+        log_of: LogOf,
         cluster_id: str,
         server_room: Room,
         connections: Connections,
         quota: Quota,
     ) -> None:
         """Make the protocol of one connection, which takes a place when it is made."""
-        self._log = log
+        self._log_of = log_of
         self._connections = connections
         self._quota = quota
         self._place: Place | None = None
@@ -79,6 +85,7 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # A cast: not every event loop derives its transports from asyncio's.
         self._transport = cast("asyncio.Transport", transport)
+        self._log = self._log_of(connected_caller(transport))
         self._transport.set_write_buffer_limits(high=limits.UNSENT_BYTES_MAX)
         self._set_timer(limits.HANDSHAKE_TIMEOUT_S)
         try:

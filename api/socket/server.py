@@ -10,7 +10,7 @@ import asyncio
 from api.acceptor import Acceptor
 from api.connections import Connections, Quota
 from api.socket import limits
-from api.socket.connection import Appendable, Connection
+from api.socket.connection import Appendable, Connection, LogOf
 from api.socket.room import Room
 
 LOOPBACK = "127.0.0.1"
@@ -23,8 +23,8 @@ class SocketServer:
         port: The port it listens on.
     """
 
-    def __init__(self, log: Appendable, cluster_id: str, connections: Connections) -> None:
-        self._log = log
+    def __init__(self, log_of: LogOf, cluster_id: str, connections: Connections) -> None:
+        self._log_of = log_of
         self._all_connections = connections
         self._quota = Quota(name="append socket", places_max=limits.CONNECTIONS_MAX)
         self._cluster_id = cluster_id
@@ -58,7 +58,7 @@ class SocketServer:
 
     def _connect(self) -> Connection:
         connection = Connection(
-            self._log, self._cluster_id, self._room, self._all_connections, self._quota
+            self._log_of, self._cluster_id, self._room, self._all_connections, self._quota
         )
         self._connections.add(connection)
         connection.done.add_done_callback(lambda _: self._connections.discard(connection))
@@ -66,7 +66,7 @@ class SocketServer:
 
 
 async def serve_socket(
-    log: Appendable,
+    log: Appendable | LogOf,
     *,
     cluster_id: str,
     host: str = LOOPBACK,
@@ -76,7 +76,8 @@ async def serve_socket(
     """Take appends to a log over a socket.
 
     Args:
-        log: Commits the batches; stays open when the server is closed.
+        log: Commits the batches; stays open when the server is closed. A function gives what
+            commits those of one caller.
         cluster_id: Told to clients, and compared with what they expect.
         host: Who can reach it can write.
         port: 0 is any free one, see `SocketServer.port`.
@@ -85,6 +86,7 @@ async def serve_socket(
     Raises:
         UnavailableError: the address cannot be listened on, or the process may open too few files.
     """
-    server = SocketServer(log, cluster_id, connections or Connections.of_process())
+    log_of = log if callable(log) else lambda _: log
+    server = SocketServer(log_of, cluster_id, connections or Connections.of_process())
     await server.listen(host, port)
     return server

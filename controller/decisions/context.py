@@ -10,6 +10,8 @@ from typing import Protocol
 import msgspec
 from immutables import Map
 
+from controller.authorization.authorizer import ALLOW_ALL, Access, Authorizer
+from controller.authorization.caller import CONTROLLER, Caller
 from controller.decisions.cluster_index import ClusterIndex
 from controller.decisions.ids import IdSource
 from controller.decisions.levels import (
@@ -55,6 +57,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     `static_configs` is the static configuration file: server-level names and their values.
     `node_id` names the BROKER resource whose configs this controller follows itself.
     `topic_policy` has the last word about every new topic; None allows them all.
+    `authorizer` decides what callers may do.
     `transaction_timeout_ms`: a transaction still open then is aborted. All else waits for its end,
     heartbeats too, so it is to be well below the session's time.
     """
@@ -68,14 +71,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     static_configs: Mapping[str, str] = Map()
     placer: Placer = BalancedPlacer()
     topic_policy: TopicPolicy | None = None
+    authorizer: Authorizer = ALLOW_ALL
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):
     """The cluster as the next record finds it.
 
     `sessions` is what heartbeats told. `now_ms` is the time of the decision, ms since 1970;
-    `next_offset` is where its first record will be written. `origin` is who asks, and `buckets`
-    what all clients may still create and delete.
+    `next_offset` is where its first record will be written. `origin` is what the log keeps of the
+    request, `caller` is who asks, and `buckets` is what all clients may still create and delete.
     """
 
     image: MetadataImage
@@ -86,7 +90,13 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     now_ms: int
     next_offset: int
     origin: Origin | None = None
+    caller: Caller = CONTROLLER
     buckets: MutationBuckets = MutationBuckets()
+
+    @property
+    def access(self) -> Access:
+        """What the caller may do."""
+        return Access(self.settings.authorizer, self.image, self.caller)
 
     @property
     def allowance(self) -> Allowance:

@@ -1,29 +1,11 @@
-"""What a caller may do to a topic, or to the cluster.
+"""Operations that can be authorized, as descriptions and Kafka's protocol list them.
 
-Every operation that there is: no access is refused to anybody here, as in a Kafka without an
-authorizer.
-
-Source: KIP-430 (operations in descriptions), AclOperation of Kafka 4.0.
+Source: KIP-430 (operations in descriptions).
 """
 
-import enum
 from collections.abc import Iterable
 
-
-class Operation(enum.Enum):
-    """Kafka's operations, with their codes."""
-
-    READ = 3
-    WRITE = 4
-    CREATE = 5
-    DELETE = 6
-    ALTER = 7
-    DESCRIBE = 8
-    CLUSTER_ACTION = 9
-    DESCRIBE_CONFIGS = 10
-    ALTER_CONFIGS = 11
-    IDEMPOTENT_WRITE = 12
-
+from controller.authorization.authorizer import Operation
 
 TOPIC_OPERATIONS = (
     Operation.READ,

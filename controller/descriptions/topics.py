@@ -7,12 +7,13 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from controller.authorization.authorizer import Operation
 from controller.decisions.directories import MIGRATING, is_online
 from controller.decisions.effective_configs import ConfigSource, effective_config
 from controller.decisions.lookup import TopicRef, find_topic, ref_text
 from controller.decisions.outcome import Refusal
 from controller.decisions.topic_configs import TOPIC_CONFIGS
-from controller.descriptions.operations import TOPIC_OPERATIONS, Operation
+from controller.descriptions.operations import TOPIC_OPERATIONS
 from controller.descriptions.view import View
 from records.base import Uuid
 from records.errors import RequestError
@@ -49,7 +50,10 @@ class PartitionDescription(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TopicDescription(msgspec.Struct, frozen=True, kw_only=True):
-    """One topic. `name` is the full one; `configs` are all, ordered by name."""
+    """One topic. `name` is the full one; `configs` are all, ordered by name.
+
+    `configs` is empty for a caller who may not DESCRIBE_CONFIGS.
+    """
 
     name: str
     topic_id: Uuid

@@ -153,10 +153,11 @@ def test_a_run_that_is_repeated_on_another_way_appends_nothing_twice(
     metalog: Metalog, log: Path, append: Append
 ) -> None:
     lines = [a_note(str(n)) for n in range(5)]
-    append(("--log", log), *lines)
+    options = ("--principal", "User:ada", "--json")
+    append(("--log", log), *lines, options=options)
     with serving(log) as served:
         for server in (served.kafka, served.socket):
-            assert append(("--server", server), *lines, options=("--json",)).json["records"] == 0
+            assert append(("--server", server), *lines, options=options).json["records"] == 0
     assert notes(metalog, log) == [str(n) for n in range(5)]
 
 

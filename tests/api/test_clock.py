@@ -8,6 +8,7 @@ from random import Random
 import pytest
 
 from api.service import Service
+from controller.authorization.caller import CONTROLLER
 from controller.decisions.brokers import RegisterBroker, register_broker
 from controller.decisions.heartbeats import Heartbeat, fence_stale_broker
 from controller.decisions.ids import new_id
@@ -78,7 +79,7 @@ async def test_no_session_ends_because_the_clock_is_set(log: Path, by_ms: int) -
     answer = await service.submit(partial(register_broker, request=request))
     epoch = answer.response.broker_epoch
     beat = Heartbeat(broker_id=1, broker_epoch=epoch, metadata_offset=answer.end_offset)
-    await service.heartbeat(beat)
+    await service.heartbeat(beat, caller=CONTROLLER)
     machine.set_ahead(by_ms)
     machine.wait(service.settings.session_timeout_ms * 3 // 4)
     assert (await service.submit(fence_stale_broker)).response is None

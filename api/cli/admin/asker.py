@@ -10,8 +10,10 @@ from api.cli.main import REFUSED, error_document, print_error
 from api.cli.output import print_json, print_line
 
 if TYPE_CHECKING:
+    from api.admin.admin import Admin
     from api.admin.local import LocalAdmin
     from controller.decisions.outcome import Refusal
+    from controller.parking import Answer
     from metadata_log.log_reader import LogReader
     from replay.image.metadata import MetadataImage
 
@@ -65,10 +67,12 @@ class Ask:
         principal: str,
         reason: str | None,
         request_id: str | None,
+        trace_parent: str | None,
         json: bool,
     ) -> None:
         self.log, self.server, self.json = log, server, json
         self._principal, self._reason = principal, reason
+        self._trace_parent = trace_parent
         # An answer can get lost on the way from a service; then its caller needs an id.
         if request_id is None and server is not None:
             request_id = _new_request_id()
@@ -119,7 +123,7 @@ class Ask:
         if self.server is not None:
             return await self._run_there(self.server, command, request, request_id)
         admin = self._local = self._local or self._in_process()
-        answer = await admin.run(command, request, reason=self._reason, request_id=request_id)
+        answer = await self._run_by(admin, command, request, request_id)
         return Told(
             response=answer.response,
             end_offset=answer.end_offset,
@@ -133,8 +137,19 @@ class Ask:
         from api.client import MetadataClient
 
         async with await MetadataClient.connect(server) as client:
-            answer = await client.run(command, request, reason=self._reason, request_id=request_id)
+            answer = await self._run_by(client, command, request, request_id)
         return Told(response=answer.response, end_offset=answer.end_offset, wrote=answer.wrote)
+
+    async def _run_by(
+        self, admin: "Admin", command: str, request: Any, request_id: str | None
+    ) -> "Answer[Any]":
+        return await admin.run(
+            command,
+            request,
+            reason=self._reason,
+            request_id=request_id,
+            trace_parent=self._trace_parent,
+        )
 
     def _again(self) -> str:
         """Say how to ask again without doing anything twice."""

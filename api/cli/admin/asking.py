@@ -4,9 +4,17 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from api.cli.admin.options import LogOption, Principal, Reason, RequestId, ServerOption
+from api.cli.admin.options import (
+    LogOption,
+    Principal,
+    Reason,
+    RequestId,
+    ServerOption,
+    TraceParent,
+)
 from api.cli.admin.shared import check_text, verb_with
 from api.cli.arguments import Json
+from api.cli.identity import checked_trace_parent, process_user
 
 if TYPE_CHECKING:
     from api.cli.admin.asker import Ask
@@ -19,6 +27,7 @@ def _ask(
     as_: Principal = None,
     reason: Reason = None,
     request_id: RequestId = None,
+    trace_parent: TraceParent = None,
     json: Json = False,
 ) -> "Ask":
     from api.cli.admin.asker import Ask
@@ -27,25 +36,17 @@ def _ask(
         raise typer.BadParameter("name one of --log LOG and --server URL")
     if server is not None and as_ is not None:
         raise typer.BadParameter("a service knows by itself who asks; leave --as out")
-    for text in (as_, reason, request_id):
+    for text in (as_, reason, request_id, trace_parent):
         check_text(text)
     return Ask(
         log=log,
         server=server,
-        principal=as_ or _user(),
+        principal=as_ or process_user(),
         reason=reason,
         request_id=request_id,
+        trace_parent=checked_trace_parent(trace_parent),
         json=json,
     )
-
-
-def _user() -> str:
-    import getpass
-
-    try:
-        return f"User:{getpass.getuser()}"
-    except (KeyError, OSError):  # neither $USER nor an entry for this user id
-        return "User:unknown"
 
 
 changing = verb_with(_ask)

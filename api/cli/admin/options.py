@@ -52,6 +52,15 @@ RequestId = Annotated[
     ),
 ]
 
+TraceParent = Annotated[
+    str | None,
+    typer.Option(
+        "--trace-parent",
+        metavar="TRACEPARENT",
+        help="The W3C trace this belongs to; default $TRACEPARENT.",
+    ),
+]
+
 NamespaceOption = Annotated[
     str, typer.Option("--namespace", metavar="NS", help="The namespace that holds the topics.")
 ]

@@ -9,7 +9,9 @@ from typing import Annotated
 from api.kafka.fields import (
     DONE_TO_TAG,
     OUTCOME_TAG,
+    PRINCIPAL_TAG,
     REQUEST_ID_TAG,
+    TRACE_PARENT_TAG,
     WROTE_TAG,
     Int8,
     Int16,
@@ -161,13 +163,16 @@ class DeletePartitionsResponse(Response, frozen=True, kw_only=True):
 class RunCommandRequest(Request, frozen=True, kw_only=True):
     """Take a decision by its name; ours. `payload` is its request, as `api.packed` writes it.
 
-    With a `request_id` it can be asked again, and is carried out once.
+    With a `request_id` it can be asked again, and is carried out once. `principal` is an identity
+    that the caller takes, which needs a right of its own.
     """
 
     command: str
     reason: str | None = None
     payload: bytes
     request_id: Annotated[str | None, tagged(REQUEST_ID_TAG)] = None
+    trace_parent: Annotated[str | None, tagged(TRACE_PARENT_TAG)] = None
+    principal: Annotated[str | None, tagged(PRINCIPAL_TAG)] = None
 
 
 class RunCommandResponse(Response, frozen=True, kw_only=True):

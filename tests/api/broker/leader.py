@@ -14,7 +14,6 @@ from api.kafka.apis import Api
 from api.kafka.errors import name_of
 from api.kafka.fields import Request, Response
 from api.kafka.frames import RequestFrame
-from api.kafka.listener import Asker
 from api.kafka.messages.records_io import (
     LATEST,
     EpochPartition,
@@ -43,13 +42,14 @@ from api.kafka.messages.replicas import (
     UpdatedTopic,
     UpdateMetadataRequest,
 )
+from controller.authorization.caller import Caller
 from records.base import ZERO_UUID, Uuid
 from replay.image.partitions import NONE, READ_ONLY, READ_WRITE
 from tests.api.broker.records import batch, values
 
 ME, OTHER = 1, 2
 ID, STRANGE = Uuid(b"1" * 16), Uuid(b"9" * 16)
-ASKER = Asker("test", None)
+ASKER = Caller(host="test")
 
 
 class Broker:

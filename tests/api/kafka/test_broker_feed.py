@@ -10,7 +10,7 @@ from api.kafka.broker_feed import RETRIES_MAX
 from api.kafka.errors import CODES
 from api.kafka.fields import Response
 from api.kafka.frames import RequestFrame
-from api.kafka.listener import Answering, Asker, answer
+from api.kafka.listener import Answering, answer
 from api.kafka.messages.brokers import FollowLogRequest, FollowLogResponse, ReplicaLag
 from api.kafka.messages.replicas import (
     FULL,
@@ -24,6 +24,7 @@ from api.kafka.messages.replicas import (
     UpdateMetadataResponse,
 )
 from api.kafka.streams import close_writer, read_frame
+from controller.authorization.caller import Caller
 from controller.decisions.assignments import Assignment
 from controller.decisions.context import Settings
 from controller.decisions.modes import DELETE_PARTITIONS_ENABLED, DeletePartitions, TopicShrink
@@ -106,7 +107,7 @@ class FakeBroker:
             )
         )
 
-    async def _take(self, frame: RequestFrame, _: Asker) -> Response:
+    async def _take(self, frame: RequestFrame, _: Caller) -> Response:
         request = frame.body
         assert isinstance(request, LeaderAndIsrRequest | StopReplicaRequest | UpdateMetadataRequest)
         self.told.append(request)

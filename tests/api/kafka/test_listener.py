@@ -13,11 +13,13 @@ from msgspec.structs import replace
 from api.client import MetadataClient, server_address
 from api.kafka import apis, frames
 from api.kafka.connection import Connection
-from api.kafka.listener import PIPELINE_MAX, Answering, Asker, Listener
+from api.kafka.listener import PIPELINE_MAX, Answering, Listener
 from api.kafka.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from api.kafka.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from api.kafka.messages.topics import CreateTopicsResponse, DeleteTopicsResponse
 from api.kafka.topics import creation_request, deletion_request
+from api.session import Session
+from controller.authorization.caller import Caller
 from controller.decisions.assignments import Assignment
 from controller.decisions.configs import AlterConfigs, ConfigChange, ResourceChange
 from controller.decisions.context import Settings
@@ -82,7 +84,7 @@ async def test_stranger_is_cut_off_and_others_go_on(tmp_path: Path, garbage: byt
 async def test_who_hangs_up_with_as_many_requests_as_are_taken_is_forgotten() -> None:
     begun, may_answer = 0, asyncio.Event()
 
-    async def slow(_: frames.RequestFrame, __: Asker) -> MetadataResponse:
+    async def slow(_: frames.RequestFrame, __: Caller) -> MetadataResponse:
         nonlocal begun
         begun += 1
         await may_answer.wait()
@@ -294,7 +296,8 @@ async def test_other_urls_are_refused(url: str) -> None:
 async def test_service_and_client_take_the_same_commands(tmp_path: Path) -> None:
     async with server(tmp_path) as at:
         await at.register(1)
-        for run, name in ((at.service.run, "here"), (at.client.run, "there")):
+        session = Session(at.service, Caller(principal="User:ann"))
+        for run, name in ((session.run, "here"), (at.client.run, "there")):
             topic = NewTopic(name=name, partitions=1, replication_factor=1)
             answer = await run("topics create", CreateTopics(topics=(topic,)))
             assert answer.end_offset == at.service.image.provenance.next_offset

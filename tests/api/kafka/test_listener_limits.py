@@ -12,9 +12,10 @@ from api.kafka import apis, frames
 from api.kafka.connection import Connection
 from api.kafka.fields import Response
 from api.kafka.frames import LENGTH, RequestFrame
-from api.kafka.listener import Answering, Asker, Listener
+from api.kafka.listener import Answering, Listener
 from api.kafka.messages.brokers import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from api.kafka.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from controller.authorization.caller import Caller
 from records.errors import UnavailableError
 
 SMALL = MetadataRequest(topics=())
@@ -35,12 +36,12 @@ class Node:
         self.may_answer = asyncio.Event()
         self.may_answer.set()
 
-    async def metadata(self, _: RequestFrame, __: Asker) -> Response:
+    async def metadata(self, _: RequestFrame, __: Caller) -> Response:
         self.begun += 1
         await self.may_answer.wait()
         return MetadataResponse()
 
-    async def heartbeat(self, _: RequestFrame, __: Asker) -> Response:
+    async def heartbeat(self, _: RequestFrame, __: Caller) -> Response:
         return BrokerHeartbeatResponse(is_fenced=False)
 
     def answering(self) -> Answering:

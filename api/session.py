@@ -1,0 +1,53 @@
+"""A service as one caller uses it."""
+
+from typing import Any
+
+from api.commands import find_command
+from api.first_answers import identified
+from api.packed import packed
+from api.service import Service
+from controller.authorization.caller import Caller
+from controller.parking import Answer
+from metadata_log.append_result import AppendResult
+from metadata_log.batch import NewBatch
+
+
+class Session:
+    """Asks a service of this process on behalf of one caller; an `Admin`.
+
+    session = Session(service, Caller(principal="User:ann"))
+    await session.run("topics create", CreateTopics(topics=(NewTopic(name="orders"),)))
+    """
+
+    def __init__(self, service: Service, caller: Caller) -> None:
+        self._service = service
+        self._caller = caller
+
+    async def run(
+        self,
+        command: str,
+        request: Any,
+        *,
+        reason: str | None = None,
+        request_id: str | None = None,
+        trace_parent: str | None = None,
+    ) -> Answer[Any]:
+        """Decide, and answer once it is committed; see `Admin`.
+
+        Raises:
+            RequestError: the whole request is refused.
+            UnavailableError, FencedError: as `Service.run`.
+        """
+        found = find_command(command)
+        origin = self._caller.origin(found.name, reason=reason, trace_parent=trace_parent)
+        if request_id is not None:
+            origin = identified(origin, request_id, found.name, packed(request))
+        return await self._service.run(found.name, request, caller=self._caller, origin=origin)
+
+    async def append(
+        self, batch: NewBatch, *, expected_end_offset: int | None = None
+    ) -> AppendResult:
+        """Append records as they are; as `Service.append`."""
+        return await self._service.append(
+            batch, caller=self._caller, expected_end_offset=expected_end_offset
+        )

@@ -1,0 +1,141 @@
+"""Whether a caller may do an operation on a resource.
+
+Source: AclOperation and ResourceType of Kafka 4.0 (names and codes), KIP-11.
+"""
+
+import enum
+from typing import Protocol
+
+import msgspec
+
+from controller.authorization.caller import Caller
+from records.errors import RequestError
+from replay.image.metadata import MetadataImage
+
+
+class Operation(enum.Enum):
+    """Kafka's operations, with their codes."""
+
+    READ = 3
+    WRITE = 4
+    CREATE = 5
+    DELETE = 6
+    ALTER = 7
+    DESCRIBE = 8
+    CLUSTER_ACTION = 9
+    DESCRIBE_CONFIGS = 10
+    ALTER_CONFIGS = 11
+    IDEMPOTENT_WRITE = 12
+    CREATE_TOKENS = 13
+
+
+class ResourceType(enum.Enum):
+    """Kafka's types of resources, with their codes; NAMESPACE is ours."""
+
+    TOPIC = 2
+    CLUSTER = 4
+    USER = 7
+    NAMESPACE = 100
+
+
+class Resource(msgspec.Struct, frozen=True):
+    """One thing that rights are about; a topic goes by its full name."""
+
+    type: ResourceType
+    name: str
+
+
+CLUSTER = Resource(ResourceType.CLUSTER, "kafka-cluster")
+
+
+def topic_resource(full_name: str) -> Resource:
+    """Return the resource of a topic."""
+    return Resource(ResourceType.TOPIC, full_name)
+
+
+def namespace_resource(name: str) -> Resource:
+    """Return the resource of a namespace."""
+    return Resource(ResourceType.NAMESPACE, name)
+
+
+def user_resource(principal: str) -> Resource:
+    """Return the resource of a principal whose identity another one takes."""
+    return Resource(ResourceType.USER, principal)
+
+
+class Authorizer(Protocol):
+    """Decides from today's image; it must not look at anything else that changes."""
+
+    def allows(
+        self, image: MetadataImage, caller: Caller, operation: Operation, resource: Resource
+    ) -> bool:
+        """Return whether a caller may do an operation on a resource."""
+
+
+class AllowAll:
+    """Refuses nothing, as a Kafka without an authorizer."""
+
+    def allows(
+        self, image: MetadataImage, caller: Caller, operation: Operation, resource: Resource
+    ) -> bool:
+        """Return True."""
+        return True
+
+
+ALLOW_ALL = AllowAll()
+
+# Kafka has no error for namespaces: as with their other errors, those of topics stand for them.
+_CODES = {
+    ResourceType.TOPIC: "TOPIC_AUTHORIZATION_FAILED",
+    ResourceType.NAMESPACE: "TOPIC_AUTHORIZATION_FAILED",
+    ResourceType.CLUSTER: "CLUSTER_AUTHORIZATION_FAILED",
+    ResourceType.USER: "CLUSTER_AUTHORIZATION_FAILED",
+}
+
+
+class Access(msgspec.Struct, frozen=True):
+    """What one caller may do now. The one way from a request to the authorizer."""
+
+    authorizer: Authorizer
+    image: MetadataImage
+    caller: Caller
+
+    def allows(self, operation: Operation, resource: Resource) -> bool:
+        """Return whether the caller may do an operation on a resource."""
+        if self.caller.is_internal:
+            return True
+        return self.authorizer.allows(self.image, self.caller, operation, resource)
+
+    def require(self, operation: Operation, *resources: Resource) -> None:
+        """Refuse unless the operation is allowed on one of the resources.
+
+        Raises:
+            RequestError: TOPIC_AUTHORIZATION_FAILED or CLUSTER_AUTHORIZATION_FAILED, by the type of
+                the last resource.
+        """
+        if any(self.allows(operation, resource) for resource in resources):
+            return
+        resource = resources[-1]
+        name = "" if resource == CLUSTER else f" {resource.name!r}"
+        raise RequestError(
+            _CODES[resource.type],
+            f"{self.caller.principal} may not {operation.name} the {resource.type.name.lower()}"
+            f"{name}",
+        )
+
+    def acting_as(self, principal: str | None) -> Caller:
+        """Return the caller under the identity that it claims; None: its own.
+
+        Kafka's CREATE_TOKENS on a user is the right to act as that user (KIP-373).
+
+        Raises:
+            RequestError: CLUSTER_AUTHORIZATION_FAILED.
+        """
+        if principal is None or principal == self.caller.principal:
+            return self.caller
+        self.require(Operation.CREATE_TOKENS, user_resource(principal))
+        return self.caller.acting_as(principal)
+
+
+UNRESTRICTED = Access(ALLOW_ALL, MetadataImage.EMPTY, Caller())
+"""The access of a node that knows no rights."""

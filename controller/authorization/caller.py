@@ -1,0 +1,91 @@
+"""Who asks: comes in with a connection or a process, and travels with every request."""
+
+import enum
+
+import msgspec
+from msgspec.structs import replace
+
+from records.envelope import Origin
+
+ANONYMOUS = "User:ANONYMOUS"
+"""Kafka's name for a client that has not authenticated."""
+
+
+class Authentication(enum.Enum):
+    """How the principal of a caller is known.
+
+    NONE: the connection did not authenticate. PROCESS: a process that opened the log itself.
+    INTERNAL: the controller, which needs no rights.
+    """
+
+    NONE = "none"
+    PROCESS = "process"
+    INTERNAL = "internal"
+
+
+class Caller(msgspec.Struct, frozen=True, kw_only=True):
+    """A principal, such as `User:ann`, and where it asks from.
+
+    Attributes:
+        client_id: The name that the client gives itself.
+        host: Address of the client, without the port; None in process.
+        real_principal: The authenticated principal, where another identity was taken.
+    """
+
+    principal: str = ANONYMOUS
+    authentication: Authentication = Authentication.NONE
+    client_id: str | None = None
+    host: str | None = None
+    port: int | None = None
+    real_principal: str | None = None
+
+    @property
+    def address(self) -> str | None:
+        """Host and port as text; None in process."""
+        return self.host if self.port is None else f"{self.host}:{self.port}"
+
+    @property
+    def is_internal(self) -> bool:
+        """True for the controller itself."""
+        return self.authentication is Authentication.INTERNAL
+
+    def named(self, client_id: str | None) -> "Caller":
+        """Return the same caller under the name that the client gives itself."""
+        return self if client_id == self.client_id else replace(self, client_id=client_id)
+
+    def acting_as(self, principal: str) -> "Caller":
+        """Return the caller under another identity; whether it may take it is not checked."""
+        return replace(self, principal=principal, real_principal=self.principal)
+
+    def origin(
+        self, command: str, *, reason: str | None = None, trace_parent: str | None = None
+    ) -> Origin:
+        """Return what the log keeps of a request of this caller."""
+        return Origin(
+            principal=self.principal,
+            command=command,
+            reason=reason,
+            trace_parent=trace_parent,
+            client=self._client(),
+        )
+
+    def completed(self, origin: Origin | None, command: str) -> Origin:
+        """Return an origin that a client sent, with what is known better here."""
+        if origin is None:
+            return self.origin(command)
+        return replace(
+            origin,
+            principal=self.principal,
+            command=origin.command or command,
+            client=self.named(origin.client or self.client_id)._client(),
+        )
+
+    def _client(self) -> str | None:
+        if self.host is None:
+            return self.client_id
+        client = f"{self.client_id or 'unnamed'} at {self.address}"
+        return f"{self.real_principal} by {client}" if self.real_principal else client
+
+
+CONTROLLER = Caller(principal="controller", authentication=Authentication.INTERNAL)
+"""The controller itself: its timers, and what it does when it takes office."""

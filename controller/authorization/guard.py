@@ -1,0 +1,136 @@
+"""Authorization around a decision: item by item, before it is decided.
+
+A guard takes the items that the caller may not touch out of a request, lets the rest be decided,
+and puts a refusal in each one's place. So decisions know nothing of rights.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from controller.authorization.authorizer import Access
+from controller.decisions.context import Context
+from controller.decisions.outcome import Refusal
+from controller.result import ControllerResult
+from records.errors import RequestError
+
+Q = TypeVar("Q")
+
+Check = Callable[[Access, Any], None]
+"""Raises RequestError when the caller may not do what a request, or one item of it, asks for."""
+
+
+def unchecked(access: Access, request: Any) -> None:
+    """Let everything pass: the check is made elsewhere."""
+
+
+class Items(msgspec.Struct, frozen=True, kw_only=True):
+    """The items of a request, each authorized on its own; its response has one result for each.
+
+    `refused` makes the result of an item that the caller may not touch.
+    """
+
+    field: str
+    check: Check
+    refused: Callable[[Any, Refusal], Any]
+
+    def decide(
+        self,
+        decide: Callable[[Context, Any], ControllerResult[Any]],
+        context: Context,
+        request: Any,
+    ) -> ControllerResult[Any]:
+        """Decide on the items that are allowed."""
+        items: Sequence[Any] = getattr(request, self.field)
+        refusals = self._refusals(context.access, items)
+        if not any(refusals):
+            return decide(context, request)
+        if all(refusals):
+            return ControllerResult(response=self._merged(items, refusals, ()))
+        allowed = [i for i, refusal in zip(items, refusals, strict=True) if refusal is None]
+        result = decide(context, replace(request, **{self.field: tuple(allowed)}))
+        return replace(result, response=self._merged(items, refusals, result.response))
+
+    def all_refused(self, access: Access, request: Any) -> tuple[Any, ...] | None:
+        """Return the response when no item is allowed, else None."""
+        items: Sequence[Any] = getattr(request, self.field)
+        refusals = self._refusals(access, items)
+        return self._merged(items, refusals, ()) if items and all(refusals) else None
+
+    def masked(self, access: Access, request: Any, response: Sequence[Any]) -> tuple[Any, ...]:
+        """Return a response with refusals in place of what the caller may not touch now."""
+        items: Sequence[Any] = getattr(request, self.field)
+        refusals = self._refusals(access, items)
+        kept = [r for r, refusal in zip(response, refusals, strict=True) if refusal is None]
+        return self._merged(items, refusals, kept)
+
+    def _refusals(self, access: Access, items: Sequence[Any]) -> list[Refusal | None]:
+        return [self._refusal(access, item) for item in items]
+
+    def _refusal(self, access: Access, item: Any) -> Refusal | None:
+        try:
+            self.check(access, item)
+        except RequestError as error:
+            return Refusal.of(error)
+        return None
+
+    def _merged(
+        self, items: Sequence[Any], refusals: Sequence[Refusal | None], results: Sequence[Any]
+    ) -> tuple[Any, ...]:
+        rest = iter(results)
+        return tuple(
+            [
+                next(rest) if refusal is None else self.refused(item, refusal)
+                for item, refusal in zip(items, refusals, strict=True)
+            ]
+        )
+
+
+class Guard(msgspec.Struct, frozen=True, kw_only=True):
+    """What a command needs.
+
+    `check` is about the request as a whole. `shown` leaves out of a response what the caller may
+    not see; it gets the request and the response.
+    """
+
+    check: Check = unchecked
+    items: Items | None = None
+    shown: Callable[[Access, Any, Any], Any] | None = None
+
+    def decide(
+        self,
+        decide: Callable[[Context, Any], ControllerResult[Any]],
+        context: Context,
+        request: Any,
+    ) -> ControllerResult[Any]:
+        """Decide as far as the caller may.
+
+        Raises:
+            RequestError: the decision's own; or TOPIC_AUTHORIZATION_FAILED or
+                CLUSTER_AUTHORIZATION_FAILED for the whole request.
+        """
+        access = context.access
+        self.check(access, request)
+        if self.items is not None:
+            return self.items.decide(decide, context, request)
+        result = decide(context, request)
+        if self.shown is None:
+            return result
+        return replace(result, response=self.shown(access, request, result.response))
+
+    def refused(self, access: Access, request: Any) -> Any | None:
+        """Return the response when no item of a request is allowed now, else None.
+
+        Raises:
+            RequestError: TOPIC_AUTHORIZATION_FAILED or CLUSTER_AUTHORIZATION_FAILED.
+        """
+        self.check(access, request)
+        return None if self.items is None else self.items.all_refused(access, request)
+
+    def shown_again(self, access: Access, request: Any, response: Any) -> Any:
+        """Return an old response as far as the caller may see it now; `refused` comes first."""
+        if self.items is not None:
+            return self.items.masked(access, request, response)
+        return response if self.shown is None else self.shown(access, request, response)

@@ -1,0 +1,319 @@
+"""What each command and question needs: which operation on which resource.
+
+Where Kafka has the request, the rights are Kafka's. A topic's name is authorized before anything is
+looked up by it, so that a refusal does not tell whether the topic exists. An id is random and not
+secret: one that names nothing is unknown to everybody, and one that names a topic stands for its
+name, which the answer does not repeat.
+
+Source: ControllerApis and KafkaApis of Kafka 4.0; KIP-516 (ids), KIP-460 and KIP-455 (ALTER on the
+cluster), KIP-631 (CLUSTER_ACTION).
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec.structs import replace
+
+from controller.authorization.authorizer import (
+    CLUSTER,
+    Access,
+    Operation,
+    Resource,
+    namespace_resource,
+    topic_resource,
+)
+from controller.authorization.guard import Guard, Items
+from controller.decisions.alter_topics import UNSET, AlterationResult, TopicAlteration
+from controller.decisions.configs import ResourceChange, ResourceResult
+from controller.decisions.effective_configs import BROKER
+from controller.decisions.growth import TopicGrowth
+from controller.decisions.lookup import DEFAULT_NAMESPACE, TopicRef, ref_text
+from controller.decisions.modes import ShrinkResult, TopicShrink
+from controller.decisions.names import TIER_SEPARATOR, full_name, tiers
+from controller.decisions.namespaces import CreateNamespace, DeleteNamespace, MoveTopics
+from controller.decisions.outcome import Refusal
+from controller.decisions.partition_plan import PartitionPlan
+from controller.decisions.topics import NewTopic, TopicResult
+from controller.descriptions.operations import TOPIC_OPERATIONS
+from controller.descriptions.partitions import PartitionFound
+from controller.descriptions.progress import OngoingRemoval
+from controller.descriptions.queries import (
+    DescribePartitions,
+    DescribeTopics,
+    ListRemovals,
+    TopicsDescribed,
+)
+from controller.descriptions.topics import TopicDescription, TopicFound, TopicListing
+from records.errors import RequestError
+from replay.image.topics import Topic
+
+
+def cluster_right(operation: Operation) -> Guard:
+    """Return the guard of what needs a right on the cluster."""
+    return Guard(check=lambda access, _: access.require(operation, CLUSTER))
+
+
+def require_topic(access: Access, operation: Operation, ref: TopicRef) -> None:
+    """Refuse an operation on a topic; an id that names nothing passes.
+
+    Raises:
+        RequestError: TOPIC_AUTHORIZATION_FAILED.
+    """
+    if isinstance(ref, str):
+        access.require(operation, topic_resource(ref))
+        return
+    topic = access.image.topic(ref)
+    if topic is None:
+        return
+    if not access.allows(operation, topic_resource(access.image.full_name(topic))):
+        raise RequestError(
+            "TOPIC_AUTHORIZATION_FAILED",
+            f"{access.caller.principal} may not {operation.name} the topic {ref_text(ref)}",
+        )
+
+
+def _topics(
+    operation: Operation,
+    ref: Callable[[Any], TopicRef],
+    refused: Callable[[str, Refusal], Any],
+) -> Guard:
+    """Return the guard of a request whose `topics` need an operation each."""
+    return Guard(
+        items=Items(
+            field="topics",
+            check=lambda access, item: require_topic(access, operation, ref(item)),
+            refused=lambda item, refusal: refused(ref_text(ref(item)), refusal),
+        )
+    )
+
+
+def _topic_result(name: str, refusal: Refusal) -> TopicResult:
+    return TopicResult(name=name, refusal=refusal)
+
+
+def _shrink_result(name: str, refusal: Refusal) -> ShrinkResult:
+    return ShrinkResult(name=name, refusal=refusal)
+
+
+def _partition_plan(name: str, refusal: Refusal) -> PartitionPlan:
+    return PartitionPlan(name=name, refusal=refusal)
+
+
+# Topics
+
+
+def _check_new_topic(access: Access, topic: NewTopic) -> None:
+    access.require(Operation.CREATE, CLUSTER, topic_resource(topic.full_name))
+
+
+CREATE_TOPICS = Guard(
+    items=Items(
+        field="topics",
+        check=_check_new_topic,
+        refused=lambda topic, refusal: TopicResult(name=topic.full_name, refusal=refusal),
+    )
+)
+DELETE_TOPICS = _topics(Operation.DELETE, lambda ref: ref, _topic_result)
+
+
+def _growth_ref(growth: TopicGrowth) -> TopicRef:
+    return growth.topic
+
+
+def _shrink_ref(shrink: TopicShrink) -> TopicRef:
+    return shrink.topic
+
+
+CREATE_PARTITIONS = _topics(Operation.ALTER, _growth_ref, _topic_result)
+DELETE_PARTITIONS = _topics(Operation.ALTER, _shrink_ref, _shrink_result)
+CANCEL_DELETE_PARTITIONS = Guard(
+    check=lambda access, ref: require_topic(access, Operation.ALTER, ref)
+)
+# Like a dry run of what it plans.
+PLAN_PARTITIONS = _topics(Operation.ALTER, lambda ref: ref, _partition_plan)
+
+
+def _check_alteration(access: Access, item: TopicAlteration) -> None:
+    """Need what the commands for one kind of change need, so that none is a way around."""
+    if item.configs:
+        require_topic(access, Operation.ALTER_CONFIGS, item.topic)
+    moves = item.replication_factor != UNSET or (
+        bool(item.assignments) and item.partitions == UNSET
+    )
+    if moves:
+        access.require(Operation.ALTER, CLUSTER)
+    if item.partitions != UNSET or not (item.configs or moves):
+        require_topic(access, Operation.ALTER, item.topic)
+
+
+ALTER_TOPICS = Guard(
+    items=Items(
+        field="topics",
+        check=_check_alteration,
+        refused=lambda item, refusal: AlterationResult(name=ref_text(item.topic), refusal=refusal),
+    )
+)
+
+
+# Configs
+
+
+def _check_config_change(access: Access, resource: ResourceChange) -> None:
+    if resource.resource_type == BROKER:
+        access.require(Operation.ALTER_CONFIGS, CLUSTER)
+    else:
+        require_topic(access, Operation.ALTER_CONFIGS, resource.resource_name)
+
+
+ALTER_CONFIGS = Guard(
+    items=Items(
+        field="resources",
+        check=_check_config_change,
+        refused=lambda resource, refusal: ResourceResult(
+            resource_type=resource.resource_type,
+            resource_name=ref_text(resource.resource_name),
+            refusal=refusal,
+        ),
+    )
+)
+
+
+# Namespaces: all of a request, or nothing
+
+
+def _check_new_namespace(access: Access, request: CreateNamespace) -> None:
+    missing = [n for n in tiers(request.name) if access.image.namespace_by_name(n) is None]
+    for name in missing or [request.name]:
+        access.require(Operation.CREATE, CLUSTER, namespace_resource(name))
+
+
+def _check_namespace_deletion(access: Access, request: DeleteNamespace) -> None:
+    """Need DELETE on all that goes; what the caller cannot see is not named."""
+    access.require(Operation.DELETE, namespace_resource(request.name))
+    doomed: list[Resource] = []
+    for namespace in access.image.namespaces():
+        if namespace.name == request.name or namespace.name.startswith(
+            request.name + TIER_SEPARATOR
+        ):
+            doomed.append(namespace_resource(namespace.name))
+            topics = access.image.topics_in(namespace.namespace_id)
+            doomed += [topic_resource(access.image.full_name(topic)) for topic in topics]
+    if not all(access.allows(Operation.DELETE, resource) for resource in doomed):
+        raise RequestError(
+            "TOPIC_AUTHORIZATION_FAILED",
+            f"{access.caller.principal} may not DELETE everything in {request.name!r}",
+        )
+
+
+def _check_move(access: Access, request: MoveTopics) -> None:
+    """A move takes a topic out of one namespace, and makes it in another."""
+    for name in (request.from_namespace, request.to_namespace):
+        if name != DEFAULT_NAMESPACE:
+            access.require(Operation.DESCRIBE, namespace_resource(name))
+    if request.topic is None:
+        for topic in _topics_of(access, request.from_namespace):
+            _check_moved(access, request, topic.name)
+    elif isinstance(request.topic, str):
+        _check_moved(access, request, request.topic)
+    else:
+        require_topic(access, Operation.DELETE, request.topic)
+        found = access.image.topic(request.topic)
+        if found is not None:
+            _check_moved(access, request, found.name)
+
+
+def _topics_of(access: Access, namespace: str) -> list[Topic]:
+    if namespace == DEFAULT_NAMESPACE:
+        return list(access.image.topics_in(None))
+    found = access.image.namespace_by_name(namespace)
+    return [] if found is None else list(access.image.topics_in(found.namespace_id))
+
+
+def _check_moved(access: Access, request: MoveTopics, name: str) -> None:
+    old, new = full_name(request.from_namespace, name), full_name(request.to_namespace, name)
+    is_allowed = access.allows(Operation.DELETE, topic_resource(old)) and (
+        access.allows(Operation.CREATE, CLUSTER)
+        or access.allows(Operation.CREATE, topic_resource(new))
+    )
+    if not is_allowed:
+        what = repr(name) if request.topic == name else "every topic of the namespace"
+        raise RequestError(
+            "TOPIC_AUTHORIZATION_FAILED",
+            f"{access.caller.principal} may not move {what}: it takes DELETE on the topic and "
+            "CREATE on its new name",
+        )
+
+
+CREATE_NAMESPACE = Guard(check=_check_new_namespace)
+DELETE_NAMESPACE = Guard(check=_check_namespace_deletion)
+MOVE_TOPICS = Guard(check=_check_move)
+
+
+# Questions
+
+
+def _may_see(access: Access, full_topic_name: str) -> bool:
+    return access.allows(Operation.DESCRIBE, topic_resource(full_topic_name))
+
+
+def _listed(access: Access, _: Any, listed: tuple[TopicListing, ...]) -> tuple[TopicListing, ...]:
+    return tuple([topic for topic in listed if _may_see(access, topic.name)])
+
+
+def _described(
+    access: Access, request: DescribeTopics, response: TopicsDescribed
+) -> TopicsDescribed:
+    """Of all topics those that may not be seen are left out; one that was named is refused."""
+    if not request.topics:
+        topics = [t for t in response.topics if t.description and _may_see(access, t.name)]
+        return replace(response, topics=tuple([_with_rights(access, topic) for topic in topics]))
+    pairs = zip(request.topics, response.topics, strict=True)
+    return replace(response, topics=tuple([_found(access, ref, topic) for ref, topic in pairs]))
+
+
+def _found(access: Access, ref: TopicRef, found: TopicFound) -> TopicFound:
+    try:
+        require_topic(access, Operation.DESCRIBE, ref)
+    except RequestError as error:
+        return TopicFound(name=found.name, refusal=Refusal.of(error))
+    return _with_rights(access, found)
+
+
+def _with_rights(access: Access, found: TopicFound) -> TopicFound:
+    """Say what the caller may do; who may not describe configs is told none."""
+    if found.description is None:
+        return found
+    description = found.description
+    resource = topic_resource(description.name)
+    allowed = tuple([o for o in TOPIC_OPERATIONS if access.allows(o, resource)])
+    if allowed == TOPIC_OPERATIONS:
+        return found
+    return replace(found, description=_restricted(description, allowed))
+
+
+def _restricted(description: TopicDescription, allowed: tuple[Operation, ...]) -> TopicDescription:
+    configs = description.configs if Operation.DESCRIBE_CONFIGS in allowed else ()
+    return replace(description, authorized_operations=allowed, configs=configs)
+
+
+def _check_partitions(access: Access, request: DescribePartitions | ListRemovals) -> None:
+    if request.topic is not None:
+        require_topic(access, Operation.DESCRIBE, request.topic)
+
+
+def _partitions_seen(
+    access: Access, _: Any, found: tuple[PartitionFound | OngoingRemoval, ...]
+) -> tuple[PartitionFound | OngoingRemoval, ...]:
+    return tuple([partition for partition in found if _may_see(access, partition.topic)])
+
+
+LIST_TOPICS = Guard(shown=_listed)
+DESCRIBE_TOPICS = Guard(shown=_described)
+DESCRIBE_PARTITIONS = Guard(check=_check_partitions, shown=_partitions_seen)
+
+
+# The cluster
+
+ALTER_CLUSTER = cluster_right(Operation.ALTER)
+DESCRIBE_CLUSTER = cluster_right(Operation.DESCRIBE)
+BROKER_ACTION = cluster_right(Operation.CLUSTER_ACTION)

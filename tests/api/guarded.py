@@ -1,0 +1,75 @@
+"""A service whose authorizer a test sets."""
+
+import contextlib
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+from controller.authorization.authorizer import Operation, Resource
+from controller.authorization.caller import Caller
+from controller.decisions.assignments import Assignment
+from controller.decisions.context import Settings
+from controller.decisions.modes import DELETE_PARTITIONS_ENABLED, DeletePartitions, TopicShrink
+from controller.decisions.namespaces import CreateNamespace
+from controller.decisions.topics import CreateTopics, NewTopic
+from replay.image.metadata import MetadataImage
+from tests.api.kafka.servers import Server, server
+
+TOPIC_REFUSED, CLUSTER_REFUSED = "TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"
+REFUSED = {TOPIC_REFUSED, CLUSTER_REFUSED}
+
+Right = tuple[Operation, Resource]
+
+
+class Rights:
+    """Allows everything, until rights are named.
+
+    Attributes:
+        only: What is allowed; None is everything.
+        but: What is refused of everything.
+        asked: Who was asked about, and for what.
+    """
+
+    def __init__(self) -> None:
+        self.only: set[Right] | None = None
+        self.but: set[Right] = set()
+        self.asked: list[tuple[Caller, Operation, Resource]] = []
+
+    def allows(
+        self, image: MetadataImage, caller: Caller, operation: Operation, resource: Resource
+    ) -> bool:
+        """Return whether a right is among those that are given."""
+        self.asked.append((caller, operation, resource))
+        right = (operation, resource)
+        return right not in self.but and (self.only is None or right in self.only)
+
+
+@contextlib.asynccontextmanager
+async def guarded(directory: Path) -> AsyncIterator[tuple[Server, Rights]]:
+    """A service with topics, namespaces and removals under way, where all is allowed as yet."""
+    rights = Rights()
+    settings = Settings(authorizer=rights, static_configs={DELETE_PARTITIONS_ENABLED: "true"})
+    async with server(directory, settings=settings) as at:
+        await at.register(1)
+        await at.register(2)
+        new = [
+            NewTopic(name=name, assignments=(Assignment(0, (1,)), Assignment(1, (1,))))
+            for name in ("a", "b", "leaving", "shrinking")
+        ]
+        moved = NewTopic(name="m", assignments=(Assignment(0, (2, 1)), Assignment(1, (2, 1))))
+        await at.client.run("topics create", CreateTopics(topics=(*new, moved)))
+        removal = tuple([TopicShrink(topic=n, partitions=1) for n in ("leaving", "shrinking")])
+        later = DeletePartitions(topics=removal, delay_ms=3_600_000)
+        await at.client.run("partitions delete", later)
+        for name in ("empty", "full"):
+            await at.client.run("namespaces create", CreateNamespace(name))
+        inside = NewTopic(name="t", namespace="full", assignments=(Assignment(0, (1,)),))
+        await at.client.run("topics create", CreateTopics(topics=(inside,)))
+        yield at, rights
+
+
+@contextlib.contextmanager
+def nothing_written(at: Server) -> Iterator[None]:
+    """Check that the log's end does not move."""
+    end = at.service.image.provenance.next_offset
+    yield
+    assert at.service.image.provenance.next_offset == end

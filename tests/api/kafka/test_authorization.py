@@ -1,0 +1,243 @@
+"""What callers may not do is refused, through every request of Kafka's protocol that is taken.
+
+The requests are compared with what the listener advertises: what is added there must be added here.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from api.kafka import apis
+from api.kafka.apis import Api
+from api.kafka.controller_listener import ControllerListener, ListenerSettings
+from api.kafka.errors import name_of
+from api.kafka.fields import Request
+from api.kafka.messages.brokers import (
+    AlteredPartition,
+    AlteredTopic,
+    AlterPartitionRequest,
+    BrokerHeartbeatRequest,
+    BrokerRegistrationRequest,
+    FollowLogRequest,
+)
+from api.kafka.messages.metadata import MetadataRequest, MetadataRequestTopic
+from api.kafka.messages.records_io import (
+    EpochPartition,
+    EpochTopic,
+    FetchPartition,
+    FetchRequest,
+    FetchTopic,
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+    OffsetForLeaderEpochRequest,
+    ProducedPartition,
+    ProducedTopic,
+    ProduceRequest,
+)
+from api.kafka.messages.topics import (
+    CreatableTopic,
+    CreateTopicsRequest,
+    DeletePartitionsRequest,
+    DeleteTopicsRequest,
+    DeleteTopicState,
+    RunCommandRequest,
+    RunCommandResponse,
+    ShrinkingTopic,
+)
+from api.packed import packed
+from controller.authorization.authorizer import (
+    CLUSTER,
+    Operation,
+    topic_resource,
+)
+from controller.decisions.topics import DeleteTopics
+from records.base import Uuid
+from tests.api.guarded import REFUSED, TOPIC_REFUSED, guarded, nothing_written
+from tests.api.kafka.servers import CLUSTER_ID, Server
+from tests.controller.cluster import directory
+
+A = topic_resource("a")
+
+
+def _topic_id(at: Server, name: str) -> Uuid:
+    topic = at.service.image.topic_by_full_name(name)
+    assert topic is not None
+    return topic.topic_id
+
+
+REQUESTS: dict[Api, Callable[[Server], Request]] = {
+    apis.PRODUCE: lambda _: ProduceRequest(
+        acks=1,
+        timeout_ms=0,
+        topic_data=tuple(
+            [
+                ProducedTopic(name=n, partition_data=(ProducedPartition(index=0, records=b""),))
+                for n in "ab"
+            ]
+        ),
+    ),
+    apis.FETCH: lambda _: FetchRequest(
+        max_wait_ms=0,
+        min_bytes=0,
+        topics=tuple(
+            [
+                FetchTopic(
+                    topic=n,
+                    partitions=(
+                        FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1),
+                    ),
+                )
+                for n in "ab"
+            ]
+        ),
+    ),
+    apis.LIST_OFFSETS: lambda _: ListOffsetsRequest(
+        topics=tuple(
+            [
+                ListOffsetsTopic(
+                    name=n, partitions=(ListOffsetsPartition(partition_index=0, timestamp=-1),)
+                )
+                for n in "ab"
+            ]
+        )
+    ),
+    apis.OFFSET_FOR_LEADER_EPOCH: lambda _: OffsetForLeaderEpochRequest(
+        topics=tuple(
+            [
+                EpochTopic(topic=n, partitions=(EpochPartition(partition=0, leader_epoch=0),))
+                for n in "ab"
+            ]
+        )
+    ),
+    apis.METADATA: lambda _: MetadataRequest(
+        topics=tuple([MetadataRequestTopic(name=n) for n in "ab"])
+    ),
+    apis.CREATE_TOPICS: lambda _: CreateTopicsRequest(
+        topics=tuple([CreatableTopic(name=n, num_partitions=1, replication_factor=1) for n in "cd"])
+    ),
+    apis.DELETE_TOPICS: lambda _: DeleteTopicsRequest(
+        topics=tuple([DeleteTopicState(name=n) for n in "ab"])
+    ),
+    apis.DELETE_PARTITIONS: lambda _: DeletePartitionsRequest(
+        topics=tuple([ShrinkingTopic(name=n, partitions=1) for n in "ab"])
+    ),
+    apis.BROKER_REGISTRATION: lambda _: BrokerRegistrationRequest(
+        broker_id=3,
+        cluster_id=CLUSTER_ID,
+        incarnation_id=Uuid(b"3" * 16),
+        listeners=(),
+        features=(),
+        log_dirs=(directory(3),),
+    ),
+    apis.BROKER_HEARTBEAT: lambda at: BrokerHeartbeatRequest(
+        broker_id=1, broker_epoch=_epoch(at), current_metadata_offset=0
+    ),
+    apis.ALTER_PARTITION: lambda at: AlterPartitionRequest(
+        broker_id=1,
+        broker_epoch=_epoch(at),
+        topics=(
+            AlteredTopic(
+                topic_id=_topic_id(at, "a"),
+                partitions=(
+                    AlteredPartition(partition_index=0, leader_epoch=0, partition_epoch=0),
+                ),
+            ),
+        ),
+    ),
+    apis.FOLLOW_LOG: lambda at: FollowLogRequest(broker_id=1, broker_epoch=_epoch(at)),
+    apis.RUN_COMMAND: lambda _: RunCommandRequest(
+        command="topics delete", payload=packed(DeleteTopics(topics=("a", "b")))
+    ),
+}
+
+TOPIC_RIGHTS = {
+    apis.PRODUCE: (Operation.WRITE, A, "NOT_LEADER_OR_FOLLOWER"),
+    apis.FETCH: (Operation.READ, A, "NOT_LEADER_OR_FOLLOWER"),
+    apis.LIST_OFFSETS: (Operation.DESCRIBE, A, "NOT_LEADER_OR_FOLLOWER"),
+    apis.OFFSET_FOR_LEADER_EPOCH: (Operation.DESCRIBE, A, "NOT_LEADER_OR_FOLLOWER"),
+    apis.METADATA: (Operation.DESCRIBE, A, "NONE"),
+    apis.CREATE_TOPICS: (Operation.CREATE, topic_resource("c"), "NONE"),
+    apis.DELETE_TOPICS: (Operation.DELETE, A, "NONE"),
+    apis.DELETE_PARTITIONS: (Operation.ALTER, A, "NONE"),
+}
+"""Requests with an item for each topic: a right on the first, and its answer then."""
+
+
+def _epoch(at: Server) -> int:
+    broker = at.service.image.broker(1)
+    assert broker is not None
+    return broker.broker_epoch
+
+
+def error_names(value: Any) -> list[str]:
+    """Return the names of all errors of a response, the innermost of each item."""
+    if isinstance(value, tuple):
+        return [name for item in value for name in error_names(item)]
+    if not isinstance(value, msgspec.Struct):
+        return []
+    inner = [
+        name
+        for field in value.__struct_fields__
+        if field not in ("brokers", "configs")
+        for name in error_names(getattr(value, field))
+    ]
+    code = getattr(value, "error_code", None)
+    if code is None or (code == 0 and inner):
+        return inner
+    return [name_of(code)]
+
+
+def test_every_kafka_request_that_is_advertised_is_tried(tmp_path: Path) -> None:
+    listener = ControllerListener(
+        service=None,  # type: ignore[arg-type]  # nothing is answered
+        settings=ListenerSettings(advertised_host="h"),
+    )
+    advertised = set(listener.answering().apis().values())
+    # As in Kafka: what is spoken here is told to everybody.
+    assert set(REQUESTS) == advertised - {apis.API_VERSIONS}
+
+
+@pytest.mark.parametrize("api", REQUESTS, ids=lambda api: api.name)
+async def test_without_rights_every_kafka_request_is_refused(tmp_path: Path, api: Api) -> None:
+    async with guarded(tmp_path) as (at, rights):
+        request = REQUESTS[api](at)
+        rights.only = set()
+        with nothing_written(at):
+            response = await at.client.connection.request(request, api.response)
+        if isinstance(response, RunCommandResponse):
+            assert msgspec.msgpack.decode(response.payload)[0]["refusal"]["code"] == TOPIC_REFUSED
+        else:
+            found = error_names(response)
+            assert found and set(found) <= REFUSED
+
+
+@pytest.mark.parametrize("api", TOPIC_RIGHTS, ids=lambda api: api.name)
+async def test_with_one_right_kafka_requests_do_only_its_item(tmp_path: Path, api: Api) -> None:
+    operation, resource, outcome = TOPIC_RIGHTS[api]
+    async with guarded(tmp_path) as (at, rights):
+        request = REQUESTS[api](at)
+        rights.only = {(operation, resource)}
+        response = await at.client.connection.request(request, api.response)
+        assert error_names(response)[:: _stride(response)] == [
+            outcome,
+            TOPIC_REFUSED,
+        ]
+        assert at.service.image.topic_by_full_name("b") is not None
+        assert at.service.image.topic_by_full_name("d") is None
+
+
+def _stride(response: Any) -> int:
+    """Partitions of the topic that is allowed have an error each; one stands for all."""
+    return max(len(error_names(response)) - 1, 1)
+
+
+async def test_a_broker_needs_no_right_but_that_of_brokers(tmp_path: Path) -> None:
+    async with guarded(tmp_path) as (at, rights):
+        rights.only = {(Operation.CLUSTER_ACTION, CLUSTER)}
+        for api in (apis.BROKER_HEARTBEAT, apis.ALTER_PARTITION, apis.FOLLOW_LOG):
+            response = await at.client.connection.request(REQUESTS[api](at), api.response)
+            assert not REFUSED & set(error_names(response)), api.name

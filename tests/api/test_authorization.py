@@ -1,0 +1,312 @@
+"""What callers may not do is refused item by item, through every command and every Kafka request.
+
+The tables of requests are compared with those of the service: what is added there must be added
+here.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from api.client import MetadataClient
+from api.commands import BROKER_COMMANDS, COMMANDS
+from api.socket.appends import encode_rows
+from controller.authorization.authorizer import (
+    CLUSTER,
+    Operation,
+    namespace_resource,
+    topic_resource,
+)
+from controller.authorization.caller import Caller
+from controller.decisions.alter_partition import AlterPartition
+from controller.decisions.alter_topics import AlterTopics, TopicAlteration
+from controller.decisions.brokers import RegisterBroker
+from controller.decisions.configs import AlterConfigs, ConfigChange, ResourceChange
+from controller.decisions.deletion_reports import ReportDeletions
+from controller.decisions.effective_configs import BROKER
+from controller.decisions.elections import ElectLeaders
+from controller.decisions.features import FeatureUpdate, UpdateFeatures
+from controller.decisions.fencing import SetFencing
+from controller.decisions.growth import CreatePartitions, TopicGrowth
+from controller.decisions.heartbeats import Heartbeat
+from controller.decisions.levels import MODE_FEATURE
+from controller.decisions.modes import DeletePartitions, TopicShrink
+from controller.decisions.namespaces import CreateNamespace, DeleteNamespace, MoveTopics
+from controller.decisions.partition_plan import PlanPartitions
+from controller.decisions.raw_append import AppendRows
+from controller.decisions.reassignments import AlterReassignments, PartitionTarget
+from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
+from controller.descriptions.queries import (
+    DescribePartitions,
+    DescribeTopics,
+    ListBrokers,
+    ListReassignments,
+    ListRemovals,
+    ListTopics,
+    TopicsDescribed,
+)
+from metadata_log.batch import NewBatch
+from records.base import Uuid
+from records.control import NoteRecord
+from records.errors import RequestError
+from replay.image.configs import TOPIC
+from replay.image.metadata import MetadataImage
+from tests.api.guarded import CLUSTER_REFUSED, REFUSED, TOPIC_REFUSED, guarded, nothing_written
+from tests.api.kafka.servers import CLUSTER_ID
+from tests.controller.cluster import FEATURES, directory
+
+A, B = topic_resource("a"), topic_resource("b")
+_RETENTION = (ConfigChange("retention.ms", "1000"),)
+_NOTE = NewBatch(records=(NoteRecord(at_offset=0, author="ann", text="x"),))
+
+
+def _config(resource_type: int, name: str, config: str) -> ResourceChange:
+    change = ConfigChange(config, "1000")
+    return ResourceChange(resource_type=resource_type, resource_name=name, changes=(change,))
+
+
+class Case(msgspec.Struct, frozen=True, kw_only=True):
+    """A request with two items, one of which a right allows.
+
+    Attributes:
+        result: What comes back with the right alone, as `results_of` tells it.
+        other: Where a request has one item: the second one, which is refused.
+        is_question: True if nothing is written.
+    """
+
+    request: Any
+    right: tuple[Operation, Any]
+    result: Any
+    other: Any = None
+    is_question: bool = False
+
+
+def _shrinks(count: int) -> tuple[TopicShrink, ...]:
+    return tuple([TopicShrink(topic=name, partitions=count) for name in "ab"])
+
+
+def _of_cluster(request: Any, operation: Operation, *, is_question: bool = False) -> Case:
+    """A request that needs a right on the cluster for everything in it."""
+    return Case(request=request, right=(operation, CLUSTER), result=None, is_question=is_question)
+
+
+ONE = [None, TOPIC_REFUSED]
+
+CASES = {
+    "topics create": Case(
+        request=CreateTopics(topics=(NewTopic(name="c"), NewTopic(name="d"))),
+        right=(Operation.CREATE, topic_resource("c")),
+        result=ONE,
+    ),
+    "topics alter": Case(
+        request=AlterTopics(
+            topics=tuple([TopicAlteration(topic=name, configs=_RETENTION) for name in "ab"])
+        ),
+        right=(Operation.ALTER_CONFIGS, A),
+        result=ONE,
+    ),
+    "topics list": Case(
+        request=ListTopics(), right=(Operation.DESCRIBE, A), result=["a"], is_question=True
+    ),
+    "topics describe": Case(
+        request=DescribeTopics(topics=("a", "b")),
+        right=(Operation.DESCRIBE, A),
+        result=ONE,
+        is_question=True,
+    ),
+    "topics delete": Case(
+        request=DeleteTopics(topics=("a", "b")), right=(Operation.DELETE, A), result=ONE
+    ),
+    "partitions describe": Case(
+        request=DescribePartitions(),
+        right=(Operation.DESCRIBE, A),
+        result=["a", "a"],
+        other=DescribePartitions(topic="b"),
+        is_question=True,
+    ),
+    "partitions removals": Case(
+        request=ListRemovals(),
+        right=(Operation.DESCRIBE, topic_resource("shrinking")),
+        result=["shrinking"],
+        other=ListRemovals(topic="leaving"),
+        is_question=True,
+    ),
+    "partitions create": Case(
+        request=CreatePartitions(
+            topics=tuple([TopicGrowth(topic=name, partitions=3) for name in "ab"])
+        ),
+        right=(Operation.ALTER, A),
+        result=ONE,
+    ),
+    "partitions plan": Case(
+        request=PlanPartitions(topics=("a", "b"), partitions=1),
+        right=(Operation.ALTER, A),
+        result=ONE,
+        is_question=True,
+    ),
+    "partitions delete": Case(
+        request=DeletePartitions(topics=_shrinks(1)), right=(Operation.ALTER, A), result=ONE
+    ),
+    "partitions cancel-delete": Case(
+        request="shrinking",
+        right=(Operation.ALTER, topic_resource("shrinking")),
+        result=None,
+        other="leaving",
+    ),
+    "leaders elect": _of_cluster(
+        ElectLeaders(partitions=(("m", 0), ("m", 1))),
+        Operation.ALTER,
+        is_question=True,  # the preferred replicas lead already
+    ),
+    "reassignments alter": _of_cluster(
+        AlterReassignments(
+            partitions=tuple(
+                [PartitionTarget(topic=name, partition_id=0, broker_ids=(2,)) for name in "ab"]
+            )
+        ),
+        Operation.ALTER,
+    ),
+    "reassignments list": _of_cluster(ListReassignments(), Operation.DESCRIBE, is_question=True),
+    "brokers list": _of_cluster(ListBrokers(), Operation.DESCRIBE, is_question=True),
+    "brokers describe": _of_cluster(1, Operation.DESCRIBE, is_question=True),
+    "brokers register": _of_cluster(
+        RegisterBroker(
+            broker_id=3,
+            cluster_id=CLUSTER_ID,
+            incarnation_id=Uuid(b"3" * 16),
+            features=FEATURES,
+            log_dirs=(directory(3),),
+        ),
+        Operation.CLUSTER_ACTION,
+    ),
+    "brokers fence": _of_cluster(SetFencing(broker_id=2, fenced=True), Operation.ALTER),
+    "brokers unregister": _of_cluster(2, Operation.ALTER),
+    "configs alter": Case(
+        request=AlterConfigs(
+            resources=(_config(TOPIC, "a", "retention.ms"), _config(BROKER, "", "log.retention.ms"))
+        ),
+        right=(Operation.ALTER_CONFIGS, A),
+        result=[None, CLUSTER_REFUSED],
+    ),
+    "features update": _of_cluster(
+        UpdateFeatures(updates=(FeatureUpdate(name=MODE_FEATURE, level=1),)),
+        Operation.ALTER,
+        is_question=True,  # the feature has this level already
+    ),
+    "namespaces create": Case(
+        request=CreateNamespace("x"),
+        right=(Operation.CREATE, namespace_resource("x")),
+        result=None,
+        other=CreateNamespace("y"),
+    ),
+    "namespaces delete": Case(
+        request=DeleteNamespace(name="empty"),
+        right=(Operation.DELETE, namespace_resource("empty")),
+        result=None,
+        other=DeleteNamespace(name="full"),
+    ),
+    "topics move": _of_cluster(
+        MoveTopics(from_namespace="", to_namespace="full"), Operation.CREATE
+    ),
+    "records append": _of_cluster(AppendRows(rows=encode_rows(_NOTE), count=1), Operation.ALTER),
+}
+
+
+def test_every_command_is_tried() -> None:
+    assert set(CASES) == set(COMMANDS)
+
+
+def results_of(response: Any) -> list[Any] | None:
+    """Return each item's error, or what a list names; None: the response has no items."""
+    if isinstance(response, TopicsDescribed):
+        response = response.topics
+    if not isinstance(response, tuple) or not response:
+        return [] if response == () else None
+    if hasattr(response[0], "refusal"):
+        return [item.refusal and item.refusal.code for item in response]
+    return [getattr(item, "topic", None) or getattr(item, "name", None) for item in response]
+
+
+async def refusals(client: MetadataClient, command: str, request: Any) -> list[Any]:
+    """Return the errors with which a request is answered; of a list what it names."""
+    try:
+        answer = await client.run(command, request)
+    except RequestError as error:
+        return [error.code]
+    results = results_of(answer.response)
+    return [answer.response] if results is None else results
+
+
+async def test_without_rights_every_command_is_refused_and_writes_nothing(tmp_path: Path) -> None:
+    async with guarded(tmp_path) as (at, rights):
+        rights.only = set()
+        with nothing_written(at):
+            for command, case in CASES.items():
+                for request in (case.request, case.other):
+                    if request is not None:
+                        found = set(await refusals(at.client, command, request))
+                        assert found <= REFUSED, f"{command}: {found}"
+
+
+async def test_commands_of_brokers_need_the_right_of_a_broker(tmp_path: Path) -> None:
+    requests = {
+        "register": CASES["brokers register"].request,
+        "heartbeat": Heartbeat(broker_id=1, broker_epoch=0, metadata_offset=0),
+        "alter partition": AlterPartition(broker_id=1, broker_epoch=0, partitions=()),
+        "report deletions": ReportDeletions(broker_id=1, broker_epoch=0, replicas=()),
+    }
+    assert set(requests) == set(BROKER_COMMANDS)
+    async with guarded(tmp_path) as (at, rights):
+        rights.but = {(Operation.CLUSTER_ACTION, CLUSTER)}
+        with nothing_written(at):
+            for command, request in requests.items():
+                with pytest.raises(RequestError) as caught:
+                    await at.service.run(command, request, caller=Caller())
+                assert caught.value.code == CLUSTER_REFUSED
+
+
+@pytest.mark.parametrize("command", CASES)
+async def test_with_one_right_only_its_item_is_done(tmp_path: Path, command: str) -> None:
+    case = CASES[command]
+    async with guarded(tmp_path) as (at, rights):
+        rights.only = {case.right}
+        if command == "topics move":  # every topic of the namespace leaves it
+            rights.only |= {
+                (Operation.DELETE, topic_resource(topic.name))
+                for topic in at.service.image.topics()
+            }
+            rights.only.add((Operation.DESCRIBE, namespace_resource("full")))
+        untouched = _state_of(at.service.image, "b")
+        if case.other is not None:
+            with nothing_written(at):
+                assert await refusals(at.client, command, case.other) == [TOPIC_REFUSED]
+        end = at.service.image.provenance.next_offset
+        answer = await at.client.run(command, case.request)
+        if case.result is not None:
+            assert results_of(answer.response) == case.result
+        else:
+            assert not REFUSED & set(results_of(answer.response) or ())
+        assert (answer.end_offset > end) != case.is_question
+        if case.right[1] != CLUSTER:
+            assert _state_of(at.service.image, "b") == untouched
+
+
+@pytest.mark.parametrize("command", [c for c, case in CASES.items() if case.right[1] == CLUSTER])
+async def test_without_its_one_right_a_request_about_the_cluster_is_refused(
+    tmp_path: Path, command: str
+) -> None:
+    case = CASES[command]
+    async with guarded(tmp_path) as (at, rights):
+        rights.but = {case.right}
+        if command == "topics move":  # or the right on the new name of each topic
+            rights.but |= {(Operation.CREATE, topic_resource("full:b"))}
+        with nothing_written(at):
+            assert set(await refusals(at.client, command, case.request)) <= REFUSED
+
+
+def _state_of(image: MetadataImage, name: str) -> object:
+    topic = image.topic_by_full_name(name)
+    assert topic is not None
+    return topic, image.partitions(topic.topic_id), image.config(TOPIC, name)

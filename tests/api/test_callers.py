@@ -1,0 +1,272 @@
+"""Who asked, and in which trace, is in the log; and ids and old answers are the asker's own."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from api.client import MetadataClient
+from api.kafka.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataTopic,
+)
+from api.kafka.messages.topics import DeleteTopicsRequest, DeleteTopicsResponse, DeleteTopicState
+from api.running import ServeOptions, Serving, serving
+from api.session import Session
+from api.socket.client import SocketClient
+from controller.authorization.authorizer import (
+    CLUSTER,
+    Operation,
+    topic_resource,
+    user_resource,
+)
+from controller.authorization.caller import ANONYMOUS, Caller
+from controller.decisions.context import Settings
+from controller.decisions.namespaces import CreateNamespace
+from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
+from controller.descriptions.queries import DescribeTopics
+from metadata_log.batch import NewBatch
+from metadata_log.creation import create_log
+from metadata_log.log_reader import LogReader
+from records.control import NoteRecord
+from records.envelope import Origin
+from records.errors import RequestError
+from tests.api.conftest import Metalog
+from tests.api.guarded import CLUSTER_REFUSED, TOPIC_REFUSED, Rights, guarded
+from tests.api.kafka.servers import CLUSTER_ID, Server
+from tests.api.services import serving as serving_process
+
+TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+ANN, BOB = Caller(principal="User:ann"), Caller(principal="User:bob")
+
+
+class At:
+    """A service with all its listeners, and what its log holds."""
+
+    def __init__(self, log: Path, running: Serving, rights: Rights) -> None:
+        self.log, self.service, self.rights = log, running.service, rights
+        self.kafka = f"kafka://127.0.0.1:{running.kafka.port}"
+        assert running.socket is not None
+        self.socket = running.socket.port
+
+    def last_origin(self) -> Origin:
+        return last_origin(self.log)
+
+
+def last_origin(log: Path) -> Origin:
+    """Return the origin of the last batch of a log."""
+    with LogReader.open(log) as reader:
+        origin = list(reader.batches())[-1].rows[0].origin
+    assert origin is not None
+    return origin
+
+
+@pytest_asyncio.fixture
+async def at(tmp_path: Path) -> AsyncIterator[At]:
+    create_log(tmp_path / "log", CLUSTER_ID)
+    rights = Rights()
+    options = ServeOptions(
+        log=tmp_path / "log",
+        host="127.0.0.1",
+        port=0,
+        advertised_host="127.0.0.1",
+        socket=("127.0.0.1", 0),
+        settings=Settings(authorizer=rights),
+    )
+    async with serving(options) as running:
+        yield At(options.log, running, rights)
+
+
+def note(text: str, origin: Origin | None = None) -> NewBatch:
+    return NewBatch(records=(NoteRecord(at_offset=0, author="x", text=text),), origin=origin)
+
+
+async def test_kafka_listener_tells_principal_trace_and_client(at: At) -> None:
+    async with await MetadataClient.connect(at.kafka, client_id="script") as client:
+        await client.run("namespaces create", CreateNamespace("n"), trace_parent=TRACE, reason="r")
+    origin = at.last_origin()
+    assert (origin.principal, origin.trace_parent, origin.reason) == (ANONYMOUS, TRACE, "r")
+    assert origin.command == "namespaces create"
+    assert origin.client is not None and origin.client.startswith("script at 127.0.0.1:")
+
+
+async def test_socket_tells_principal_trace_and_client(at: At) -> None:
+    async with await SocketClient.connect("127.0.0.1", at.socket) as client:
+        await client.append(note("a"))
+        plain = at.last_origin()
+        origin = Origin(principal="User:ann", trace_parent=TRACE, client="script")
+        await client.append(note("b", origin))
+    assert (plain.principal, plain.command) == (ANONYMOUS, "append")
+    assert plain.client is not None and plain.client.startswith("unnamed at 127.0.0.1:")
+    found = at.last_origin()
+    assert (found.principal, found.trace_parent) == ("User:ann", TRACE)
+    # Who took the identity stands beside it.
+    assert found.client is not None
+    assert found.client.startswith(f"{ANONYMOUS} by script at 127.0.0.1:")
+
+
+async def test_service_of_this_process_tells_principal_and_trace(at: At) -> None:
+    session = Session(at.service, ANN)
+    await session.run("namespaces create", CreateNamespace("n"), trace_parent=TRACE)
+    origin = at.last_origin()
+    assert (origin.principal, origin.trace_parent) == ("User:ann", TRACE)
+    await session.append(note("a"))
+    assert at.last_origin().principal == "User:ann"
+
+
+@pytest.mark.parametrize("way", ["option", "environment"])
+def test_command_line_tells_principal_and_trace(
+    metalog: Metalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    log = tmp_path / "log"
+    metalog("init", log)
+    file = tmp_path / "notes"
+    file.write_text('{"type": "NoteRecord", "data": {"at_offset": 0, "author": "x", "text": "x"}}')
+    trace = ["--trace-parent", TRACE] if way == "option" else []
+    if way == "environment":
+        monkeypatch.setenv("TRACEPARENT", TRACE)
+    create = ["namespaces", "create", *trace]
+    append = ["append", file, *trace]
+    assert metalog(*create, "a", "--log", log, "--as", "User:ann").code == 0
+    origins = [last_origin(log)]
+    assert metalog(*append, "--log", log, "--principal", "User:ann").code == 0
+    origins.append(last_origin(log))
+    assert [(o.principal, o.trace_parent) for o in origins] == [("User:ann", TRACE)] * 2
+    with serving_process(log) as served:
+        assert metalog(*create, "b", "--server", served.kafka).code == 0
+        origins = [last_origin(log)]
+        for server in (served.kafka, served.socket):
+            assert metalog(*append, "--server", server).code == 0
+            origins.append(last_origin(log))
+    # The file was appended twice: ids of requests are known by principal.
+    assert [(o.principal, o.trace_parent) for o in origins] == [(ANONYMOUS, TRACE)] * 3
+
+
+def test_trace_parent_must_be_one(metalog: Metalog, tmp_path: Path) -> None:
+    metalog("init", tmp_path)
+    arguments = ("namespaces", "create", "a", "--log", tmp_path, "--trace-parent", "00-x")
+    assert metalog(*arguments).code == 2
+
+
+async def test_an_identity_is_taken_only_with_the_right_to_it(at: At) -> None:
+    at.rights.but = {(Operation.CREATE_TOKENS, user_resource("User:ann"))}
+    end = at.service.image.provenance.next_offset
+    async with await SocketClient.connect("127.0.0.1", at.socket) as client:
+        with pytest.raises(RequestError) as caught:
+            await client.append(note("a", Origin(principal="User:ann")))
+        assert caught.value.code == CLUSTER_REFUSED
+    async with await MetadataClient.connect(at.kafka) as kafka:
+        with pytest.raises(RequestError) as caught:
+            await kafka.run("namespaces create", CreateNamespace("n"), principal="User:ann")
+        assert caught.value.code == CLUSTER_REFUSED
+        assert at.service.image.provenance.next_offset == end
+        await kafka.run("namespaces create", CreateNamespace("n"), principal="User:bob")
+    assert at.last_origin().principal == "User:bob"
+
+
+async def test_socket_appends_need_the_right_to_alter_the_cluster(at: At) -> None:
+    at.rights.but = {(Operation.ALTER, CLUSTER)}
+    end = at.service.image.provenance.next_offset
+    async with await SocketClient.connect("127.0.0.1", at.socket) as client:
+        with pytest.raises(RequestError) as caught:
+            await client.append(note("a"))
+    assert caught.value.code == CLUSTER_REFUSED
+    assert at.service.image.provenance.next_offset == end
+
+
+async def test_request_ids_are_known_by_principal(at: At) -> None:
+    sessions = [Session(at.service, caller) for caller in (ANN, BOB)]
+    asked = [
+        session.run("namespaces create", CreateNamespace(name), request_id="r1")
+        for session, name in zip(sessions, "ab", strict=True)
+        for _ in range(2)
+    ]
+    answers = await asyncio.gather(*asked)
+    assert [a.response.namespaces for a in answers] == [("a",), ("a",), ("b",), ("b",)]
+    for session, name in zip(sessions, "ab", strict=True):
+        again = await session.run("namespaces create", CreateNamespace(name), request_id="r1")
+        assert again.response.namespaces == (name,)
+
+
+async def test_old_answer_is_told_only_as_far_as_the_caller_may_see_it_now(tmp_path: Path) -> None:
+    request = CreateTopics(topics=tuple([NewTopic(name=name) for name in "cd"]))
+    async with guarded(tmp_path) as (at, rights):
+        session = Session(at.service, ANN)
+        first = await session.run("topics create", request, request_id="r1")
+        rights.only = {(Operation.CREATE, topic_resource("c"))}
+        again = await session.run("topics create", request, request_id="r1")
+        assert again.response[0] == first.response[0]
+        assert again.response[1].refusal.code == TOPIC_REFUSED
+        assert again.response[1].topic_id is None
+        rights.only = set()
+        none = await session.run("topics create", request, request_id="r1")
+        assert {r.refusal.code for r in none.response} == {TOPIC_REFUSED}
+        rights.only = None
+        assert await session.run("topics create", request, request_id="r1") == first
+
+
+async def test_old_answer_of_a_request_that_needs_a_right_as_a_whole(at: At) -> None:
+    session = Session(at.service, ANN)
+    first = await session.run("namespaces create", CreateNamespace("n"), request_id="r1")
+    at.rights.only = set()
+    with pytest.raises(RequestError) as caught:
+        await session.run("namespaces create", CreateNamespace("n"), request_id="r1")
+    assert caught.value.code == TOPIC_REFUSED
+    at.rights.only = None
+    again = await session.run("namespaces create", CreateNamespace("n"), request_id="r1")
+    assert again.response == first.response
+
+
+# What is hidden
+
+
+async def _metadata(at: Server, *topics: MetadataRequestTopic) -> tuple[MetadataTopic, ...]:
+    request = MetadataRequest(topics=topics or None, include_topic_authorized_operations=True)
+    return (await at.client.connection.request(request, MetadataResponse)).topics
+
+
+async def test_metadata_does_not_tell_whether_a_hidden_topic_exists(tmp_path: Path) -> None:
+    async with guarded(tmp_path) as (at, rights):
+        hidden = at.service.image.topic_by_full_name("b")
+        assert hidden is not None
+        rights.only = {(Operation.DESCRIBE, topic_resource("a"))}
+        assert [topic.name for topic in await _metadata(at)] == ["a"]
+        (there, absent) = await _metadata(
+            at, MetadataRequestTopic(name="b"), MetadataRequestTopic(name="nowhere")
+        )
+        assert (there.error_code, there.topic_id) == (absent.error_code, absent.topic_id)
+        (by_id,) = await _metadata(at, MetadataRequestTopic(name=None, topic_id=hidden.topic_id))
+        assert (by_id.error_code, by_id.name, by_id.partitions) == (29, None, ())
+        (seen,) = await _metadata(at, MetadataRequestTopic(name="a"))
+        assert seen.topic_authorized_operations == 1 << Operation.DESCRIBE.value
+
+
+async def test_absent_and_hidden_topics_are_refused_alike(tmp_path: Path) -> None:
+    async with guarded(tmp_path) as (at, rights):
+        hidden = at.service.image.topic_by_full_name("b")
+        assert hidden is not None
+        rights.only = set()
+        answer = await at.client.run(
+            "topics delete", DeleteTopics(topics=("b", "nowhere", hidden.topic_id))
+        )
+        refusals = [result.refusal for result in answer.response]
+        assert refusals[0].message.replace("'b'", "'nowhere'") == refusals[1].message
+        assert "'b'" not in refusals[2].message
+        response = await at.client.connection.request(
+            DeleteTopicsRequest(topics=(DeleteTopicState(name=None, topic_id=hidden.topic_id),)),
+            DeleteTopicsResponse,
+        )
+        assert [(r.error_code, r.name) for r in response.responses] == [(29, None)]
+
+
+async def test_description_says_what_the_caller_may_do(tmp_path: Path) -> None:
+    async with guarded(tmp_path) as (at, rights):
+        rights.only = {(o, topic_resource("a")) for o in (Operation.DESCRIBE, Operation.READ)}
+        answer = await at.client.run("topics describe", DescribeTopics())
+        (found,) = answer.response.topics
+        assert found.description.authorized_operations == (Operation.READ, Operation.DESCRIBE)
+        assert found.description.configs == ()
