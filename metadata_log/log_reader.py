@@ -24,6 +24,7 @@ from metadata_log.names import (
     segment_name,
     segment_offsets,
 )
+from metadata_log.needles import Needles
 from metadata_log.offset_index import IndexEntry, read_index
 from metadata_log.proof import look_past, placed
 from metadata_log.segment import SegmentHeader
@@ -134,6 +135,20 @@ class LogReader:
             )
         if first < end:
             yield from self._read(self.block_at(first), first, end)
+
+    def skim(self, needles: Needles, to_offset: int | None = None) -> Iterator[Batch]:
+        """Yield the whole batches below `to_offset` that hold a needle, and perhaps others.
+
+        Every block is read and checked, but only those that hold one are decoded. Needles may be
+        added between two batches.
+
+        Raises:
+            CorruptLogError: damage; names file and byte.
+        """
+        end = self.end_offset if to_offset is None else min(to_offset, self.end_offset)
+        if self.start_offset < end:
+            start = IndexEntry(self.start_offset, 0, None)
+            yield from self._read(start, self.start_offset, end, needles)
 
     def last_offset_at(self, timestamp: int) -> int:
         """Return the offset before the first record whose time is later than `timestamp` (ms).
@@ -281,7 +296,9 @@ class LogReader:
         finally:
             file.close()
 
-    def _read(self, entry: IndexEntry, first: int, end: int) -> Iterator[Batch]:
+    def _read(
+        self, entry: IndexEntry, first: int, end: int, needles: Needles | None = None
+    ) -> Iterator[Batch]:
         """Yield batches from a block at or before `first`, over segment borders."""
         previous: SegmentScan | None = None
         at = max(index for index, base in enumerate(self._segments) if base <= entry.offset)
@@ -295,7 +312,7 @@ class LogReader:
                 if previous is None and entry.position:
                     scan.skip_to(entry.position)
                     scan.next_offset = entry.offset
-                for _, batch in scan.batches():
+                for _, batch in scan.batches(needles):
                     if batch.base_offset >= end:
                         return
                     if batch.end_offset > first:

@@ -7,6 +7,7 @@ from metadata_log.batch import Batch
 from metadata_log.block import StoredBlock, block_size, decompress, parse_block
 from metadata_log.fs import File
 from metadata_log.names import MANIFEST, segment_name
+from metadata_log.needles import Needles, previous_crc32c_bytes
 from metadata_log.segment import HEADER_SIZE_BYTES_MAX, SegmentHeader, decode_header, row_decoder
 from records.avro.varint import decode_long
 from records.errors import CorruptLogError
@@ -93,6 +94,7 @@ class SegmentScan:
         self._file = file
         self.path = path
         self._decode_rows = row_decoder(header.schema_json)
+        self._has_newest_schema = header.has_newest_schema
         self._sync_marker = header.sync_marker
         self._limit = limit
         self.position = position
@@ -104,8 +106,12 @@ class SegmentScan:
         self._buffer = b""
         self._buffer_at = position
 
-    def batches(self) -> Iterator[tuple[StoredBlock, Batch]]:
+    def batches(self, needles: Needles | None = None) -> Iterator[tuple[StoredBlock, Batch]]:
         """Yield each block with its batch, until the limit.
+
+        Args:
+            needles: A block that holds none of them may be left out. It is still decompressed and
+                its place in the chain of blocks checked.
 
         Raises:
             CorruptLogError: the bytes before the limit are not whole blocks that follow each
@@ -114,7 +120,11 @@ class SegmentScan:
         while self.position < self._limit:
             block = self._next_block()
             try:
-                batch = self._decode(block)
+                body = decompress(block)
+                if needles is not None and self._can_skip(block, body, needles):
+                    self._skip(block, body)
+                    continue
+                batch = self._decode(block, body)
             except CorruptLogError as error:
                 raise corrupt(self.path, self.position, str(error), self.next_offset) from error
             self._check_follows(batch)
@@ -165,8 +175,20 @@ class SegmentScan:
             start = 0
         return parse_block(self._buffer, start, self.position, self._sync_marker)
 
-    def _decode(self, block: StoredBlock) -> Batch:
-        body = decompress(block)
+    def _can_skip(self, block: StoredBlock, body: bytes, needles: Needles) -> bool:
+        """True if a block holds no needle and provably follows the block before it."""
+        # The last block is decoded: it says at which offset the next segment must begin.
+        is_last = block.end_position >= self._limit
+        if is_last or self.last_crc32c is None or not self._has_newest_schema:
+            return False
+        return not needles.found_in(body) and previous_crc32c_bytes(self.last_crc32c) in body
+
+    def _skip(self, block: StoredBlock, body: bytes) -> None:
+        self.last_position, (self.last_base_offset, _) = block.position, decode_long(body, 0)
+        self.position, self.next_offset = block.end_position, None
+        self.last_crc32c = block.crc32c
+
+    def _decode(self, block: StoredBlock, body: bytes) -> Batch:
         batch = Batch.of(self._decode_rows(body, block.count))
         self._check(batch)
         return batch

@@ -167,7 +167,7 @@ def load_image(
         RequestError: OFFSET_OUT_OF_RANGE, `at` lies past the end.
         CorruptLogError: a record contradicts the state before it; names the offset.
     """
-    end_offset = _checked_end(source, at)
+    end_offset = check_point(source, at)
     replayer = _replayer(source, start)
     assert replayer.next_offset <= end_offset, "the image to start from is newer than the point"
     for batch in source.batches(replayer.next_offset, end_offset):
@@ -197,8 +197,8 @@ def images(
         RequestError: OFFSET_OUT_OF_RANGE, `to_offset` lies past the end.
         CorruptLogError: a record contradicts the state before it; names the offset.
     """
-    _checked_end(source, from_offset - 1)
-    _checked_end(source, to_offset - 1)
+    check_point(source, from_offset - 1)
+    check_point(source, to_offset - 1)
     replayer = _replayer(source, start)
     assert replayer.next_offset <= from_offset, "the image to start from is newer than the range"
     for batch in source.batches(replayer.next_offset, to_offset):
@@ -207,8 +207,12 @@ def images(
             yield batch, replayer.image()
 
 
-def _checked_end(source: BatchSource, at: int | None) -> int:
-    """Return the end (exclusive) of what is to be replayed."""
+def check_point(source: BatchSource, at: int | None) -> int:
+    """Return the end (exclusive) of what is replayed for the image as of `at`; None is the end.
+
+    Raises:
+        UnknownHistoryError, RequestError: as for `load_image`.
+    """
     if at is None:
         return source.end_offset
     if at < source.history_start - 1:

@@ -12,6 +12,9 @@ from metadata_log.batch import Batch
 from replay.image.metadata import MetadataImage
 from replay.loader import BatchSource, images, load_image
 from replay.snapshot.ports import SNAPSHOTS_NAME, Snapshots
+from replay.time_travel.diff import Change, diff_images
+from replay.time_travel.history import Event, LastSet, absence, blame, history
+from replay.time_travel.objects import ObjectName
 
 Progress = Callable[[int], None]
 """Called with the end offset of each batch as it is read."""
@@ -82,6 +85,45 @@ class Timeline:
         if start is None:
             start = self.newest_snapshot(from_offset - 1)
         return images(self.source, from_offset, to_offset, start=start)
+
+    def diff(
+        self,
+        before: int,
+        after: int,
+        only: ObjectName | None = None,
+        *,
+        progress: Progress | None = None,
+    ) -> list[Change]:
+        """Return every field that differs between two offsets, whichever is the earlier one.
+
+        Raises:
+            UnknownHistoryError, RequestError, CorruptLogError: as for `image`; also when `only` is
+                absent at both, as `absence` says.
+        """
+        earlier, later = sorted((before, after))
+        old = self.image(earlier, progress=progress)
+        # Continuing from the first image shares all that did not change.
+        new = self.image(later, start=old)
+        if only is not None and not only.fields(old) and not only.fields(new):
+            raise absence(self.source, only, later)
+        return diff_images(old, new, only) if before <= after else diff_images(new, old, only)
+
+    def history(
+        self,
+        name: ObjectName,
+        end_offset: int | None = None,
+        progress: Progress | None = None,
+        *,
+        from_offset: int | None = None,
+    ) -> Iterator[Event]:
+        """Yield the records that changed an object, oldest first; see `time_travel.history`."""
+        return history(self.source, name, end_offset, progress, from_offset=from_offset)
+
+    def blame(
+        self, name: ObjectName, at: int, progress: Progress | None = None
+    ) -> dict[str, LastSet]:
+        """Return for each field of an object which record last set it; see `time_travel.blame`."""
+        return blame(self.source, name, at, progress)
 
     def newest_snapshot(self, at: int | None = None) -> MetadataImage | None:
         """Return the image of the newest usable snapshot at or below `at`, None without one."""

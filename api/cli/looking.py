@@ -55,10 +55,10 @@ def dump(
 
 def _rows(reader: "LogReader", first: int, last: int, object_: str | None) -> "Iterator[Envelope]":
     if object_ is not None:
-        from replay.time_travel.history import history
         from replay.time_travel.objects import parse_object
+        from replay.timeline import Timeline
 
-        events = history(reader, parse_object(object_), last + 1, from_offset=first)
+        events = Timeline.of(reader).history(parse_object(object_), last + 1, from_offset=first)
         yield from (event.row for event in events)
         return
     for batch in reader.batches(first, last + 1):

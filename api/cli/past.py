@@ -41,15 +41,15 @@ def history(
 ) -> None:
     """Show every change of one object, oldest first."""
     from api.cli.reading import bounds, first_offset_of, offset_of, open_reader
-    from replay.time_travel.history import history as changes_of
     from replay.time_travel.objects import parse_object
+    from replay.timeline import Timeline
 
     name = parse_object(object_)
     found = 0
     with open_reader(log) as reader:
         first, end = first_offset_of(reader, from_), offset_of(reader, to)
         with progress("reading", reader.history_start, end + 1) as advance:
-            events = changes_of(reader, name, end + 1, advance, from_offset=first)
+            events = Timeline.of(reader).history(name, end + 1, advance, from_offset=first)
             for event in events if last is None else deque(events, last):
                 found += 1
                 _print_event(event, json=json, show_secrets=show_secrets)
@@ -105,23 +105,16 @@ def diff(
     show_secrets: ShowSecrets = False,
 ) -> int:
     """Show what differs between two points."""
-    from api.cli.reading import bounds, image_at, offset_of, open_reader
-    from replay.time_travel.diff import diff_images
-    from replay.time_travel.history import absence
+    from api.cli.reading import bounds, offset_of, open_reader
     from replay.time_travel.objects import parse_object
     from replay.timeline import Timeline
 
     only = parse_object(object_) if object_ is not None else None
     with open_reader(log) as reader:
         first, second = offset_of(reader, before), offset_of(reader, after)
-        old = image_at(reader, min(first, second))
-        # Going on from the first image shares all that did not change.
-        new = Timeline.of(reader).image(max(first, second), start=old)
-        if only is not None and not only.fields(old) and not only.fields(new):
-            raise absence(reader, only, max(first, second))
-        if first > second:
-            old, new = new, old
-        changes = _shown(diff_images(old, new, only), show_secrets=show_secrets)
+        with progress("replaying", reader.history_start, min(first, second) + 1) as advance:
+            found = Timeline.of(reader).diff(first, second, only, progress=advance)
+        changes = _shown(found, show_secrets=show_secrets)
         about = {"from": first, "as_of": second, **bounds(reader)}
     if json:
         print_json(
@@ -153,14 +146,14 @@ def blame(
     from api.cli.reading import bounds, offset_of, open_reader
     from api.cli.rows import origin_json, origin_text
     from api.redaction import redact_field
-    from replay.time_travel.history import blame as blame_of
     from replay.time_travel.objects import parse_object
+    from replay.timeline import Timeline
 
     name = parse_object(object_)
     with open_reader(log) as reader:
         offset = offset_of(reader, at)
         with progress("reading", reader.history_start, offset + 1) as advance:
-            fields = blame_of(reader, name, offset, advance)
+            fields = Timeline.of(reader).blame(name, offset, advance)
         about = {"object": object_, "as_of": offset, **bounds(reader)}
     values = {
         field: found.value if show_secrets else redact_field(name.kind.name, field, found.value)

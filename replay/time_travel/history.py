@@ -1,6 +1,6 @@
 """The changes of one object, and which record last set each of its fields."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -12,10 +12,11 @@ from records.envelope import Envelope, Origin
 from records.errors import RequestError, UnknownHistoryError
 from replay.image.metadata import MetadataDelta, MetadataImage
 from replay.image.provenance import Provenance
-from replay.loader import BatchSource, load_image
+from replay.loader import BatchSource, check_point, load_image
 from replay.time_travel.config_setters import ConfigSetters
 from replay.time_travel.diff import Change, field_changes
 from replay.time_travel.objects import ObjectName
+from replay.time_travel.skim import reaching_rows
 from replay.transactions import effective_rows
 
 _NAMING = (
@@ -131,22 +132,35 @@ def history(
         raise UnknownHistoryError(
             f"offset {end - 1} is unknown: history starts at {source.history_start}"
         )
-    watch = _Watch(load_image(source, source.history_start - 1), name)
+    watch, events = _watched(source, name, end, progress)
     found = False
-    for event in _events(source, watch, end, progress):
+    for event in events:
         if from_offset is None or event.row.offset >= from_offset:
             found = True
             yield event
-    if not found and not watch.is_present:
+    if not found and not watch.fields:
         raise absence(source, name, end - 1)
 
 
-def _events(
+def _watched(
     source: BatchSource,
-    watch: "_Watch",
+    name: ObjectName,
     end: int,
     progress: Callable[[int], None] | None = None,
-) -> Iterator[Event]:
+) -> tuple["_Watch", Iterator[Event]]:
+    """Return a watch at the start of history, and the events that it finds below `end`."""
+    found = reaching_rows(source, name, end, progress)
+    if found is None:
+        watch = _Watch(load_image(source, source.history_start - 1), name)
+        return watch, watch.events(_effective_rows(source, end, progress))
+    before, rows = found
+    watch = _Watch(_image_of(before), name)
+    return watch, watch.events(rows)
+
+
+def _effective_rows(
+    source: BatchSource, end: int, progress: Callable[[int], None] | None
+) -> Iterator[Envelope]:
     start = source.history_start
 
     def batches() -> Iterator[Batch]:
@@ -155,10 +169,14 @@ def _events(
             if progress is not None:
                 progress(batch.end_offset)
 
-    for row in effective_rows(batches(), start, end):
-        event = watch.replay(row)
-        if event is not None:
-            yield event
+    return effective_rows(batches(), start, end)
+
+
+def _image_of(rows: Iterable[Envelope]) -> MetadataImage:
+    delta = MetadataDelta(MetadataImage.EMPTY)
+    for row in rows:
+        delta.replay(row)
+    return delta.apply(Provenance())
 
 
 def blame(
@@ -173,24 +191,39 @@ def blame(
         RequestError: the object or field is absent at that offset; as `absence` says.
         UnknownHistoryError: the offset lies before the kept history.
     """
-    image = load_image(source, at)
-    fields = name.fields(image)
-    if not fields:
+    check_point(source, at)
+    watch, last, was_moved = _last_setters(source, name, at, progress)
+    if watch.fields and was_moved:
+        # By key, so that the lives of other objects of the same name do not count.
+        key = name.key(watch.image)
+        watch, last, _ = _last_setters(source, _by_key(name, key), at, progress)
+    if not watch.fields:
         raise absence(source, name, at)
-    # By key, so that the lives of other objects of the same name do not count.
-    key = name.key(image)
-    last: dict[str, Envelope | None] = {}
-    for event in history(source, _by_key(name, key), at + 1, progress):
-        for change in event.changes:
-            last[change.field] = event.setter(change.field)
-        if event.removed:
-            last.clear()
     return {
         field: LastSet(value, row.offset, row.timestamp, type(row.payload).__name__, row.origin)
         if (row := last.get(field))
         else LastSet(value)
-        for field, value in fields.items()
+        for field, value in watch.fields.items()
     }
+
+
+def _last_setters(
+    source: BatchSource, name: ObjectName, at: int, progress: Callable[[int], None] | None
+) -> tuple["_Watch", dict[str, Envelope | None], bool]:
+    """Return the object as of `at`, which record set each field, and whether a move changed it.
+
+    After a move the name may stand for another topic, with a life of its own.
+    """
+    watch, events = _watched(source, name, at + 1, progress)
+    last: dict[str, Envelope | None] = {}
+    was_moved = False
+    for event in events:
+        was_moved |= isinstance(event.row.payload, topics.MoveTopicRecord)
+        for change in event.changes:
+            last[change.field] = event.setter(change.field)
+        if event.removed:
+            last.clear()
+    return watch, last, was_moved
 
 
 def _by_key(name: ObjectName, key: Any) -> ObjectName:
@@ -209,8 +242,8 @@ def absence(source: BatchSource, name: ObjectName, at: int) -> RequestError:
     """
     removed: Envelope | None = None
     created: Envelope | None = None
-    watch = _Watch(load_image(source, source.history_start - 1), name)
-    for event in _events(source, watch, source.end_offset):
+    _, events = _watched(source, name, source.end_offset)
+    for event in events:
         if event.row.offset > at:
             created = created or event.row
         elif event.removed:
@@ -235,20 +268,27 @@ def absence(source: BatchSource, name: ObjectName, at: int) -> RequestError:
 
 
 class _Watch:
-    """Replays a log and looks at one object where a record may have changed it."""
+    """Replays a log and looks at one object where a record may have changed it.
+
+    Attributes:
+        image: As of the last record that may have changed the object.
+        fields: Of the object, and only the one asked for; None or empty when it is absent.
+    """
 
     def __init__(self, image: MetadataImage, name: ObjectName) -> None:
         self._name = name
         self._touching = frozenset(_TOUCHING[name.kind.name])
-        self._image = image
+        self.image = image
+        self.fields = name.fields(image)
         self._delta = MetadataDelta(image)
-        self._fields = name.fields(image)
         self._setters = ConfigSetters() if name.kind.name == "config" else None
 
-    @property
-    def is_present(self) -> bool:
-        """Whether the object, and the field asked for, exist where the watch stands."""
-        return bool(self._fields)
+    def events(self, rows: Iterable[Envelope]) -> Iterator[Event]:
+        """Take rows in; yield the events at which the object changed."""
+        for row in rows:
+            event = self.replay(row)
+            if event is not None:
+                yield event
 
     def replay(self, row: Envelope) -> Event | None:
         """Take a row in; return the event when it changed the object."""
@@ -258,25 +298,25 @@ class _Watch:
             self._setters.replay(row, self._delta)
         if type(row.payload) not in self._touching or not self._may_touch(row.payload):
             return None
-        self._image = self._delta.apply(Provenance(offset=row.offset))
-        self._delta = MetadataDelta(self._image)
-        before, self._fields = self._fields, self._name.fields(self._image)
-        changes = field_changes(self._name.object, before, self._fields)
+        self.image = self._delta.apply(Provenance(offset=row.offset))
+        self._delta = MetadataDelta(self.image)
+        before, self.fields = self.fields, self._name.fields(self.image)
+        changes = field_changes(self._name.object, before, self.fields)
         if not changes:
             return None
-        return Event(row, changes, removed=not self._fields, set_by=self._set_by(row))
+        return Event(row, changes, removed=not self.fields, set_by=self._set_by(row))
 
     def _set_by(self, row: Envelope) -> Mapping[str, Envelope | None] | None:
         """Return who set the values of a topic's configs that came along with the topic."""
         if self._setters is None or isinstance(row.payload, configs.ConfigRecord):
             return None
-        return self._setters.of(self._name.key(self._image))
+        return self._setters.of(self._name.key(self.image))
 
     def _may_touch(self, record: Record) -> bool:
         """Leave out the partition records of other topics: they are most of a log."""
         if not isinstance(record, partitions.PartitionChangeRecord | partitions.PartitionRecord):
             return True
-        key = self._name.key(self._image)
+        key = self._name.key(self.image)
         topic_id = key[0] if isinstance(key, tuple) else key
         # A partition that is not there yet has no key: its topic is not known by it either.
         return key is None or bool(topic_id == record.topic_id)

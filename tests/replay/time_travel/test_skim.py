@@ -1,0 +1,224 @@
+"""History and blame read only the blocks that matter, and answer as if they had read all."""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from metadata_log.batch import Batch
+from metadata_log.log_reader import LogReader
+from metadata_log.needles import Needles
+from records.avro import codec
+from records.control import (
+    AbortTransactionRecord,
+    BeginTransactionRecord,
+    EndTransactionRecord,
+)
+from records.errors import CorruptLogError, RequestError
+from records.partitions import ClearElrRecord
+from records.text import uuid_text
+from records.topics import MoveTopicRecord, RemoveTopicRecord
+from replay.image.metadata import MetadataImage
+from replay.image.records import image_records
+from replay.loader import BatchSource, load_image
+from replay.time_travel.escapes import escaped
+from replay.time_travel.history import blame, history
+from replay.time_travel.objects import parse_object
+from replay.time_travel.skim import SkimmableSource
+from tests.histories import random_history
+from tests.own_logs import write_history
+from tests.real_logs import REAL_LOGS
+from tests.replay import oracles
+from tests.replay.builders import Base, FakeLog, batches, change, namespace, partition, topic, uid
+
+
+@dataclass(frozen=True)
+class SkimmedLog(FakeLog):
+    """A log in memory whose batches are searched as those on disk are."""
+
+    decoded: list[int] = field(default_factory=list)
+
+    def skim(self, needles: Needles, to_offset: int | None = None) -> Iterator[Batch]:
+        """Give only the batches that hold a needle."""
+        for batch in self.batches(None, to_offset):
+            if needles.found_in(codec.encode_rows(batch.rows)):
+                self.decoded.append(batch.base_offset)
+                yield batch
+
+
+def answers(log: BatchSource, name: str, at: int) -> tuple[object, object]:
+    """Return history and blame, or the errors instead of them."""
+    found: list[object] = []
+    for ask in (
+        lambda: list(history(log, parse_object(name), at + 1)),
+        lambda: blame(log, parse_object(name), at),
+    ):
+        try:
+            found.append(ask())
+        except RequestError as error:
+            found.append((error.code, str(error)))
+    return found[0], found[1]
+
+
+def names_in(log: BatchSource) -> list[str]:
+    """Return the names of all topics and partitions that a log ever had, by name and by id."""
+    found: dict[str, None] = {}
+    for batch in log.batches():
+        image = load_image(log, batch.end_offset - 1)
+        for each in image.topics():
+            count = len(image.partitions(each.topic_id))
+            for label in (escaped(image.full_name(each)), f"@{uuid_text(each.topic_id)}"):
+                found[f"topic:{label}"] = None
+                for number in range(count + 1):
+                    found[f"partition:{label}/{number}"] = None
+                    found[f"removal:{label}/{number}"] = None
+    return list(found)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32), st.integers(1, 60), st.booleans())
+def test_skimming_answers_as_reading_all(seed: int, count: int, cut: bool) -> None:
+    rng = random.Random(seed)
+    log = random_history(rng, count)
+    base = None
+    if cut:
+        log, base = _cut(log, rng.randrange(len(log)))
+    plain, skimmed = FakeLog(log, base), SkimmedLog(log, base)
+    names = names_in(plain)
+    for name in rng.sample(names, min(len(names), 12)):
+        at = rng.randrange(plain.history_start - 1, plain.end_offset)
+        for point in (at, plain.end_offset - 1):
+            assert answers(skimmed, name, point) == answers(plain, name, point), (name, point)
+
+
+def _cut(log: list[Batch], at: int) -> tuple[list[Batch], Base | None]:
+    """Cut a history before a batch, unless a transaction is open there."""
+    image: MetadataImage = load_image(FakeLog(log[:at]))
+    if image.provenance.pending_transaction is not None or not at:
+        return log, None
+    records = tuple(record for record, _ in image_records(image))
+    return log[at:], Base(log[at].base_offset, records)
+
+
+def test_only_blocks_that_hold_the_topic_are_decoded() -> None:
+    log = SkimmedLog(
+        batches(
+            *([topic(f"other-{n}"), partition(f"other-{n}", 0)] for n in range(20)),
+            [topic("orders"), partition("orders", 0)],
+            *([change(f"other-{n}", 0, leader=2)] for n in range(20)),
+            [change("orders", 0, leader=3)],
+            *([change(f"other-{n}", 0, leader=2)] for n in range(20)),
+        )
+    )
+    events = list(history(log, parse_object("partition:orders/0")))
+    assert [event.row.offset for event in events] == [41, 62]
+    # A few others may hold the bytes of a needle by chance.
+    assert {40, 62} <= set(log.decoded) and len(log.decoded) < 10
+
+
+MOVED = MoveTopicRecord(topic_id=uid("orders"), namespace_id=uid("org"), name="moved")
+SECOND = topic("orders", topic_id="second")
+BEGIN, END, ABORT = (
+    BeginTransactionRecord(name=None),
+    EndTransactionRecord(),
+    AbortTransactionRecord(reason=None),
+)
+ELR = change("orders", 0, eligible_leader_replicas=(1,), last_known_elr=(2,))
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        # Named by nothing but what reaches it.
+        ([ELR], [ClearElrRecord(topic_name="")]),
+        ([ELR], [ClearElrRecord(topic_name="orders")]),
+        ([BEGIN], [change("orders", 0, leader=2)], [topic("x")], [END]),
+        ([topic("x"), BEGIN], [change("orders", 0, leader=2)], [topic("y")], [ABORT, topic("z")]),
+        ([BEGIN], [topic("x")], [ABORT], [change("orders", 0, leader=2)]),
+        # Another life, another name, another namespace.
+        ([RemoveTopicRecord(topic_id=uid("orders"))], [SECOND], [topic("x")]),
+        ([namespace("org")], [topic("x")], [MOVED], [SECOND], [change("orders", 0, leader=2)]),
+        (
+            [namespace("org")],
+            [topic("x"), partition("x", 0)],
+            [change("x", 0, leader=2)],
+            [RemoveTopicRecord(topic_id=uid("orders"))],
+            [MoveTopicRecord(topic_id=uid("x"), namespace_id=None, name="orders")],
+            [change("x", 0, leader=3)],
+        ),
+    ],
+)
+@pytest.mark.parametrize("with_base", [False, True])
+def test_what_reaches_a_topic_without_its_id_is_found(
+    groups: tuple[list[object], ...], with_base: bool
+) -> None:
+    first = (topic("orders"), partition("orders", 0))
+    if with_base:
+        log, base = batches(*groups, base_offset=10), Base(10, first)  # type: ignore[arg-type]
+    else:
+        log, base = batches(first, *groups), None  # type: ignore[arg-type]
+    plain, skimmed = FakeLog(log, base), SkimmedLog(log, base)
+    for name in names_in(plain):
+        for at in range(plain.history_start - 1, plain.end_offset):
+            assert answers(skimmed, name, at) == answers(plain, name, at), (name, at)
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_a_log_on_disk_is_skimmed_with_the_same_answers(tmp_path: Path, seed: int) -> None:
+    directory = await write_history(tmp_path / "log", seed, 120, batches_an_epoch=30)
+    with LogReader.open(directory) as reader:
+        assert isinstance(reader, SkimmableSource)
+        plain = FakeLog(list(reader.batches()))
+        names = names_in(plain)
+        for name in random.Random(seed).sample(names, 25):
+            for at in (reader.end_offset // 2, reader.end_offset - 1):
+                assert answers(reader, name, at) == answers(plain, name, at), (name, at)
+
+
+async def test_damage_is_reported_as_when_all_is_read(tmp_path: Path) -> None:
+    directory = await write_history(tmp_path / "log", 1, 120, batches_an_epoch=30)
+    with LogReader.open(directory) as reader:
+        segment = reader.segment_paths[1]
+        name = names_in(FakeLog(list(reader.batches())))[0]
+    content = bytearray(segment.read_bytes())
+    for position in range(len(content) // 2, len(content), len(content) // 20):
+        damaged = bytearray(content)
+        damaged[position] ^= 1
+        segment.write_bytes(damaged)
+        with LogReader.open(directory) as reader:
+            messages = set()
+            for source in (reader, _Plain(reader)):
+                with pytest.raises(CorruptLogError) as found:
+                    list(history(source, parse_object(name)))
+                messages.add(str(found.value))
+            assert len(messages) == 1
+
+
+@pytest.mark.real_logs
+@pytest.mark.skipif(not REAL_LOGS.is_dir(), reason=f"no real Kafka logs at {REAL_LOGS}")
+@pytest.mark.parametrize("final_image", oracles.final_images()[:6], ids=lambda path: path.parts[-2])
+def test_a_real_log_is_skimmed_with_the_same_answers(final_image: Path) -> None:
+    paths = oracles.decoded_logs(final_image.parent / "__cluster_metadata-0")
+    log = list(oracles.batches(paths))
+    plain, skimmed = FakeLog(log), SkimmedLog(log)
+    image = load_image(plain)
+    rng = random.Random(1)
+    topics = sorted(image.topics(), key=lambda each: each.name)
+    for each in rng.sample(topics, min(4, len(topics))):
+        for label in (escaped(each.name), f"@{uuid_text(each.topic_id)}"):
+            for name in (f"topic:{label}", f"partition:{label}/0"):
+                at = plain.end_offset - 1
+                assert answers(skimmed, name, at) == answers(plain, name, at), name
+    assert len(skimmed.decoded) < 16 * len(log)
+
+
+class _Plain:
+    """A log that can only be read whole."""
+
+    def __init__(self, reader: LogReader) -> None:
+        self.start_offset, self.history_start = reader.start_offset, reader.history_start
+        self.base, self.end_offset, self.batches = reader.base, reader.end_offset, reader.batches
