@@ -14,7 +14,6 @@ from typing import Any, Self, TypeVar
 from msgspec.structs import replace
 
 from api.commands import Command, any_command
-from api.creations import Observed, PartitionCreations
 from api.first_answers import told_again
 from api.history import History
 from controller.authorization.authorizer import CLUSTER, Access, Operation
@@ -37,7 +36,7 @@ from metadata_log.request_window import takes_part
 from records.envelope import Origin
 from records.errors import RequestError
 from replay.image.metadata import MetadataImage
-from replay.loader import load_image
+from replay.timeline import Timeline
 
 T = TypeVar("T")
 
@@ -47,7 +46,6 @@ class Service:
 
     Attributes:
         history: The committed images.
-        creations: Where each partition was created.
     """
 
     def __init__(
@@ -55,14 +53,12 @@ class Service:
         directory: Path,
         metadata_log: MetadataLog,
         image: MetadataImage,
-        creations: PartitionCreations,
         *,
         settings: Settings,
     ) -> None:
         """Use `Service.open`."""
         self._directory = directory
         self._log = metadata_log
-        self.creations = creations
         self.history = History(image)
         self._controller = Controller(
             metadata_log,
@@ -104,14 +100,12 @@ class Service:
             directory, node_id=(settings or Settings()).node_id, machine=machine
         )
         try:
-            creations = PartitionCreations()
             with LogReader.open(directory) as reader:
-                source = Observed(reader, creations.replay)
-                image = load_image(source, progress=progress)
+                image = Timeline.of(reader).image(progress=progress)
             # Millions of objects that never refer to themselves: the collector need not look.
             gc.freeze()
             settings = replace(settings or Settings(), cluster_id=cluster_id)
-            service = cls(directory, metadata_log, image, creations, settings=settings)
+            service = cls(directory, metadata_log, image, settings=settings)
             await service._controller.activate()
         except BaseException:
             await metadata_log.close()
@@ -289,5 +283,4 @@ class Service:
             return told_again(reader, committed, decide, self.settings, self.history.image_of)
 
     def _committed(self, batch: Batch) -> None:
-        self.creations.replay(batch)
         self.history.committed(batch, self._controller.image)

@@ -169,10 +169,14 @@ class Pipeline:
             return
         abort = AbortTransactionRecord(reason=reason)
         batch = self._batch([abort], [0], timestamp, None)
+        before = self._latest.state.image
         provenance = Provenance(
-            offset=batch.base_offset, leader_epoch=batch.leader_epoch, timestamp=timestamp
+            offset=batch.base_offset,
+            leader_epoch=batch.leader_epoch,
+            timestamp=timestamp,
+            not_understood=before.provenance.not_understood,
         )
-        image = replace(self._latest.state.image, provenance=provenance)
+        image = replace(before, provenance=provenance)
         state = State(image, self._latest.state.index)
         self._latest = Latest(state, batch.end_offset)
         self._append(batch, state)

@@ -24,18 +24,22 @@ from metadata_log.segment_scan import SegmentScan, corrupt, read_header
 from metadata_log.vanishing import vanished_or_there
 from records.base import Record
 from records.control import SnapshotFooterRecord, SnapshotHeaderRecord
-from records.envelope import Envelope, Extra
+from records.envelope import Envelope, Extra, Kept
 
 # As many records as Kafka puts into one append of a checkpoint.
 _ROWS_PER_BLOCK = 1_024
 
 
 class CheckpointRecord(msgspec.Struct, frozen=True, gc=False):
-    """One record of a checkpoint to write, with what an import must not lose."""
+    """One record of a checkpoint to write.
+
+    `extra` is what an import must not lose, `kept` where the record's object stood in the log.
+    """
 
     payload: Record
     record_version: int
     extra: Extra | None = None
+    kept: Kept | None = None
 
 
 class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -220,6 +224,7 @@ def _encoded(
                 record_version=record.record_version,
                 previous_crc32c=crc if index == 0 and offset else None,
                 extra=record.extra,
+                kept=record.kept,
                 payload=record.payload,
             )
             for index, record in enumerate(group)

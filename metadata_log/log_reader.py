@@ -26,6 +26,7 @@ from metadata_log.names import (
 )
 from metadata_log.needles import Needles
 from metadata_log.offset_index import IndexEntry, read_index
+from metadata_log.position import Position, position_at
 from metadata_log.proof import look_past, placed
 from metadata_log.segment import SegmentHeader
 from metadata_log.segment_scan import SegmentScan, check_identity, corrupt, read_header, short_copy
@@ -149,6 +150,14 @@ class LogReader:
         if self.start_offset < end:
             start = IndexEntry(self.start_offset, 0, None)
             yield from self._read(start, self.start_offset, end, needles)
+
+    def position(self, end_offset: int) -> Position:
+        """Return the position at an end offset in [history_start, end_offset].
+
+        Raises:
+            CorruptLogError: the log is damaged there.
+        """
+        return position_at(self, end_offset)
 
     def last_offset_at(self, timestamp: int) -> int:
         """Return the offset before the first record whose time is later than `timestamp` (ms).

@@ -11,6 +11,7 @@ from typing import Protocol
 import msgspec
 
 from metadata_log.batch import Batch
+from metadata_log.position import Position
 from records.control import NoOpRunRecord
 from records.envelope import Envelope
 from records.errors import CorruptLogError, RequestError, UnknownHistoryError
@@ -62,6 +63,9 @@ class BatchSource(Protocol):
     ) -> Iterable[Batch]:
         """The whole batches that hold any offset in [from_offset, to_offset)."""
 
+    def position(self, end_offset: int) -> Position:
+        """The position at an end offset in [history_start, end_offset]."""
+
 
 class Replayer:
     """Follows a log batch by batch and gives the image wherever it stands.
@@ -112,7 +116,7 @@ class Replayer:
     def image(self) -> MetadataImage:
         """Return the image of everything taken in, less an open transaction."""
         provenance = self._before or self._provenance
-        if provenance != self._image.provenance:
+        if _place(provenance) != _place(self._image.provenance):
             self._image = self._delta.apply(provenance)
             self._delta = MetadataDelta(self._image)
         return self._image
@@ -127,6 +131,10 @@ class Replayer:
         at_start = begin == batch.base_offset
         before = self._provenance if at_start else _provenance(batch, begin)
         return msgspec.structs.replace(before, pending_transaction=begin)
+
+
+def _place(provenance: Provenance) -> tuple[int | None, int | None]:
+    return provenance.offset, provenance.pending_transaction
 
 
 def _provenance(batch: Batch, end_offset: int) -> Provenance:
@@ -239,7 +247,7 @@ def _base_image(base: BaseState) -> MetadataImage:
     delta = MetadataDelta(MetadataImage.EMPTY)
     for rows in base.rows():
         for row in rows:
-            delta.replay(row)
+            delta.restore(row)
     if base.end_offset == 0:
         return delta.apply(Provenance())
     return delta.apply(

@@ -96,10 +96,19 @@ def log_about(log: Path) -> dict[str, Any]:
         return about(reader)
 
 
+def not_understood(image: "MetadataImage") -> dict[str, int | None] | None:
+    """Return how many records an answer leaves out because this release does not know them."""
+    found = image.provenance.not_understood
+    if found is None:
+        return None
+    return {"records": found.records, "first_offset": found.first_offset}
+
+
 def provenance(reader: "LogReader", image: "MetadataImage", at: int) -> dict[str, Any]:
     """Return what every answer about an image says: the point asked for, and what it holds."""
     found = image.provenance
     document: dict[str, Any] = {"as_of": at, **bounds(reader)}
+    document["not_understood"] = not_understood(image)
     document["as_of_timestamp"] = found.timestamp if found.offset is not None else None
     if reader.confirmed_end < reader.end_offset:
         document["confirmed_end"] = reader.confirmed_end

@@ -8,19 +8,18 @@ import msgspec
 from metadata_log.batch import Batch
 from metadata_log.care.committed import CommittedSegment, committed_segments
 from metadata_log.care.retention import drop_below, retaining
-from metadata_log.checkpoint import (
-    Checkpoint,
-    CheckpointRecord,
-    write_checkpoint,
-)
+from metadata_log.checkpoint import Checkpoint, write_checkpoint
 from metadata_log.fs import Fs, OsFs
 from metadata_log.log_reader import LogReader
 from metadata_log.names import checkpoint_name
+from metadata_log.position import Position
 from metadata_log.segment import SegmentHeader
 from records.errors import CorruptLogError
+from replay.care.base_records import base_records
 from replay.image.digest import image_digest
 from replay.image.metadata import MetadataImage
-from replay.image.records import image_records
+from replay.image.provenance import NotUnderstood
+from replay.image.versions import VersionsImage
 from replay.loader import load_image
 
 
@@ -122,21 +121,26 @@ def _write_base(
     base = write_checkpoint(
         fs,
         reader.directory,
-        (CheckpointRecord(record, version) for record, version in image_records(image)),
+        base_records(reader, image),
         cluster_id=reader.cluster_id,
         end_offset=start,
         leader_epoch=where.leader_epoch,
         timestamp=where.timestamp,
         following=following,
     )
-    found = image_digest(load_image(_BaseOnly(base)))
-    if found != digest:
+    restored = load_image(_BaseOnly(base))
+    found = image_digest(restored)
+    if found != digest or _beside_state(restored) != _beside_state(image):
         fs.unlink(base.path)
         fs.sync_directory(reader.directory)
         raise CorruptLogError(
             f"{base.path} byte 0: the base has digest {found}, the image below offset {start} "
-            f"{digest}; nothing was removed, check the disk and run again"
+            f"{digest}, or their versions differ; nothing was removed, check the disk and run again"
         )
+
+
+def _beside_state(image: MetadataImage) -> tuple[VersionsImage, NotUnderstood | None]:
+    return image.versions, image.provenance.not_understood
 
 
 def _unchanged(reader: LogReader) -> RetainResult:
@@ -155,6 +159,15 @@ class _BaseOnly:
     def __init__(self, base: Checkpoint) -> None:
         self.base = base
         self.start_offset = self.history_start = self.end_offset = base.end_offset
+
+    def position(self, end_offset: int) -> Position:
+        header = self.base.header
+        return Position(
+            cluster_id=header.cluster_id,
+            end_offset=end_offset,
+            leader_epoch=header.leader_epoch,
+            last_crc32c=header.previous_crc32c,
+        )
 
     def batches(
         self, from_offset: int | None = None, to_offset: int | None = None

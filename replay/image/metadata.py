@@ -13,6 +13,7 @@ from immutables import Map
 from records.base import Record, Uuid
 from records.envelope import Envelope
 from records.errors import CorruptLogError
+from records.partitions import PartitionRecord
 from replay.image.acls import Acl, AclsDelta
 from replay.image.cluster import Broker, BrokersDelta, Controller, ControllersDelta
 from replay.image.configs import ConfigResource, ConfigsDelta
@@ -22,7 +23,7 @@ from replay.image.namespaces import Namespace, NamespacesDelta, NamespacesImage
 from replay.image.notes import Note, NotesDelta
 from replay.image.partition_list import Partitions
 from replay.image.producer_ids import ProducerIds, ProducerIdsDelta
-from replay.image.provenance import Provenance
+from replay.image.provenance import NotUnderstood, Provenance, has_unknown_tags
 from replay.image.quotas import ClientQuota, QuotaEntity, QuotasDelta
 from replay.image.removals import (
     PendingRemoval,
@@ -34,6 +35,7 @@ from replay.image.rules import RULES
 from replay.image.scram import ScramCredential, ScramDelta
 from replay.image.tokens import DelegationToken, DelegationTokensDelta
 from replay.image.topics import Partition, Topic, TopicsDelta, TopicsImage
+from replay.image.versions import UNKNOWN, VersionsDelta, VersionsImage
 
 NAMESPACE_SEPARATOR = ":"
 
@@ -42,7 +44,7 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
     """The cluster as of one offset. Immutable; images of neighbouring offsets share most of it.
 
     Callers use the methods, never the maps behind them. Iterators give their objects in any order.
-    Two images are equal when state and provenance are.
+    Two images are equal when state, provenance and versions are.
     """
 
     EMPTY: ClassVar["MetadataImage"]
@@ -63,6 +65,7 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
     _pending_removals: Map[Uuid, Map[int, PendingRemoval]] = Map()
     _replica_deletions: Map[tuple[Uuid, int, int], ReplicaDeletion] = Map()
     _notes: Map[Note, Note] = Map()
+    _versions: VersionsImage = VersionsImage()
 
     @property
     def topic_count(self) -> int:
@@ -211,6 +214,11 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
         """Iterate over the notes."""
         return iter(self._notes.values())
 
+    @property
+    def versions(self) -> VersionsImage:
+        """The offset of the last record that touched each object."""
+        return self._versions
+
 
 MetadataImage.EMPTY = MetadataImage()
 
@@ -233,6 +241,7 @@ _PARTS: dict[str, Callable[[Any], Any]] = {
     "pending_removals": PendingRemovalsDelta,
     "replica_deletions": ReplicaDeletionsDelta,
     "notes": NotesDelta,
+    "versions": VersionsDelta,
 }
 
 
@@ -259,11 +268,15 @@ class MetadataDelta:
     pending_removals: PendingRemovalsDelta
     replica_deletions: ReplicaDeletionsDelta
     notes: NotesDelta
+    versions: VersionsDelta
 
     def __init__(self, image: MetadataImage) -> None:
         self.image = image
         # The row being replayed, for a rule that needs more than its record.
         self.row: Envelope | None = None
+        # Offset of that row in the log, UNKNOWN for a row of a base checkpoint.
+        self.at = UNKNOWN
+        self._not_understood = image.provenance.not_understood
         self._parts: dict[str, Any] = {}
         self._rules: dict[type[Record], Callable[[Any], object]] = {}
 
@@ -282,8 +295,35 @@ class MetadataDelta:
         Raises:
             CorruptLogError: the record contradicts the state before it; names the offset.
         """
+        self._take(row, row.offset)
+
+    def restore(self, row: Envelope) -> None:
+        """Take one record of a base checkpoint in, whose offset counts within its file.
+
+        Raises:
+            CorruptLogError: as for `replay`.
+        """
+        kept, record = row.kept, row.payload
+        if not isinstance(record, PartitionRecord):
+            self._take(row, UNKNOWN if kept is None else kept.version)
+            return
+        self._take(row, UNKNOWN)
+        if kept is not None:
+            self.versions.restore_partition(
+                record.topic_id,
+                record.partition_id,
+                kept.version,
+                UNKNOWN if kept.created is None else kept.created,
+            )
+
+    def count_not_understood(self) -> None:
+        """Count the row that is being replayed as not wholly understood."""
+        offset = None if self.at == UNKNOWN else self.at
+        self._not_understood = NotUnderstood.added(self._not_understood, offset)
+
+    def _take(self, row: Envelope, offset: int) -> None:
         record = row.payload
-        self.row = row
+        self.row, self.at = row, offset
         rule = self._rules.get(type(record))
         try:
             if rule is None:
@@ -293,6 +333,8 @@ class MetadataDelta:
             raise CorruptLogError(
                 f"offset {row.offset}: {type(record).__name__}: {error}"
             ) from None
+        if row.extra is not None and has_unknown_tags(row):
+            self.count_not_understood()
 
     def full_name(self, topic: Topic) -> str:
         """Return the full name of a topic as it is now."""
@@ -302,9 +344,15 @@ class MetadataDelta:
         return _full_name(namespace, topic)
 
     def apply(self, provenance: Provenance) -> MetadataImage:
-        """Return the next image; it shares everything that was not touched."""
+        """Return the next image; it shares everything that was not touched.
+
+        Args:
+            provenance: Without `not_understood`, which the delta counts.
+        """
         self._rules.clear()  # some refer back to the delta: a cycle would keep images alive
         parts = {f"_{name}": part.apply() for name, part in self._parts.items()}
+        if self._not_understood is not None:
+            provenance = msgspec.structs.replace(provenance, not_understood=self._not_understood)
         return msgspec.structs.replace(self.image, provenance=provenance, **parts)
 
 

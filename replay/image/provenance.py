@@ -2,6 +2,32 @@
 
 import msgspec
 
+from records.control import UnknownRecord
+from records.envelope import Envelope
+
+
+class NotUnderstood(msgspec.Struct, frozen=True, gc=False):
+    """How many records that took effect were not wholly understood, and since when.
+
+    `first_offset` is None when the first of them lies before the kept history.
+    """
+
+    records: int
+    first_offset: int | None
+
+    @staticmethod
+    def added(before: "NotUnderstood | None", offset: int | None) -> "NotUnderstood":
+        """Return the count with one more record, at `offset` (None: unknown)."""
+        if before is None:
+            return NotUnderstood(1, offset)
+        return NotUnderstood(before.records + 1, before.first_offset)
+
+
+def has_unknown_tags(row: Envelope) -> bool:
+    """True if a record that is otherwise known carries tags that this release does not know."""
+    is_known = not isinstance(row.payload, UnknownRecord)
+    return is_known and row.extra is not None and bool(row.extra.unknown_tags)
+
 
 class Provenance(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The last offset whose effect an image contains, and what stood there.
@@ -20,6 +46,8 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     # Offset of the BeginTransactionRecord, while the point asked for lies in an open transaction.
     # Invariant: pending_transaction is None or pending_transaction == next_offset.
     pending_transaction: int | None = None
+    # Records contained whose meaning this release does not know, or not wholly; None: none.
+    not_understood: NotUnderstood | None = None
 
     @property
     def next_offset(self) -> int:

@@ -9,10 +9,12 @@ from itertools import groupby
 
 from records import brokers, configs, control, partitions, security, topics
 from records.base import Record, Uuid
+from records.envelope import Kept
 from records.registry import newest_version
 from replay.image.metadata import MetadataImage
 from replay.image.partitions import Partition
 from replay.image.removals import PendingRemoval
+from replay.image.versions import UNKNOWN
 
 METADATA_VERSION = "metadata.version"
 
@@ -28,6 +30,26 @@ def image_records(image: MetadataImage) -> Iterator[tuple[Record, int]]:
             yield record, versions[record.broker_id]
         else:
             yield record, newest_version(type(record))
+
+
+def kept_of(image: MetadataImage, record: Record) -> Kept | None:
+    """Return the version of the object that a record of an image stands for, None if unknown."""
+    versions, created = image.versions, UNKNOWN
+    match record:
+        case topics.TopicRecord():
+            version = versions.topic(record.topic_id)
+        case partitions.PartitionRecord():
+            version = versions.partition(record.topic_id, record.partition_id)
+            created = versions.created(record.topic_id, record.partition_id)
+        case topics.NamespaceRecord():
+            version = versions.namespace(record.namespace_id)
+        case configs.ConfigRecord():
+            version = versions.config((record.resource_type, record.resource_name))
+        case _:
+            return None
+    if version == UNKNOWN:
+        return None
+    return Kept(version=version, created=None if created == UNKNOWN else created)
 
 
 def _records(image: MetadataImage) -> Iterator[Record]:

@@ -134,13 +134,20 @@ class TopicsDelta:
             delta.existing(partition_id)
             delta.changes[partition_id] = None
 
-    def clear_elr(self, record: ClearElrRecord) -> None:
-        """Clear the eligible leader replicas of one topic, or of all: O(partitions)."""
+    def clear_elr(self, record: ClearElrRecord) -> list[tuple[Uuid, int]]:
+        """Clear the eligible leader replicas of one topic, or of all: O(partitions).
+
+        Returns:
+            Topic id and partition id of each partition that had any.
+        """
+        cleared = []
         for topic_id in self._topic_ids_named(record.topic_name):
             for old in self._partitions(topic_id):
                 new = partitions.without_elr(old)
                 if new is not old:
                     self._touch(topic_id).changes[new.partition_id] = new
+                    cleared.append((topic_id, new.partition_id))
+        return cleared
 
     def topic(self, topic_id: Uuid) -> Topic | None:
         """Return the topic of an id as it is now."""

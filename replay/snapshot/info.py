@@ -4,9 +4,11 @@ from typing import Self
 
 import msgspec
 
+from metadata_log.position import Position
 from replay.image.digest import image_digest
 from replay.image.metadata import MetadataImage
-from replay.image.provenance import Provenance
+from replay.image.provenance import NotUnderstood, Provenance
+from replay.image.rules import RULES_VERSION
 from replay.snapshot.parts import FORMAT
 
 
@@ -28,13 +30,27 @@ class SnapshotInfo(msgspec.Struct, frozen=True, kw_only=True):
     digest: str
     created_at_ms: int
     format: int
+    # CRC of the last contained block or batch (see `Position`), None when it is not known.
+    last_crc32c: int | None = None
+    # Version of the replay rules. None in snapshots of early releases, which do not say either
+    # what was not understood, nor which versions objects had.
+    rules: int | None = None
+    not_understood: int | None = None
+    not_understood_from: int | None = None
 
     @classmethod
     def of(
-        cls, image: MetadataImage, *, cluster_id: str, confirmed: bool, created_at_ms: int
+        cls,
+        image: MetadataImage,
+        *,
+        cluster_id: str,
+        confirmed: bool,
+        created_at_ms: int,
+        last_crc32c: int | None = None,
     ) -> Self:
         """Describe a snapshot of an image: O(objects), for the digest."""
         provenance = image.provenance
+        not_understood = provenance.not_understood or NotUnderstood(0, None)
         return cls(
             cluster_id=cluster_id,
             end_offset=provenance.next_offset,
@@ -45,6 +61,20 @@ class SnapshotInfo(msgspec.Struct, frozen=True, kw_only=True):
             digest=image_digest(image),
             created_at_ms=created_at_ms,
             format=FORMAT,
+            last_crc32c=last_crc32c,
+            rules=RULES_VERSION,
+            not_understood=not_understood.records,
+            not_understood_from=not_understood.first_offset,
+        )
+
+    @property
+    def position(self) -> Position:
+        """Which log the snapshot was made of, and up to where."""
+        return Position(
+            cluster_id=self.cluster_id,
+            end_offset=self.end_offset,
+            leader_epoch=self.leader_epoch,
+            last_crc32c=self.last_crc32c,
         )
 
     @property
@@ -54,19 +84,27 @@ class SnapshotInfo(msgspec.Struct, frozen=True, kw_only=True):
         A transaction that was pending is not named: its records come after `end_offset` and are
         read again when replay goes on.
         """
+        records = self.not_understood
         return Provenance(
             offset=self.end_offset - 1 if self.end_offset else None,
             leader_epoch=self.leader_epoch,
             timestamp=self.timestamp_ms,
             mid_batch=self.mid_batch,
+            not_understood=NotUnderstood(records, self.not_understood_from) if records else None,
         )
 
     @property
     def identity(self) -> str:
         """All of it that never changes, as one line of text."""
-        return (
+        identity = (
             f"{self.cluster_id} {self.end_offset} {self.leader_epoch} {self.timestamp_ms} "
             f"{self.mid_batch:d} {self.digest} {self.created_at_ms} {self.format}"
+        )
+        if self.rules is None:
+            return identity
+        return (
+            f"{identity} {self.last_crc32c} {self.rules} {self.not_understood} "
+            f"{self.not_understood_from}"
         )
 
     def same_image(self, other: Self) -> bool:

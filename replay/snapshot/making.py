@@ -35,7 +35,8 @@ def create_snapshot(
     """
     image = Timeline(source, store).image(at, progress=progress)
     confirmed = image.provenance.next_offset <= source.confirmed_end
-    return store.create(image, confirmed=confirmed)
+    position = source.position(image.provenance.next_offset)
+    return store.create(image, confirmed=confirmed, last_crc32c=position.last_crc32c)
 
 
 def prune_snapshots(source: BatchSource, store: SnapshotStore, keep: int) -> int:

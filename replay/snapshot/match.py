@@ -1,32 +1,61 @@
 """True if a snapshot is of a log: the one check before replay may start from it.
 
-Offset and leader epoch of a record name one history: two logs of a cluster that hold the same
-epoch at the same offset agree on everything before it, and a mirror whose tail Kafka took back
-holds another epoch there. A fork can claim the same epoch as the log it left, so the time is
-compared, too.
+A snapshot names the position it was made at, with the CRC of the last block: blocks are chained,
+so a snapshot of another cluster, of a fork of this one, or of a tail that Kafka took back does not
+fit. Where the CRC is not known, offset and leader epoch of a record name one history, and the time
+is compared as well, since a fork can claim the epoch of the log it left.
 
 Source: the log matching property of Raft, which KRaft shares (KIP-595).
 """
 
+import logging
+
 from metadata_log.batch import Batch
 from records.control import NoOpRunRecord
+from replay.image.rules import RULES_VERSION
 from replay.loader import BatchSource
 from replay.snapshot.info import SnapshotInfo
 
+_LOG = logging.getLogger(__name__)
+
 
 def is_of(source: BatchSource, info: SnapshotInfo) -> bool:
-    """True if a log holds, or starts right after, exactly what a snapshot contains."""
+    """True if a log holds, or starts right after, exactly what a snapshot contains.
+
+    A snapshot that lies within the log but was made of another history, or under other rules of
+    replay, is named in a warning.
+    """
     # At 0 there is no record that could tell, and nothing to save.
     if not max(source.history_start, 1) <= info.end_offset <= source.end_offset:
         return False
-    if info.end_offset == source.history_start:
-        base = source.base
-        return base is not None and (base.leader_epoch, base.timestamp) == (
-            info.leader_epoch,
-            info.timestamp_ms,
+    if info.rules != RULES_VERSION:
+        made = "an early release" if info.rules is None else f"version {info.rules} of the rules"
+        _LOG.warning(
+            "snapshot at end offset %d passed over: it was made by %s, this release replays under "
+            "version %d; make it anew with `metalog snapshot create`",
+            info.end_offset,
+            made,
+            RULES_VERSION,
         )
+        return False
+    if not _is_same_history(source, info):
+        _LOG.warning(
+            "snapshot at end offset %d passed over: it is of another history", info.end_offset
+        )
+        return False
+    return True
+
+
+def _is_same_history(source: BatchSource, info: SnapshotInfo) -> bool:
+    position = source.position(info.end_offset)
+    if position.contradicts(info.position):
+        return False
+    if None not in (position.last_crc32c, info.last_crc32c):
+        return True
+    if info.end_offset == source.history_start:
+        return source.base is not None and source.base.timestamp == info.timestamp_ms
     last = next(iter(source.batches(info.end_offset - 1, info.end_offset)))
-    return last.leader_epoch == info.leader_epoch and info.timestamp_ms in _times(last)
+    return info.timestamp_ms in _times(last)
 
 
 def _times(batch: Batch) -> tuple[int, ...]:

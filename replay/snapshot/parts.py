@@ -28,24 +28,66 @@ from replay.image.removals import PendingRemoval, ReplicaDeletion
 from replay.image.scram import ScramCredential
 from replay.image.tokens import DelegationToken
 from replay.image.topics import Topic, TopicsImage
+from replay.image.versions import UNKNOWN, TopicVersions, VersionsImage
 
 FORMAT = 1
 """What a snapshot consists of: the parts and values below. One of another format is skipped."""
 
 
-class StoredTopic(msgspec.Struct, frozen=True, gc=False):
-    """A topic with its partitions, ordered by id."""
+class StoredTopic(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """A topic with its partitions, ordered by id.
+
+    `versions` and `created` hold an offset for each partition, or nothing when none is known.
+    """
 
     topic: Topic
     partitions: tuple[Partition, ...]
+    version: int = UNKNOWN
+    versions: tuple[int, ...] = ()
+    created: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, image: MetadataImage, topic: Topic) -> Self:
+        """Take a topic out of an image."""
+        topic_id = topic.topic_id
+        partitions = tuple(image.partitions(topic_id))
+        of = image.versions
+        return cls(
+            topic,
+            partitions,
+            of.topic(topic_id),
+            _known([of.partition(topic_id, each.partition_id) for each in partitions]),
+            _known([of.created(topic_id, each.partition_id) for each in partitions]),
+        )
+
+    def kept(self) -> TopicVersions:
+        """Return what was stored of the versions."""
+        ids = [partition.partition_id for partition in self.partitions]
+        unknown = (UNKNOWN,) * len(ids)
+        return TopicVersions.of(
+            self.version, ids, self.versions or unknown, self.created or unknown
+        )
 
 
-class StoredConfig(msgspec.Struct, frozen=True, gc=False):
+def _known(offsets: list[int]) -> tuple[int, ...]:
+    return () if set(offsets) <= {UNKNOWN} else tuple(offsets)
+
+
+class StoredNamespace(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """A namespace."""
+
+    namespace_id: Uuid
+    name: str
+    version: int = UNKNOWN
+
+
+class StoredConfig(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """The keys set on one resource."""
 
     resource_type: int
     resource_name: str
     values: dict[str, str]
+    version: int = UNKNOWN
 
 
 class StoredFeature(msgspec.Struct, frozen=True, gc=False):
@@ -71,7 +113,7 @@ class Parts(msgspec.Struct, kw_only=True):
     controllers: list[Controller] = []
     delegation_tokens: list[DelegationToken] = []
     features: list[StoredFeature] = []
-    namespaces: list[Namespace] = []
+    namespaces: list[StoredNamespace] = []
     notes: list[Note] = []
     pending_partition_removals: list[PendingRemoval] = []
     # At most one.
@@ -92,19 +134,24 @@ class Parts(msgspec.Struct, kw_only=True):
             client_quotas=list(image.quotas()),
             # A map's order differs between processes; equal configs must give equal bytes.
             configs=[
-                StoredConfig(*resource, dict(sorted(values.items())))
+                StoredConfig(
+                    *resource, dict(sorted(values.items())), image.versions.config(resource)
+                )
                 for resource, values in image.configs()
             ],
             controllers=list(image.controllers()),
             delegation_tokens=list(image.delegation_tokens()),
             features=[StoredFeature(name, level) for name, level in image.features().items()],
-            namespaces=list(image.namespaces()),
+            namespaces=[
+                StoredNamespace(n.namespace_id, n.name, image.versions.namespace(n.namespace_id))
+                for n in image.namespaces()
+            ],
             notes=list(image.notes()),
             pending_partition_removals=list(image.pending_removals()),
             producer_ids=[] if producer_ids is None else [producer_ids],
             replica_deletions=list(image.replica_deletions()),
             scram=list(image.scram()),
-            topics=[StoredTopic(t, tuple(image.partitions(t.topic_id))) for t in image.topics()],
+            topics=[StoredTopic.of(image, topic) for topic in image.topics()],
             zk_migration=[] if zk_migration is None else [StoredZkMigration(zk_migration)],
         )
 
@@ -128,7 +175,7 @@ class Parts(msgspec.Struct, kw_only=True):
             provenance,
             _topics=_topics(self.topics),
             _namespaces=NamespacesImage(
-                Map({namespace.namespace_id: namespace for namespace in self.namespaces}),
+                Map({n.namespace_id: Namespace(n.namespace_id, n.name) for n in self.namespaces}),
                 Map({namespace.name: namespace.namespace_id for namespace in self.namespaces}),
             ),
             _brokers=Map({broker.broker_id: broker for broker in self.brokers}),
@@ -146,6 +193,14 @@ class Parts(msgspec.Struct, kw_only=True):
                 {(d.topic_id, d.partition_id, d.broker_id): d for d in self.replica_deletions}
             ),
             _notes=Map({note: note for note in self.notes}),
+            _versions=self._versions(),
+        )
+
+    def _versions(self) -> VersionsImage:
+        return VersionsImage(
+            Map({each.topic.topic_id: each.kept() for each in self.topics}),
+            Map({each.namespace_id: each.version for each in self.namespaces}),
+            Map({(each.resource_type, each.resource_name): each.version for each in self.configs}),
         )
 
 

@@ -1,6 +1,6 @@
 """Which schema this release's snapshot database has, for readers that do without SQLAlchemy."""
 
-SCHEMA_REVISION = "0001"
+SCHEMA_REVISION = "0002"
 """The newest migration, which leads to the tables of `tables`."""
 
 VERSION_TABLE = "metalog_alembic_version"

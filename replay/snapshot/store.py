@@ -96,7 +96,9 @@ class SnapshotStore:
     ) -> None:
         self.close()
 
-    def create(self, image: MetadataImage, *, confirmed: bool = True) -> SnapshotInfo:
+    def create(
+        self, image: MetadataImage, *, confirmed: bool = True, last_crc32c: int | None = None
+    ) -> SnapshotInfo:
         """Store an image; O(objects), of which only changed chunks are compressed and written.
 
         A snapshot of the same image that is there already, and can be loaded, stays as it is, and
@@ -105,12 +107,14 @@ class SnapshotStore:
 
         Args:
             confirmed: False while Kafka could still replace the last records that the image holds.
+            last_crc32c: Of the image's position in its log; None when it is not known.
         """
         info = SnapshotInfo.of(
             image,
             cluster_id=self._cluster_id,
             confirmed=confirmed,
             created_at_ms=self._clock.now_ms(),
+            last_crc32c=last_crc32c,
         )
         if self._keep_existing(info):
             return self.info(info.end_offset)

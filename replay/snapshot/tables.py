@@ -47,6 +47,13 @@ snapshot = Table(
     Column("digest", String(64), nullable=False),
     Column("created_at_ms", BigInteger, nullable=False),
     Column("format", Integer, nullable=False),
+    # CRC-32C of the last contained block, in a mirror of Kafka's batch; null when not known.
+    Column("last_crc32c", BigInteger),
+    # Version of the replay rules; null, as in the next two, for a snapshot of an early release.
+    Column("rules", BigInteger),
+    # How many records were not understood, and the offset of the first (null: none, or unknown).
+    Column("not_understood", BigInteger),
+    Column("not_understood_from", BigInteger),
     # SHA-256 over this row and the manifest.
     Column("checksum", LargeBinary(32), nullable=False),
     UniqueConstraint("cluster_id", "end_offset"),

@@ -4,19 +4,17 @@ import asyncio
 import sys
 import threading
 
-from api.creations import UNKNOWN, PartitionCreations
 from api.history import History
 from metadata_log.batch import Batch
 from records.base import Record, Uuid
 from records.control import (
-    AbortTransactionRecord,
     BeginTransactionRecord,
     EndTransactionRecord,
     NoOpRecord,
 )
 from records.envelope import Envelope
-from records.partitions import PartitionRecord, RemovePartitionsRecord
-from records.topics import RemoveTopicRecord, TopicRecord
+from records.partitions import PartitionRecord
+from records.topics import TopicRecord
 from replay.image.metadata import MetadataImage
 from replay.loader import Replayer
 
@@ -46,7 +44,6 @@ class Log:
 
     def __init__(self, images_max: int = 100) -> None:
         self.history = History(MetadataImage.EMPTY, images_max)
-        self.creations = PartitionCreations()
         self._replayer = Replayer()
         self._end = 0
 
@@ -66,7 +63,6 @@ class Log:
         self._end += len(rows)
         batch = Batch.of(rows)
         self._replayer.replay(batch)
-        self.creations.replay(batch)
         self.history.committed(batch, self._replayer.image())
         return self._end - 1
 
@@ -129,41 +125,6 @@ async def test_waiting_ends_when_the_present_is_past_the_offset() -> None:
     log.write(created(B))
     await asyncio.wait_for(waiting, 1)
     await asyncio.wait_for(log.history.beyond(first), 1)
-
-
-def test_creation_is_the_offset_of_the_partitions_record() -> None:
-    log = Log()
-    log.write(created(A), partition(0), partition(1))
-    assert [log.creations.offset(A, n) for n in range(3)] == [1, 2, UNKNOWN]
-    assert log.creations.offset(B, 0) == UNKNOWN
-
-
-def test_partition_that_comes_back_has_another_creation() -> None:
-    log = Log()
-    log.write(created(A), partition(0), partition(1))
-    log.write(RemovePartitionsRecord(topic_id=A, partition_ids=(1,)))
-    assert log.creations.offset(A, 1) == UNKNOWN
-    again = log.write(partition(1))
-    assert [log.creations.offset(A, n) for n in (0, 1)] == [1, again]
-
-
-def test_creations_go_with_their_topic() -> None:
-    log = Log()
-    log.write(created(A), partition(0))
-    log.write(RemoveTopicRecord(topic_id=A))
-    assert log.creations.offset(A, 0) == UNKNOWN
-
-
-def test_creations_in_a_transaction_count_when_it_ends_well() -> None:
-    log = Log()
-    log.write(created(A), partition(0))
-    log.write(BeginTransactionRecord(name="t"), partition(1))
-    log.write(AbortTransactionRecord(reason="no"))
-    assert log.creations.offset(A, 1) == UNKNOWN
-    log.write(BeginTransactionRecord(name="t"))
-    inside = log.write(partition(1))
-    log.write(EndTransactionRecord())
-    assert log.creations.offset(A, 1) == inside
 
 
 def test_images_are_found_while_others_are_committed() -> None:

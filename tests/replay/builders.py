@@ -5,13 +5,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import google_crc32c
+import msgspec
+
 from metadata_log.batch import Batch, offsets_covered
+from metadata_log.position import Position
 from records.base import Record, Uuid
 from records.brokers import BrokerEndpoint, RegisterBrokerRecord
-from records.envelope import Envelope
+from records.envelope import Envelope, Kept
 from records.partitions import PartitionChangeRecord, PartitionRecord
 from records.topics import NamespaceRecord, TopicRecord
 from replay.image.metadata import MetadataImage
+from replay.image.records import image_records, kept_of
 from replay.loader import BaseState, Replayer
 
 
@@ -121,11 +126,26 @@ class Base:
     records: tuple[Record, ...] = ()
     leader_epoch: int = 1
     timestamp: int = 1_000
+    # Of each record; empty: none is known.
+    kept: tuple[Kept | None, ...] = ()
+
+    @classmethod
+    def of(cls, image: MetadataImage) -> "Base":
+        """Return the base that history is cut at when it starts after an image."""
+        records = tuple(record for record, _ in image_records(image))
+        where = image.provenance
+        kept = tuple(kept_of(image, record) for record in records)
+        return cls(where.next_offset, records, where.leader_epoch, where.timestamp, kept)
 
     def rows(self) -> Iterator[tuple[Envelope, ...]]:
         """Give all records as one group."""
         if self.records:
-            yield batch(0, *self.records).rows
+            rows = batch(0, *self.records).rows
+            kept = self.kept or (None,) * len(rows)
+            yield tuple(
+                msgspec.structs.replace(row, kept=each)
+                for row, each in zip(rows, kept, strict=True)
+            )
 
 
 @dataclass(frozen=True)
@@ -134,6 +154,7 @@ class FakeLog:
 
     log: Sequence[Batch] = ()
     base: BaseState | None = None
+    cluster_id: str = "test-cluster"
 
     @property
     def start_offset(self) -> int:
@@ -151,6 +172,20 @@ class FakeLog:
     def end_offset(self) -> int:
         """End of the batches."""
         return self.log[-1].end_offset if self.log else self.history_start
+
+    def position(self, end_offset: int) -> Position:
+        """Chain the batches up to an end offset, as blocks on disk are."""
+        crc, leader_epoch = 0, 0 if self.base is None else self.base.leader_epoch
+        for each in self.batches(0, end_offset):
+            crc = google_crc32c.extend(crc, repr(each).encode())
+            leader_epoch = each.leader_epoch
+        at_start = end_offset == self.history_start
+        return Position(
+            cluster_id=self.cluster_id,
+            end_offset=end_offset,
+            leader_epoch=leader_epoch,
+            last_crc32c=None if at_start or self.base is not None else crc,
+        )
 
     def batches(
         self, from_offset: int | None = None, to_offset: int | None = None

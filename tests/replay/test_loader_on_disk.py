@@ -7,22 +7,23 @@ from pathlib import Path
 import pytest
 
 from metadata_log.batch import Batch
-from metadata_log.checkpoint import CheckpointRecord
 from metadata_log.log_reader import LogReader
 from metadata_log.mirror import MirrorBuilder
 from records.errors import UnknownHistoryError
+from replay.care.base_records import base_records
 from replay.image.metadata import MetadataImage
-from replay.image.records import image_records
 from replay.loader import BatchSource, images, load_image
 from tests.histories import random_history
 from tests.replay.builders import FakeLog
 
 
-def _mirror(directory: Path, log: Sequence[Batch], base: MetadataImage | None = None) -> Path:
+def _mirror(
+    directory: Path, memory: FakeLog, log: Sequence[Batch], base: MetadataImage | None = None
+) -> Path:
     with MirrorBuilder(directory, "cluster") as builder:
         if base is not None:
             builder.write_base(
-                [CheckpointRecord(record, version) for record, version in image_records(base)],
+                base_records(memory, base),
                 end_offset=base.provenance.next_offset,
                 leader_epoch=base.provenance.leader_epoch,
                 timestamp=base.provenance.timestamp,
@@ -36,7 +37,7 @@ def _mirror(directory: Path, log: Sequence[Batch], base: MetadataImage | None = 
 @pytest.mark.parametrize("seed", range(5))
 def test_log_on_disk_gives_the_images_of_the_log_in_memory(tmp_path: Path, seed: int) -> None:
     memory = FakeLog(random_history(random.Random(seed), 120))
-    with LogReader.open(_mirror(tmp_path / "log", memory.log)) as reader:
+    with LogReader.open(_mirror(tmp_path / "log", memory, memory.log)) as reader:
         source: BatchSource = reader
         for offset in random.Random(seed).sample(range(memory.end_offset), 15):
             assert load_image(source, offset) == load_image(memory, offset)
@@ -54,7 +55,7 @@ def test_log_cut_to_a_base_checkpoint_gives_the_same_images(tmp_path: Path, seed
     base = random.Random(seed).choice(able[:-1])
     start = base.provenance.next_offset
     kept = [batch for batch in memory.log if batch.base_offset >= start]
-    with LogReader.open(_mirror(tmp_path / "log", kept, base)) as reader:
+    with LogReader.open(_mirror(tmp_path / "log", memory, kept, base)) as reader:
         assert load_image(reader, start - 1) == base
         for offset in range(start, memory.end_offset, 7):
             assert load_image(reader, offset) == load_image(memory, offset)

@@ -12,7 +12,7 @@ from records import configs, partitions, topics
 from records.envelope import Envelope
 from replay.image.digest import PART_ROWS, image_digest
 from replay.image.metadata import MetadataDelta, MetadataImage
-from replay.image.records import image_records
+from replay.image.records import image_records, kept_of
 from replay.loader import Replayer, images, load_image
 from tests.histories import random_history
 from tests.replay.builders import FakeLog, image_after
@@ -68,13 +68,14 @@ def test_records_of_an_image_recreate_it(seed: int, count: int) -> None:
     image = image_after(random_history(random.Random(seed), count))
     delta = MetadataDelta(MetadataImage.EMPTY)
     for offset, (record, version) in enumerate(image_records(image)):
-        delta.replay(
+        delta.restore(
             Envelope(
                 offset=offset,
                 leader_epoch=0,
                 timestamp=0,
                 batch_offset=0,
                 record_version=version,
+                kept=kept_of(image, record),
                 payload=record,
             )
         )

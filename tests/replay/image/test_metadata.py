@@ -3,6 +3,7 @@
 import gc
 import weakref
 
+import msgspec
 import pytest
 
 from records import registry
@@ -19,7 +20,7 @@ from records.envelope import Envelope
 from records.errors import CorruptLogError
 from records.topics import MoveTopicRecord, RemoveTopicRecord
 from replay.image.metadata import MetadataDelta, MetadataImage
-from replay.image.provenance import Provenance
+from replay.image.provenance import NotUnderstood, Provenance
 from replay.image.rules import RULES
 from tests.replay.builders import batch, change, image_of, namespace, partition, topic, uid
 
@@ -151,7 +152,10 @@ def test_transactions_have_no_place_in_a_delta() -> None:
 
 def test_unknown_records_change_nothing() -> None:
     unknown = UnknownRecord(api_key=999, record_version=0, value=b"?")
-    assert _delta(MetadataImage.EMPTY, unknown).apply(Provenance()) == MetadataImage.EMPTY
+    image = _delta(MetadataImage.EMPTY, unknown).apply(Provenance())
+    # They are counted, and that is all.
+    assert image.provenance == Provenance(not_understood=NotUnderstood(1, 100))
+    assert msgspec.structs.replace(image, provenance=Provenance()) == MetadataImage.EMPTY
 
 
 def test_unknown_attribute_of_a_delta_is_an_attribute_error() -> None:

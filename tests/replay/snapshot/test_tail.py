@@ -138,7 +138,7 @@ def test_snapshot_beyond_the_end_is_not_taken(store: SnapshotStore) -> None:
 def test_snapshot_below_the_kept_history_is_not_taken(store: SnapshotStore) -> None:
     for at in (1, 4, 6):
         create_snapshot(TEN_TOPICS, store, at)
-    base = Base(5, tuple(topic(f"t{number}") for number in range(5)), timestamp=4_000)
+    base = Base.of(load_image(TEN_TOPICS, 4))
     cut = Log(TEN_TOPICS.log[5:], base)
     for at, first_replayed in ((4, None), (5, 6), (6, None), (8, 8)):
         replayed: list[int] = []

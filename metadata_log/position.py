@@ -1,0 +1,90 @@
+"""Proof of position: which log something was made of, and up to where.
+
+Blocks are chained by their CRCs, so two positions that are equal have the same history behind
+them. What is derived from a log keeps one, and is used only while the log still agrees with it.
+"""
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from metadata_log.batch import Batch
+from metadata_log.manifest import Kind
+from records.control import NoOpRunRecord
+from records.errors import RequestError
+
+if TYPE_CHECKING:
+    from metadata_log.log_reader import LogReader
+
+
+class Position(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A place in the log of a cluster.
+
+    `end_offset` is exclusive; `leader_epoch` is that of the last record before it. `last_crc32c`
+    is the CRC-32C of the block that holds that record. A mirror's blocks are its own affair, so
+    there it is the CRC of Kafka's batch. None when it is not known.
+    """
+
+    cluster_id: str
+    end_offset: int
+    leader_epoch: int
+    last_crc32c: int | None
+
+    def contradicts(self, other: "Position") -> bool:
+        """True unless the two can be the same place of the same history."""
+        crcs = {self.last_crc32c, other.last_crc32c} - {None}
+        mine = self.cluster_id, self.end_offset, self.leader_epoch
+        return len(crcs) > 1 or mine != (other.cluster_id, other.end_offset, other.leader_epoch)
+
+
+def position_at(log: "LogReader", end_offset: int) -> Position:
+    """Return the position at an end offset; reads at most two blocks.
+
+    Args:
+        end_offset: In [log.history_start, log.end_offset].
+
+    Raises:
+        CorruptLogError: the log is damaged there.
+    """
+    if end_offset == log.history_start:
+        leader_epoch, crc = _at_start(log)
+    else:
+        last = next(iter(log.batches(end_offset - 1, end_offset)))
+        leader_epoch = last.leader_epoch
+        crc = _source_crc(last) if log.kind is Kind.MIRROR else _crc_before(log, last.end_offset)
+    return Position(
+        cluster_id=log.cluster_id,
+        end_offset=end_offset,
+        leader_epoch=leader_epoch,
+        last_crc32c=crc,
+    )
+
+
+def _at_start(log: "LogReader") -> tuple[int, int | None]:
+    if log.base is None:
+        return 0, None
+    header = log.base.header
+    # A base that was written when history was cut names the block that it stands for.
+    is_known = log.kind is Kind.OWN and header.previous_length > 0
+    return log.base.leader_epoch, header.previous_crc32c if is_known else None
+
+
+def _crc_before(log: "LogReader", offset: int) -> int:
+    """Return the CRC of the block that ends at an offset: the next one, or the mark, names it."""
+    following = next(iter(log.batches(offset, offset + 1)), None)
+    if following is None:
+        return log.mark.last_crc32c
+    return following.rows[0].previous_crc32c or 0
+
+
+def _source_crc(batch: Batch) -> int | None:
+    """Return the CRC of the batch that Kafka wrote; None for a run of NoOps, which was many."""
+    from metadata_log.kraft.batch import parse_header
+    from metadata_log.kraft.batch_codec import encode_batch
+
+    if isinstance(batch.rows[-1].payload, NoOpRunRecord):
+        return None
+    try:
+        return parse_header(encode_batch(batch.rows)).crc
+    except RequestError:
+        return None
