@@ -214,12 +214,13 @@ def retain(
     from metadata_log.care.archive import check_archived
     from metadata_log.fs import OsFs
     from replay.care.retain import retain as move_start
+    from replay.time_travel.points import names_offset
 
     directory = log.absolute()
     with open_reader(log) as reader:
         point = offset_of(reader, before)
         # An offset names the record to keep; a time the last one that may go.
-        keep_from = point if before.isdigit() else point + 1
+        keep_from = point if names_offset(before) else point + 1
         start, end = reader.history_start, reader.end_offset
 
     def check_dropped(segments: "list[CommittedSegment]") -> None:

@@ -16,13 +16,13 @@ import msgspec
 
 from api.cli.append_doors import Door
 from api.cli.arguments import OFFSET_MAX
+from api.cli.record_lines import LINE_SIZE_BYTES_MAX, batch_count_max
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
 from records.control import NoOpRecord
 from records.envelope import Origin
 from records.errors import RequestError
 
-_CHUNK_BYTES = 1 << 20
 _KEPT_IN_MEMORY_BYTES = 16 << 20
 
 # How many batches are looked for at a time.
@@ -34,12 +34,12 @@ _OTHER_END = "INVALID_UPDATE_VERSION"
 class FileRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What identifies the batches of one file.
 
-    `line_count`: no file has more batches than lines.
+    `batch_count_max`: the file has no more batches than that.
     """
 
     request_id: str
     request_hash: bytes
-    line_count: int
+    batch_count_max: int
 
     def origin(self, origin: Origin, ordinal: int) -> Origin:
         """Return the origin of the batch in this place, counted from 0."""
@@ -61,24 +61,30 @@ def rewindable(source: IO[bytes]) -> Iterator[IO[bytes]]:
         yield copy
 
 
-def file_request(source: IO[bytes], request_id: str | None, *options: object) -> FileRequest:
+def file_request(
+    source: IO[bytes], request_id: str | None, *options: object, size: int | None
+) -> FileRequest:
     """Read a file to its end, and go back to where it was.
 
     Args:
         request_id: Chosen by the caller; None is one made of the content.
         options: What else decides how the file is cut into batches.
+        size: Records a batch, as for `line_batches`.
     """
-    start = source.tell()
-    content, line_count = hashlib.sha256(), 1
-    while chunk := source.read(_CHUNK_BYTES):
-        content.update(chunk)
-        line_count += chunk.count(b"\n")
+    start, content = source.tell(), hashlib.sha256()
+
+    def hashed() -> Iterator[bytes]:
+        while line := source.readline(LINE_SIZE_BYTES_MAX):
+            content.update(line)
+            yield line
+
+    count_max = batch_count_max(hashed(), size)
     source.seek(start)
     whole = hashlib.sha256(content.digest() + repr(options).encode())
     return FileRequest(
         request_id=request_id or f"file-{content.hexdigest()[:32]}",
         request_hash=whole.digest(),
-        line_count=line_count,
+        batch_count_max=count_max,
     )
 
 
@@ -94,8 +100,8 @@ async def last_known(
         RequestError: INVALID_REQUEST, the ids belong to a file that was cut in another way.
     """
     found = None
-    for start in range(0, request.line_count, _PROBES_AT_ONCE):
-        places = range(start, min(start + _PROBES_AT_ONCE, request.line_count))
+    for start in range(0, request.batch_count_max, _PROBES_AT_ONCE):
+        places = range(start, min(start + _PROBES_AT_ONCE, request.batch_count_max))
         probes = [_find(door, request.origin(origin, place)) for place in places]
         for place, result in zip(places, await asyncio.gather(*probes), strict=True):
             if result is not None:

@@ -140,8 +140,10 @@ def value_text(value: Any) -> str:
 
 
 def count_text(count: int, noun: str) -> str:
-    """Return `1 topic`, `2 topics`."""
+    """Return `1 topic`, `2 topics`, `3 batches`."""
     plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    if noun.endswith("ch"):
+        plural = noun + "es"
     return f"{count:,} {noun if count == 1 else plural}"
 
 

@@ -1,6 +1,7 @@
 """Records as JSON lines, in the shape that `dump --json` prints, read into batches."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
 from typing import IO, Any
 
 import msgspec
@@ -14,7 +15,7 @@ from records.json import from_json
 from records.secrets import REDACTED
 
 # JSON takes more room than the batch it becomes; a line beyond this cannot be one.
-_LINE_SIZE_BYTES_MAX = 4 * BATCH_SIZE_BYTES_MAX
+LINE_SIZE_BYTES_MAX = 4 * BATCH_SIZE_BYTES_MAX
 
 _BY_THE_LOG_ITSELF = (
     control.LeaderChangeMessage,
@@ -55,6 +56,10 @@ class _Line(msgspec.Struct, forbid_unknown_fields=True):
     extra: Any = None
 
 
+class _BatchOffset(msgspec.Struct):
+    batch_offset: int | None = None
+
+
 class _Parsed(msgspec.Struct, frozen=True):
     record: Record
     line: int
@@ -91,6 +96,24 @@ def line_batches(
         yield _batch(waiting)
 
 
+def batch_count_max(lines: Iterable[bytes], size: int | None) -> int:
+    """Return how many batches lines become at most; nothing is checked, and `skip` unknown.
+
+    Args:
+        size: As for `line_batches`.
+    """
+    if size is not None:
+        return -(-sum(1 for _ in lines) // size)
+    return sum(1 for _ in groupby(map(_batch_offset, lines)))
+
+
+def _batch_offset(text: bytes) -> int | None:
+    try:
+        return msgspec.json.decode(text, type=_BatchOffset).batch_offset
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None  # refused when it is its turn
+
+
 def _batch(parsed: list[_Parsed]) -> LineBatch:
     return LineBatch(
         tuple([each.record for each in parsed]),
@@ -102,7 +125,7 @@ def _parsed(
     source: IO[bytes], skip: frozenset[str], progress: Callable[[int], None]
 ) -> Iterator[_Parsed]:
     number = size_bytes = 0
-    while text := source.readline(_LINE_SIZE_BYTES_MAX):
+    while text := source.readline(LINE_SIZE_BYTES_MAX):
         number += 1
         size_bytes += len(text)
         progress(size_bytes)
@@ -122,8 +145,8 @@ def invalid(line: int, what: str) -> RequestError:
 
 
 def _decoded(text: bytes) -> _Line:
-    if len(text) == _LINE_SIZE_BYTES_MAX:
-        raise ValueError(f"more than {_LINE_SIZE_BYTES_MAX} bytes in one line")
+    if len(text) == LINE_SIZE_BYTES_MAX:
+        raise ValueError(f"more than {LINE_SIZE_BYTES_MAX} bytes in one line")
     try:
         return msgspec.json.decode(text, type=_Line)
     except msgspec.DecodeError as error:

@@ -109,7 +109,7 @@ def append(
         partial(door_of_log, log, principal or "") if log else partial(door_of_server, server or "")
     )
     with rewindable(file) as lines, progress("appending", 0, _size(file)) as advance:
-        request = file_request(lines, request_id, batch, sorted(skip or []))
+        request = file_request(lines, request_id, batch, sorted(skip or []), size=size)
         batches = line_batches(lines, size=size, skip=frozenset(skip or []), progress=advance)
         try:
             appended = asyncio.run(

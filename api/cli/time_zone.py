@@ -10,6 +10,7 @@ ZONE: ContextVar[str] = ContextVar("zone", default="UTC")
 ASSUMED_ZONE: ContextVar[str | None] = ContextVar("assumed_zone", default=None)
 """The zone in which a time of the command line was read, None when each named its own."""
 
+_DAY_MINUTES = 24 * 60
 _OFFSET = re.compile(r"([+-])([0-9]{2}):?([0-9]{2})")
 
 
@@ -23,7 +24,8 @@ def zone_of(text: str) -> datetime.tzinfo:
         return datetime.UTC
     if found := _OFFSET.fullmatch(text):
         minutes = int(found[2]) * 60 + int(found[3])
-        return datetime.timezone(datetime.timedelta(minutes=int(found[1] + str(minutes))))
+        if minutes < _DAY_MINUTES:
+            return datetime.timezone(datetime.timedelta(minutes=int(found[1] + str(minutes))))
     return _named(text)
 
 

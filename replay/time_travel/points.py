@@ -69,6 +69,11 @@ def age_in(point: str) -> int | None:
     return None if found is None else _milliseconds(found[1], found[2])
 
 
+def names_offset(point: str) -> bool:
+    """True if a point is an offset, also one counted back from the end, and no time."""
+    return bool(_OFFSET.fullmatch(point) or _BEFORE_END.fullmatch(point))
+
+
 def is_zoneless(point: str) -> bool:
     """True if a point is a time without a zone."""
     if _OFFSET.fullmatch(point):

@@ -181,6 +181,18 @@ def test_only_what_is_archived_may_go_unless_told(
     assert metalog("info", full, "--json").json["history_start"] == 0
 
 
+def test_offset_counted_back_from_the_end_names_the_record_to_keep(
+    metalog: Metalog, log: Path
+) -> None:
+    earlier, base = [int(path.stem) for path in segments(log)[1:3]]
+    last = metalog("info", log, "--json").json["as_of"]
+    for keep, start in ((base - 1, earlier), (base, base)):
+        done = metalog(
+            "retain", log, "--before", f"end-{last - keep}", "--without-archive", "--json"
+        )
+        assert done.json["history_start"] == start
+
+
 def test_what_lies_below_the_start_is_unknown_and_never_absent(metalog: Metalog, log: Path) -> None:
     base = int(segments(log)[2].stem)
     metalog("snapshot", "create", log, "--at", base - 20)

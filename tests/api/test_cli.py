@@ -267,6 +267,7 @@ def test_digest_of_the_command_is_that_of_the_library(metalog: Metalog, demo_log
         (["diff", "{log}", "0", "--exit-cod"], 2, "error: USAGE: No such option: --exit-cod"),
         (["diff", "{log}", "0", "1", "--exit-cod"], 2, "error: USAGE: "),
         (["image", "{log}", "--time-zone", "Mars/Base"], 3, "error: INVALID_REQUEST: 'Mars/Base'"),
+        (["image", "{log}", "--time-zone", "+24:00"], 3, "error: INVALID_REQUEST: '+24:00'"),
         (["info", ""], 2, "error: USAGE: "),
         (["snapshot", "show", "{log}", "9" * 30], 2, "error: USAGE: "),
         (["snapshot", "prune", "{log}", "--keep", "9" * 30], 2, "error: USAGE: "),

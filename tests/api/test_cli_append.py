@@ -1,5 +1,6 @@
 """`metalog append`: the service's rules whichever way it goes, and runs that are repeated."""
 
+import io
 import json
 import resource
 import subprocess
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from api.cli.file_request import file_request
 from metadata_log import limits
 from records.base import ZERO_UUID
 from records.text import uuid_text
@@ -159,6 +161,25 @@ def test_a_run_that_is_repeated_on_another_way_appends_nothing_twice(
         for server in (served.kafka, served.socket):
             assert append(("--server", server), *lines, options=options).json["records"] == 0
     assert notes(metalog, log) == [str(n) for n in range(5)]
+
+
+@pytest.mark.parametrize(
+    ("size", "batch_offsets", "count"),
+    [
+        (1_000, [None] * 2_500, 3),
+        (500, [0] * 2_500, 5),
+        (None, [1, 1, 2, 3, 3, 3], 3),
+        (None, [None, None, 7], 2),
+        (1, [], 0),
+    ],
+)
+def test_a_file_is_searched_for_as_many_batches_as_it_can_have(
+    size: int | None, batch_offsets: list[int | None], count: int
+) -> None:
+    lines = [json.dumps({"type": "NoOpRecord", "batch_offset": at}) for at in batch_offsets]
+    file = io.BytesIO("".join(f"{text}\n" for text in lines).encode())
+    assert file_request(file, None, size=size).batch_count_max == count
+    assert file.tell() == 0
 
 
 def test_an_id_of_ones_own_tells_runs_apart(
