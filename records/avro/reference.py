@@ -12,6 +12,7 @@ import msgspec
 from fastavro.validation import ValidationError, validate
 
 from records import registry
+from records.avro.branches import check_branches
 from records.avro.schema import envelope_schema
 from records.avro.varint import LONGS
 from records.base import Record
@@ -48,6 +49,7 @@ def decode_rows(data: bytes, count: int, writer_schema: dict[str, Any]) -> list[
             return_record_name=True,
             return_record_name_override=True,
         )
+        check_branches(data, count, writer_schema)
     except Exception as error:  # fastavro lets whatever its C code met through
         newer = _newer_types(writer_schema)
         if newer:
