@@ -16,7 +16,6 @@ import msgspec
 from api.history import Change
 from api.kafka.messages.replicas import (
     LEADER_DURING_DELETE,
-    LiveBroker,
     UpdatedPartition,
     UpdatedTopic,
 )
@@ -35,7 +34,6 @@ class Sender(msgspec.Struct, frozen=True, kw_only=True):
 
     controller_id: int
     controller_epoch: int
-    controller: LiveBroker
     broker_id: int
     broker_epoch: int
 

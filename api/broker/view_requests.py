@@ -102,7 +102,6 @@ def update_metadata(
         broker_epoch=sender.broker_epoch,
         type=FULL if view.is_full else INCREMENTAL,
         metadata_offset=offset,
-        controller=(sender.controller,),
         broker_configs=configs,
         topic_states=view.topics,
         live_brokers=tuple(

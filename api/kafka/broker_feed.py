@@ -7,7 +7,7 @@ How deletions went that the log tracks is written to the log at once, and the lo
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TypeVar
 
 import msgspec
@@ -20,14 +20,11 @@ from api.kafka.connection import REQUEST_TIMEOUT_S, Connection
 from api.kafka.errors import CODES, NONE, name_of
 from api.kafka.frames import RequestFrame
 from api.kafka.messages.brokers import FollowLogRequest, FollowLogResponse
-from api.kafka.messages.metadata import MetadataBroker
 from api.kafka.messages.replicas import (
     BrokerConfig,
     LeaderAndIsrResponse,
-    LiveBroker,
     ReplicaResult,
     StopReplicaResponse,
-    UpdatedEndpoint,
     UpdateMetadataResponse,
 )
 from api.log_limit import limited_logger
@@ -47,7 +44,6 @@ T = TypeVar("T")
 
 log = limited_logger(__name__)
 
-PLAINTEXT_LISTENER = "PLAINTEXT"
 RETRY_MS = 1_000
 RETRIES_MAX = 5
 _PARTITION_TIMEOUT_S = 0.05
@@ -57,16 +53,13 @@ _PARTITION_TIMEOUT_S = 0.05
 class BrokerFeeds:
     """Feeds whichever brokers connect."""
 
-    def __init__(
-        self, service: Service, node: Callable[[], MetadataBroker], *, retry_ms: int = RETRY_MS
-    ) -> None:
-        """Take the service, and where it listens.
+    def __init__(self, service: Service, *, retry_ms: int = RETRY_MS) -> None:
+        """Take the service.
 
         Args:
             retry_ms: Time after which what a broker could not do is tried again.
         """
         self._service = service
-        self._node = node
         self._retry_ms = retry_ms
 
     async def feed(
@@ -100,14 +93,9 @@ class BrokerFeeds:
         return FollowLogResponse(controller_epoch=self._service.controller_epoch)
 
     def _sender(self, request: FollowLogRequest) -> Sender:
-        node = self._node()
-        endpoint = UpdatedEndpoint(
-            port=node.port, host=node.host, listener=PLAINTEXT_LISTENER, security_protocol=0
-        )
         return Sender(
-            controller_id=node.node_id,
+            controller_id=self._service.settings.node_id,
             controller_epoch=self._service.controller_epoch,
-            controller=LiveBroker(id=node.node_id, endpoints=(endpoint,)),
             broker_id=request.broker_id,
             broker_epoch=request.broker_epoch,
         )

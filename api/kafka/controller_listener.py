@@ -24,7 +24,7 @@ from api.kafka.messages.brokers import (
     BrokerRegistrationRequest,
     BrokerRegistrationResponse,
 )
-from api.kafka.messages.metadata import MetadataBroker, MetadataRequest
+from api.kafka.messages.metadata import MetadataRequest
 from api.kafka.messages.topics import (
     CreateTopicsRequest,
     DeletePartitionsRequest,
@@ -85,7 +85,7 @@ class ControllerListener:
 
     def answering(self) -> Answering:
         """Return what is answered, for a listener."""
-        feeds = BrokerFeeds(self._service, self._node, retry_ms=self._settings.retry_ms)
+        feeds = BrokerFeeds(self._service, retry_ms=self._settings.retry_ms)
         return Answering(
             handlers={
                 **{api: self._records(api, operation) for api, operation in _RECORDS.items()},
@@ -111,13 +111,6 @@ class ControllerListener:
             self._service.run(command, request, caller=caller, origin=origin)
         )
         return answer.response
-
-    def _node(self) -> MetadataBroker:
-        return MetadataBroker(
-            node_id=self._service.settings.node_id,
-            host=self._settings.advertised_host,
-            port=self.port,
-        )
 
     def _records(self, api: Api, operation: Operation) -> Handler:
         """Answer a request for records, of which there are none here, as far as the caller may."""

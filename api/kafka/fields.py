@@ -69,14 +69,13 @@ class Response(Message, frozen=True, gc=False):
     """Base of the responses. What a version cannot say is left out: the asker would not know it."""
 
 
-# Kafka gives its own tags from 0 on, a handful for each structure.
+# Kafka gives its own tags from 0 on, a handful for each structure. Tag 106 was in early releases.
 TOPIC_ID_TAG = 100
 MODE_TAG = 101
 KNOWS_MODES_TAG = 102
 REQUEST_TYPE_TAG = 103
 METADATA_OFFSET_TAG = 104
 CREATE_OFFSET_TAG = 105
-CONTROLLER_TAG = 106
 LAG_TAG = 107
 REQUEST_ID_TAG = 108
 WROTE_TAG = 109

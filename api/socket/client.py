@@ -191,7 +191,10 @@ class _Link(asyncio.Protocol):
             self._end = UnavailableError(f"the connection to {self._address} is closed")
             self._flush()
             assert self._transport is not None
-            self._transport.write_eof()
+            try:
+                self._transport.write_eof()
+            except OSError:  # the server has gone
+                self.abort()
 
     def abort(self) -> None:
         """Disconnect at once."""

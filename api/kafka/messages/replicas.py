@@ -10,7 +10,6 @@ from typing import Annotated
 
 from api.kafka.fields import (
     BROKER_CONFIGS_TAG,
-    CONTROLLER_TAG,
     CREATE_OFFSET_TAG,
     METADATA_OFFSET_TAG,
     REQUEST_TYPE_TAG,
@@ -185,8 +184,6 @@ class UpdateMetadataRequest(Request, frozen=True, kw_only=True):
     broker_epoch: Int64
     type: Annotated[Int8, tagged(REQUEST_TYPE_TAG)] = UNSPECIFIED
     metadata_offset: Annotated[Int64, tagged(METADATA_OFFSET_TAG)] = -1
-    # Where the controller listens: it is no broker, but clients must find it.
-    controller: Annotated[tuple[LiveBroker, ...], tagged(CONTROLLER_TAG)] = ()
     broker_configs: Annotated[tuple[BrokerConfig, ...], tagged(BROKER_CONFIGS_TAG)] = ()
     topic_states: tuple[UpdatedTopic, ...] = ()
     live_brokers: tuple[LiveBroker, ...] = ()

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from api.broker import view, view_requests
 from api.broker.view import BrokerView, PartitionKey, Sender
 from api.history import Change
-from api.kafka.messages.replicas import FULL, INCREMENTAL, LEADER_DURING_DELETE, LiveBroker
+from api.kafka.messages.replicas import FULL, INCREMENTAL, LEADER_DURING_DELETE
 from controller.decisions.context import Settings
 from controller.decisions.deletion_reports import (
     ReplicaReport,
@@ -42,7 +42,6 @@ def sender(broker_id: int) -> Sender:
     return Sender(
         controller_id=3000,
         controller_epoch=4,
-        controller=LiveBroker(id=3000, endpoints=()),
         broker_id=broker_id,
         broker_epoch=9,
     )

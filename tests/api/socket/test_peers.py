@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import socket
+import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
@@ -318,3 +320,19 @@ async def test_server_that_vanishes_leaves_the_outcome_unknown() -> None:
         with pytest.raises(UnavailableError, match="may have been committed"):
             await client.append(topics(1, 1))
         await client.close()
+
+
+async def test_client_closes_quietly_when_its_server_has_just_gone() -> None:
+    loop = asyncio.get_running_loop()
+    with socket.create_server((LOOPBACK, 0)) as listening:
+        listening.setblocking(False)
+        connecting = asyncio.ensure_future(
+            SocketClient.connect(LOOPBACK, listening.getsockname()[1])
+        )
+        peer, _ = await loop.sock_accept(listening)
+        await loop.sock_sendall(peer, encode_welcome(Welcome(cluster_id="c")))
+        client = await connecting
+    # A socket that does not linger is reset; the client has no time to hear of it before.
+    peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    peer.close()
+    await client.close()

@@ -1,5 +1,6 @@
 """The audit queries and the views they run on."""
 
+import base64
 import datetime
 import json
 import shutil
@@ -25,7 +26,7 @@ from records.control import (
 from records.security import UserScramCredentialRecord
 from records.topics import MoveTopicRecord, RemoveTopicRecord, TopicRecord
 from replay.audit.committed_files import committed_files
-from replay.audit.log_frame import LogFiles
+from replay.audit.log_frame import LogFiles, open_log
 from replay.audit.queries import QUERIES, Range, run_sql
 from replay.loader import load_image
 from tests.replay.audit.log_on_disk import write_log
@@ -228,3 +229,29 @@ def test_sql_shows_secrets_only_when_asked(spark: "SparkSession", secrets: LogFi
     assert asked == [b"pepper", b"key-2", "hush", "hush", b"key-3"]
     public = "SELECT value FROM configs WHERE name = 'num.partitions'"
     assert rows_of(spark, secrets, public, offsets)[0][0] == "3"
+
+
+def test_frame_of_a_log_shows_secrets_only_when_asked(
+    spark: "SparkSession", secrets: LogFiles, tmp_path: Path
+) -> None:
+    files = secrets.frozen(tmp_path / "scratch")
+    hidden, shown = open_log(spark, files), open_log(spark, files, show_secrets=True)
+    values = [
+        "payload.member_UserScramCredentialRecord.salt",
+        "payload.member_UserScramCredentialRecord.stored_key",
+        "payload.member_UserScramCredentialRecord.server_key",
+        "payload.member_ConfigRecord.value",
+        "payload.member_UnknownRecord.value",
+    ]
+    for value, secret in zip(
+        values, (b"pepper", b"key-1", b"key-2", "hush", b"key-3"), strict=True
+    ):
+        assert [row[0] for row in shown.select(value).collect()].count(secret) == 1
+    text = "\n".join([row[0] for row in hidden.selectExpr("to_json(struct(*))").collect()])
+    # Bytes are base64 in JSON.
+    for secret in (b"pepper", b"key-1", b"key-2", b"hush", b"key-3"):
+        assert base64.b64encode(secret).decode() not in text
+        assert secret.decode() not in text
+    assert text.count("(redacted)") == len(values)
+    assert '"value":"3"' in text
+    assert "extra" not in hidden.columns
