@@ -13,7 +13,7 @@ import google_crc32c
 import msgspec
 
 from metadata_log.block import SYNC_SIZE
-from records.avro import codec, reference
+from records.avro import codec
 from records.avro.schema import envelope_schema_json
 from records.avro.stored_schema import parse_stored_schema
 from records.avro.varint import LONGS, decode_bytes, decode_count
@@ -194,6 +194,9 @@ def row_decoder(schema_json: str) -> Callable[[bytes, int], list[Envelope]]:
     schema = parsed_schema(schema_json)
     layout = codec.layout_of(schema)
     if layout is None:
+        # Only here: old schemas are rare, and importing fastavro takes longer than `metalog info`.
+        from records.avro import reference
+
         return functools.partial(reference.decode_rows, writer_schema=schema)
     return functools.partial(codec.decode_rows, layout=layout)
 

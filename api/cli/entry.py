@@ -16,7 +16,7 @@ def main() -> None:
     _write_utf8()
     from api.cli.main import load_commands, run
 
-    load_commands()
+    load_commands(sys.argv[1:])
     signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.exit(run(sys.argv[1:]))
 

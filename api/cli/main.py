@@ -1,14 +1,16 @@
 """`metalog`: the commands, and what becomes of errors.
 
-Only typer is imported here; each command imports what it needs when it runs, so that
-`metalog --help` is quick.
+Only typer is imported here. The module of a command is imported when the command runs, and imports
+in its functions what others in the module do not need: importing takes most of a short run.
 """
 
 import errno
 import importlib.util
+import itertools
 import logging
 import os
 import sys
+from collections.abc import Sequence
 from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -30,19 +32,24 @@ app = App(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-_MODULES = (
-    "keeping",
-    "importing",
-    "streaming",
-    "looking",
-    "past",
-    "snapshots",
-    "caring",
-    "copying",
-    "auditing",
-    "serving",
-    "administering",
-)
+# Each module of commands and what it adds: only the one that is run is imported.
+_MODULES = {
+    "keeping": ("init", "info", "demo"),
+    "importing": ("import",),
+    "streaming": ("tail", "append"),
+    "looking": ("dump", "image", "digest"),
+    "past": ("history", "diff", "blame"),
+    "snapshots": ("snapshot",),
+    "caring": ("verify", "repair"),
+    "copying": ("backup", "restore", "archive", "retain"),
+    "auditing": ("audit",),
+    "serving": ("serve", "broker"),
+    "admin.elect_leaders": ("elect-leaders",),
+    "admin.nouns": (
+        *("topics", "namespaces", "configs", "brokers", "partitions", "reassignments"),
+        "features",
+    ),
+}
 _PACKAGES = ("records", "metadata_log", "replay", "controller", "api", "migrations")
 
 # The machine refuses what was asked for, and would do so again: a wrong path, a missing permission.
@@ -110,7 +117,7 @@ def run(arguments: list[str]) -> int:
     stranger = _foreign_package()
     if stranger:
         return _fail("INSTALLATION", stranger, USAGE)
-    load_commands()
+    load_commands(arguments)
     try:
         result = app(arguments, prog_name="metalog", standalone_mode=False)
     except exceptions.Exit as exit_:
@@ -133,10 +140,30 @@ def run(arguments: list[str]) -> int:
     return result if isinstance(result, int) else DONE
 
 
-def load_commands() -> None:
-    """Let every module add its commands."""
-    for module in _MODULES:
+def load_commands(arguments: Sequence[str] = ()) -> None:
+    """Let the module of the command that is run add it; all of them when that is not known."""
+    options = list(itertools.takewhile(lambda argument: argument == "--debug", arguments))
+    command = arguments[len(options)] if len(options) < len(arguments) else None
+    named = [module for module, commands in _MODULES.items() if command in commands]
+    if named:
+        _import_msgspec()
+    for module in named or _MODULES:
         importlib.import_module(f"api.cli.{module}")
+
+
+def _import_msgspec() -> None:
+    """Import msgspec as if there were no typing_extensions.
+
+    It needs nothing of that on our versions of Python, and importing it takes longer than msgspec.
+    """
+    hidden = "typing_extensions"
+    if "msgspec" in sys.modules or hidden in sys.modules:
+        return
+    sys.modules[hidden] = None  # type: ignore[assignment]
+    try:
+        importlib.import_module("msgspec")
+    finally:
+        del sys.modules[hidden]
 
 
 def _report(error: Exception) -> int:

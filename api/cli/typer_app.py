@@ -16,6 +16,7 @@ from typer import core
 from typer.main import get_command
 from typer.models import CommandFunctionType
 
+from api.cli.coercion import without_pydantic
 from api.cli.help_sections import SECTIONS
 from api.cli.time_zone import ASSUMED_ZONE, ZONE, zone_of
 
@@ -39,6 +40,10 @@ class Command(core.TyperCommand):
         super().__init__(*args, **kwargs)
         if any(getattr(param, "metavar", None) in _POINTS for param in self.params):
             self.params.append(_time_zone_option())
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters, that of --help included."""
+        return without_pydantic(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse arguments, completed from the environment."""
@@ -94,6 +99,10 @@ class Group(core.TyperGroup):
             return super().make_context(*args, **kwargs)
         except KeyboardInterrupt as interrupt:
             raise NotBegun("stopped before anything was done") from interrupt
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters, that of --help included."""
+        return without_pydantic(super().get_params(ctx))
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""

@@ -33,6 +33,8 @@ _OPTIONAL: dict[str, type[Record]] = {
 _ADDED_FIELDS = ("asked", "kept")
 _SIX_NULLS = bytes(6)
 _FOUR_NULLS = bytes(4)
+_encoders = generated.PayloadEncoders()
+_decoders = generated.PayloadDecoders()
 _DECODE_ERRORS = (IndexError, ValueError, struct.error, CorruptLogError)
 
 
@@ -42,16 +44,6 @@ def _nested_schema(field: str) -> dict[str, object]:
     _, schema = found["type"]
     assert isinstance(schema, dict)
     return schema
-
-
-@functools.cache
-def _encoders() -> dict[type[Record], generated.Encoder]:
-    return generated.payload_encoders()
-
-
-@functools.cache
-def _decoders() -> list[generated.Decoder]:
-    return generated.payload_decoders()
 
 
 @functools.cache
@@ -110,7 +102,7 @@ def encode_rows(rows: Sequence[Envelope], layout: Layout = NEWEST) -> bytes:
 
     What the layout lacks is left out.
     """
-    encoders, origins = _encoders(), _OriginBytes()
+    encoders, origins = _encoders, _OriginBytes()
     has_added_fields = layout.has_added_fields
     nulls = _SIX_NULLS if has_added_fields else _FOUR_NULLS
     parts: list[bytes] = []
@@ -185,7 +177,7 @@ def decode_rows(data: bytes, count: int, layout: Layout = NEWEST) -> list[Envelo
 
 
 def _decode_rows(data: bytes, count: int, layout: Layout) -> tuple[list[Envelope], int]:
-    decoders = _decoders()
+    decoders = _decoders
     type_count, has_added_fields = layout.type_count, layout.has_added_fields
     nulls = _SIX_NULLS if has_added_fields else _FOUR_NULLS
     null_count = len(nulls)

@@ -207,14 +207,22 @@ def _union_branch_error(found: int, position: int) -> None:
     raise ValueError(f"byte {position - 1} is 0x{found:02x}, which is no branch or truth value")
 
 
-def payload_encoders() -> dict[type[Record], Encoder]:
-    """Return for each record type its encoder, the branch of the payload union included."""
-    return {
-        cls: encoder(registry.schema(cls.__name__), cls, varint.LONGS[branch])
-        for branch, cls in enumerate(registry.RECORD_TYPES)
-    }
+class PayloadEncoders(dict[type[Record], Encoder]):
+    """For each record type its encoder, the branch of the payload union included.
+
+    Each is generated when it is first needed: a short run meets few types.
+    """
+
+    def __missing__(self, cls: type[Record]) -> Encoder:
+        branch = varint.LONGS[registry.RECORD_TYPES.index(cls)]
+        encode = self[cls] = encoder(registry.schema(cls.__name__), cls, branch)
+        return encode
 
 
-def payload_decoders() -> list[Decoder]:
-    """Return the decoders in the order of the payload union."""
-    return [decoder(registry.schema(cls.__name__), cls) for cls in registry.RECORD_TYPES]
+class PayloadDecoders(dict[int, Decoder]):
+    """The decoders by their branch of the payload union, generated as `PayloadEncoders` are."""
+
+    def __missing__(self, branch: int) -> Decoder:
+        cls = registry.RECORD_TYPES[branch]
+        decode = self[branch] = decoder(registry.schema(cls.__name__), cls)
+        return decode

@@ -7,6 +7,7 @@ twice as fast as calling a function for each integer.
 from records.errors import CorruptLogError
 
 _CACHE_SIZE_MAX = 65_536
+_SMALL = 8_192
 
 
 def encode_long(value: int) -> bytes:
@@ -68,19 +69,22 @@ def decode_long(data: bytes, position: int) -> tuple[int, int]:
 
 
 class _Longs(dict[int, bytes]):
-    """Encoded integers: the small ones at hand, others made on demand and not kept."""
+    """Encoded integers: the small ones are kept once they were needed, others are not."""
 
     def __missing__(self, value: int) -> bytes:
-        return encode_long(value)
+        encoded = encode_long(value)
+        if -_SMALL <= value < _SMALL:
+            self[value] = encoded
+        return encoded
 
 
-class _Ints(dict[int, bytes]):
+class _Ints(_Longs):
     """As `_Longs`, for fields of 32 bits: a reader of another language would refuse more."""
 
     def __missing__(self, value: int) -> bytes:
         if not -(1 << 31) <= value < 1 << 31:
             raise OverflowError(f"{value} does not fit in 32 bits")
-        return encode_long(value)
+        return super().__missing__(value)
 
 
 class _IntArrays(dict[tuple[int, ...], bytes]):
@@ -108,8 +112,8 @@ class _SmallIntTuples(dict[bytes, tuple[int, ...]]):
         return items
 
 
-LONGS = _Longs({value: encode_long(value) for value in range(-8_192, 8_192)})
-INTS = _Ints(LONGS)
+LONGS = _Longs()
+INTS = _Ints()
 INT_ARRAYS = _IntArrays()
 _SMALL_INT_TUPLES = _SmallIntTuples()
 

@@ -1,0 +1,64 @@
+"""Values of a command line's words, without pydantic.
+
+Typer makes a pydantic adapter for each parameter, also for those that are not given, and importing
+pydantic takes longer than all else that a short command does. Most parameters are plain strings.
+What is neither plain nor right goes through typer, which has the error messages.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from typer import core
+from typer._coercion import RuntimeParam, build_runtime_param
+from typer._param_types import coerce_cli_path
+
+
+def without_pydantic(params: list[Any]) -> list[Any]:
+    """Let the parameters of a command convert what is plain by themselves; return them."""
+    for param in params:
+        if isinstance(param, core.TyperOption | core.TyperArgument) and not param._runtime_param:
+            descriptor = param.type_descriptor
+            param._runtime_param = _Plain(descriptor.parameter_info, descriptor.annotation)
+    return params
+
+
+class _Plain(RuntimeParam):
+    """Converts the plain values of one parameter, and leaves the others to typer."""
+
+    def _coerce_value(self, value: Any, param: Any, ctx: Any) -> Any:
+        try:
+            return self._converted(value, param, ctx)
+        except ValueError:
+            return build_runtime_param(param.type_descriptor)._coerce_value(value, param, ctx)
+
+    def _converted(self, value: Any, param: Any, ctx: Any) -> Any:
+        info, annotation = self.parameter_info, self.annotation
+        if info.parser is not None and isinstance(value, str):
+            return info.parser(value)
+        if annotation is str:
+            return _text(value)
+        if annotation == list[str]:
+            return [_text(item) for item in value]
+        if annotation is int and not info.clamp:
+            return _number(value, info.min, info.max)
+        if annotation is Path and info.path_type is None:
+            path = Path(_text(value))
+            return coerce_cli_path(path, info, path_type=Path, param=param, ctx=ctx)
+        raise ValueError(f"{annotation} is not plain")
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError("not a string")
+    value.encode()  # what the shell gave may be no text
+    return value
+
+
+def _number(value: object, least: float | None, most: float | None) -> int:
+    digits = str(value).removeprefix("-")
+    if not (digits.isascii() and digits.isdigit()):
+        raise ValueError("not a number in decimal digits")
+    number = int(str(value))
+    if (least is not None and number < least) or (most is not None and number > most):
+        raise ValueError("out of range")
+    return number

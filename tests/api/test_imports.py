@@ -1,0 +1,75 @@
+"""Short commands import little: importing takes most of the time they run."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer import core
+from typer.main import get_command
+
+from api.cli.help_sections import SECTIONS
+from api.cli.main import _MODULES, app, load_commands
+from tests.api.conftest import Metalog
+
+_HEAVY = {
+    *("sqlalchemy", "alembic", "pyspark", "pyarrow", "pydantic", "fastavro", "typing_extensions"),
+    *("asyncio", "rich.console", "controller", "metadata_log.log", "api.service", "api.client"),
+    *("replay.snapshot.store", "replay.audit"),
+}
+_MAIN = """
+import json, sys
+from api.cli.main import run
+code = run(sys.argv[1:])
+sys.stderr.write(json.dumps([code, *sys.modules]))
+"""
+_READING = {
+    "info": (),
+    "image": ("--at", "100"),
+    "history": ("broker:2", "--last", "3"),
+    "diff": ("10", "20"),
+    "blame": ("broker:2", "--at", "200"),
+    "dump": ("--to", "20"),
+}
+
+
+def _modules(*arguments: object) -> set[str]:
+    """Return the modules that a command imports in a process of its own."""
+    command = [sys.executable, "-c", _MAIN, *map(str, arguments)]
+    ran = subprocess.run(command, check=True, capture_output=True, text=True)
+    code, *modules = json.loads(ran.stderr)
+    assert code in (0, 1), ran
+    return set(modules)
+
+
+@pytest.mark.parametrize("command", _READING)
+def test_reading_a_log_imports_nothing_heavy(command: str, demo_log: Path) -> None:
+    modules = _modules(command, demo_log, *_READING[command])
+    assert not _HEAVY & modules
+    assert "metadata_log.log_reader" in modules, "it did read the log"
+
+
+def test_only_the_module_of_the_command_is_imported(demo_log: Path) -> None:
+    modules = _modules("--debug", "info", demo_log)
+    assert {f"api.cli.{module}" for module in _MODULES} & modules == {"api.cli.keeping"}
+
+
+def test_wrong_number_is_refused_in_the_words_of_typer(metalog: Metalog, demo_log: Path) -> None:
+    for text, said in {
+        "x": "Input should be a valid integer, unable to parse string as an integer",
+        "0": "Input should be greater than or equal to 1",
+    }.items():
+        answer = metalog("history", demo_log, "broker:2", "--last", text, "--json")
+        assert answer.code == 2
+        assert said in answer.error["message"]
+
+
+def test_each_command_stands_with_its_module() -> None:
+    load_commands()
+    root = get_command(app)
+    assert isinstance(root, core.TyperGroup)
+    registered = list(root.commands)
+    listed = [command for commands in _MODULES.values() for command in commands]
+    assert sorted(listed) == sorted(registered)
+    assert sorted(listed) == sorted(command for of in SECTIONS.values() for command in of)
