@@ -222,3 +222,4 @@ class _Plain:
     def __init__(self, reader: LogReader) -> None:
         self.start_offset, self.history_start = reader.start_offset, reader.history_start
         self.base, self.end_offset, self.batches = reader.base, reader.end_offset, reader.batches
+        self.position = reader.position

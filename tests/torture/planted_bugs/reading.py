@@ -5,7 +5,7 @@ from tests.torture.planted_bugs.bug import Bug
 _SCAN = "metadata_log/segment_scan.py"
 _READER = "metadata_log/log_reader.py"
 
-_UNREADABLE = """                batch = self._decode(block)
+_UNREADABLE = """                batch = self._decode(block, body)
             except CorruptLogError as error:
                 raise corrupt(self.path, self.position, str(error), self.next_offset) from error
 """
@@ -66,7 +66,7 @@ BUGS = (
         what="A reader stops at a damaged block as if the log ended there.",
         file=_SCAN,
         old=_UNREADABLE,
-        new="""                batch = self._decode(block)
+        new="""                batch = self._decode(block, body)
             except CorruptLogError:
                 return
 """,
