@@ -44,7 +44,7 @@ class CommitMark(msgspec.Struct, frozen=True, kw_only=True):
     position: int
     confirmed_end: int
     last_crc32c: int
-    max_timestamp: int = 0
+    max_timestamp: int
 
     def encode(self) -> bytes:
         """Return the slot's 64 octets."""

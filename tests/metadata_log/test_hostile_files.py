@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,14 @@ HOSTILE: dict[str, tuple[str, str]] = {
         json.dumps({**envelope(), "fields": envelope()["fields"] * 2}),
         "fields without a name of their own",
     ),
+    "an enum without symbols": (
+        json.dumps(envelope(more={"type": "enum", "name": "E"})),
+        "an enum without symbols",
+    ),
+    "an enum of a number": (
+        json.dumps(envelope(more={"type": "enum", "name": "E", "symbols": [7]})),
+        "an enum without symbols",
+    ),
     "fields that are no list": ('{"type":"record","name":"Envelope","fields":7}', "without fields"),
     "a type that is a list": ('{"type":["record"],"name":"Envelope"}', "no type list"),
 }
@@ -104,6 +113,23 @@ HOSTILE: dict[str, tuple[str, str]] = {
 def test_schema_that_no_release_writes_is_refused(schema: str, what: str) -> None:
     with pytest.raises(ValueError, match=what):
         parse_stored_schema(schema)
+
+
+@pytest.mark.parametrize("types", [nested_arrays, chain], ids=["arrays", "names"])
+def test_schema_of_up_to_32_levels_is_read(types: Callable[[int], Any]) -> None:
+    # The envelope is a level, and so is the type in the middle; the union of names is another.
+    levels = 30 if types is nested_arrays else 29
+    assert parse_stored_schema(json.dumps(envelope(more=types(levels))))
+    with pytest.raises(ValueError, match="more than 32 levels"):
+        parse_stored_schema(json.dumps(envelope(more=types(levels + 1))))
+
+
+def test_dotted_name_of_a_type_is_the_namespace_of_the_types_in_it() -> None:
+    inner, outer = record("Inner", "long"), record("x.Outer", "long")
+    outer["fields"].append({"name": "inner", "type": inner})
+    assert parse_stored_schema(json.dumps(envelope(more=outer, other="x.Inner")))
+    with pytest.raises(ValueError, match="names the type 'Inner'"):
+        parse_stored_schema(json.dumps(envelope(more=outer, other="Inner")))
 
 
 def with_schema(log: Path, schema: str) -> None:

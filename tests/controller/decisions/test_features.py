@@ -57,6 +57,16 @@ def test_a_downgrade_by_one_level_is_refused_exactly_where_metadata_changed(leve
         assert cluster.image.feature("metadata.version") == level - 1
 
 
+@pytest.mark.parametrize(("level", "kept"), [(22, False), (23, True)])
+def test_eligible_leader_replicas_are_kept_from_level_23_on(level: int, kept: bool) -> None:
+    cluster = Cluster({"metadata.version": level, ELR_FEATURE: 1})
+    cluster.add_brokers(1, 2, 3)
+    cluster.create("orders", [1, 2, 3], configs=(("min.insync.replicas", "3"),))
+    cluster.fence(3)
+    elr = cluster.partition("orders", 0).eligible_leader_replicas
+    assert elr == ((3,) if kept else ())
+
+
 def test_lowest_level_that_can_be_set_is_4() -> None:
     cluster = Cluster({"metadata.version": 3})
     _update(cluster, "metadata.version", 4)
