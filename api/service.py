@@ -23,6 +23,7 @@ from controller.decisions.context import Settings
 from controller.decisions.heartbeats import Heartbeat, HeartbeatReply
 from controller.decisions.raw_append import Appended as RowsAppended
 from controller.decisions.raw_append import AppendRecords, AppendRows
+from controller.decisions.versions import ExpectedVersion
 from controller.parking import Answer
 from controller.timers import Timers
 from metadata_log.append_result import AppendResult
@@ -179,13 +180,21 @@ class Service:
         return await asyncio.shield(self._controller.submit(decide, origin=origin))
 
     async def append(
-        self, batch: NewBatch, *, caller: Caller, expected_end_offset: int | None = None
+        self,
+        batch: NewBatch,
+        *,
+        caller: Caller,
+        expected_end_offset: int | None = None,
+        expected_versions: tuple[ExpectedVersion, ...] = (),
     ) -> AppendResult:
         """Append records as they are, if the state that they change allows it.
 
         Their layouts and their time are the cluster's, whatever the batch says of layouts. The
         principal in the batch's origin is an identity that the caller takes, if it may. For the
         rest as `MetadataLog.append`.
+
+        Args:
+            expected_versions: Objects, and the versions in which they must be.
 
         Raises:
             RequestError: as `controller.decisions.raw_append.append_records`, and as `submit`; or
@@ -200,7 +209,11 @@ class Service:
         committed = await self._committed_before(origin)
         if committed is not None:
             return committed
-        request = AppendRecords(records=batch.records, expected_end_offset=expected_end_offset)
+        request = AppendRecords(
+            records=batch.records,
+            expected_end_offset=expected_end_offset,
+            expected_versions=expected_versions,
+        )
         answer = await asyncio.shield(self._controller.append(request, origin=origin))
         return AppendResult(
             base_offset=answer.response.base_offset,
@@ -217,7 +230,10 @@ class Service:
             origin = replace(origin, request_hash=request.request_hash)
         batch = NewBatch(records=request.records(), origin=origin)
         result = await self.append(
-            batch, caller=caller, expected_end_offset=request.expected_end_offset
+            batch,
+            caller=caller,
+            expected_end_offset=request.expected_end_offset,
+            expected_versions=request.expected_versions,
         )
         response = RowsAppended(
             base_offset=result.base_offset,

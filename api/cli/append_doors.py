@@ -15,6 +15,7 @@ from api.socket.appends import encode_rows
 from api.socket.client import SocketClient
 from controller.authorization.caller import Caller
 from controller.decisions.raw_append import AppendRows
+from controller.decisions.versions import ExpectedVersion
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
 from metadata_log.log_reader import LogReader
@@ -26,7 +27,11 @@ class Door(Protocol):
     """Takes batches; as `Service.append`."""
 
     async def append(
-        self, batch: NewBatch, *, expected_end_offset: int | None = None
+        self,
+        batch: NewBatch,
+        *,
+        expected_end_offset: int | None = None,
+        expected_versions: tuple[ExpectedVersion, ...] = (),
     ) -> AppendResult: ...
 
 
@@ -39,12 +44,19 @@ class _LocalDoor:
         self._ends = {end_before: service.image.provenance.next_offset}
 
     async def append(
-        self, batch: NewBatch, *, expected_end_offset: int | None = None
+        self,
+        batch: NewBatch,
+        *,
+        expected_end_offset: int | None = None,
+        expected_versions: tuple[ExpectedVersion, ...] = (),
     ) -> AppendResult:
         if expected_end_offset is not None:
             expected_end_offset = self._ends.get(expected_end_offset, expected_end_offset)
         return await self._service.append(
-            batch, caller=self._caller, expected_end_offset=expected_end_offset
+            batch,
+            caller=self._caller,
+            expected_end_offset=expected_end_offset,
+            expected_versions=expected_versions,
         )
 
 
@@ -55,7 +67,11 @@ class _KafkaDoor:
         self._client = client
 
     async def append(
-        self, batch: NewBatch, *, expected_end_offset: int | None = None
+        self,
+        batch: NewBatch,
+        *,
+        expected_end_offset: int | None = None,
+        expected_versions: tuple[ExpectedVersion, ...] = (),
     ) -> AppendResult:
         origin = batch.origin
         request = AppendRows(
@@ -63,6 +79,7 @@ class _KafkaDoor:
             count=len(batch.records),
             expected_end_offset=expected_end_offset,
             request_hash=None if origin is None else origin.request_hash,
+            expected_versions=expected_versions,
         )
         answer = await self._client.run(
             "records append",

@@ -10,6 +10,7 @@ import msgspec
 from api.cli.append_doors import Door
 from api.cli.file_request import FileRequest, last_known
 from api.cli.record_lines import LineBatch
+from controller.decisions.versions import ExpectedVersion
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
 from records.envelope import Origin
@@ -63,6 +64,7 @@ async def append_batches(
     origin: Origin,
     *,
     expected_end_offset: int | None = None,
+    expected_versions: tuple[ExpectedVersion, ...] = (),
 ) -> Appended:
     """Append the batches that are not in the log yet, in their order, until one is refused.
 
@@ -70,6 +72,7 @@ async def append_batches(
 
     Args:
         expected_end_offset: Where the log must end before the first batch.
+        expected_versions: In which versions objects must be before the first batch.
 
     Raises:
         MetadataLogError: the message says what stands, and how to go on; the outcome is partial
@@ -83,7 +86,7 @@ async def append_batches(
     async with open_door() as door:
         known = await last_known(door, request, origin)
         if known is not None:
-            expected_end_offset = None  # it was met when the file began
+            expected_end_offset, expected_versions = None, ()  # met when the file began
         ordinals = itertools.count()
         try:
             for ordinal, batch in zip(ordinals, itertools.chain(first, rest), strict=False):
@@ -92,11 +95,15 @@ async def append_batches(
                     continue
                 new = NewBatch(records=batch.records, origin=request.origin(origin, ordinal))
                 try:
-                    result = await door.append(new, expected_end_offset=expected_end_offset)
+                    result = await door.append(
+                        new,
+                        expected_end_offset=expected_end_offset,
+                        expected_versions=expected_versions,
+                    )
                 except MetadataLogError as error:
                     raise _of_lines(error, batch) from error
                 done.add(batch, result)
-                expected_end_offset = None
+                expected_end_offset, expected_versions = None, ()
         except MetadataLogError as error:
             raise _with_account(error, done) from error
     return done

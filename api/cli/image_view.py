@@ -7,6 +7,7 @@ from api.cli.output import count_text, print_line, print_table, time_text, value
 from api.redaction import redact_field, redact_label
 from replay.image.metadata import MetadataImage
 from replay.time_travel.kinds import KINDS, Kind
+from replay.time_travel.versions import VERSIONED_KINDS, object_version
 
 # The names that people use for all objects of a kind.
 PARTS: dict[str, Kind] = {
@@ -23,12 +24,19 @@ def image_document(
     """Return an image as one JSON document: its objects by part, each with its fields."""
     objects = {
         part: [
-            {"object": name, **fields}
-            for name, fields in _objects(image, PARTS[part], show_secrets=show_secrets)
+            {"object": name, **_version(image, PARTS[part], key), **fields}
+            for name, key, fields in _objects(image, PARTS[part], show_secrets=show_secrets)
         ]
         for part in parts or PARTS
     }
     return {**about, "parts": objects}
+
+
+def _version(image: MetadataImage, kind: Kind, key: Any) -> dict[str, int]:
+    """Return the offset of the last record that touched an object; -1 when it is not kept."""
+    if kind.name not in VERSIONED_KINDS:
+        return {}
+    return {"version": object_version(image, kind.name, key)}
 
 
 def print_image(
@@ -40,7 +48,7 @@ def print_image(
         _print_overview(image)
         return
     for part in parts:
-        for name, fields in _objects(image, PARTS[part], show_secrets=show_secrets):
+        for name, _, fields in _objects(image, PARTS[part], show_secrets=show_secrets):
             said = " ".join(f"{field}={value_text(value)}" for field, value in fields.items())
             print_line(f"{name}  {said}")
 
@@ -71,14 +79,14 @@ def _not_understood(found: dict[str, Any] | None) -> str:
 
 def _objects(
     image: MetadataImage, kind: Kind, *, show_secrets: bool
-) -> Iterator[tuple[str, dict[str, Any]]]:
+) -> Iterator[tuple[str, Any, dict[str, Any]]]:
     named = sorted((kind.label(image, key), repr(key), key) for key, _ in kind.objects(image))
     for label, _, key in named:
         fields = kind.fields(image, key) or {}
         if not show_secrets:
             label = redact_label(kind.name, label)
             fields = {name: redact_field(kind.name, name, v) for name, v in fields.items()}
-        yield f"{kind.name}:{label}", fields
+        yield f"{kind.name}:{label}", key, fields
 
 
 def _print_overview(image: MetadataImage) -> None:

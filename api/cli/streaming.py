@@ -16,6 +16,7 @@ from api.cli.output import count_text, note, print_json, print_json_line, print_
 
 if TYPE_CHECKING:
     from api.cli.appending import Appended
+    from controller.decisions.versions import ExpectedVersion
 
 _AS_DUMPED = "dump"
 
@@ -60,6 +61,15 @@ def append(
         int | None,
         typer.Option(min=0, help="Where the log must end before the first record, exclusive."),
     ] = None,
+    expect: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--expect",
+            metavar="OBJECT=VERSION",
+            help="A version that `image --json` shows, or `absent`, that a topic, partition, "
+            "namespace or config must have before the first record; repeatable.",
+        ),
+    ] = None,
     request_id: Annotated[
         str | None,
         typer.Option(
@@ -96,6 +106,7 @@ def append(
     check_types(skip or [])
     check_request_id(request_id)
     size = None if batch == _AS_DUMPED else _batch_size(batch)
+    expected_versions = tuple(map(_expected_version, expect or []))
     if log is not None:
         principal = principal or process_user()
     origin = Origin(
@@ -114,12 +125,28 @@ def append(
         try:
             appended = asyncio.run(
                 append_batches(
-                    open_door, batches, request, origin, expected_end_offset=expected_end_offset
+                    open_door,
+                    batches,
+                    request,
+                    origin,
+                    expected_end_offset=expected_end_offset,
+                    expected_versions=expected_versions,
                 )
             )
         except KeyboardInterrupt as interrupt:
             raise KeyboardInterrupt(_INTERRUPTED) from interrupt
     _print_appended(log, appended, as_json=json)
+
+
+def _expected_version(text: str) -> "ExpectedVersion":
+    from controller.decisions.versions import ABSENT, ExpectedVersion
+
+    name, equals, version = text.rpartition("=")
+    if not equals or not (version == ABSENT or version.removeprefix("-").isdecimal()):
+        raise typer.BadParameter(
+            f"{text!r} is no OBJECT=VERSION, such as topic:orders=17", param_hint="--expect"
+        )
+    return ExpectedVersion(name, None if version == ABSENT else int(version))
 
 
 def _batch_size(text: str) -> int:

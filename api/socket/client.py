@@ -15,9 +15,10 @@ from api.socket.handshake import (
     schema_fingerprint,
 )
 from api.socket.refusals import CONNECTION, decode_refused
+from controller.decisions.versions import ExpectedVersion
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
-from records.errors import MetadataLogError, Outcome, UnavailableError
+from records.errors import MetadataLogError, Outcome, RequestError, UnavailableError
 
 
 class SocketClient:
@@ -58,7 +59,11 @@ class SocketClient:
         return cls(link, welcome.cluster_id)
 
     async def append(
-        self, batch: NewBatch, *, expected_end_offset: int | None = None
+        self,
+        batch: NewBatch,
+        *,
+        expected_end_offset: int | None = None,
+        expected_versions: tuple[ExpectedVersion, ...] = (),
     ) -> AppendResult:
         """Commit a batch: all of it or nothing, in the order of the calls.
 
@@ -73,6 +78,11 @@ class SocketClient:
             FencedError: the server's log is no longer the writer.
             CorruptLogError: the server's log is damaged.
         """
+        if expected_versions:
+            raise RequestError(
+                "UNSUPPORTED_VERSION",
+                "the socket protocol has no place for expected versions; use kafka://HOST:PORT",
+            )
         link = self._link
         if self._queued or not link.writable.is_set():
             await self._wait_for_turn()

@@ -62,7 +62,8 @@ class AppendRecords(msgspec.Struct, frozen=True, kw_only=True):
     validate_only: bool = False
 
 
-class AppendRows(msgspec.Struct, frozen=True, kw_only=True):
+# omit_defaults: a server of an earlier release refuses fields that it does not know.
+class AppendRows(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """As `AppendRecords`, across a connection.
 
     `rows`: `count` records in Avro, as in a block of a segment. `request_hash`: with the request's
@@ -73,6 +74,7 @@ class AppendRows(msgspec.Struct, frozen=True, kw_only=True):
     count: int
     expected_end_offset: int | None = None
     request_hash: bytes | None = None
+    expected_versions: tuple[ExpectedVersion, ...] = ()
 
     def records(self) -> tuple[Record, ...]:
         """Return the records.
@@ -129,7 +131,11 @@ def append_rows(context: Context, request: AppendRows) -> ControllerResult[Appen
     """Append records that came across a connection; as `append_records`."""
     return append_records(
         context,
-        AppendRecords(records=request.records(), expected_end_offset=request.expected_end_offset),
+        AppendRecords(
+            records=request.records(),
+            expected_end_offset=request.expected_end_offset,
+            expected_versions=request.expected_versions,
+        ),
     )
 
 

@@ -13,6 +13,13 @@ from replay.audit.state import state
 _HALF_WORDS = 8
 """SHA-256 is summed in 32-bit halves: their sums over any image fit Spark's long."""
 
+_ALWAYS_LISTED = {
+    *("acls", "brokers", "client_quotas", "configs", "controllers", "delegation_tokens"),
+    *("features", "namespaces", "notes", "partitions", "pending_partition_removals"),
+    *("producer_ids", "replica_deletions", "scram", "topics", "zk_migration"),
+}
+"""Empty parts that have a line all the same; a part of a later release has none."""
+
 Items = Callable[[Column], Column]
 """Gives the items of a value, joined."""
 
@@ -187,7 +194,7 @@ def audit_digest(history: History) -> str:
 
 
 def digest_lines(frames: Mapping[str, DataFrame]) -> list[str]:
-    """Return one line a part, `<part> <count> <lane 0> <lane 1> <lane 2> <lane 3>\\n`.
+    """Return lines `<part> <count> <lane 0> <lane 1> <lane 2> <lane 3>\\n`, ordered by part.
 
     Two states that differ, differ in the lines of the parts that differ.
     """
@@ -198,7 +205,8 @@ def digest_lines(frames: Mapping[str, DataFrame]) -> list[str]:
     )
     by_part = {part: numbers for part, *numbers in sums.collect()}
     nothing = [0] * (1 + _HALF_WORDS)
-    return [_line(part, *by_part.get(part, nothing)) for part in sorted(ROWS)]
+    listed = sorted(_ALWAYS_LISTED | by_part.keys())
+    return [_line(part, *by_part.get(part, nothing)) for part in listed]
 
 
 def _rows(part: str, frame: DataFrame) -> DataFrame:

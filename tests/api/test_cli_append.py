@@ -139,6 +139,42 @@ def test_the_end_can_be_named(
     assert notes(metalog, log) == ["first", "second", "third"]
 
 
+def versions(metalog: Metalog, log: Path) -> dict[str, int]:
+    parts = metalog("image", log, "--json").json["parts"].values()
+    return {o["object"]: o["version"] for part in parts for o in part if "version" in o}
+
+
+def test_the_version_of_an_object_can_be_named(
+    metalog: Metalog, log: Path, append: Append, where: tuple[str, object]
+) -> None:
+    def expecting(text: str, *expected: str) -> Answer:
+        options = [part for each in expected for part in ("--expect", each)]
+        return append(where, a_note(text), options=(*options, "--json"))
+
+    if str(where[1]).startswith("socket://"):
+        assert expecting("no place", "topic:orders=1").error["code"] == "UNSUPPORTED_VERSION"
+        return
+    assert expecting("none yet", "topic:orders=absent", "partition:orders/0=absent").code == 0
+    made = append(where, a_topic("orders"), options=("--json",)).json
+    seen = versions(metalog, log)
+    assert seen == {"topic:orders": made["first_offset"]}
+    config = line("ConfigRecord", resource_type=2, resource_name="orders", name="a", value="1")
+    append(where, config)
+    expected = [f"{name}={version}" for name, version in seen.items()]
+    assert expecting("untouched", *expected, "config:topic/orders=absent").code == 3
+    current = versions(metalog, log)["config:topic/orders"]
+    assert expecting("untouched", *expected, f"config:topic/orders={current}").code == 0
+    late = expecting("late", f"config:topic/orders={current - 1}")
+    assert (late.code, late.error["code"]) == (3, "INVALID_UPDATE_VERSION")
+    assert f"is at version {current}, expected {current - 1}" in late.error["message"]
+    assert notes(metalog, log) == ["none yet", "untouched"]
+
+
+@pytest.mark.parametrize("text", ["topic:orders", "topic:orders=", "topic:orders=new"])
+def test_a_version_that_is_none_is_wrong_usage(log: Path, append: Append, text: str) -> None:
+    assert append(("--log", log), a_note("n"), options=("--expect", text)).code == 2
+
+
 def test_a_run_that_is_repeated_appends_nothing_twice(
     metalog: Metalog, log: Path, append: Append, where: tuple[str, object]
 ) -> None:

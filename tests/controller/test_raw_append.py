@@ -8,16 +8,7 @@ from msgspec.structs import replace
 
 from controller.decisions.raw_append import AppendRecords, append_records
 from controller.decisions.topics import CreateTopics, NewTopic, create_topics
-from controller.decisions.versions import (
-    ABSENT,
-    ExpectedVersion,
-    NamespaceObject,
-    PartitionObject,
-    TopicObject,
-    VersionedObject,
-    VersionMismatchError,
-    version_of,
-)
+from controller.decisions.versions import ExpectedVersion, VersionMismatchError, version_of
 from controller.result import ControllerResult
 from records.base import ZERO_UUID, Record, Uuid
 from records.brokers import BrokerRegistrationChangeRecord
@@ -207,51 +198,63 @@ def test_another_end_than_expected_is_refused_with_the_current_one(cluster: Clus
     _append(cluster, _NOTE, expected_end_offset=end)
 
 
-@pytest.mark.parametrize(
-    "object_", [TopicObject("orders"), PartitionObject("orders", 0), NamespaceObject("")]
-)
+@pytest.mark.parametrize("name", ["partition:orders/0", "config:topic/orders", "topic:orders"])
 def test_an_object_in_another_version_is_refused_with_the_current_one(
-    cluster: Cluster, object_: VersionedObject
+    cluster: Cluster, name: str
 ) -> None:
-    seen = version_of(cluster.image, object_)
-    expected = (ExpectedVersion(object_, seen),)
+    config = ConfigRecord(resource_type=2, resource_name="orders", name="a", value="1")
+    _append(cluster, config)
+    seen = version_of(cluster.image, name)
+    expected = (ExpectedVersion(name, seen),)
     _append(cluster, _NOTE, expected_versions=expected)
     cluster.create("carts", [1])
-    _append(cluster, _change(cluster, isr=(1,)))
-    current = version_of(cluster.image, object_)
-    assert current != seen
+    move = MoveTopicRecord(topic_id=cluster.topic("orders").topic_id, namespace_id=None, name="o")
+    back = replace(move, name="orders")
+    _append(cluster, _change(cluster, isr=(1,)), config, move, back)
+    current = version_of(cluster.image, name)
+    assert seen is not None
+    assert current is not None
+    assert current > seen
     request = AppendRecords(records=(_NOTE,), expected_versions=expected)
     error = cluster.refused(append_records, request)
     assert isinstance(error, VersionMismatchError)
     assert (error.code, error.current) == ("INVALID_UPDATE_VERSION", current)
+    assert f"{name} is at version {current}, expected {seen}" in str(error)
 
 
 def test_versions_change_with_their_object_only(cluster: Cluster) -> None:
-    topic, other = TopicObject("orders"), PartitionObject("orders", 1)
-    before = {object_: version_of(cluster.image, object_) for object_ in (topic, other)}
+    names = ("topic:orders", "partition:orders/0", "partition:orders/1")
+    before = [version_of(cluster.image, name) for name in names]
     cluster.create("carts", [1])
-    assert version_of(cluster.image, topic) == before[topic]
-    _append(cluster, ConfigRecord(resource_type=2, resource_name="orders", name="a", value="1"))
-    assert version_of(cluster.image, topic) != before[topic]
-    assert version_of(cluster.image, other) == before[other]
+    _append(cluster, _change(cluster, isr=(1,)))
+    after = [version_of(cluster.image, name) for name in names]
+    assert [a == b for a, b in zip(after, before, strict=True)] == [True, False, True]
+    assert after[1] == cluster.next_offset - 1
 
 
 def test_a_version_follows_its_topic_into_a_namespace(cluster: Cluster) -> None:
     topic_id = cluster.topic("orders").topic_id
-    before = version_of(cluster.image, TopicObject(topic_id))
     namespace = NamespaceRecord(namespace_id=uid("org"), name="org")
     move = MoveTopicRecord(topic_id=topic_id, namespace_id=uid("org"), name="orders")
     _append(cluster, namespace, move)
-    assert version_of(cluster.image, TopicObject(topic_id)) != before
-    assert version_of(cluster.image, TopicObject("orders")) == ABSENT
+    end = cluster.next_offset
+    assert version_of(cluster.image, "topic:org:orders") == end - 1
+    assert version_of(cluster.image, "namespace:org") == end - 2
+    assert version_of(cluster.image, "topic:orders") is None
 
 
 def test_what_must_not_exist_yet_can_be_expected(cluster: Cluster) -> None:
-    for object_ in (TopicObject("new"), PartitionObject("orders", 9), NamespaceObject("new")):
-        _append(cluster, _NOTE, expected_versions=(ExpectedVersion(object_, ABSENT),))
-    exists = (ExpectedVersion(TopicObject("orders"), ABSENT),)
+    for name in ("topic:new", "partition:orders/9", "namespace:new", "config:broker/1"):
+        _append(cluster, _NOTE, expected_versions=(ExpectedVersion(name, None),))
+    exists = (ExpectedVersion("topic:orders", None),)
     request = AppendRecords(records=(_NOTE,), expected_versions=exists)
     assert cluster.refused(append_records, request).code == "INVALID_UPDATE_VERSION"
+
+
+@pytest.mark.parametrize("name", ["broker:1", "orders", "topic:orders#name", "partition:orders"])
+def test_what_has_no_version_is_refused(cluster: Cluster, name: str) -> None:
+    request = AppendRecords(records=(_NOTE,), expected_versions=(ExpectedVersion(name, 1),))
+    assert cluster.refused(append_records, request).code == "INVALID_REQUEST"
 
 
 # Through the loop.
@@ -260,14 +263,15 @@ def test_what_must_not_exist_yet_can_be_expected(cluster: Cluster) -> None:
 async def test_of_two_writers_who_saw_the_same_version_one_wins(office: Office) -> None:
     topic = TopicRecord(name="orders", topic_id=uid("orders"))
     await office.controller.append(AppendRecords(records=(topic,)))
-    seen = version_of(office.controller.image, TopicObject("orders"))
+    config = ConfigRecord(resource_type=2, resource_name="orders", name="a", value="0")
+    await office.controller.append(AppendRecords(records=(config,)))
+    name = "config:topic/orders"
+    seen = version_of(office.controller.image, name)
     office.log.hold()
     futures = []
     for value in ("1", "2"):
         record = ConfigRecord(resource_type=2, resource_name="orders", name="a", value=value)
-        request = AppendRecords(
-            records=(record,), expected_versions=(ExpectedVersion(TopicObject("orders"), seen),)
-        )
+        request = AppendRecords(records=(record,), expected_versions=(ExpectedVersion(name, seen),))
         futures.append(office.controller.append(request))
     assert await code_of(futures[1]) == "INVALID_UPDATE_VERSION"
     office.log.release()

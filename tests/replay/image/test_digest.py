@@ -10,6 +10,7 @@ import pytest
 
 from records.json import from_json
 from replay.image.digest import (
+    FIRST_PARTS,
     PART_ROWS,
     _IntItems,
     _IntListItems,
@@ -91,6 +92,14 @@ def test_digest_does_not_depend_on_the_order_of_rows() -> None:
 def test_digest_of_parts_is_that_of_the_image() -> None:
     image = _documented_image()
     assert digest_of_parts(part_digests(image)) == image_digest(image)
+
+
+def test_part_of_a_later_release_counts_only_when_it_is_not_empty() -> None:
+    parts = part_digests(_documented_image())
+    assert set(parts) >= FIRST_PARTS
+    for later in ("aaa", "zzz"):
+        assert digest_of_parts({**parts, later: digest_of_rows([])}) == digest_of_parts(parts)
+        assert digest_of_parts({**parts, later: digest_of_rows(["row"])}) != digest_of_parts(parts)
 
 
 def test_order_of_sets_does_not_change_the_digest() -> None:
