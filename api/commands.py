@@ -10,6 +10,7 @@ from typing import Any, get_args, get_type_hints
 import msgspec
 from msgspec.structs import replace
 
+from api.transactions import NAME, Transact, Transacted, guard, transact
 from controller.authorization import rights
 from controller.authorization.caller import Caller
 from controller.authorization.guard import Guard
@@ -18,6 +19,7 @@ from controller.decisions.alter_partition import AlterPartition, alter_partition
 from controller.decisions.alter_topics import AlterTopics, alter_topics
 from controller.decisions.brokers import RegisterBroker, register_broker, unregister_broker
 from controller.decisions.configs import AlterConfigs, alter_configs
+from controller.decisions.context import Context
 from controller.decisions.deletion_reports import ReportDeletions, report_deletions
 from controller.decisions.elections import ElectLeaders, elect_leaders
 from controller.decisions.features import UpdateFeatures, update_features
@@ -82,6 +84,10 @@ class Command(msgspec.Struct, frozen=True):
         )
 
 
+def _transact(context: Context, request: Transact) -> ControllerResult[Transacted]:
+    return transact(context, request, find_command)
+
+
 COMMANDS = {
     command.name: command
     for command in (
@@ -124,6 +130,7 @@ COMMANDS = {
         Command("namespaces delete", DeleteNamespace, delete_namespace, rights.DELETE_NAMESPACE),
         Command("topics move", MoveTopics, move_topics, rights.MOVE_TOPICS),
         Command("records append", AppendRows, append_rows, rights.ALTER_CLUSTER),
+        Command(NAME, Transact, _transact, guard(lambda name: find_command(name))),
     )
 }
 """What clients can ask for by name."""

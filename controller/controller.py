@@ -314,7 +314,10 @@ class Controller:
             self._buckets = self._buckets.charged(context.allowance, result.mutations)
         note(result.response)
         self._pipeline.answer_when_committed(
-            future, result.response, start_offset=context.next_offset
+            future,
+            result.response,
+            start_offset=context.next_offset,
+            is_transaction=result.is_transaction,
         )
 
     def _decide_what_waited(self) -> None:

@@ -86,7 +86,10 @@ def _with_ids(value: Any, ids: dict[Uuid, Uuid]) -> Any:
     """Return a response with other ids in it."""
     match value:
         case bytes():
-            return ids.get(Uuid(value), value)
+            # The responses of a transaction's steps are packed, ids and all.
+            for again, written in ids.items():
+                value = value.replace(again, written)
+            return value
         case tuple():
             return tuple([_with_ids(item, ids) for item in value])
         case msgspec.Struct():

@@ -182,16 +182,22 @@ class Pipeline:
         self._append(batch, state)
 
     def answer_when_committed(
-        self, future: asyncio.Future[Answer[T]], response: T, *, start_offset: int
+        self,
+        future: asyncio.Future[Answer[T]],
+        response: T,
+        *,
+        start_offset: int,
+        is_transaction: bool = False,
     ) -> None:
         """Answer once everything sent so far is committed.
 
         Args:
             start_offset: Of the first record that was sent for this answer; where the next one
                 will be written if there is none.
+            is_transaction: The records only take effect with the last one of them.
         """
         answer = Answer(response, self.next_offset, wrote=start_offset < self.next_offset)
-        in_transaction = self._inside is not None
+        in_transaction = self._inside is not None or is_transaction
         self._parking.park(Parked(future, answer, start_offset, in_transaction))
         self._parking.release(self._committed_end)
 

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from metadata_log.limits import BATCH_RECORDS_MAX
 from records.base import Record
+from records.control import BeginTransactionRecord
 from records.envelope import Origin
 
 T = TypeVar("T")
@@ -25,6 +26,11 @@ class ControllerResult(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     records: tuple[Record, ...] = ()
     atomic: bool = True
     mutations: int = 0
+
+    @property
+    def is_transaction(self) -> bool:
+        """True if the records only take effect with the last one of them."""
+        return bool(self.records) and isinstance(self.records[0], BeginTransactionRecord)
 
     def batches(self, origin: Origin | None) -> Iterator[tuple[Sequence[Record], Origin | None]]:
         """Cut the records into batches that the log takes, each with its origin.

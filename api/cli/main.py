@@ -45,6 +45,7 @@ _MODULES = {
     "auditing": ("audit",),
     "serving": ("serve", "broker"),
     "admin.elect_leaders": ("elect-leaders",),
+    "admin.transaction": ("transaction",),
     "admin.nouns": (
         *("topics", "namespaces", "configs", "brokers", "partitions", "reassignments"),
         "features",

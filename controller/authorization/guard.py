@@ -120,6 +120,17 @@ class Guard(msgspec.Struct, frozen=True, kw_only=True):
             return result
         return replace(result, response=self.shown(access, request, result.response))
 
+    def check_all(self, access: Access, request: Any) -> None:
+        """Refuse a request as a whole when the caller may not touch one of its items.
+
+        Raises:
+            RequestError: TOPIC_AUTHORIZATION_FAILED or CLUSTER_AUTHORIZATION_FAILED.
+        """
+        self.check(access, request)
+        if self.items is not None:
+            for item in getattr(request, self.items.field):
+                self.items.check(access, item)
+
     def refused(self, access: Access, request: Any) -> Any | None:
         """Return the response when no item of a request is allowed now, else None.
 

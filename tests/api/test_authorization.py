@@ -13,6 +13,7 @@ import pytest
 from api.client import MetadataClient
 from api.commands import BROKER_COMMANDS, COMMANDS
 from api.socket.appends import encode_rows
+from api.transactions import Step, Transact
 from controller.authorization.authorizer import (
     CLUSTER,
     Operation,
@@ -209,6 +210,14 @@ CASES = {
     ),
     "topics move": _of_cluster(
         MoveTopics(from_namespace="", to_namespace="full"), Operation.CREATE
+    ),
+    "transaction": Case(
+        request=Transact(steps=(Step.of("topics delete", DeleteTopics(topics=("a",))),)),
+        right=(Operation.DELETE, A),
+        result=None,
+        other=Transact(
+            steps=tuple([Step.of("topics delete", DeleteTopics(topics=(name,))) for name in "ab"])
+        ),
     ),
     "records append": _of_cluster(AppendRows(rows=encode_rows(_NOTE), count=1), Operation.ALTER),
 }

@@ -72,6 +72,7 @@ CHANGING: dict[str, list[str]] = {
     "features upgrade": ["features", "upgrade", "eligible.leader.replicas.version=1"],
     "features downgrade": ["features", "downgrade", "eligible.leader.replicas.version=0"],
     "namespaces delete": ["namespaces", "delete", "far:away"],
+    "transaction": ["transaction", "{tmp}/steps.jsonl"],
     "append": ["append", "{tmp}/records.jsonl"],
 }
 STREAMS: dict[str, list[str]] = {
@@ -111,6 +112,8 @@ def filled(metalog: Metalog, demo_log: Path, tmp_path: Path) -> dict[str, str]:
     (tmp_path / "topics.txt").write_text("adopted 1:2\n")
     note = '{"type": "NoteRecord", "data": {"at_offset": 0, "author": "ada", "text": "hello"}}'
     (tmp_path / "records.jsonl").write_text(f"{note}\n")
+    step = '{"command": "namespaces create", "request": {"name": "stepwise"}}'
+    (tmp_path / "steps.jsonl").write_text(f"{step}\n")
     generate(tmp_path / "node", 200, seed=1)
     return {"log": str(log), "tmp": str(tmp_path), "at": str(end - 2), "end": str(end - 1)}
 

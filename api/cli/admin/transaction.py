@@ -1,0 +1,100 @@
+"""transaction: several commands as one, from a file of JSON lines."""
+
+from typing import IO, TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from api.cli.admin.asking import changing
+from api.cli.admin.options import ValidateOnly
+from api.cli.main import app
+
+if TYPE_CHECKING:
+    from api.cli.admin.asker import Ask
+    from api.transactions import Step
+
+
+@changing(app, "transaction")
+def transaction(
+    ask: "Ask",
+    file: Annotated[
+        typer.FileBinaryRead,
+        typer.Argument(
+            metavar="FILE",
+            help='Lines such as {"command": "topics delete", "request": {"topics": ["a"]}}; '
+            "- is standard input.",
+            show_default=False,
+        ),
+    ],
+    validate_only: ValidateOnly = False,
+) -> int:
+    """Carry out several commands: all of them, or none.
+
+    Each sees what those before it did. The first step that is refused, or of which an item is,
+    undoes them all and is named.
+    """
+    from api.cli.admin.asker import Item
+    from api.transactions import Transact
+
+    request = Transact(steps=tuple(_steps(file)), validate_only=validate_only)
+    told = ask.run("transaction", request)
+    verb = "can be done" if validate_only else "done"
+    items = [
+        Item(
+            fields={"command": step.command, "response": _plain(response)},
+            lines=(f"step {number}, {step.command}: {verb}",),
+        )
+        for number, (step, response) in enumerate(
+            zip(request.steps, told.response.responses(), strict=True), 1
+        )
+    ]
+    return ask.report(told, items, validate_only=validate_only)
+
+
+def _steps(file: IO[bytes]) -> "list[Step]":
+    """Read the steps.
+
+    Raises:
+        RequestError: INVALID_REQUEST, a line is no step; names the line.
+    """
+    import json
+
+    from api.cli.admin.json_requests import request_from_json
+    from api.commands import find_command
+    from api.transactions import Step
+    from records.errors import RequestError
+
+    steps = []
+    for number, line in enumerate(file, 1):
+        if not line.strip():
+            continue
+        try:
+            step = json.loads(line)
+            if not isinstance(step, dict) or set(step) != {"command", "request"}:
+                raise RequestError("INVALID_REQUEST", "a step has a command and a request")
+            command = find_command(step["command"])
+            steps.append(Step.of(command.name, request_from_json(step["request"], command.request)))
+        except (ValueError, TypeError, RecursionError) as error:
+            raise RequestError("INVALID_REQUEST", f"line {number}: no JSON: {error}") from error
+        except RequestError as error:
+            raise RequestError(error.code, f"line {number}: {error}") from error
+    return steps
+
+
+def _plain(value: Any) -> Any:
+    """Return a response as JSON has it; ids are text."""
+    import enum
+
+    import msgspec
+
+    from records.text import uuid_text
+
+    match value:
+        case bytes():
+            return uuid_text(value)
+        case enum.Enum():
+            return value.name
+        case tuple():
+            return [_plain(item) for item in value]
+        case msgspec.Struct():
+            return {field: _plain(getattr(value, field)) for field in value.__struct_fields__}
+    return value

@@ -1,0 +1,141 @@
+"""Several commands as one request: all of them happen, or none."""
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from api.packed import packed, unpacked
+from controller.authorization.authorizer import Access
+from controller.authorization.guard import Guard
+from controller.decisions.context import Context
+from controller.decisions.outcome import Refusal
+from controller.result import ControllerResult
+from controller.steps import Steps
+from records.errors import RequestError
+
+if TYPE_CHECKING:
+    from api.commands import Command
+
+NAME = "transaction"
+"""The command's name, and what its Begin says."""
+
+STEPS_MAX = 1_000
+"""More steps would hold up everybody else for long."""
+
+
+class Step(msgspec.Struct, frozen=True):
+    """A command by its name, and its request as `api.packed` writes it."""
+
+    command: str
+    request: bytes
+
+    @classmethod
+    def of(cls, command: str, request: Any) -> "Step":
+        """Return the step that asks for this."""
+        return cls(command, packed(request))
+
+
+class Transact(msgspec.Struct, frozen=True, kw_only=True):
+    """Commands to carry out one after the other, all or none."""
+
+    steps: tuple[Step, ...]
+    validate_only: bool = False
+
+
+class StepDone(msgspec.Struct, frozen=True):
+    """The response to one step, as `api.packed` writes it."""
+
+    command: str
+    response: bytes
+
+
+class Transacted(msgspec.Struct, frozen=True):
+    """What became of each step."""
+
+    steps: tuple[StepDone, ...]
+
+    def responses(self) -> list[Any]:
+        """Return each step's own response, in the order of the steps."""
+        from api.commands import find_command
+
+        return [unpacked(s.response, find_command(s.command).response) for s in self.steps]
+
+
+Find = Callable[[str], "Command"]
+
+
+def transact(context: Context, request: Transact, find: Find) -> ControllerResult[Transacted]:
+    """Decide all steps, each on what those before it wrote.
+
+    Raises:
+        RequestError: a step is refused, or an item of it; the message names the step. Or
+            UNSUPPORTED_VERSION; or INVALID_REQUEST, there are no steps, or too many.
+    """
+    _check_count(request)
+    steps = Steps(context)
+    done = []
+    for number, step in enumerate(request.steps, 1):
+        try:
+            done.append(_decided(steps, step, find))
+        except RequestError as error:
+            raise _of_step(error, number, request) from error
+    result = steps.result(Transacted(tuple(done)), NAME)
+    if request.validate_only:
+        return ControllerResult(response=result.response)
+    return result
+
+
+def guard(find: Find) -> Guard:
+    """Return the guard: all rights of all steps, as far as they can be told before deciding."""
+
+    def check(access: Access, request: Transact) -> None:
+        for number, step in enumerate(request.steps, 1):
+            try:
+                command, wanted = _asked(step, find)
+                command.guard.check_all(access, wanted)
+            except RequestError as error:
+                raise _of_step(error, number, request) from error
+
+    return Guard(check=check)
+
+
+def _decided(steps: Steps, step: Step, find: Find) -> StepDone:
+    command, request = _asked(step, find)
+    response = steps.take(lambda context: command.guard.decide(command.decide, context, request))
+    for refusal in _refusals(response):
+        raise RequestError(refusal.code, refusal.message, retry_ms=refusal.retry_ms)
+    return StepDone(step.command, packed(response))
+
+
+def _asked(step: Step, find: Find) -> tuple["Command", Any]:
+    if step.command == NAME:
+        raise RequestError("INVALID_REQUEST", "a transaction cannot hold another one")
+    command = find(step.command)
+    return command, unpacked(step.request, command.request)
+
+
+def _refusals(response: Any) -> Iterable[Refusal]:
+    """Yield why items of a step were refused: one is enough to refuse all."""
+    if isinstance(response, tuple):
+        for item in response:
+            yield from _refusals(item)
+    elif isinstance(response, msgspec.Struct):
+        refusal = getattr(response, "refusal", None)
+        if refusal is not None:
+            yield refusal
+        yield from _refusals(getattr(response, "topics", None))
+
+
+def _check_count(request: Transact) -> None:
+    if not 0 < len(request.steps) <= STEPS_MAX:
+        raise RequestError(
+            "INVALID_REQUEST",
+            f"a transaction has 1 to {STEPS_MAX} steps, not {len(request.steps)}",
+        )
+
+
+def _of_step(error: RequestError, number: int, request: Transact) -> RequestError:
+    step = f"step {number} of {len(request.steps)} ({request.steps[number - 1].command})"
+    message = f"{step}: {error}; nothing was done"
+    return RequestError(error.code, message, retry_ms=error.retry_ms)

@@ -1,0 +1,85 @@
+"""Several decisions as one: each sees what those before it wrote, and nobody sees it half done.
+
+Their records stand between BeginTransactionRecord and EndTransactionRecord, decided as one event,
+so that nothing else comes in between.
+"""
+
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from controller.batch_check import rows_of
+from controller.controller import Decision
+from controller.decisions.context import Context
+from controller.decisions.levels import TRANSACTIONS_LEVEL
+from controller.latest import Latest, State
+from controller.result import ControllerResult
+from metadata_log.batch import Batch
+from metadata_log.limits import BATCH_RECORDS_MAX
+from records.base import Record
+from records.control import BeginTransactionRecord, EndTransactionRecord
+from records.errors import RequestError
+
+T = TypeVar("T")
+
+
+class Steps:
+    """The state inside one transaction, while it is decided."""
+
+    def __init__(self, context: Context) -> None:
+        """Begin on the state of a context.
+
+        Raises:
+            RequestError: UNSUPPORTED_VERSION, the metadata.version knows no transactions.
+        """
+        if context.metadata_version < TRANSACTIONS_LEVEL:
+            raise RequestError(
+                "UNSUPPORTED_VERSION",
+                f"transactions need metadata.version {TRANSACTIONS_LEVEL}, "
+                f"it is {context.metadata_version}",
+            )
+        start = context.next_offset + 1  # behind the Begin
+        self._context = replace(context, next_offset=start)
+        self._latest = Latest(State(context.image, context.index), start)
+        self._records: list[Record] = []
+        self._mutations = 0
+
+    def take(self, decide: Decision[T]) -> T:
+        """Decide the next step, and return its response.
+
+        Raises:
+            RequestError: the decision's own.
+        """
+        result = decide(self._context)
+        if result.records:
+            self._apply(result)
+        return result.response
+
+    def result(self, response: T, name: str) -> ControllerResult[T]:
+        """Return all that was decided as one result; nothing is written if no step wrote."""
+        if not self._records:
+            return ControllerResult(response=response)
+        begin = BeginTransactionRecord(name=name)
+        records = (begin, *self._records, EndTransactionRecord())
+        return ControllerResult(
+            response=response,
+            records=records,
+            atomic=len(records) <= BATCH_RECORDS_MAX,
+            mutations=self._mutations,
+        )
+
+    def _apply(self, result: ControllerResult[T]) -> None:
+        context, records = self._context, result.records
+        self._latest.apply(Batch.of(rows_of(context, records)))
+        self._records.extend(records)
+        self._mutations += result.mutations
+        self._context = replace(
+            context,
+            image=self._latest.state.image,
+            index=self._latest.state.index,
+            next_offset=self._latest.next_offset,
+            sessions=context.sessions.replayed(
+                records, base_offset=context.next_offset, now_ms=context.now_ms
+            ),
+            buckets=context.buckets.charged(context.allowance, result.mutations),
+        )
