@@ -20,6 +20,7 @@ from controller.decisions.alter_partition import (
     alter_partition,
 )
 from controller.decisions.elections import ElectLeaders, elect_leaders
+from controller.decisions.raw_append import AppendRecords, append_records
 from controller.decisions.reassignments import (
     AlterReassignments,
     PartitionTarget,
@@ -76,6 +77,7 @@ def run(scratch: Path) -> list[Result]:
             _time(large, small, "AlterPartition", _alter),
             _time(large, small, "election", _elect),
             _time(large, small, "move begun, called off", _move),
+            _time(large, small, "raw append", _append),
         ]
     finally:
         gc.unfreeze()
@@ -149,6 +151,16 @@ def _replay(topic: _Topic, n: int) -> None:
         topic_id=topic.topic_id, partition_id=partition.partition_id, isr=_other_isr(partition)
     )
     topic.cluster.write([record])
+
+
+def _append(topic: _Topic, n: int) -> None:
+    """A change of the ISR as a record that a client brings."""
+    partition = topic.partition(n)
+    record = PartitionChangeRecord(
+        topic_id=topic.topic_id, partition_id=partition.partition_id, isr=_other_isr(partition)
+    )
+    request = AppendRecords(records=(record,))
+    topic.cluster.decide(partial(append_records, request=request))
 
 
 def _alter(topic: _Topic, n: int) -> None:

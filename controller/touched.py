@@ -1,6 +1,6 @@
-"""Which topics and brokers a record speaks of."""
+"""Which topics, partitions and brokers records name."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Set
 
 import msgspec
 
@@ -12,16 +12,39 @@ from records.brokers import (
     UnfenceBrokerRecord,
     UnregisterBrokerRecord,
 )
+from records.topics import RemoveTopicRecord
+from replay.image.metadata import MetadataImage
+from replay.image.partitions import Partition
 
 
 class Touched(msgspec.Struct):
-    """What records speak of, collected."""
+    """What records name, collected.
 
-    topic_ids: set[Uuid] = msgspec.field(default_factory=set)
+    `partition_ids` has an entry for each topic that is named in any way, with those of its
+    partitions that are. A removed topic takes all of its partitions along.
+    """
+
+    partition_ids: dict[Uuid, set[int]] = msgspec.field(default_factory=dict)
+    removed_topic_ids: set[Uuid] = msgspec.field(default_factory=set)
     broker_ids: set[int] = msgspec.field(default_factory=set)
 
+    @property
+    def topic_ids(self) -> Set[Uuid]:
+        """The topics."""
+        return self.partition_ids.keys()
+
+    def partitions(self, image: MetadataImage, topic_id: Uuid) -> Iterator[Partition]:
+        """Iterate over the partitions of a topic that were named and exist in an image."""
+        if topic_id in self.removed_topic_ids:
+            yield from image.partitions(topic_id)
+            return
+        for partition_id in sorted(self.partition_ids[topic_id]):
+            partition = image.partition(topic_id, partition_id)
+            if partition is not None:
+                yield partition
+
     def add(self, records: Iterable[Record]) -> None:
-        """Collect what records speak of; a replica's broker is not touched by its deletion."""
+        """Collect what records name; a replica's broker is not touched by its deletion."""
         for record in records:
             match record:
                 case FenceBrokerRecord(id=broker_id) | UnfenceBrokerRecord(id=broker_id):
@@ -35,4 +58,18 @@ class Touched(msgspec.Struct):
                 case _:
                     topic_id = getattr(record, "topic_id", None)
                     if topic_id is not None:
-                        self.topic_ids.add(topic_id)
+                        self._add_named(topic_id, record)
+
+    def add_partitions(self, partitions: Iterable[Partition]) -> None:
+        """Collect partitions as if records named them."""
+        for partition in partitions:
+            self.partition_ids.setdefault(partition.topic_id, set()).add(partition.partition_id)
+
+    def _add_named(self, topic_id: Uuid, record: Record) -> None:
+        ids = self.partition_ids.setdefault(topic_id, set())
+        ids.update(getattr(record, "partition_ids", ()))
+        partition_id = getattr(record, "partition_id", None)
+        if partition_id is not None:
+            ids.add(partition_id)
+        if isinstance(record, RemoveTopicRecord):
+            self.removed_topic_ids.add(topic_id)

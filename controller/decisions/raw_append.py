@@ -16,7 +16,7 @@ from controller.decisions.names import check_namespace_name, check_topic_name, t
 from controller.decisions.replica_deletions import deletion_states
 from controller.decisions.replica_states import check_deletion
 from controller.decisions.versions import ExpectedVersion, check_version
-from controller.invariants.checks import check_step, check_topics
+from controller.invariants.checks import check_step, check_touched
 from controller.result import ControllerResult
 from controller.touched import Touched
 from records import control
@@ -190,15 +190,10 @@ def _check_effect(context: Context, records: tuple[Record, ...]) -> None:
     _check_namespaces_left(after, records)
     touched = Touched()
     touched.add(records)
-    topic_ids = touched.topic_ids
-    if touched.broker_ids:
-        topic_ids = topic_ids | {
-            partition.topic_id
-            for broker_id in touched.broker_ids
-            for partition in context.index.partitions_on(before, broker_id)
-        }
-    known = set(check_topics(before, topic_ids))
-    for violation in (*check_topics(after, topic_ids), *check_step(before, after, touched)):
+    for broker_id in touched.broker_ids:
+        touched.add_partitions(context.index.partitions_on(before, broker_id))
+    known = set(check_touched(before, touched))
+    for violation in (*check_touched(after, touched), *check_step(before, after, touched)):
         if violation not in known:
             raise _invalid(f"the records would break an invariant, {violation}")
 

@@ -1,18 +1,20 @@
 """Running the invariants: over one image, over a step, or along a whole log."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 import msgspec
 
 from controller.invariants.of_images import OF_IMAGES
-from controller.invariants.of_partitions import OF_PARTITIONS
+from controller.invariants.of_partitions import OF_PARTITIONS, OF_TOPICS
 from controller.invariants.of_steps import OF_STEPS, Step
 from controller.touched import Touched
 from metadata_log.batch import Batch
 from records.base import Uuid
 from records.text import uuid_text
 from replay.image.metadata import MetadataImage
+from replay.image.partitions import Partition
+from replay.image.topics import Topic
 
 
 class Violation(msgspec.Struct, frozen=True):
@@ -33,15 +35,32 @@ def check_image(image: MetadataImage) -> Iterator[Violation]:
 
 
 def check_topics(image: MetadataImage, topic_ids: Collection[Uuid]) -> Iterator[Violation]:
-    """Check the partitions of some topics; one that does not exist has nothing to be checked."""
+    """Check topics with all their partitions; one that does not exist has nothing to be checked."""
     for topic_id in sorted(topic_ids):
         topic = image.topic(topic_id)
-        if topic is None:
-            continue
-        partitions = image.partitions(topic_id)
-        for check in OF_PARTITIONS:
-            for finding in check(image, topic, partitions):
-                yield Violation(check.__name__, f"topic {image.full_name(topic)!r}: {finding}")
+        if topic is not None:
+            yield from _topic_violations(image, topic, image.partitions(topic_id))
+
+
+def check_touched(image: MetadataImage, touched: Touched) -> Iterator[Violation]:
+    """Check the topics and partitions that records name: O(partitions named)."""
+    for topic_id in sorted(touched.topic_ids):
+        topic = image.topic(topic_id)
+        if topic is not None:
+            yield from _topic_violations(image, topic, list(touched.partitions(image, topic_id)))
+
+
+def _topic_violations(
+    image: MetadataImage, topic: Topic, partitions: Iterable[Partition]
+) -> Iterator[Violation]:
+    """Check a topic as a whole, and some of its partitions."""
+    name, all_ = image.full_name(topic), image.partitions(topic.topic_id)
+    for of_topic in OF_TOPICS:
+        for finding in of_topic(image, topic, all_):
+            yield Violation(of_topic.__name__, f"topic {name!r}: {finding}")
+    for of_partitions in OF_PARTITIONS:
+        for finding in of_partitions(image, topic, partitions):
+            yield Violation(of_partitions.__name__, f"topic {name!r}: {finding}")
 
 
 def check_step(

@@ -1,6 +1,6 @@
-"""What holds for every partition of an image, whatever led to it."""
+"""What holds for every topic and partition of an image, whatever led to it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from controller.decisions.levels import ELR_FEATURE
 from controller.decisions.partition_change import RECOVERED, RECOVERING
@@ -10,41 +10,42 @@ from replay.image.partitions import NO_LEADER, NONE, READ_ONLY, READ_WRITE, Part
 from replay.image.topics import Topic
 
 Findings = Iterator[str]
+Some = Iterable[Partition]
 
 
 def partition_ids_are_dense(image: MetadataImage, topic: Topic, all_: Partitions) -> Findings:
     """P1: ids are 0 to n-1."""
-    ids = [partition.partition_id for partition in all_]
-    if ids != list(range(len(ids))):
-        yield f"partition ids {ids}"
+    # They are ordered, so the ends tell.
+    if all_ and (all_[0].partition_id, all_[-1].partition_id) != (0, len(all_) - 1):
+        yield f"partition ids {[partition.partition_id for partition in all_]}"
 
 
-def replicas_are_a_set(image: MetadataImage, topic: Topic, all_: Partitions) -> Findings:
+def replicas_are_a_set(image: MetadataImage, topic: Topic, some: Some) -> Findings:
     """P2: no partition is without replicas or has one twice."""
-    for p in all_:
+    for p in some:
         if not p.replicas or len(set(p.replicas)) < len(p.replicas):
             yield _says(p, f"replicas {list(p.replicas)}")
 
 
-def isr_is_of_replicas(image: MetadataImage, topic: Topic, all_: Partitions) -> Findings:
+def isr_is_of_replicas(image: MetadataImage, topic: Topic, some: Some) -> Findings:
     """P3: in sync are some of the replicas, each once; none only where others are eligible."""
-    for p in all_:
+    for p in some:
         if len(set(p.isr)) < len(p.isr) or not set(p.isr) <= set(p.replicas):
             yield _says(p, f"ISR {list(p.isr)} of replicas {list(p.replicas)}")
         if not p.isr and not image.feature(ELR_FEATURE):
             yield _says(p, "nobody is in sync, and eligible leader replicas are not kept")
 
 
-def leader_is_in_sync(image: MetadataImage, topic: Topic, all_: Partitions) -> Findings:
+def leader_is_in_sync(image: MetadataImage, topic: Topic, some: Some) -> Findings:
     """P4: the leader is in the ISR, and with that among the replicas; or there is none."""
-    for p in all_:
+    for p in some:
         if p.leader != NO_LEADER and p.leader not in p.isr:
             yield _says(p, f"leader {p.leader}, ISR {list(p.isr)}")
 
 
-def leader_can_lead(image: MetadataImage, topic: Topic, all_: Partitions) -> Findings:
+def leader_can_lead(image: MetadataImage, topic: Topic, some: Some) -> Findings:
     """P5: the leader's broker is registered and not fenced."""
-    for p in all_:
+    for p in some:
         if p.leader != NO_LEADER:
             broker = image.broker(p.leader)
             if broker is None or broker.fenced:
@@ -52,9 +53,9 @@ def leader_can_lead(image: MetadataImage, topic: Topic, all_: Partitions) -> Fin
                 yield _says(p, f"leader {p.leader} is {state}")
 
 
-def isr_is_of_the_live(image: MetadataImage, topic: Topic, all_: Partitions) -> Findings:
+def isr_is_of_the_live(image: MetadataImage, topic: Topic, some: Some) -> Findings:
     """P14: who is fenced or gone is in sync only alone: nobody else has all records."""
-    for p in all_:
+    for p in some:
         if len(p.isr) > 1:
             brokers = {replica: image.broker(replica) for replica in p.isr}
             gone = [r for r, broker in brokers.items() if broker is None or broker.fenced]
@@ -62,17 +63,17 @@ def isr_is_of_the_live(image: MetadataImage, topic: Topic, all_: Partitions) -> 
                 yield _says(p, f"ISR {list(p.isr)}, of which {gone} are fenced or gone")
 
 
-def eligible_are_not_in_sync(image: MetadataImage, topic: Topic, all_: Partitions) -> Findings:
+def eligible_are_not_in_sync(image: MetadataImage, topic: Topic, some: Some) -> Findings:
     """P6: eligible leader replicas are replicas that are not in the ISR."""
-    for p in all_:
+    for p in some:
         eligible = set(p.eligible_leader_replicas)
         if not eligible <= set(p.replicas) or eligible & set(p.isr):
             yield _says(p, f"eligible {sorted(eligible)}, ISR {list(p.isr)}")
 
 
-def moves_are_of_replicas(image: MetadataImage, topic: Topic, all_: Partitions) -> Findings:
+def moves_are_of_replicas(image: MetadataImage, topic: Topic, some: Some) -> Findings:
     """P7: who joins or leaves is among the replicas, and nobody does both; one stays."""
-    for p in all_:
+    for p in some:
         joining, leaving = set(p.adding_replicas), set(p.removing_replicas)
         if not joining | leaving <= set(p.replicas) or joining & leaving:
             yield _says(p, f"adding {sorted(joining)}, removing {sorted(leaving)}")
@@ -80,28 +81,26 @@ def moves_are_of_replicas(image: MetadataImage, topic: Topic, all_: Partitions) 
             yield _says(p, "all replicas leave")
 
 
-def recovering_leader_stands_alone(
-    image: MetadataImage, topic: Topic, all_: Partitions
-) -> Findings:
+def recovering_leader_stands_alone(image: MetadataImage, topic: Topic, some: Some) -> Findings:
     """P8: while a leader recovers from an unclean election, nobody else is in sync."""
-    for p in all_:
+    for p in some:
         if p.leader_recovery_state not in (RECOVERED, RECOVERING):
             yield _says(p, f"recovery state {p.leader_recovery_state}")
         elif p.leader_recovery_state == RECOVERING and len(p.isr) > 1:
             yield _says(p, f"recovering with ISR {list(p.isr)}")
 
 
-def directories_are_of_replicas(image: MetadataImage, topic: Topic, all_: Partitions) -> Findings:
+def directories_are_of_replicas(image: MetadataImage, topic: Topic, some: Some) -> Findings:
     """P9: directories are unknown, or one is named for each replica."""
-    for p in all_:
+    for p in some:
         if p.directories and len(p.directories) != len(p.replicas):
             yield _says(p, f"{len(p.directories)} directories, {len(p.replicas)} replicas")
 
 
-def modes_are_of_removals(image: MetadataImage, topic: Topic, all_: Partitions) -> Findings:
+def modes_are_of_removals(image: MetadataImage, topic: Topic, some: Some) -> Findings:
     """P10: exactly the partitions on their way out are not READ_WRITE; a NONE one has no leader."""
     pending = {removal.partition_id for removal in image.pending_removals(topic.topic_id)}
-    for p in all_:
+    for p in some:
         if p.mode not in (READ_WRITE, READ_ONLY, NONE):
             yield _says(p, f"mode {p.mode}")
         if (p.mode != READ_WRITE) != (p.partition_id in pending):
@@ -116,8 +115,10 @@ def removals_are_of_the_highest_ids(
 ) -> Findings:
     """P11: partitions on their way out exist, are the last of their topic, and are not all."""
     pending = sorted(removal.partition_id for removal in image.pending_removals(topic.topic_id))
+    if not pending:
+        return
     last = [p.partition_id for p in all_][len(all_) - len(pending) :]
-    if pending and (pending != last or len(pending) >= len(all_)):
+    if pending != last or len(pending) >= len(all_):
         yield f"partitions {pending} of {len(all_)} are to be removed"
 
 
@@ -131,9 +132,9 @@ def nothing_moves_while_some_leave(
                 yield _says(p, "is reassigned while others are removed")
 
 
-def epochs_are_counts(image: MetadataImage, topic: Topic, all_: Partitions) -> Findings:
+def epochs_are_counts(image: MetadataImage, topic: Topic, some: Some) -> Findings:
     """P13: epochs count from 0."""
-    for p in all_:
+    for p in some:
         if p.leader_epoch < 0 or p.partition_epoch < 0:
             yield _says(p, f"leader epoch {p.leader_epoch}, partition epoch {p.partition_epoch}")
 
@@ -142,8 +143,14 @@ def _says(partition: Partition, finding: str) -> str:
     return f"partition {partition.partition_id}: {finding}"
 
 
-OF_PARTITIONS = (
+OF_TOPICS = (
     partition_ids_are_dense,
+    removals_are_of_the_highest_ids,
+    nothing_moves_while_some_leave,
+)
+"""Of all partitions of a topic together: each takes an image, a topic and all its partitions."""
+
+OF_PARTITIONS = (
     replicas_are_a_set,
     isr_is_of_replicas,
     leader_is_in_sync,
@@ -153,9 +160,7 @@ OF_PARTITIONS = (
     recovering_leader_stands_alone,
     directories_are_of_replicas,
     modes_are_of_removals,
-    removals_are_of_the_highest_ids,
-    nothing_moves_while_some_leave,
     epochs_are_counts,
     isr_is_of_the_live,
 )
-"""All of them: each takes an image, a topic and its partitions, and yields what it finds."""
+"""Of each partition alone: each takes an image, a topic and any of its partitions."""

@@ -25,7 +25,7 @@ class Step(msgspec.Struct, frozen=True):
     def partitions(self) -> Iterator[tuple[Partition, Partition]]:
         """Yield the touched partitions that are in both images, as they were and as they are."""
         for topic_id in sorted(self.touched.topic_ids):
-            for old in self.before.partitions(topic_id):
+            for old in self.touched.partitions(self.before, topic_id):
                 new = self.after.partition(topic_id, old.partition_id)
                 if new is not None and new is not old:
                     yield old, new
@@ -65,7 +65,7 @@ def modes_only_go_forward(step: Step) -> Findings:
             yield f"{_who(new)}: mode {old.mode} to {new.mode}"
     for topic_id in sorted(step.touched.topic_ids):
         if step.after.topic(topic_id) is not None:
-            for old in step.before.partitions(topic_id):
+            for old in step.touched.partitions(step.before, topic_id):
                 gone = step.after.partition(topic_id, old.partition_id) is None
                 if gone and old.mode != NONE:
                     yield f"{_who(old)}: left with mode {old.mode}"

@@ -17,7 +17,7 @@ from immutables import Map
 
 from replay.image.partitions import Partition
 
-_CHUNK_BITS = 9
+_CHUNK_BITS = 8
 CHUNK_SIZE = 1 << _CHUNK_BITS
 """Ids a chunk. A smaller one is copied faster, a larger one takes less memory in the map."""
 
@@ -53,6 +53,10 @@ class ChunkedPartitions(msgspec.Struct, frozen=True, gc=False):
         """Return what stands at a place, as a tuple does; a place is no id: there may be holes."""
         if isinstance(index, slice):
             return tuple(self)[index]
+        if index == 0:
+            return self._chunks[min(self._chunks)][0]
+        if index == -1:
+            return self._chunks[max(self._chunks)][-1]
         place = index if index >= 0 else index + self._count
         if place >= 0:
             for chunk in self._ordered_chunks():

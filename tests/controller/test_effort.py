@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import msgspec
 import pytest
 
 from controller.decisions.alter_partition import (
@@ -39,6 +40,7 @@ from controller.descriptions.progress import list_removals
 from controller.descriptions.state_walk import walk_states
 from controller.descriptions.view import View
 from records.base import Uuid
+from records.partitions import PartitionChangeRecord
 from records.topics import NamespaceRecord, RemoveNamespaceRecord
 from tests.controller.cluster import Cluster
 from tests.controller.effort import lines_run
@@ -241,3 +243,42 @@ def test_effort_grows_with_the_partitions_and_not_with_their_square(name: str) -
     prepare, work = _CASES[name]
     few, many = (lines_run(work(prepare(count))) for count in (_FEW, _MANY))
     assert many < _GROWTH_MAX * few, f"{few:,} lines for {_FEW}, {many:,} for {_MANY}"
+
+
+def _leader_alone(cluster: Cluster) -> AlterPartition:
+    request = _all_in_sync(cluster, leader=1)
+    first = msgspec.structs.replace(request.partitions[0], new_isr=(IsrMember(1),))
+    return msgspec.structs.replace(request, partitions=(first,))
+
+
+def _preferred(cluster: Cluster) -> ElectLeaders:
+    """The second replica of partition 0 leads, and the first one is to."""
+    cluster.write([PartitionChangeRecord(topic_id=_orders(cluster), partition_id=0, leader=2)])
+    return ElectLeaders(partitions=(("orders", 0),))
+
+
+def _one_raw(cluster: Cluster) -> AppendRecords:
+    change = PartitionChangeRecord(topic_id=_orders(cluster), partition_id=0, isr=(1,))
+    return AppendRecords(records=(change,))
+
+
+_OF_ONE: dict[str, _Work] = {
+    "ISR": _asked(alter_partition, _leader_alone),
+    "election": _asked(elect_leaders, _preferred),
+    "raw change": _asked(append_records, _one_raw),
+}
+
+
+@pytest.mark.parametrize("name", _OF_ONE)
+def test_effort_for_one_partition_does_not_grow_with_its_topic(name: str) -> None:
+    efforts = []
+    for count in (_FEW, _MANY):
+        cluster = _cluster(count)
+        work = _OF_ONE[name](cluster)
+        before = cluster.image
+        efforts.append(lines_run(work))
+        assert cluster.image.partition(_orders(cluster), 0) != before.partition(
+            _orders(cluster), 0
+        ), "it changed the partition"
+    few, many = efforts
+    assert many < 1.1 * few, f"{few:,} lines for {_FEW}, {many:,} for {_MANY}"

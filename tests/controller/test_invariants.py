@@ -9,7 +9,7 @@ import pytest
 
 from controller.invariants.checks import HistoryCheck, check_image, check_step
 from controller.invariants.of_images import OF_IMAGES
-from controller.invariants.of_partitions import OF_PARTITIONS
+from controller.invariants.of_partitions import OF_PARTITIONS, OF_TOPICS
 from controller.invariants.of_steps import OF_STEPS
 from controller.touched import Touched
 from records.base import ZERO_UUID, Record
@@ -222,7 +222,7 @@ def test_what_a_controller_wrote_holds() -> None:
 def test_the_document_names_every_check_and_its_number() -> None:
     documented = dict(re.findall(r"^\| (\w\d+) \| `(\w+)` \|", _DOCUMENT.read_text("utf-8"), re.M))
     checks = {}
-    for check in (*OF_IMAGES, *OF_PARTITIONS, *OF_STEPS):
+    for check in (*OF_IMAGES, *OF_TOPICS, *OF_PARTITIONS, *OF_STEPS):
         number, _, _ = (check.__doc__ or "").partition(":")
         checks[number] = check.__name__
     assert documented == {**checks, "H1": "ids_never_come_back"}
