@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import json
 import os
-import resource
 import socket
 import struct
 import sys
@@ -14,6 +13,7 @@ from typing import Any
 
 from metadata_log.creation import create_log
 from records.text import uuid_text
+from tests import processes
 
 READY_S = 60.0
 
@@ -65,15 +65,7 @@ class Served:
 
     async def ended(self) -> int:
         """Wait for its end; return its exit code."""
-        try:
-            async with asyncio.timeout(READY_S):
-                await self._process.communicate()
-        except TimeoutError:
-            self._process.kill()
-            await self._process.communicate()
-            raise
-        assert self._process.returncode is not None
-        return self._process.returncode
+        return await processes.ended(self._process, READY_S)
 
 
 async def start(directory: Path, descriptors: int | None = None) -> Served:
@@ -81,18 +73,13 @@ async def start(directory: Path, descriptors: int | None = None) -> Served:
     log = directory / "log"
     create_log(log, uuid_text(bytes(range(16))))
     command = ["serve", str(log), "--kafka", "127.0.0.1:0", "--socket", "127.0.0.1:0", "--json"]
-
-    def limit() -> None:
-        if descriptors is not None:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
-
     errors = directory / "errors.txt"
     with errors.open("wb") as sink:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "api.cli", *command),
             stdout=asyncio.subprocess.PIPE,
             stderr=sink,
-            preexec_fn=limit,
+            preexec_fn=processes.descriptor_limit(descriptors),
         )
     return Served(process, log, errors)
 

@@ -16,6 +16,7 @@ from metadata_log.log_reader import LogReader
 from records.text import uuid_text
 from replay.image.metadata import MetadataImage
 from replay.loader import load_image
+from tests import processes
 
 READY_S = 30.0
 """Starting Python on a busy machine takes its time."""
@@ -46,11 +47,6 @@ class Process:
         Args:
             descriptors: Open files that it may have, soft and hard; None: as this process.
         """
-
-        def limit() -> None:
-            if descriptors is not None:
-                resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
-
         with log.open("ab") as errors:
             process = await asyncio.create_subprocess_exec(
                 sys.executable,
@@ -61,7 +57,7 @@ class Process:
                 "--json",
                 stdout=asyncio.subprocess.PIPE,
                 stderr=errors,
-                preexec_fn=limit,
+                preexec_fn=processes.descriptor_limit(descriptors),
             )
         return cls(process, log)
 
@@ -103,16 +99,7 @@ class Process:
 
     async def ended(self) -> int:
         """Wait for its end; return its exit code."""
-        try:
-            async with asyncio.timeout(_STOP_S):
-                # Also reads what is left, so that the pipe is closed.
-                await self._process.communicate()
-        except TimeoutError:
-            self._process.kill()
-            await self._process.communicate()
-            raise
-        assert self._process.returncode is not None
-        return self._process.returncode
+        return await processes.ended(self._process, _STOP_S)
 
 
 class World:
@@ -195,8 +182,8 @@ class World:
 
     async def end(self) -> None:
         """End everything that runs."""
-        processes = [*self.brokers.values(), *([self.service] if self.service else [])]
-        await asyncio.gather(*[process.kill() for process in processes if process.is_running])
+        started = [*self.brokers.values(), *([self.service] if self.service else [])]
+        await asyncio.gather(*[process.kill() for process in started if process.is_running])
 
 
 async def soon(check: Callable[[], Any], within_s: float = SOON_S) -> Any:

@@ -35,9 +35,6 @@ from api.kafka.messages.records_io import (
 )
 from api.kafka.messages.replicas import (
     FULL,
-    LeaderAndIsrPartition,
-    LeaderAndIsrRequest,
-    LeaderAndIsrTopic,
     UpdatedPartition,
     UpdatedTopic,
     UpdateMetadataRequest,
@@ -46,6 +43,7 @@ from controller.authorization.caller import Caller
 from records.base import ZERO_UUID, Uuid
 from replay.image.partitions import NONE, READ_ONLY, READ_WRITE
 from tests.api.broker.records import batch, values
+from tests.api.broker.states import leader_and_isr, state, topic_states
 
 ME, OTHER = 1, 2
 ID, STRANGE = Uuid(b"1" * 16), Uuid(b"9" * 16)
@@ -63,28 +61,9 @@ class Broker:
         self.cluster.update(update("a", ID, READ_WRITE, READ_ONLY, NONE, READ_WRITE))
 
     async def lead(self, leader_epoch: int = 5) -> None:
-        states = [
-            LeaderAndIsrPartition(
-                partition=n,
-                controller_epoch=1,
-                leader=OTHER if n == 3 else ME,
-                leader_epoch=leader_epoch,
-                isr=(ME,),
-                zk_version=0,
-                replicas=(ME, OTHER),
-            )
-            for n in range(4)
-        ]
-        topic = LeaderAndIsrTopic(topic="a", topic_id=ID, partition_states=tuple(states))
-        results = await self.replicas.take_over(
-            LeaderAndIsrRequest(
-                controller_id=0,
-                controller_epoch=1,
-                broker_epoch=1,
-                type=FULL,
-                topic_states=(topic,),
-            )
-        )
+        fields = {"leader_epoch": leader_epoch, "isr": (ME,), "replicas": (ME, OTHER)}
+        states = [state(n, OTHER if n == 3 else ME, **fields) for n in range(4)]
+        results = await self.replicas.take_over(leader_and_isr(topic_states("a", ID, *states)))
         assert {result.error_code for result in results} == {0}
 
     async def ask(self, api: Api, request: Request, version: int | None = None) -> Response | None:

@@ -17,36 +17,21 @@ from api.broker.replicas import Replicas
 from api.kafka.listener import Answering, Listener
 from api.kafka.messages.replicas import (
     FULL,
-    LeaderAndIsrPartition,
-    LeaderAndIsrRequest,
-    LeaderAndIsrTopic,
     LiveBroker,
     UpdatedEndpoint,
     UpdateMetadataRequest,
 )
 from replay.image.partitions import READ_WRITE
 from tests.api.broker.leader import ID, ME, OTHER, Broker, update
+from tests.api.broker.states import leader_and_isr, state, topic_states
 
 PARTITIONS = 2
 
 
 async def take(replicas: Replicas, leader_epoch: int) -> None:
-    states = [
-        LeaderAndIsrPartition(
-            partition=n,
-            controller_epoch=1,
-            leader=ME,
-            leader_epoch=leader_epoch,
-            isr=(ME,),
-            zk_version=0,
-            replicas=(ME, OTHER),
-        )
-        for n in range(PARTITIONS)
-    ]
-    topic = LeaderAndIsrTopic(topic="a", topic_id=ID, partition_states=tuple(states))
-    request = LeaderAndIsrRequest(
-        controller_id=0, controller_epoch=1, broker_epoch=1, type=FULL, topic_states=(topic,)
-    )
+    fields = {"leader_epoch": leader_epoch, "replicas": (ME, OTHER)}
+    states = [state(n, ME, **fields) for n in range(PARTITIONS)]
+    request = leader_and_isr(topic_states("a", ID, *states))
     results = await replicas.take_over(request)
     assert {result.error_code for result in results} == {0}
 

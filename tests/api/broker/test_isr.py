@@ -21,15 +21,10 @@ from api.kafka.messages.brokers import (
     AlteredTopicResult,
     AlterPartitionResponse,
 )
-from api.kafka.messages.replicas import (
-    FULL,
-    LeaderAndIsrPartition,
-    LeaderAndIsrRequest,
-    LeaderAndIsrTopic,
-)
 from records.base import Uuid
 from records.errors import MetadataLogError, Outcome, UnavailableError
 from tests.api.broker.records import batch
+from tests.api.broker.states import leader_and_isr, state, topic_states
 
 ME, OTHER, DEAD = 1, 2, 3
 ID = Uuid(b"1" * 16)
@@ -58,20 +53,9 @@ class Leader:
         return replica
 
     async def told(self, *isr: int, version: int) -> None:
-        state = LeaderAndIsrPartition(
-            partition=0,
-            controller_epoch=1,
-            leader=ME,
-            leader_epoch=5,
-            isr=isr,
-            zk_version=version,
-            replicas=(ME, OTHER, DEAD),
-        )
-        topic = LeaderAndIsrTopic(topic="a", topic_id=ID, partition_states=(state,))
-        request = LeaderAndIsrRequest(
-            controller_id=0, controller_epoch=1, broker_epoch=1, type=FULL, topic_states=(topic,)
-        )
-        await self.replicas.take_over(request)
+        replicas = ME, OTHER, DEAD
+        told = state(0, ME, leader_epoch=5, isr=isr, zk_version=version, replicas=replicas)
+        await self.replicas.take_over(leader_and_isr(topic_states("a", ID, told)))
 
     async def alter(self, topics: tuple[AlteredTopic, ...]) -> AlterPartitionResponse:
         (partition,) = topics[0].partitions
@@ -181,8 +165,8 @@ async def test_proposal_that_was_made_is_in_force(leader: Leader) -> None:
     async with leader.keeping_isr():
         while leader.replica.pending_isr is not None or not leader.proposed:
             await asyncio.sleep(0.01)
-        state = leader.replica.state
-        assert state is not None and state.isr == (ME, OTHER)
+        known = leader.replica.state
+        assert known is not None and known.isr == (ME, OTHER)
 
 
 @pytest.fixture

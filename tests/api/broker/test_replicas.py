@@ -18,8 +18,6 @@ from api.kafka.messages.replicas import (
     FULL,
     INCREMENTAL,
     UNSPECIFIED,
-    LeaderAndIsrPartition,
-    LeaderAndIsrRequest,
     LeaderAndIsrTopic,
     StoppedTopic,
     StopReplicaRequest,
@@ -28,6 +26,7 @@ from records.base import ZERO_UUID, Uuid
 from records.errors import CorruptLogError, RequestError
 from records.text import uuid_text
 from tests.api.broker.records import batch, values
+from tests.api.broker.states import leader_and_isr, state, topic_states
 
 ID_1, ID_2 = Uuid(b"1" * 16), Uuid(b"2" * 16)
 T1, T2 = uuid_text(ID_1), uuid_text(ID_2)
@@ -38,26 +37,9 @@ DESCRIPTORS = 256
 def topic(
     name: str, topic_id: Uuid = ZERO_UUID, *partitions: int, **fields: Any
 ) -> LeaderAndIsrTopic:
-    fields.setdefault("leader", ME)
-    fields.setdefault("leader_epoch", 0)
-    states = [
-        LeaderAndIsrPartition(
-            partition=partition,
-            controller_epoch=1,
-            isr=(ME,),
-            zk_version=0,
-            replicas=(ME,),
-            **fields,
-        )
-        for partition in partitions or (0,)
-    ]
-    return LeaderAndIsrTopic(topic=name, topic_id=topic_id, partition_states=tuple(states))
-
-
-def request(kind: int, *topics: LeaderAndIsrTopic) -> LeaderAndIsrRequest:
-    return LeaderAndIsrRequest(
-        controller_id=3000, controller_epoch=1, broker_epoch=1, type=kind, topic_states=topics
-    )
+    leader = fields.pop("leader", ME)
+    states = [state(n, leader, isr=(ME,), replicas=(ME,), **fields) for n in partitions or (0,)]
+    return topic_states(name, topic_id, *states)
 
 
 class Broker:
@@ -83,7 +65,7 @@ class Broker:
 
     async def take(self, kind: int, *topics: LeaderAndIsrTopic) -> list[str]:
         """Send LeaderAndIsr; return the errors that are not NONE."""
-        results = await self.replicas.take_over(request(kind, *topics))
+        results = await self.replicas.take_over(leader_and_isr(*topics, kind=kind))
         return [name_of(r.error_code) for r in results if r.error_code]
 
     async def stop(self, name: str, topic_id: Uuid, *, delete: bool) -> list[str]:

@@ -1,0 +1,37 @@
+"""Processes that tests start, and end whatever happens."""
+
+import asyncio
+import resource
+from collections.abc import Callable
+
+
+def descriptor_limit(descriptors: int | None) -> Callable[[], None]:
+    """Return what limits the open files of a process before it starts, soft and hard.
+
+    Args:
+        descriptors: None: as this process.
+    """
+
+    def limit() -> None:
+        if descriptors is not None:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
+
+    return limit
+
+
+async def ended(process: asyncio.subprocess.Process, within_s: float) -> int:
+    """Wait for the end of a process and return its exit code; kill it when it takes longer.
+
+    Raises:
+        TimeoutError: it had to be killed.
+    """
+    try:
+        async with asyncio.timeout(within_s):
+            # Also reads what is left, so that the pipe is closed.
+            await process.communicate()
+    except TimeoutError:
+        process.kill()
+        await process.communicate()
+        raise
+    assert process.returncode is not None
+    return process.returncode
