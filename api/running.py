@@ -17,15 +17,19 @@ from api.kafka.controller_listener import ControllerListener, ListenerSettings
 from api.kafka.listener import Listener
 from api.service import Service
 from api.session import Session
+from api.snapshot_maker import SnapshotMaker
 from api.socket.server import SocketServer, serve_socket
 from controller.decisions.context import Settings
+from metadata_log.log_reader import LogReader
 from records.errors import FencedError, Outcome
+from replay.timeline import Timeline
 
 
 class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What a service is started with; port 0 lets the system choose.
 
-    `socket` is where appends are taken (docs/socket.md), None: nowhere.
+    `socket` is where appends are taken (docs/socket.md), None: nowhere. A snapshot is made every
+    `snapshot_every` records, 0: never.
     """
 
     log: Path
@@ -35,6 +39,7 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
     socket: tuple[str, int] | None = None
     strict_modes: bool = False
     retry_ms: int = RETRY_MS
+    snapshot_every: int = 0
     settings: Settings = Settings()
 
 
@@ -97,7 +102,26 @@ async def serving(
         if options.socket is not None:
             socket = await _take_appends(service, connections, *options.socket)
             closing.push_async_callback(socket.close)
+        if options.snapshot_every:
+            maker = _snapshot_maker(options, service)
+            closing.push_async_callback(_cancelled, asyncio.create_task(maker.run()))
         yield Serving(service, listener, socket)
+
+
+def _snapshot_maker(options: ServeOptions, service: Service) -> SnapshotMaker:
+    with LogReader.open(options.log) as reader:
+        newest = Timeline.of(reader).newest_snapshot_end()
+    return SnapshotMaker(
+        options.log,
+        options.snapshot_every,
+        lambda: service.image.provenance.next_offset,
+        newest,
+    )
+
+
+async def _cancelled(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
 
 
 async def _take_appends(

@@ -125,6 +125,15 @@ class Timeline:
         """Return for each field of an object which record last set it; see `time_travel.blame`."""
         return blame(self.source, name, at, progress)
 
+    def newest_snapshot_end(self) -> int:
+        """Return the end offset of the newest snapshot of this log, 0 without one."""
+        if self._snapshots is None:
+            return 0
+        from replay.snapshot.match import is_of
+
+        infos = self._snapshots.newest_first()
+        return next((info.end_offset for info in infos if is_of(self.source, info)), 0)
+
     def newest_snapshot(self, at: int | None = None) -> MetadataImage | None:
         """Return the image of the newest usable snapshot at or below `at`, None without one."""
         if self._snapshots is None:

@@ -11,6 +11,8 @@ from api.cli.main import app
 from api.cli.output import print_json_line, print_line, progress
 
 _DEFAULT_KAFKA = "127.0.0.1:9092"
+# Replayed in about two seconds when the service starts again.
+_SNAPSHOT_EVERY = 100_000
 
 
 @app.command()
@@ -42,6 +44,12 @@ def serve(
     retry_ms: Annotated[
         int, typer.Option(help="When a broker is asked again to do what it could not.", min=1)
     ] = 1_000,
+    snapshot_every: Annotated[
+        int,
+        typer.Option(
+            "--snapshot-every", metavar="N", help="Records between two snapshots; 0: none.", min=0
+        ),
+    ] = _SNAPSHOT_EVERY,
     config: Annotated[
         list[str] | None,
         typer.Option("--config", metavar="NAME=VALUE", help="A server-level config, as in a file."),
@@ -68,6 +76,7 @@ def serve(
         socket=None if socket is None else parse_address(socket, allow_remote=allow_remote),
         strict_modes=strict_modes,
         retry_ms=retry_ms,
+        snapshot_every=snapshot_every,
         settings=Settings(
             session_timeout_ms=session_timeout_ms, static_configs=_configs(config or [])
         ),

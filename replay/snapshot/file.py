@@ -50,29 +50,39 @@ class SnapshotFile:
             at: Last offset that the image may contain, inclusive; None is no limit.
             accept: Called from the newest snapshot to the oldest; True if it may be used.
         """
-        if not self._path.exists():
-            return None
         try:
-            for row in self._rows(at):
-                if accept(row.info):
+            for row in self._rows():
+                if (at is None or row.info.end_offset <= at + 1) and accept(row.info):
                     image = self._load(row)
                     if image is not None:
                         return image
         except (sqlite3.Error, CorruptLogError, RequestError) as error:
-            _LOG.warning("snapshots in %s passed over: %s", self._path, error)
+            self._pass_over(error)
         return None
 
-    def _rows(self, at: int | None) -> list[_Row]:
-        """Return the snapshots at or below an offset, newest first."""
+    def newest_first(self) -> list[SnapshotInfo]:
+        """Return what is known of each snapshot, without loading it."""
+        try:
+            return [row.info for row in self._rows()]
+        except (sqlite3.Error, CorruptLogError, RequestError) as error:
+            self._pass_over(error)
+            return []
+
+    def _pass_over(self, error: Exception) -> None:
+        _LOG.warning("snapshots in %s passed over: %s", self._path, error)
+
+    def _rows(self) -> list[_Row]:
+        """Return the snapshots, newest first."""
+        if not self._path.exists():
+            return []
         with self._reading() as connection:
             self._check_revision(connection)
             connection.row_factory = sqlite3.Row
             query = "SELECT * FROM snapshot WHERE cluster_id = ? ORDER BY end_offset DESC"
             found = connection.execute(query, (self._cluster_id,)).fetchall()
-        rows = (
+        return [
             _Row(row["id"], decode_info(dict(row), row["id"]), row["checksum"]) for row in found
-        )
-        return [row for row in rows if at is None or row.info.end_offset <= at + 1]
+        ]
 
     def _load(self, row: _Row) -> MetadataImage | None:
         """Return the image of a snapshot; None, with a note, for one that cannot be read."""

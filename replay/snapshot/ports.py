@@ -1,6 +1,6 @@
 """What reads images at rest: the port that a timeline uses, and where a log keeps its own."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from replay.image.metadata import MetadataImage
@@ -14,6 +14,9 @@ SNAPSHOTS_NAME = "snapshots.db"
 
 class Snapshots(Protocol):
     """Images at rest that replay can start from."""
+
+    def newest_first(self) -> "Sequence[SnapshotInfo]":
+        """Return what is known of each snapshot, without loading it."""
 
     def load_newest(
         self, at: int | None = None, *, accept: "Callable[[SnapshotInfo], bool]" = ...

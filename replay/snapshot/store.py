@@ -133,6 +133,10 @@ class SnapshotStore:
         with reading(self._engine) as connection:
             return tuple(map(_info, connection.execute(query)))
 
+    def newest_first(self) -> tuple[SnapshotInfo, ...]:
+        """Return all snapshots, newest first."""
+        return self.list()[::-1]
+
     def info(self, end_offset: int) -> SnapshotInfo:
         """Return what is known of a snapshot, without loading it.
 
@@ -178,7 +182,7 @@ class SnapshotStore:
             at: Last offset that the image may contain, inclusive; None is no limit.
             accept: Says which snapshots may be taken, asked from the newest to the oldest.
         """
-        for info in reversed(self.list()):
+        for info in self.newest_first():
             if (at is None or info.end_offset <= at + 1) and accept(info):
                 try:
                     found, image = self._loaded(info.end_offset)

@@ -1,0 +1,107 @@
+"""Snapshots that a running service makes of its own log, each in a process of its own.
+
+Building a snapshot walks the whole image in Python. A thread would hold the interpreter's lock for
+as long and delay appends, so a child runs `metalog snapshot create` at the lowest priority. It
+reads the log as any reader does, and the service knows nothing of it but its exit code.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+_LOOK_EVERY_S = 1.0
+
+# Of the time. Snapshots of a large image take long, and then one is due less often.
+_SHARE_MAX = 0.1
+
+# A child that takes longer hangs.
+_TIME_MAX_S = 3_600
+
+_END_WAIT_S = 5.0
+
+_LOWEST_PRIORITY = 19
+
+log = logging.getLogger(__name__)
+
+
+class SnapshotMaker:
+    """Makes a snapshot whenever enough records were committed since the last one; one at a time."""
+
+    def __init__(
+        self, directory: Path, every: int, end_offset: Callable[[], int], newest: int
+    ) -> None:
+        """Nothing is made yet.
+
+        Args:
+            every: Records between two snapshots.
+            end_offset: Returns the end of what is committed, exclusive.
+            newest: End offset of the newest snapshot there is; 0 without one.
+        """
+        self._directory = directory
+        self._every = every
+        self._end_offset = end_offset
+        self._last = newest
+
+    async def run(self) -> None:
+        """Watch the log and make snapshots until cancelled; a child still running is ended."""
+        while True:
+            while self._end_offset() - self._last < self._every:
+                await asyncio.sleep(_LOOK_EVERY_S)
+            # Also after a failure: the next try comes with as many records.
+            self._last = self._end_offset()
+            started = time.monotonic()
+            await self._make()
+            took_s = time.monotonic() - started
+            await asyncio.sleep(took_s / _SHARE_MAX - took_s)
+
+    async def _make(self) -> None:
+        child = await asyncio.create_subprocess_exec(
+            # -P: the packages of this program, whatever stands in the current directory.
+            *(sys.executable, "-P", "-m", "api.cli"),
+            *("snapshot", "create", str(self._directory), "--at", str(self._last - 1)),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            # Ctrl-C at a terminal goes to the service, which ends the child itself.
+            start_new_session=True,
+        )
+        try:
+            _give_way(child.pid)
+            async with asyncio.timeout(_TIME_MAX_S):
+                _, errors = await child.communicate()
+        except TimeoutError:
+            log.warning("no snapshot of %s: it took more than %s s", self._directory, _TIME_MAX_S)
+            return
+        finally:
+            await _end(child)
+        if child.returncode == 0:
+            log.info("made a snapshot of %s at end offset %s", self._directory, self._last)
+        else:
+            reason = errors.decode(errors="replace").strip()
+            log.warning("no snapshot of %s: %s", self._directory, reason or child.returncode)
+
+
+def _give_way(pid: int) -> None:
+    with contextlib.suppress(OSError):  # it may have ended already
+        os.setpriority(os.PRIO_PROCESS, pid, _LOWEST_PRIORITY)
+
+
+async def _end(child: asyncio.subprocess.Process) -> None:
+    """End a child that still runs, and wait for it."""
+    if child.returncode is not None:
+        return
+    with contextlib.suppress(ProcessLookupError):
+        child.terminate()
+    try:
+        async with asyncio.timeout(_END_WAIT_S):
+            await child.wait()
+    except TimeoutError:
+        with contextlib.suppress(ProcessLookupError):
+            child.kill()
+        await child.wait()

@@ -1,0 +1,114 @@
+"""A service makes snapshots of its log by itself, each in a process of its own."""
+
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from metadata_log.log_reader import LogReader
+from replay.image.digest import image_digest
+from replay.loader import load_image
+from replay.snapshot.ports import SNAPSHOTS_NAME
+from replay.timeline import Timeline
+from tests.stories.processes import Process, soon
+
+LONG_S = 60.0
+"""Two starts of Python, one of them at the lowest priority."""
+
+
+@pytest.fixture
+def log(demo_log: Path, tmp_path: Path) -> Path:
+    """A log of more than 1,000 records and no snapshot."""
+    return Path(shutil.copytree(demo_log, tmp_path / "log"))
+
+
+@pytest.fixture
+async def started(tmp_path: Path) -> AsyncIterator[list[Process]]:
+    """Processes to be killed if a test leaves them."""
+    processes: list[Process] = []
+    yield processes
+    for process in processes:
+        if process.is_running:
+            await process.kill()
+
+
+async def serve(log: Path, started: list[Process], *options: object) -> Process:
+    arguments = ("serve", log, "--kafka", ":0", "--session-timeout-ms", 600_000, *options)
+    process = await Process.start(log.parent / "service.txt", *arguments)
+    started.append(process)
+    return await process.is_ready()
+
+
+def newest(log: Path) -> int:
+    """Return the end offset of the newest snapshot, 0 without one."""
+    with LogReader.open(log) as reader:
+        return Timeline.of(reader).newest_snapshot_end()
+
+
+def running_on(log: Path) -> list[str]:
+    """Return the commands of all processes that name a log."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            command = path.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if str(log).encode() in command:
+            found.append(b" ".join(command).decode())
+    return found
+
+
+async def test_a_snapshot_is_made_once_enough_was_written(
+    log: Path, started: list[Process]
+) -> None:
+    service = await serve(log, started, "--snapshot-every", 1_000)
+    await soon(lambda: "made a snapshot" in service.errors, LONG_S)
+    end = newest(log)
+    assert end >= 1_000
+    assert f"made a snapshot of {log} at end offset {end}" in service.errors
+    with LogReader.open(log) as reader:
+        found = Timeline.of(reader).newest_snapshot(end - 1)
+        assert found is not None
+        assert image_digest(found) == image_digest(load_image(reader, end - 1))
+    assert await service.stop() == 0
+    assert running_on(log) == []
+
+
+async def test_a_snapshot_that_is_there_counts(log: Path, started: list[Process]) -> None:
+    first = await serve(log, started, "--snapshot-every", 1_000)
+    await soon(lambda: "made a snapshot" in first.errors, LONG_S)
+    assert await first.stop() == 0
+    made = first.errors
+    second = await serve(log, started, "--snapshot-every", 1_000)
+    assert [command for command in running_on(log) if "snapshot create" in command] == []
+    assert await second.stop() == 0
+    assert second.errors.count("made a snapshot") == made.count("made a snapshot")
+
+
+async def test_a_snapshot_in_the_making_ends_with_the_service(
+    log: Path, started: list[Process]
+) -> None:
+    service = await serve(log, started, "--snapshot-every", 1)
+    await soon(lambda: any("snapshot create" in command for command in running_on(log)))
+    assert await service.stop() == 0
+    assert running_on(log) == []
+
+
+async def test_what_keeps_a_snapshot_from_being_made_is_logged_and_nothing_more(
+    log: Path, started: list[Process]
+) -> None:
+    (log / SNAPSHOTS_NAME).write_bytes(b"no database" * 200)
+    service = await serve(log, started, "--snapshot-every", 1)
+    await soon(lambda: f"no snapshot of {log}: " in service.errors, LONG_S)
+    assert service.is_running
+    assert await service.stop() == 0
+
+
+async def test_no_snapshots_are_made_when_none_are_wanted(
+    log: Path, started: list[Process]
+) -> None:
+    service = await serve(log, started, "--snapshot-every", 0)
+    assert len(running_on(log)) == 1
+    assert await service.stop() == 0
+    assert not (log / SNAPSHOTS_NAME).exists()
