@@ -21,6 +21,7 @@ from controller.decisions.assignments import Assignment, Placement
 from controller.decisions.configs import ConfigChange, ResourceChange, config_records
 from controller.decisions.context import Context, RecordList, TooLargeError
 from controller.decisions.growth import TopicGrowth, new_partitions
+from controller.decisions.in_progress import check_no_removal
 from controller.decisions.lookup import (
     TopicRef,
     find_partition,
@@ -33,7 +34,6 @@ from controller.decisions.names import named_more_than_once
 from controller.decisions.outcome import Refusal
 from controller.decisions.reassignments import move
 from controller.decisions.replication_factor import change_replication_factor
-from controller.decisions.settled import check_no_removal
 from controller.refusals import invalid_assignment, multiple_instructions, named_twice
 from controller.result import ControllerResult
 from records.base import Record, Uuid

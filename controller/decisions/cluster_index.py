@@ -12,7 +12,7 @@ from typing import TypeAlias
 import msgspec
 from immutables import Map
 
-from controller.decisions.settled import is_moving, settled_replicas
+from controller.decisions.moves import is_moving, settled_replicas
 from records.base import Uuid
 from replay.image.changes import NestedMapDelta
 from replay.image.metadata import MetadataImage

@@ -7,9 +7,9 @@ import msgspec
 
 from controller.decisions.assignments import Assignment, Placement, checked
 from controller.decisions.context import Context, RecordList, TooLargeError
+from controller.decisions.in_progress import check_nothing_in_progress
 from controller.decisions.lookup import TopicRef, find_topic, ref_text, topics_named_twice
 from controller.decisions.outcome import Refusal
-from controller.decisions.settled import check_settled
 from controller.decisions.topics import TopicResult
 from controller.refusals import (
     decrease_not_allowed,
@@ -112,7 +112,7 @@ def new_partitions(
         )
     if not partitions:
         raise invalid_partitions(f"{name!r} has no partition whose number of replicas to take")
-    check_settled(context.image, topic)
+    check_nothing_in_progress(context, topic)
     start = partitions[-1].partition_id + 1
     replication_factor = len(partitions[0].replicas)
     records.reserve(additional)

@@ -17,6 +17,7 @@ import msgspec
 from controller.decisions.broker_partitions import start_change
 from controller.decisions.context import Context, RecordList
 from controller.decisions.effective_configs import is_true, server_config
+from controller.decisions.in_progress import check_nothing_in_progress
 from controller.decisions.levels import MODE_FEATURE
 from controller.decisions.lookup import TopicRef, find_topic, ref_text, topics_named_twice
 from controller.decisions.outcome import Refusal
@@ -28,7 +29,6 @@ from controller.decisions.replica_deletions import (
     orphaned_deletions,
     untracked,
 )
-from controller.decisions.settled import check_settled
 from controller.decisions.topic_configs import (
     DELETE_PARTITIONS_ENABLED as DELETE_PARTITIONS_ENABLED,
 )
@@ -203,7 +203,7 @@ def check_shrink(context: Context, topic: Topic, target: int) -> list[Partition]
             f"{DELETE_PARTITIONS_ENABLED}=true for the cluster"
         )
     context.require_feature(MODE_FEATURE, "partition modes")
-    check_settled(context.image, topic)
+    check_nothing_in_progress(context, topic)
     return list(partitions[target:])
 
 

@@ -13,7 +13,6 @@ from controller.decisions.levels import METADATA_VERSION, MODE_FEATURE
 from controller.decisions.lookup import TopicRef, find_topic, ref_text
 from controller.decisions.modes import DELETE_PARTITIONS_ENABLED
 from controller.decisions.outcome import Refusal
-from controller.decisions.settled import is_moving
 from controller.decisions.topic_configs import CLEANUP_POLICY
 from controller.result import ControllerResult
 from records.errors import RequestError
@@ -122,4 +121,4 @@ def _is_enabled(context: Context) -> bool:
 def _is_changing(context: Context, topic: Topic) -> bool:
     if next(context.image.pending_removals(topic.topic_id), None) is not None:
         return True
-    return any(is_moving(partition) for partition in context.image.partitions(topic.topic_id))
+    return bool(context.index.moving_partition_ids(topic.topic_id))

@@ -19,6 +19,7 @@ from controller.decisions.assignments import check_replicas
 from controller.decisions.broker_partitions import start_change
 from controller.decisions.context import Context, RecordList
 from controller.decisions.effective_configs import unclean_election_enabled
+from controller.decisions.in_progress import check_no_removal
 from controller.decisions.leader_election import Election
 from controller.decisions.levels import LEADER_RECOVERY_LEVEL
 from controller.decisions.lookup import (
@@ -28,9 +29,9 @@ from controller.decisions.lookup import (
     partition_named,
     ref_text,
 )
+from controller.decisions.moves import is_moving, settled_replicas
 from controller.decisions.outcome import Refusal
 from controller.decisions.partition_change import RECOVERING
-from controller.decisions.settled import check_no_removal, is_moving, settled_replicas
 from controller.refusals import (
     invalid_assignment,
     invalid_replication_factor,

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 
 from controller.decisions.assignments import usable_brokers
 from controller.decisions.context import Context
+from controller.decisions.in_progress import check_no_removal
+from controller.decisions.moves import settled_replicas
 from controller.decisions.reassignments import move
-from controller.decisions.settled import check_no_removal, settled_replicas
 from controller.placement.balanced import Followers
 from controller.placement.load_queue import TieBreaker
 from controller.refusals import invalid_replication_factor

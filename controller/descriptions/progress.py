@@ -12,9 +12,9 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from controller.decisions.lookup import TopicRef, find_partition, find_topic
+from controller.decisions.moves import is_moving
 from controller.decisions.replica_deletions import deletion_states
 from controller.decisions.replica_states import DELETION_SUCCESSFUL
-from controller.decisions.settled import is_moving
 from controller.descriptions.view import View
 from records.base import Uuid
 from replay.image.partitions import Partition

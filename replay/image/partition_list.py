@@ -112,18 +112,19 @@ def _merged_chunks(base: Map[int, _Chunk], count: int, changes: _Changes) -> Par
 
 
 def _merged_chunk(base: _Chunk, changes: _Changes) -> _Chunk:
+    if not base or min(changes) > base[-1].partition_id:
+        return base + _in_order(changes)
     new = list(base)
     for partition_id, partition in changes.items():
         index = _index(base, partition_id)
         if partition is None or index is None:
-            return _rebuilt_chunk(base, changes)
+            return _in_order({old.partition_id: old for old in base} | changes)
         new[index] = partition
     return tuple(new)
 
 
-def _rebuilt_chunk(base: _Chunk, changes: _Changes) -> _Chunk:
-    by_id = {partition.partition_id: partition for partition in base} | changes
-    return tuple([partition for _, partition in sorted(by_id.items()) if partition is not None])
+def _in_order(partitions: _Changes) -> _Chunk:
+    return tuple([partition for _, partition in sorted(partitions.items()) if partition])
 
 
 def _index(chunk: _Chunk, partition_id: int) -> int | None:
