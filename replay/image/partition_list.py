@@ -118,7 +118,8 @@ def _merged_chunk(base: _Chunk, changes: _Changes) -> _Chunk:
     for partition_id, partition in changes.items():
         index = _index(base, partition_id)
         if partition is None or index is None:
-            return _in_order({old.partition_id: old for old in base} | changes)
+            by_id: _Changes = {old.partition_id: old for old in base}
+            return _in_order(by_id | changes)
         new[index] = partition
     return tuple(new)
 
