@@ -8,10 +8,10 @@ Requests and results are those of the decisions, so the same code asks a service
 """
 
 from collections.abc import Sequence
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, overload
 from urllib.parse import urlsplit
 
-from api.commands import find_command
+from api.commands import find_command, named
 from api.kafka import topics
 from api.kafka.connection import Connection
 from api.kafka.errors import MAYBE_DONE, check
@@ -28,9 +28,11 @@ from api.packed import packed, unpacked
 from controller.decisions.modes import DeletePartitions, ShrinkResult
 from controller.decisions.topics import CreateTopics, DeleteTopics, TopicResult
 from controller.parking import Answer
+from controller.request import Request as TypedRequest
 from records.errors import MetadataLogError, Outcome, RequestError, UnavailableError
 
 R = TypeVar("R", bound=Response)
+A = TypeVar("A")
 
 _CLIENT_ID = "metalog"
 DEFAULT_PORT = 9092
@@ -134,10 +136,34 @@ class MetadataClient:
         check(response.error_code, response.error_message)
         return topics.shrunk(response)
 
+    @overload
+    async def run(
+        self,
+        command: TypedRequest[A],
+        /,
+        *,
+        reason: str | None = ...,
+        request_id: str | None = ...,
+        trace_parent: str | None = ...,
+        principal: str | None = ...,
+    ) -> Answer[A]: ...
+
+    @overload
     async def run(
         self,
         command: str,
         request: Any,
+        *,
+        reason: str | None = ...,
+        request_id: str | None = ...,
+        trace_parent: str | None = ...,
+        principal: str | None = ...,
+    ) -> Answer[Any]: ...
+
+    async def run(
+        self,
+        command: str | TypedRequest[Any],
+        request: Any = None,
         *,
         reason: str | None = None,
         request_id: str | None = None,
@@ -147,6 +173,8 @@ class MetadataClient:
         """Take any decision of `api.commands` by its name; see `Admin`.
 
         Args:
+            command: A request, whose class tells the command and the response; or the name of a
+                command, and its request behind it.
             principal: An identity to take, which needs a right of its own; None: the connection's.
 
         Raises:
@@ -154,6 +182,8 @@ class MetadataClient:
             UnavailableError: no answer, or the service cannot decide now; the outcome says what
                 became of the request.
         """
+        if not isinstance(command, str):
+            command, request = named(command)
         found = find_command(command)
         response = await self._ask(
             RunCommandRequest(

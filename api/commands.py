@@ -17,7 +17,12 @@ from controller.authorization.guard import Guard
 from controller.controller import Decision
 from controller.decisions.alter_partition import AlterPartition, alter_partition
 from controller.decisions.alter_topics import AlterTopics, alter_topics
-from controller.decisions.brokers import RegisterBroker, register_broker, unregister_broker
+from controller.decisions.brokers import (
+    RegisterBroker,
+    UnregisterBroker,
+    register_broker,
+    unregister_broker,
+)
 from controller.decisions.configs import AlterConfigs, alter_configs
 from controller.decisions.context import Context
 from controller.decisions.deletion_reports import ReportDeletions, report_deletions
@@ -28,6 +33,7 @@ from controller.decisions.growth import CreatePartitions, create_partitions
 from controller.decisions.heartbeats import Heartbeat, heartbeat
 from controller.decisions.lookup import TopicRef
 from controller.decisions.modes import (
+    CancelDeletePartitions,
     DeletePartitions,
     cancel_delete_partitions,
     delete_partitions,
@@ -45,6 +51,7 @@ from controller.decisions.raw_append import AppendRows, append_rows
 from controller.decisions.reassignments import AlterReassignments, alter_reassignments
 from controller.decisions.topics import CreateTopics, DeleteTopics, create_topics, delete_topics
 from controller.descriptions.queries import (
+    DescribeBroker,
     DescribePartitions,
     DescribeTopics,
     ListBrokers,
@@ -59,6 +66,7 @@ from controller.descriptions.queries import (
     topics_described,
     topics_listed,
 )
+from controller.request import Request
 from controller.result import ControllerResult
 from records.errors import RequestError
 
@@ -145,6 +153,15 @@ BROKER_COMMANDS = {
     )
 }
 """What brokers ask for, each by a request of its own."""
+_BARE: dict[type[Request[Any]], str] = {
+    CancelDeletePartitions: "partitions cancel-delete",
+    DescribeBroker: "brokers describe",
+    UnregisterBroker: "brokers unregister",
+}
+"""Requests of one field, which alone is what their command takes."""
+
+_BY_REQUEST = {c.request: c.name for c in COMMANDS.values() if isinstance(c.request, type)}
+
 _ALL = COMMANDS | BROKER_COMMANDS
 
 
@@ -163,3 +180,12 @@ def find_command(name: str) -> Command:
 def any_command(name: str) -> Command:
     """Return a command of clients or of brokers, by a name that is known to exist."""
     return _ALL[name]
+
+
+def named(request: Request[Any]) -> tuple[str, Any]:
+    """Return the name of the command that a request is for, and what the command takes."""
+    name = _BARE.get(type(request))
+    if name is None:
+        return _BY_REQUEST[type(request)], request
+    (field,) = request.__struct_fields__
+    return name, getattr(request, field)

@@ -1,32 +1,57 @@
 """A service as one caller uses it."""
 
-from typing import Any
+from typing import Any, TypeVar, overload
 
-from api.commands import find_command
+from api.commands import find_command, named
 from api.first_answers import identified
 from api.packed import packed
 from api.service import Service
 from controller.authorization.caller import Caller
 from controller.parking import Answer
+from controller.request import Request as TypedRequest
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
+
+A = TypeVar("A")
 
 
 class Session:
     """Asks a service of this process on behalf of one caller; an `Admin`.
 
     session = Session(service, Caller(principal="User:ann"))
-    await session.run("topics create", CreateTopics(topics=(NewTopic(name="orders"),)))
+    await session.run(CreateTopics(topics=(NewTopic(name="orders"),)))
     """
 
     def __init__(self, service: Service, caller: Caller) -> None:
         self._service = service
         self._caller = caller
 
+    @overload
+    async def run(
+        self,
+        command: TypedRequest[A],
+        /,
+        *,
+        reason: str | None = ...,
+        request_id: str | None = ...,
+        trace_parent: str | None = ...,
+    ) -> Answer[A]: ...
+
+    @overload
     async def run(
         self,
         command: str,
         request: Any,
+        *,
+        reason: str | None = ...,
+        request_id: str | None = ...,
+        trace_parent: str | None = ...,
+    ) -> Answer[Any]: ...
+
+    async def run(
+        self,
+        command: str | TypedRequest[Any],
+        request: Any = None,
         *,
         reason: str | None = None,
         request_id: str | None = None,
@@ -34,10 +59,16 @@ class Session:
     ) -> Answer[Any]:
         """Decide, and answer once it is committed; see `Admin`.
 
+        Args:
+            command: A request, whose class tells the command and the response; or the name of a
+                command, and its request behind it.
+
         Raises:
             RequestError: the whole request is refused.
             UnavailableError, FencedError: as `Service.run`.
         """
+        if not isinstance(command, str):
+            command, request = named(command)
         found = find_command(command)
         origin = self._caller.origin(found.name, reason=reason, trace_parent=trace_parent)
         if request_id is not None:

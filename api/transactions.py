@@ -10,6 +10,7 @@ from controller.authorization.authorizer import Access
 from controller.authorization.guard import Guard
 from controller.decisions.context import Context
 from controller.decisions.outcome import Refusal
+from controller.request import Request
 from controller.result import ControllerResult
 from controller.steps import Steps
 from records.errors import RequestError
@@ -36,7 +37,7 @@ class Step(msgspec.Struct, frozen=True):
         return cls(command, packed(request))
 
 
-class Transact(msgspec.Struct, frozen=True, kw_only=True):
+class Transact(Request["Transacted"], frozen=True, kw_only=True):
     """Commands to carry out one after the other, all or none."""
 
     steps: tuple[Step, ...]

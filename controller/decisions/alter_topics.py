@@ -35,6 +35,7 @@ from controller.decisions.outcome import Refusal
 from controller.decisions.reassignments import move
 from controller.decisions.replication_factor import change_replication_factor
 from controller.refusals import invalid_assignment, multiple_instructions, named_twice
+from controller.request import Request
 from controller.result import ControllerResult
 from records.base import Record, Uuid
 from records.errors import RequestError
@@ -65,7 +66,7 @@ class TopicAlteration(msgspec.Struct, frozen=True, kw_only=True):
     configs: tuple[ConfigChange, ...] = ()
 
 
-class AlterTopics(msgspec.Struct, frozen=True, kw_only=True):
+class AlterTopics(Request["tuple[AlterationResult, ...]"], frozen=True, kw_only=True):
     """A request to alter topics.
 
     `delete_partitions_delay_ms` is how long partitions that leave can still be read. `placement`

@@ -12,6 +12,7 @@ from controller.decisions.broker_partitions import forget_partitions, leave_part
 from controller.decisions.context import Context
 from controller.decisions.directories import is_reserved
 from controller.decisions.levels import CONTROLLED_SHUTDOWN_LEVEL, DIRECTORIES_LEVEL
+from controller.request import Request
 from controller.result import ControllerResult
 from records.base import Record, Uuid
 from records.brokers import (
@@ -30,7 +31,7 @@ _INT32_MAX = 2**31 - 1
 _PORT_MAX = 2**16 - 1
 
 
-class RegisterBroker(msgspec.Struct, frozen=True, kw_only=True):
+class RegisterBroker(Request["BrokerEpoch"], frozen=True, kw_only=True):
     """A broker's process asks to join.
 
     `incarnation_id` is new with every start of the process. `previous_broker_epoch` is what the
@@ -45,6 +46,12 @@ class RegisterBroker(msgspec.Struct, frozen=True, kw_only=True):
     rack: str | None = None
     log_dirs: tuple[Uuid, ...] = ()
     previous_broker_epoch: int = -1
+
+
+class UnregisterBroker(Request[None], frozen=True):
+    """A request to remove a broker's registration for good."""
+
+    broker_id: int
 
 
 class BrokerEpoch(msgspec.Struct, frozen=True):

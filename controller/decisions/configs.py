@@ -21,6 +21,7 @@ from controller.decisions.topic_configs import (
     is_list,
 )
 from controller.refusals import invalid_config, named_twice, unknown_topic, unknown_topic_id
+from controller.request import Request
 from controller.result import ControllerResult
 from records.configs import ConfigRecord
 from records.errors import RequestError
@@ -60,7 +61,7 @@ class ResourceChange(msgspec.Struct, frozen=True, kw_only=True):
     changes: tuple[ConfigChange, ...]
 
 
-class AlterConfigs(msgspec.Struct, frozen=True, kw_only=True):
+class AlterConfigs(Request["tuple[ResourceResult, ...]"], frozen=True, kw_only=True):
     """A request to change configs of some resources."""
 
     resources: tuple[ResourceChange, ...]

@@ -20,6 +20,7 @@ from controller.decisions.lookup import (
     ref_text,
 )
 from controller.decisions.outcome import Refusal
+from controller.request import Request
 from controller.result import ControllerResult
 from records.base import Record
 from records.errors import RequestError
@@ -30,7 +31,7 @@ REBALANCE_ELECTIONS_MAX = 1_000
 """Elections of one rebalance; what is left waits a moment, so that others get their turn."""
 
 
-class ElectLeaders(msgspec.Struct, frozen=True, kw_only=True):
+class ElectLeaders(Request["tuple[ElectionResult, ...]"], frozen=True, kw_only=True):
     """A request to elect leaders; no partitions named means all of them.
 
     `unclean`: rather lose records than have no leader. Otherwise the preferred replica shall lead.

@@ -21,6 +21,7 @@ from controller.decisions.levels import (
 )
 from controller.decisions.names import named_more_than_once
 from controller.refusals import named_twice
+from controller.request import Request
 from controller.result import ControllerResult
 from records.base import Record
 from records.configs import FeatureLevelRecord, ZkMigrationStateRecord
@@ -48,7 +49,7 @@ class FeatureUpdate(msgspec.Struct, frozen=True, kw_only=True):
     upgrade_type: UpgradeType = UpgradeType.UPGRADE
 
 
-class UpdateFeatures(msgspec.Struct, frozen=True, kw_only=True):
+class UpdateFeatures(Request[None], frozen=True, kw_only=True):
     """A request to change feature levels: all of them, or none."""
 
     updates: tuple[FeatureUpdate, ...]

@@ -6,15 +6,14 @@ log that is kept without brokers. A running process has its way with its next he
 Source: KIP-631 (fencing).
 """
 
-import msgspec
-
 from controller.decisions.context import Context
 from controller.decisions.heartbeats import Heartbeat, HeartbeatReply, heartbeat
+from controller.request import Request
 from controller.result import ControllerResult
 from records.errors import RequestError
 
 
-class SetFencing(msgspec.Struct, frozen=True, kw_only=True):
+class SetFencing(Request["HeartbeatReply"], frozen=True, kw_only=True):
     """A request to fence a broker, or to let it serve."""
 
     broker_id: int

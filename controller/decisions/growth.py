@@ -17,6 +17,7 @@ from controller.refusals import (
     invalid_partitions,
     named_twice,
 )
+from controller.request import Request
 from controller.result import ControllerResult
 from records.errors import RequestError
 from records.partitions import PartitionRecord
@@ -34,7 +35,7 @@ class TopicGrowth(msgspec.Struct, frozen=True, kw_only=True):
     assignments: tuple[tuple[int, ...], ...] | None = None
 
 
-class CreatePartitions(msgspec.Struct, frozen=True, kw_only=True):
+class CreatePartitions(Request["tuple[TopicResult, ...]"], frozen=True, kw_only=True):
     """A request to add partitions. `placement` names one for all; None is the controller's own."""
 
     topics: tuple[TopicGrowth, ...]

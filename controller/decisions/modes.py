@@ -33,6 +33,7 @@ from controller.decisions.topic_configs import (
     DELETE_PARTITIONS_ENABLED as DELETE_PARTITIONS_ENABLED,
 )
 from controller.refusals import decrease_not_allowed, invalid_partitions, named_twice
+from controller.request import Request
 from controller.result import ControllerResult
 from records.base import Record, Uuid
 from records.errors import RequestError
@@ -56,12 +57,18 @@ class TopicShrink(msgspec.Struct, frozen=True, kw_only=True):
     partitions: int
 
 
-class DeletePartitions(msgspec.Struct, frozen=True, kw_only=True):
+class DeletePartitions(Request["tuple[ShrinkResult, ...]"], frozen=True, kw_only=True):
     """A request to remove partitions, `delay_ms` after now."""
 
     topics: tuple[TopicShrink, ...]
     delay_ms: int = 0
     validate_only: bool = False
+
+
+class CancelDeletePartitions(Request["ShrinkResult"], frozen=True):
+    """A request to call a topic's removal off."""
+
+    topic: TopicRef
 
 
 class ShrinkResult(msgspec.Struct, frozen=True, kw_only=True):

@@ -25,6 +25,7 @@ from controller.refusals import (
     topic_already_exists,
     unknown_topic,
 )
+from controller.request import Request
 from controller.result import ControllerResult
 from records.base import Uuid
 from records.errors import RequestError
@@ -39,20 +40,20 @@ from replay.image.namespaces import Namespace
 from replay.image.topics import Topic
 
 
-class CreateNamespace(msgspec.Struct, frozen=True):
+class CreateNamespace(Request["NamespaceResult"], frozen=True):
     """A request to create a namespace with all tiers above it."""
 
     name: str
 
 
-class DeleteNamespace(msgspec.Struct, frozen=True, kw_only=True):
+class DeleteNamespace(Request["NamespaceResult"], frozen=True, kw_only=True):
     """A request to delete a namespace with its topics; `recursive`: and all namespaces below."""
 
     name: str
     recursive: bool = False
 
 
-class MoveTopics(msgspec.Struct, frozen=True, kw_only=True):
+class MoveTopics(Request["NamespaceResult"], frozen=True, kw_only=True):
     """A request to move one topic, or (None) all topics right in a namespace, to another.
 
     `topic` is the last part of its name, or its id.

@@ -14,6 +14,7 @@ from controller.decisions.lookup import TopicRef, find_topic, ref_text
 from controller.decisions.modes import DELETE_PARTITIONS_ENABLED
 from controller.decisions.outcome import Refusal
 from controller.decisions.topic_configs import CLEANUP_POLICY
+from controller.request import Request
 from controller.result import ControllerResult
 from records.errors import RequestError
 from replay.image.topics import Topic
@@ -22,7 +23,7 @@ from replay.image.topics import Topic
 _METADATA_VERSION_NEEDED = 10
 
 
-class PlanPartitions(msgspec.Struct, frozen=True, kw_only=True):
+class PlanPartitions(Request["tuple[PartitionPlan, ...]"], frozen=True, kw_only=True):
     """A question: these topics with that many partitions, those that leave after a delay."""
 
     topics: tuple[TopicRef, ...]

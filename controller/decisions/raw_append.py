@@ -17,6 +17,7 @@ from controller.decisions.replica_deletions import deletion_states
 from controller.decisions.replica_states import check_deletion
 from controller.decisions.versions import ExpectedVersion, check_version
 from controller.invariants.checks import check_step, check_touched
+from controller.request import Request
 from controller.result import ControllerResult
 from controller.touched import Touched
 from records import control
@@ -63,7 +64,7 @@ class AppendRecords(msgspec.Struct, frozen=True, kw_only=True):
 
 
 # omit_defaults: a server of an earlier release refuses fields that it does not know.
-class AppendRows(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class AppendRows(Request["Appended"], frozen=True, kw_only=True, omit_defaults=True):
     """As `AppendRecords`, across a connection.
 
     `rows`: `count` records in Avro, as in a block of a segment. `request_hash`: with the request's

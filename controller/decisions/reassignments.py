@@ -38,6 +38,7 @@ from controller.refusals import (
     named_twice,
     no_reassignment_in_progress,
 )
+from controller.request import Request
 from controller.result import ControllerResult
 from records.errors import RequestError
 from records.partitions import PartitionChangeRecord
@@ -56,7 +57,7 @@ class PartitionTarget(msgspec.Struct, frozen=True, kw_only=True):
     broker_ids: tuple[int, ...] | None
 
 
-class AlterReassignments(msgspec.Struct, frozen=True, kw_only=True):
+class AlterReassignments(Request["tuple[ReassignmentResult, ...]"], frozen=True, kw_only=True):
     """A request to move partitions. `allow_rf_change`: also to more or fewer brokers."""
 
     partitions: tuple[PartitionTarget, ...]

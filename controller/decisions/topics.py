@@ -31,6 +31,7 @@ from controller.refusals import (
     named_twice,
     topic_already_exists,
 )
+from controller.request import Request
 from controller.result import ControllerResult
 from records.base import Uuid
 from records.configs import ConfigRecord
@@ -63,7 +64,7 @@ class NewTopic(msgspec.Struct, frozen=True, kw_only=True):
         return full_name(self.namespace, self.name)
 
 
-class CreateTopics(msgspec.Struct, frozen=True, kw_only=True):
+class CreateTopics(Request["tuple[TopicResult, ...]"], frozen=True, kw_only=True):
     """A request to create topics. `placement` names one for all; None is the controller's own."""
 
     topics: tuple[NewTopic, ...]
@@ -71,7 +72,7 @@ class CreateTopics(msgspec.Struct, frozen=True, kw_only=True):
     validate_only: bool = False
 
 
-class DeleteTopics(msgspec.Struct, frozen=True, kw_only=True):
+class DeleteTopics(Request["tuple[TopicResult, ...]"], frozen=True, kw_only=True):
     """A request to delete topics."""
 
     topics: tuple[TopicRef, ...]

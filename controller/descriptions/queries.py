@@ -20,16 +20,17 @@ from controller.descriptions.progress import (
 )
 from controller.descriptions.topics import TopicFound, TopicListing, describe_topics, list_topics
 from controller.descriptions.view import View
+from controller.request import Request
 from controller.result import ControllerResult
 
 
-class ListTopics(msgspec.Struct, frozen=True, kw_only=True):
+class ListTopics(Request["tuple[TopicListing, ...]"], frozen=True, kw_only=True):
     """A question for all topics; `internal`: those that Kafka itself uses, too."""
 
     internal: bool = True
 
 
-class DescribeTopics(msgspec.Struct, frozen=True, kw_only=True):
+class DescribeTopics(Request["TopicsDescribed"], frozen=True, kw_only=True):
     """A question for some topics; none named means all."""
 
     topics: tuple[TopicRef, ...] = ()
@@ -63,21 +64,27 @@ def topics_described(
     )
 
 
-class ListBrokers(msgspec.Struct, frozen=True, kw_only=True):
+class ListBrokers(Request["tuple[BrokerDescription, ...]"], frozen=True, kw_only=True):
     """A question for all registered brokers."""
 
 
-class ListReassignments(msgspec.Struct, frozen=True, kw_only=True):
+class DescribeBroker(Request["BrokerDescription"], frozen=True):
+    """A question for one broker."""
+
+    broker_id: int
+
+
+class ListReassignments(Request["tuple[OngoingReassignment, ...]"], frozen=True, kw_only=True):
     """A question for all partitions that move."""
 
 
-class ListRemovals(msgspec.Struct, frozen=True, kw_only=True):
+class ListRemovals(Request["tuple[OngoingRemoval, ...]"], frozen=True, kw_only=True):
     """A question for the partitions on their way out, of one topic or (None) of all."""
 
     topic: TopicRef | None = None
 
 
-class DescribePartitions(msgspec.Struct, frozen=True, kw_only=True):
+class DescribePartitions(Request["tuple[PartitionFound, ...]"], frozen=True, kw_only=True):
     """A question for partitions: of all topics, of one, or one of them."""
 
     topic: TopicRef | None = None

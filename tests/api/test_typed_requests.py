@@ -1,0 +1,51 @@
+"""A request's class tells its command and the type of its answer."""
+
+import typing
+from pathlib import Path
+
+from api.commands import COMMANDS, named
+from api.session import Session
+from controller.authorization.caller import Caller
+from controller.decisions.brokers import UnregisterBroker
+from controller.decisions.modes import CancelDeletePartitions
+from controller.decisions.topics import CreateTopics, NewTopic, TopicResult
+from controller.descriptions.brokers import BrokerDescription
+from controller.descriptions.queries import DescribeBroker
+from controller.parking import Answer
+from controller.request import Request
+from tests.api.kafka.servers import server
+
+_BARE = (CancelDeletePartitions("a"), DescribeBroker(1), UnregisterBroker(1))
+
+
+def _declared(request: type[Request[typing.Any]]) -> object:
+    """Return the response that the class of a request declares."""
+    (base,) = request.__orig_bases__  # type: ignore[attr-defined]
+    module = __import__(request.__module__, fromlist=["x"])
+    (argument,) = typing.get_args(base)
+    if isinstance(argument, typing.ForwardRef):
+        return eval(argument.__forward_arg__, vars(module))
+    return argument
+
+
+def test_every_request_declares_the_response_of_its_command() -> None:
+    classes = {c.name: c.request for c in COMMANDS.values()}
+    classes |= {named(request)[0]: type(request) for request in _BARE}
+    for name, request in classes.items():
+        response = COMMANDS[name].response
+        assert _declared(request) in (response, None if response is type(None) else response), name
+
+
+async def test_answers_are_typed_by_their_requests(tmp_path: Path) -> None:
+    request = CreateTopics(topics=(NewTopic(name="a", partitions=1, replication_factor=1),))
+    async with server(tmp_path) as at:
+        await at.register(1)
+        # The annotations are what mypy checks.
+        created: Answer[tuple[TopicResult, ...]] = await at.client.run(request)
+        assert created.response[0].refusal is None
+        session = Session(at.service, Caller(principal="User:ann"))
+        again: Answer[tuple[TopicResult, ...]] = await session.run(request)
+        assert again.response[0].refusal is not None
+        for one in (at.client.run, session.run):
+            described: Answer[BrokerDescription] = await one(DescribeBroker(1))
+            assert described.response.broker.broker_id == 1
