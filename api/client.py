@@ -24,9 +24,9 @@ from api.kafka.messages.topics import (
     RunCommandRequest,
     RunCommandResponse,
 )
-from api.packed import packed, unpacked
 from controller.decisions.modes import DeletePartitions, ShrinkResult
 from controller.decisions.topics import CreateTopics, DeleteTopics, TopicResult
+from controller.packed import packed, unpacked
 from controller.parking import Answer
 from controller.request import Request as TypedRequest
 from records.errors import MetadataLogError, Outcome, RequestError, UnavailableError

@@ -1,20 +1,20 @@
 """The decisions that can be asked for by name, in this process or across a connection.
 
 One table serves both: whoever has a service or a client calls `run("topics create", request)` and
-gets the decision's own response. Across a connection both travel as `api.packed` bytes.
+gets the decision's own response. Across a connection both travel as `controller.packed` bytes.
 """
 
 from collections.abc import Callable
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
 from api.transactions import NAME, Transact, Transacted, guard, transact
+from controller.asked import BoundDecision, response_type
 from controller.authorization import rights
 from controller.authorization.caller import Caller
 from controller.authorization.guard import Guard
-from controller.controller import Decision
 from controller.decisions.alter_partition import AlterPartition, alter_partition
 from controller.decisions.alter_topics import AlterTopics, alter_topics
 from controller.decisions.brokers import (
@@ -82,14 +82,15 @@ class Command(msgspec.Struct, frozen=True):
     @property
     def response(self) -> Any:
         """The type of the decision's response."""
-        (response,) = get_args(get_type_hints(self.decide)["return"])
-        return response
+        return response_type(self.decide)
 
-    def bound(self, request: Any, caller: Caller) -> Decision[Any]:
+    def bound(self, request: Any, caller: Caller) -> BoundDecision[Any]:
         """Return the decision on one request, as far as the caller may ask for it."""
-        return lambda context: self.guard.decide(
-            self.decide, replace(context, caller=caller), request
-        )
+
+        def decide(context: Context, request: Any) -> ControllerResult[Any]:
+            return self.guard.decide(self.decide, replace(context, caller=caller), request)
+
+        return BoundDecision(self.name, decide, request, self.response)
 
 
 def _transact(context: Context, request: Transact) -> ControllerResult[Transacted]:

@@ -2,18 +2,17 @@
 
 A request with an id is recognised by it for as long as the log remembers
 (`metadata_log.request_window`), by whichever process writes the log then. It is not decided again:
-its first answer is made anew from what it wrote.
+its answer stands beside its records.
 """
 
 import hashlib
-from collections.abc import Callable
-from typing import TypeVar
+from typing import Any
 
 from msgspec.structs import replace
 
+from controller.asked import BoundDecision, version_of
 from controller.controller import Decision
-from controller.decisions.context import Settings
-from controller.first_answer import carried_out, first_answer
+from controller.packed import unpacked
 from controller.parking import Answer
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import Batch
@@ -21,11 +20,7 @@ from metadata_log.limits import BATCH_RECORDS_MAX, REQUEST_WINDOW_OFFSETS
 from metadata_log.log_reader import LogReader
 from metadata_log.request_window import RequestWindow, takes_part
 from records.envelope import Origin
-from records.errors import RequestError, UnknownHistoryError
-from replay.image.metadata import MetadataImage
-from replay.loader import load_image
-
-T = TypeVar("T")
+from records.errors import RequestError
 
 REQUEST_ID_CHARACTERS_MAX = 200
 """An id stands on every batch of its request."""
@@ -74,40 +69,56 @@ def committed_request(reader: LogReader, origin: Origin) -> AppendResult | None:
     return window.find(origin)
 
 
-def told_again(
-    reader: LogReader,
-    committed: AppendResult,
-    decide: Decision[T],
-    settings: Settings,
-    kept: Callable[[int], MetadataImage | None] = lambda _: None,
-) -> Answer[T]:
-    """Return the first answer of a request that was committed.
+def told_again(reader: LogReader, committed: AppendResult, decision: Decision[Any]) -> Answer[Any]:
+    """Return the first answer of a request that was committed, by reading its first batch.
 
     Args:
-        kept: Gives the image whose last offset is this one, if it is at hand; else the log is
-            replayed up to there.
+        committed: Where its last batch stands, the one that carries its id.
+        decision: The request, bound to what decides it.
 
     Raises:
-        RequestError: DUPLICATE_REQUEST, it was carried out, but its answer cannot be made again.
+        RequestError: DUPLICATE_REQUEST, it was carried out, and its answer was not kept: it was
+            too large, or an earlier release wrote the log.
     """
+    first = _first_batch(reader, committed)
+    asked = first.rows[0].asked
+    if asked is None or not isinstance(decision, BoundDecision):
+        raise _carried_out(first, "the log holds none")
+    if asked.response is None:
+        raise _carried_out(first, "it was too large to be kept")
+    if (asked.command, asked.version) != (decision.command, version_of(decision.command)):
+        raise _carried_out(first, f"{asked.command} answered in version {asked.version}")
     try:
-        batches = _batches_of_request(reader, committed)
-        last_before = batches[0].base_offset - 1
-        before = kept(last_before) or load_image(reader, last_before)
-    except UnknownHistoryError as error:
-        raise carried_out(committed.base_offset, str(error)) from error
-    return first_answer(decide, before, batches, settings)
+        response = unpacked(asked.response, decision.response_type, from_log=True)
+    except RequestError as error:
+        raise _carried_out(first, f"this release cannot read it: {error}") from error
+    return Answer(response, committed.end_offset)
 
 
-def _batches_of_request(reader: LogReader, committed: AppendResult) -> list[Batch]:
-    """Return all batches of a request; only the last one carries its id, those before are full."""
-    batches = [next(iter(reader.batches(committed.base_offset)))]
-    origin = batches[0].rows[0].origin
+def _first_batch(reader: LogReader, committed: AppendResult) -> Batch:
+    """Return the first batch of a request; only its last one carries its id, others are full."""
+    batch = _batch_at(reader, committed.base_offset)
+    origin = batch.rows[0].origin
     assert origin is not None, "it was found by it"
     earlier = replace(origin, request_id=None, request_hash=None)
-    while (base := batches[0].base_offset - BATCH_RECORDS_MAX) >= reader.start_offset:
-        batch = next(iter(reader.batches(base)))
-        if batch.end_offset != batches[0].base_offset or batch.rows[0].origin != earlier:
+    while batch.rows[0].asked is None:
+        base = batch.base_offset - BATCH_RECORDS_MAX
+        if base < reader.start_offset:
             break
-        batches.insert(0, batch)
-    return batches
+        before = _batch_at(reader, base)
+        if before.end_offset != batch.base_offset or before.rows[0].origin != earlier:
+            break
+        batch = before
+    return batch
+
+
+def _batch_at(reader: LogReader, offset: int) -> Batch:
+    return next(iter(reader.batches(offset)))
+
+
+def _carried_out(first: Batch, why: str) -> RequestError:
+    return RequestError(
+        "DUPLICATE_REQUEST",
+        f"the request was carried out, its records begin at offset {first.base_offset}; "
+        f"its answer cannot be told again: {why}",
+    )

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from api.commands import Command, any_command
 from api.first_answers import told_again
 from api.history import History
+from controller.asked import asked_settings
 from controller.authorization.authorizer import CLUSTER, Access, Operation
 from controller.authorization.caller import CONTROLLER, Caller
 from controller.controller import Controller, Decision
@@ -97,15 +98,15 @@ class Service:
             CorruptLogError: the log is damaged.
         """
         cluster_id = read_manifest(OsFs(), directory).cluster_id
+        settings = replace(settings or Settings(), cluster_id=cluster_id)
         metadata_log = await MetadataLog.open(
-            directory, node_id=(settings or Settings()).node_id, machine=machine
+            directory, node_id=settings.node_id, machine=machine, asked=asked_settings(settings)
         )
         try:
             with LogReader.open(directory) as reader:
                 image = Timeline.of(reader).image(progress=progress)
             # Millions of objects that never refer to themselves: the collector need not look.
             gc.freeze()
-            settings = replace(settings or Settings(), cluster_id=cluster_id)
             service = cls(directory, metadata_log, image, settings=settings)
             await service._controller.activate()
         except BaseException:
@@ -296,7 +297,7 @@ class Service:
 
     def _told_again(self, committed: AppendResult, decide: Decision[T]) -> Answer[T]:
         with LogReader.open(self._directory) as reader:
-            return told_again(reader, committed, decide, self.settings, self.history.image_of)
+            return told_again(reader, committed, decide)
 
     def _committed(self, batch: Batch) -> None:
         self.history.committed(batch, self._controller.image)

@@ -4,9 +4,9 @@ from typing import Any, TypeVar, overload
 
 from api.commands import find_command, named
 from api.first_answers import identified
-from api.packed import packed
 from api.service import Service
 from controller.authorization.caller import Caller
+from controller.packed import packed
 from controller.parking import Answer
 from controller.request import Request as TypedRequest
 from metadata_log.append_result import AppendResult

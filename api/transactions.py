@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from api.packed import packed, unpacked
 from controller.authorization.authorizer import Access
 from controller.authorization.guard import Guard
 from controller.decisions.context import Context
 from controller.decisions.outcome import Refusal
+from controller.packed import packed, unpacked
 from controller.request import Request
 from controller.result import ControllerResult
 from controller.steps import Steps
@@ -26,7 +26,7 @@ STEPS_MAX = 1_000
 
 
 class Step(msgspec.Struct, frozen=True):
-    """A command by its name, and its request as `api.packed` writes it."""
+    """A command by its name, and its request as `controller.packed` writes it."""
 
     command: str
     request: bytes
@@ -45,7 +45,7 @@ class Transact(Request["Transacted"], frozen=True, kw_only=True):
 
 
 class StepDone(msgspec.Struct, frozen=True):
-    """The response to one step, as `api.packed` writes it."""
+    """The response to one step, as `controller.packed` writes it."""
 
     command: str
     response: bytes

@@ -22,6 +22,7 @@ from benchmarks import (
     log_size,
     object_history,
     placement,
+    repeated,
     replaying,
     snapshot_load,
     socket_append,
@@ -48,6 +49,7 @@ BENCHES: dict[str, Bench] = {
     "controller": controller.run,
     "large-topic": large_topic.run,
     "placement": placement.run,
+    "repeated": repeated.run,
     "spark": spark_scan.run,
 }
 

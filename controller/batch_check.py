@@ -13,21 +13,25 @@ from controller.decisions.levels import record_version
 from metadata_log.block import BlockEncoder
 from metadata_log.limits import BATCH_SIZE_BYTES_MAX
 from records.base import Record
-from records.envelope import Envelope
+from records.envelope import Asked, Envelope
 
 # MessagePack names every field, so that a batch takes more room there than in the log; it is made
 # in a fifteenth of the time.
 _SURELY_FITS_BYTES = BATCH_SIZE_BYTES_MAX // 2
 
 
-def check_size(context: Context, records: Sequence[Record]) -> None:
+def check_size(context: Context, records: Sequence[Record], asked: Asked | None = None) -> None:
     """Refuse a batch that is too large for the log, with the origin that it would have.
+
+    Args:
+        asked: What its first record is stored with.
 
     Raises:
         RequestError: POLICY_VIOLATION, or INVALID_RECORD as `check_encoding`.
     """
-    if len(msgspec.msgpack.encode((records, context.origin))) > _SURELY_FITS_BYTES:
-        check_encoding(rows_of(context, records))
+    if len(msgspec.msgpack.encode((records, context.origin, asked))) > _SURELY_FITS_BYTES:
+        first, *others = rows_of(context, records)
+        check_encoding([msgspec.structs.replace(first, asked=asked), *others])
 
 
 def check_encoding(rows: Sequence[Envelope]) -> None:

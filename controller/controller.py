@@ -19,10 +19,11 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
+from controller.asked import BoundDecision, asked_of
 from controller.batch_check import check_size
 from controller.decisions.context import Context, Rng, Settings
 from controller.decisions.features import bootstrap_records
@@ -38,6 +39,7 @@ from controller.decisions.raw_append import Appended, AppendRecords, append_reco
 from controller.decisions.sessions import Sessions
 from controller.descriptions.view import View
 from controller.log_port import LogPort
+from controller.observed import Draws, ObservedBuckets, ObservedSessions
 from controller.parking import Answer
 from controller.pipeline import Pipeline
 from controller.repeats import Repeats
@@ -49,7 +51,7 @@ from metadata_log.limits import PENDING_BATCHES_MAX
 from metadata_log.request_window import takes_part
 from records.base import Record
 from records.control import AbortTransactionRecord, EndTransactionRecord
-from records.envelope import Origin
+from records.envelope import Asked, Origin
 from records.errors import MetadataLogError, RequestError, UnavailableError
 from replay.image.metadata import MetadataImage
 from replay.image.provenance import Provenance
@@ -131,12 +133,9 @@ class Controller:
         """
         self._activated = True
         self._pipeline.abort_left_open("Controller failover", timestamp=self._now_ms())
-        records = bootstrap_records(levels) if _is_empty(self._pipeline.latest.image) else ()
         origin = Origin(command="activate", reason="a new log gets its feature levels")
         try:
-            await self.submit(
-                lambda _: ControllerResult(response=None, records=records), origin=origin
-            )
+            await self.submit(BoundDecision("bootstrap", _bootstrap, levels), origin=origin)
         except MetadataLogError:
             self._activated = False
             raise
@@ -169,7 +168,8 @@ class Controller:
         self, request: AppendRecords, *, origin: Origin | None = None
     ) -> asyncio.Future[Answer[Appended]]:
         """Append records as they are; as `submit`."""
-        return self.submit(partial(append_records, request=request), origin=origin)
+        decision = BoundDecision("records append", append_records, request)
+        return self.submit(decision, origin=origin)
 
     @asynccontextmanager
     async def transaction(
@@ -223,7 +223,9 @@ class Controller:
     ) -> asyncio.Future[Answer[HeartbeatReply]]:
         """Take a broker's heartbeat in; as `submit`."""
         return self._submit(
-            partial(heartbeat, request=request), origin, partial(self._heard_of, request)
+            BoundDecision("heartbeat", heartbeat, request),
+            origin,
+            partial(self._heard_of, request),
         )
 
     async def drained(self) -> None:
@@ -300,16 +302,21 @@ class Controller:
         note: Callable[[T], None],
     ) -> None:
         self._pipeline.abort_left_open("A batch of it failed", timestamp=self._now_ms())
-        context = self._context(origin)
+        seen: dict[str, Any] = {}
+        draws = Draws(self._rng)
+        context = self._context(origin, draws, seen)
         result = decide(context)
+        asked = None
+        if isinstance(decide, BoundDecision) and result.records:
+            asked = asked_of(decide, result, origin, seed=draws.seed, seen=seen)
         batches = list(result.batches(origin))
         if len(batches) > self._pipeline.room:
             # One that the log refused would take all behind it along.
             raise _overloaded()
-        for records, _ in batches:
-            check_size(context, records)
-        for records, batch_origin in batches:
-            self._send(records, context, batch_origin)
+        for index, (records, _) in enumerate(batches):
+            check_size(context, records, asked if index == 0 else None)
+        for index, (records, batch_origin) in enumerate(batches):
+            self._send(records, context, batch_origin, asked if index == 0 else None)
         if result.records and result.mutations:
             self._buckets = self._buckets.charged(context.allowance, result.mutations)
         note(result.response)
@@ -336,29 +343,38 @@ class Controller:
             raise _not_active()
         if not self._pipeline.room:
             raise _overloaded()
-        level = self._context().metadata_version
+        level = self._context(None, Draws(self._rng), {}).metadata_version
         if level < TRANSACTIONS_LEVEL:
             raise RequestError(
                 "UNSUPPORTED_VERSION",
                 f"transactions need metadata.version {TRANSACTIONS_LEVEL}, it is {level}",
             )
 
-    def _context(self, origin: Origin | None = None) -> Context:
+    def _context(self, origin: Origin | None, draws: Draws, seen: dict[str, Any]) -> Context:
+        """Return what a decision reads; what no record holds of it is noted in `seen`."""
         return Context(
             image=self._pipeline.latest.image,
             index=self._pipeline.latest.index,
-            sessions=self._sessions,
+            sessions=ObservedSessions.noting(self._sessions, seen),
             settings=self.settings,
-            rng=self._rng,
+            rng=draws,
             now_ms=self._now_ms(),
             next_offset=self._pipeline.next_offset,
             origin=origin,
-            buckets=self._buckets,
+            buckets=ObservedBuckets.noting(self._buckets, seen),
         )
 
-    def _send(self, records: Sequence[Record], context: Context, origin: Origin | None) -> None:
+    def _send(
+        self,
+        records: Sequence[Record],
+        context: Context,
+        origin: Origin | None,
+        asked: Asked | None,
+    ) -> None:
         versions = [record_version(record, context.metadata_version) for record in records]
-        batch = self._pipeline.send(records, versions, timestamp=context.now_ms, origin=origin)
+        batch = self._pipeline.send(
+            records, versions, timestamp=context.now_ms, origin=origin, asked=asked
+        )
         self._sessions = self._sessions.replayed(
             records, base_offset=batch.base_offset, now_ms=batch.timestamp
         )
@@ -388,6 +404,12 @@ class Controller:
 
     def _now_ms(self) -> int:
         return max(self._clock.now_ms(), self._pipeline.timestamp)
+
+
+def _bootstrap(context: Context, levels: Mapping[str, int]) -> ControllerResult[None]:
+    """Give a new log its feature levels."""
+    records = bootstrap_records(levels) if _is_empty(context.image) else ()
+    return ControllerResult(response=None, records=tuple(records))
 
 
 def _validated(decide: Decision[T], context: Context) -> ControllerResult[T]:

@@ -27,7 +27,7 @@ from records.control import (
     BeginTransactionRecord,
     EndTransactionRecord,
 )
-from records.envelope import Envelope, Origin
+from records.envelope import Asked, Envelope, Origin
 from records.errors import Outcome, RequestError, UnavailableError
 from replay.image.metadata import MetadataImage
 from replay.image.provenance import Provenance
@@ -125,14 +125,16 @@ class Pipeline:
         *,
         timestamp: int,
         origin: Origin | None,
+        asked: Asked | None = None,
     ) -> Batch:
         """Apply a batch to the latest state, and send it on its way.
 
         Args:
             versions: The layout version of each record.
             timestamp: When it was decided, in ms since 1970; not below that of the last batch.
+            asked: What the first record is stored with.
         """
-        batch = self._batch(records, versions, timestamp, origin)
+        batch = self._batch(records, versions, timestamp, origin, asked)
         try:
             if self._inside is not None:
                 self._inside.apply(batch)
@@ -213,6 +215,7 @@ class Pipeline:
         versions: Sequence[int],
         timestamp: int,
         origin: Origin | None,
+        asked: Asked | None = None,
     ) -> Batch:
         base = self.next_offset
         rows = [
@@ -223,6 +226,7 @@ class Pipeline:
                 batch_offset=base,
                 record_version=version,
                 origin=origin,
+                asked=asked if index == 0 else None,
                 payload=record,
             )
             for index, (record, version) in enumerate(zip(records, versions, strict=True))
@@ -235,6 +239,7 @@ class Pipeline:
             origin=batch.rows[0].origin,
             record_versions=tuple([row.record_version for row in batch.rows]),
             timestamp=batch.timestamp,
+            asked=batch.rows[0].asked,
         )
         append = asyncio.ensure_future(self._log.append(new, expected_end_offset=batch.base_offset))
         self._in_flight.append(_InFlight(batch, state, append))

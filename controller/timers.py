@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from controller.asked import BoundDecision
 from controller.controller import Controller, Decision
 from controller.decisions.effective_configs import server_config, whole_number
 from controller.decisions.elections import balance_leaders, elect_unclean_leaders
@@ -148,7 +149,9 @@ class Timers:
     async def _decide(self, timer: Timer) -> int | None:
         """Submit a timer's decision; return in how many ms it is due again, None: its interval."""
         try:
-            answer = await self._controller.submit(timer.decide, origin=timer.origin)
+            answer = await self._controller.submit(
+                BoundDecision(timer.name, timer.decide), origin=timer.origin
+            )
         except MetadataLogError:
             return _AFTER_FAILURE_MS
         except Exception:

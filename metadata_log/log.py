@@ -34,7 +34,7 @@ from metadata_log.opening import OwnedLog, own_log
 from metadata_log.own_thread import RunBlocking, in_own_thread
 from metadata_log.request_window import RequestWindow, takes_part
 from records.control import LeaderChangeMessage, LeaderChangeVoter
-from records.envelope import Envelope, Origin
+from records.envelope import Asked, Envelope, Origin
 from records.errors import (
     FencedError,
     MetadataLogError,
@@ -101,6 +101,7 @@ class MetadataLog:
         run_blocking: RunBlocking | None = None,
         segment_size_bytes_max: int = SEGMENT_SIZE_BYTES_MAX,
         sync_mark_in_time: bool = True,
+        asked: Asked | None = None,
     ) -> Self:
         """Become the writer: lock, claim a higher epoch, recover the tail, announce the epoch.
 
@@ -112,6 +113,7 @@ class MetadataLog:
             segment_size_bytes_max: A segment that has reached this is the last but one.
             sync_mark_in_time: False syncs the commit mark at a roll and at close only, so that no
                 byte depends on how fast the machine is.
+            asked: What the announcement is stored with: the settings of who decides.
 
         Raises:
             MetadataLogError: see `own_log`; the outcome is always nothing.
@@ -130,7 +132,7 @@ class MetadataLog:
             version=0, leader_id=node_id, voters=voter, granting_voters=voter
         )
         try:
-            await log.append(NewBatch(records=(announcement,), record_versions=(0,)))
+            await log.append(NewBatch(records=(announcement,), record_versions=(0,), asked=asked))
         except FencedError as error:
             await log.close()
             # The announcement's outcome may be unknown, but no caller has appended anything yet.

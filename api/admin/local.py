@@ -17,9 +17,10 @@ from api.admin.rehearsal import RehearsalLog
 from api.callers import process_caller
 from api.commands import find_command
 from api.first_answers import committed_request, identified, told_again
-from api.packed import packed
+from controller.asked import asked_settings
 from controller.controller import Controller, Decision
 from controller.decisions.context import Settings
+from controller.packed import packed
 from controller.parking import Answer
 from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
@@ -96,7 +97,7 @@ class LocalAdmin:
         answer, wrote = await self._decided(rehearsal, read.image, read, decide, origin)
         if not wrote:
             return Answer(answer.response, read.end_offset, wrote=False)
-        log = await MetadataLog.open(self._directory)
+        log = await MetadataLog.open(self._directory, asked=asked_settings(self._settings))
         try:
             answer, _ = await self._decided(log, self._current(read), read, decide, origin)
         finally:
@@ -110,8 +111,7 @@ class LocalAdmin:
             if committed is None:
                 return None
             self.history_start = reader.history_start
-            settings = replace(self._settings, cluster_id=reader.cluster_id)
-            return told_again(reader, committed, decide, settings)
+            return told_again(reader, committed, decide)
 
     def _read(self) -> _Read:
         with LogReader.open(self._directory) as reader:

@@ -46,6 +46,11 @@ ShowSecrets = Annotated[
     bool, typer.Option("--show-secrets", help="Print secrets instead of (redacted).")
 ]
 
+ShowAsked = Annotated[
+    bool,
+    typer.Option("--asked", help="Also print what was asked, beside a decision's first record."),
+]
+
 ObjectText = Annotated[
     str,
     typer.Argument(

@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from api.cli.output import progress
+from controller.asked import asked_settings
 from controller.demo.clock import SimulatedClock
 from controller.demo.options import DemoOptions
-from controller.demo.simulation import demo_controller, run_demo
+from controller.demo.simulation import demo_controller, demo_settings, run_demo
 from metadata_log.creation import create_log
 from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
@@ -24,13 +25,14 @@ async def write_demo(directory: Path, options: DemoOptions) -> dict[str, Any]:
     cluster_id = uuid_text(hashlib.sha256(f"demo {options.seed}".encode()).digest()[:16])
     create_log(directory, cluster_id)
     clock = SimulatedClock()
-    log = await MetadataLog.open(directory, clock=clock, sync_mark_in_time=False)
+    settings = demo_settings(options, cluster_id)
+    log = await MetadataLog.open(
+        directory, clock=clock, sync_mark_in_time=False, asked=asked_settings(settings)
+    )
     try:
         with LogReader.open(directory) as reader:
             image: MetadataImage = Timeline.of(reader).image()
-        controller = demo_controller(
-            log, image, clock=clock, options=options, cluster_id=cluster_id
-        )
+        controller = demo_controller(log, image, clock=clock, options=options, settings=settings)
         with progress("simulating", 0, options.changes) as advance:
             summary = await run_demo(controller, clock, options, lambda done, _total: advance(done))
     finally:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from api.cli.arguments import At, From, Json, Log, ShowSecrets, To
+from api.cli.arguments import At, From, Json, Log, ShowAsked, ShowSecrets, To
 from api.cli.main import app
 from api.cli.output import (
     print_json,
@@ -31,6 +31,7 @@ def dump(
     ] = None,
     json: Json = False,
     show_secrets: ShowSecrets = False,
+    asked: ShowAsked = False,
     verbose: Annotated[
         bool, typer.Option("--verbose", help="With --json: a last line about the log.")
     ] = False,
@@ -46,9 +47,9 @@ def dump(
             if types and type(row.payload).__name__ not in types:
                 continue
             if json:
-                print_json_line(row_json(row, show_secrets=show_secrets))
+                print_json_line(row_json(row, show_secrets=show_secrets, show_asked=asked))
             else:
-                print_line(row_text(row, show_secrets=show_secrets))
+                print_line(row_text(row, show_secrets=show_secrets, show_asked=asked))
         if json and verbose:
             print_json_line({"end": {"as_of": last, **bounds(reader)}})
 

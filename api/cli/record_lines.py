@@ -54,6 +54,7 @@ class _Line(msgspec.Struct, forbid_unknown_fields=True):
     timestamp: int | None = None
     origin: Any = None
     extra: Any = None
+    asked: Any = None
 
 
 class _BatchOffset(msgspec.Struct):

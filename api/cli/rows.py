@@ -4,6 +4,7 @@ from typing import Any
 
 import typer
 
+from api.cli.asked_json import asked_json
 from api.cli.output import time_text, value_text
 from api.redaction import redact_record
 from records import registry
@@ -18,7 +19,7 @@ def check_types(names: list[str]) -> None:
             raise typer.BadParameter(f"{name!r} is no record type", param_hint="--type")
 
 
-def row_json(row: Envelope, *, show_secrets: bool) -> dict[str, Any]:
+def row_json(row: Envelope, *, show_secrets: bool, show_asked: bool = False) -> dict[str, Any]:
     """Return a row in the shape of `dump --json`."""
     document = {
         "offset": row.offset,
@@ -32,6 +33,8 @@ def row_json(row: Envelope, *, show_secrets: bool) -> dict[str, Any]:
     }
     if row.extra is not None and show_secrets:
         document["extra"] = fields_json(row.extra)
+    if row.asked is not None and show_asked:
+        document["asked"] = asked_json(row.asked)
     return document
 
 
@@ -50,7 +53,7 @@ def origin_text(origin: Origin | None) -> str:
     return " ".join(part for part in parts if part) or "-"
 
 
-def row_text(row: Envelope, *, show_secrets: bool) -> str:
+def row_text(row: Envelope, *, show_secrets: bool, show_asked: bool = False) -> str:
     """Return a row as one line: what is not the default, after offset, time and type."""
     defaults = type(row.payload).__struct_defaults__
     names = type(row.payload).__struct_fields__
@@ -63,6 +66,8 @@ def row_text(row: Envelope, *, show_secrets: bool) -> str:
     parts = [f"{name}={value_text(value)}" for name, value in plain.items()]
     if row.origin:
         parts.append(f" by {origin_text(row.origin)}")
+    if row.asked is not None and show_asked:
+        parts.append(f" asked {value_text(asked_json(row.asked))}")
     where = f"{row.offset:>8} {row.leader_epoch:>4} {time_text(row.timestamp)}"
     return " ".join([where, type(row.payload).__name__, *parts])
 

@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING, Annotated
 import typer
 
 from api.cli.admin.options import LogOption, TraceParent
-from api.cli.arguments import Json, Log, ShowSecrets
+from api.cli.arguments import Json, Log, ShowAsked, ShowSecrets
 from api.cli.identity import checked_trace_parent, process_user
 from api.cli.main import DONE, app
 from api.cli.output import count_text, note, print_json, print_json_line, print_line, progress
@@ -216,6 +216,7 @@ def tail(
     count: Annotated[int | None, typer.Option(min=1, help="Stop after that many records.")] = None,
     json: Json = False,
     show_secrets: ShowSecrets = False,
+    asked: ShowAsked = False,
     verbose: Annotated[
         bool,
         typer.Option("--verbose", help="With --json and --count: a last line about the log."),
@@ -236,6 +237,7 @@ def tail(
                 count,
                 as_json=json,
                 show_secrets=show_secrets,
+                asked=asked,
             )
         )
     except KeyboardInterrupt:
@@ -267,6 +269,7 @@ async def _tail(
     *,
     as_json: bool,
     show_secrets: bool,
+    asked: bool,
 ) -> None:
     from api.cli.rows import row_json, row_text
     from metadata_log.follow import follow
@@ -278,9 +281,9 @@ async def _tail(
                 if row.offset < first or (types and type(row.payload).__name__ not in types):
                     continue
                 if as_json:
-                    print_json_line(row_json(row, show_secrets=show_secrets))
+                    print_json_line(row_json(row, show_secrets=show_secrets, show_asked=asked))
                 else:
-                    print_line(row_text(row, show_secrets=show_secrets))
+                    print_line(row_text(row, show_secrets=show_secrets, show_asked=asked))
                 printed += 1
                 if printed == count:
                     return

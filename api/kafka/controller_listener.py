@@ -33,10 +33,10 @@ from api.kafka.messages.topics import (
     RunCommandResponse,
 )
 from api.kafka.metadata import ImageCluster, metadata_response
-from api.packed import packed, unpacked
 from api.service import Service
 from controller.authorization.authorizer import Operation
 from controller.authorization.caller import Caller
+from controller.packed import packed, unpacked
 from records.envelope import Origin
 from records.errors import MetadataLogError, RequestError
 

@@ -6,11 +6,41 @@ from typing import Any
 
 import msgspec
 
+from controller.asked import BoundDecision
 from controller.controller import Controller
+from controller.decisions.alter_partition import alter_partition
+from controller.decisions.brokers import register_broker, unregister_broker
+from controller.decisions.configs import alter_configs
 from controller.decisions.context import Context
+from controller.decisions.deletion_reports import report_deletions
+from controller.decisions.elections import elect_leaders
+from controller.decisions.features import update_features
+from controller.decisions.growth import create_partitions
+from controller.decisions.modes import cancel_delete_partitions, delete_partitions
+from controller.decisions.namespaces import create_namespace, delete_namespace, move_topics
+from controller.decisions.topics import create_topics, delete_topics
 from controller.parking import Answer
 from controller.result import ControllerResult
 from records.envelope import Origin
+
+COMMANDS: dict[Callable[..., ControllerResult[Any]], str] = {
+    alter_configs: "configs alter",
+    alter_partition: "alter partition",
+    cancel_delete_partitions: "partitions cancel-delete",
+    create_namespace: "namespaces create",
+    create_partitions: "partitions create",
+    create_topics: "topics create",
+    delete_namespace: "namespaces delete",
+    delete_partitions: "partitions delete",
+    delete_topics: "topics delete",
+    elect_leaders: "leaders elect",
+    move_topics: "topics move",
+    register_broker: "register",
+    report_deletions: "report deletions",
+    unregister_broker: "brokers unregister",
+    update_features: "features update",
+}
+"""Names under which the log keeps requests; clients and brokers ask by the same (api.commands)."""
 
 
 def _nobody(_: Any) -> None:
@@ -41,7 +71,7 @@ def event(
     return Event(
         kind,
         lambda controller: controller.submit(
-            lambda context: decision(context, request), origin=origin
+            BoundDecision(COMMANDS[decision], decision, request), origin=origin
         ),
         hear,
     )
@@ -51,4 +81,6 @@ def own_event(
     kind: str, decision: Callable[[Context], ControllerResult[Any]], origin: Origin
 ) -> Event:
     """Make an event of a decision that the controller takes on its own."""
-    return Event(kind, lambda controller: controller.submit(decision, origin=origin))
+    assert origin.command is not None
+    bound: BoundDecision[Any] = BoundDecision(origin.command, decision)
+    return Event(kind, lambda controller: controller.submit(bound, origin=origin))

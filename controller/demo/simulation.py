@@ -48,21 +48,25 @@ _INTERNAL_TOPIC = NewTopic(
 )
 
 
+def demo_settings(options: DemoOptions, cluster_id: str) -> Settings:
+    """Return what the demo's controller decides with."""
+    return Settings(
+        cluster_id=cluster_id,
+        default_replication_factor=options.replication_factor,
+        # Kafka's own, so that a demo looks like the history of a real cluster.
+        placer=StripedPlacer(),
+    )
+
+
 def demo_controller(
     log: LogPort,
     image: MetadataImage,
     *,
     clock: SimulatedClock,
     options: DemoOptions,
-    cluster_id: str,
+    settings: Settings,
 ) -> Controller:
     """Return a controller whose ids and placements come from the demo's seed."""
-    settings = Settings(
-        cluster_id=cluster_id,
-        default_replication_factor=options.replication_factor,
-        # Kafka's own, so that a demo looks like the history of a real cluster.
-        placer=StripedPlacer(),
-    )
     rng = Random(f"controller {options.seed}")
     return Controller(log, image, clock=clock, rng=rng, settings=settings)
 

@@ -28,3 +28,11 @@ def placer_named(name: str) -> Placer:
             "INVALID_REQUEST", f"there is no placement {name!r}; choose {', '.join(PLACERS)}"
         )
     return placer
+
+
+def name_of(placer: Placer) -> str | None:
+    """Return the name of a placement; None when it is not one of those that have a name."""
+    for name, named in PLACERS.items():
+        if type(named) is type(placer) and vars(named) == vars(placer):
+            return name
+    return None

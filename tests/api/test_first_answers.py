@@ -5,29 +5,33 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 
 from api.admin.local import LocalAdmin
 from api.client import MetadataClient
-from api.first_answers import committed_request, told_again
+from api.first_answers import identified
 from api.kafka import apis, frames
 from api.kafka.messages.topics import RunCommandRequest
-from api.packed import packed
+from api.service import Service
+from controller.asked import BoundDecision
 from controller.decisions.context import Context, Settings
 from controller.decisions.growth import CreatePartitions, TopicGrowth
 from controller.decisions.ids import new_id
 from controller.decisions.namespaces import CreateNamespace
 from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
+from controller.packed import packed
 from controller.result import ControllerResult
 from metadata_log.batch import NewBatch
 from metadata_log.creation import create_log
 from metadata_log.limits import BATCH_RECORDS_MAX
 from metadata_log.log import MetadataLog
-from metadata_log.log_reader import LogReader
 from records.base import Record
 from records.control import NoOpRecord
 from records.envelope import Origin
 from records.errors import RequestError
+from records.topics import NamespaceRecord
 from tests.api.kafka.servers import Server, server
 
 _ADOPTED = new_id(Random(9))
@@ -133,27 +137,47 @@ async def test_a_refused_request_is_decided_again(tmp_path: Path) -> None:
     assert result.refusal is None
 
 
-async def test_a_service_with_other_settings_says_that_it_was_done(tmp_path: Path) -> None:
-    async with server(tmp_path) as at:
-        await at.register(1)
-        request = CreateTopics(topics=(NewTopic(name="a"),))
-        answer = await at.client.run("topics create", request, request_id="r1")
-    async with server(tmp_path, settings=Settings(default_partitions=5)) as at:
-        with pytest.raises(RequestError, match="was carried out") as caught:
-            await at.client.run("topics create", request, request_id="r1")
-    assert caught.value.code == "DUPLICATE_REQUEST"
-    assert f"begin at offset {answer.end_offset - 2}" in str(caught.value)
-
-
-async def test_the_answer_never_tells_of_other_replicas_than_were_written(tmp_path: Path) -> None:
+async def test_a_service_with_other_settings_gives_the_first_answer(tmp_path: Path) -> None:
     request = CreateTopics(topics=(NewTopic(name="a"),))
     async with server(tmp_path) as at:
         await at.register(1)
         await at.register(2)
-        await at.client.run("topics create", request, request_id="r1")
-    async with server(tmp_path, settings=Settings(default_replication_factor=2)) as at:
-        with pytest.raises(RequestError, match="was carried out"):
+        answer = await at.client.run("topics create", request, request_id="r1")
+    others = Settings(default_partitions=5, default_replication_factor=2)
+    async with server(tmp_path, settings=others) as at:
+        assert await at.client.run("topics create", request, request_id="r1") == answer
+        (topic,) = at.service.image.topics()
+        assert [p.replicas for p in at.service.image.partitions(topic.topic_id)] in ([(1,)], [(2,)])
+
+
+async def test_a_log_that_holds_no_answers_says_where_the_request_was_carried_out(
+    tmp_path: Path,
+) -> None:
+    request = CreateNamespace("org")
+    origin = Origin(principal="User:ann", command="namespaces create", client="metalog")
+    origin = identified(origin, "r1", "namespaces create", packed(request))
+    record = NamespaceRecord(namespace_id=new_id(Random(1)), name="org")
+    # As releases wrote it that kept no requests.
+    await _written(tmp_path / "log", (origin, [record]))
+    admin = LocalAdmin(tmp_path / "log", principal="User:ann")
+    with pytest.raises(RequestError, match=r"records begin at offset 1; .* holds none") as caught:
+        await admin.run("namespaces create", request, request_id="r1")
+    assert caught.value.code == "DUPLICATE_REQUEST"
+
+
+async def test_answer_that_was_too_large_says_where_the_request_was_carried_out(
+    tmp_path: Path,
+) -> None:
+    names = [f"a-topic-of-a-rather-long-name-{number}" for number in range(1_500)]
+    request = CreateTopics(topics=tuple([NewTopic(name=name) for name in names]))
+    async with server(tmp_path) as at:
+        await at.register(1)
+        answer = await at.client.run("topics create", request, request_id="r1")
+        base_offset = answer.end_offset - 2 * len(names)
+        with pytest.raises(RequestError, match=rf"offset {base_offset}; .* too large") as caught:
             await at.client.run("topics create", request, request_id="r1")
+        assert len(list(at.service.image.topics())) == len(names)
+    assert caught.value.code == "DUPLICATE_REQUEST"
 
 
 async def test_in_this_process_it_is_the_same(tmp_path: Path) -> None:
@@ -178,22 +202,27 @@ async def _written(path: Path, *batches: tuple[Origin, list[Record]]) -> None:
     await log.close()
 
 
+class _Done(msgspec.Struct, frozen=True):
+    at: int
+
+
+def _note_much(context: Context, count: int) -> ControllerResult[_Done]:
+    """A decision of more records than fit one batch."""
+    records = (NoOpRecord(),) * count
+    return ControllerResult(response=_Done(context.next_offset), records=records, atomic=False)
+
+
 async def test_all_batches_of_a_long_request_are_one_answer(tmp_path: Path) -> None:
     origin = Origin(principal="User:ann", command="elect", request_id="r1", request_hash=b"h")
-    earlier = Origin(principal="User:ann", command="elect")
-    other = Origin(principal="User:bob", command="elect")
-    full: list[Record] = [NoOpRecord()] * BATCH_RECORDS_MAX
-    short: list[Record] = [NoOpRecord()] * 5
-    path = tmp_path / "log"
-    await _written(path, (other, full), (earlier, full), (earlier, full), (origin, short))
-
-    def decide(context: Context) -> ControllerResult[int]:
-        records = (*full, *full, *short)
-        return ControllerResult(response=context.next_offset, records=records, atomic=False)
-
-    with LogReader.open(path) as reader:
-        committed = committed_request(reader, origin)
-        assert committed is not None
-        answer = told_again(reader, committed, decide, Settings())
-        assert answer.end_offset == reader.end_offset
-    assert answer.response == committed.base_offset - 2 * BATCH_RECORDS_MAX
+    long = BoundDecision("note much", _note_much, 2 * BATCH_RECORDS_MAX + 5)
+    full = BoundDecision("note much", _note_much, BATCH_RECORDS_MAX)
+    create_log(tmp_path / "log", "test")
+    service = await Service.open(tmp_path / "log", with_timers=False)
+    try:
+        await service.submit(full, origin=replace(origin, request_id=None, request_hash=None))
+        first = await service.submit(long, origin=origin)
+        again = await service.submit(long, origin=origin)
+    finally:
+        await service.close()
+    assert again == first
+    assert again.end_offset == first.response.at + 2 * BATCH_RECORDS_MAX + 5

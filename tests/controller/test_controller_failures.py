@@ -202,7 +202,7 @@ async def test_what_the_log_has_no_room_for_is_refused_alone(
     with LogReader.open(tmp_path / "log") as reader:
         controller = Controller(log, load_image(reader), clock=Clock(), rng=Random(1))
     await controller.activate()
-    for module in ("controller.pipeline", "metadata_log.log"):
+    for module in ("controller.pipeline", "metadata_log.append_queue"):
         monkeypatch.setattr(f"{module}.PENDING_BATCHES_MAX", 6)
     # Three are left for a transaction that is to begin and end.
     asked = [

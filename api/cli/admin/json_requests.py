@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from api.packed import packed, unpacked
+from controller.packed import packed, unpacked
 from records.base import Uuid
 from records.errors import RequestError
 from records.text import parse_uuid

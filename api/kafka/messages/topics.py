@@ -161,7 +161,7 @@ class DeletePartitionsResponse(Response, frozen=True, kw_only=True):
 
 
 class RunCommandRequest(Request, frozen=True, kw_only=True):
-    """Take a decision by its name; ours. `payload` is its request, as `api.packed` writes it.
+    """Take a decision by its name; ours. `payload` is its request as `controller.packed` writes it.
 
     With a `request_id` it can be asked again, and is carried out once. `principal` is an identity
     that the caller takes, which needs a right of its own.

@@ -48,13 +48,13 @@ from api.kafka.messages.topics import (
     RunCommandResponse,
     ShrinkingTopic,
 )
-from api.packed import packed
 from controller.authorization.authorizer import (
     CLUSTER,
     Operation,
     topic_resource,
 )
 from controller.decisions.topics import DeleteTopics
+from controller.packed import packed
 from records.base import Uuid
 from tests.api.guarded import REFUSED, TOPIC_REFUSED, guarded, nothing_written
 from tests.api.kafka.servers import CLUSTER_ID, Server

@@ -6,7 +6,7 @@ import msgspec
 
 from controller.demo.clock import SimulatedClock
 from controller.demo.options import DemoOptions, DemoSummary, Progress
-from controller.demo.simulation import demo_controller, run_demo
+from controller.demo.simulation import demo_controller, demo_settings, run_demo
 from metadata_log.batch import Batch, NewBatch
 from records.envelope import Envelope
 from replay.image.metadata import MetadataImage
@@ -34,6 +34,7 @@ class DemoRun(msgspec.Struct, frozen=True):
                     batch_offset=offset,
                     record_version=version,
                     origin=new.origin,
+                    asked=new.asked if index == 0 else None,
                     payload=record,
                 )
                 for index, (record, version) in enumerate(
@@ -51,7 +52,11 @@ def run(options: DemoOptions, progress: Progress | None = None) -> DemoRun:
     async def demo() -> DemoRun:
         log, clock = MemoryLog(), SimulatedClock()
         controller = demo_controller(
-            log, MetadataImage.EMPTY, clock=clock, options=options, cluster_id="demo"
+            log,
+            MetadataImage.EMPTY,
+            clock=clock,
+            options=options,
+            settings=demo_settings(options, "demo"),
         )
         summary = await run_demo(controller, clock, options, progress)
         return DemoRun(log.batches, summary, controller.image)

@@ -7,12 +7,12 @@ import msgspec
 import pytest
 
 from api.commands import COMMANDS, find_command
-from api.packed import packed, unpacked
 from controller.decisions.assignments import Assignment
 from controller.decisions.configs import AlterConfigs, ConfigChange, Operation, ResourceChange
 from controller.decisions.lookup import TopicRef
 from controller.decisions.outcome import Refusal
 from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic, TopicResult
+from controller.packed import packed, unpacked
 from records.base import Uuid
 from records.errors import RequestError
 

@@ -1,0 +1,37 @@
+"""What was asked, as JSON for people: the request as far as types are not needed to read it."""
+
+from typing import Any
+
+import msgspec
+
+from records.base import ZERO_UUID, Uuid
+from records.envelope import Asked
+from records.json import fields_json
+from records.text import bytes_text, uuid_text
+
+_PACKED = ("request", "observed", "response")
+
+
+def asked_json(asked: Asked) -> dict[str, Any]:
+    """Return what was asked, without what is not there.
+
+    A structure is the list that stands in the log, bytes of an id's length are an id.
+    """
+    document = {
+        name: value for name, value in fields_json(asked).items() if value not in (None, [])
+    }
+    for name in _PACKED:
+        raw = getattr(asked, name)
+        if raw is not None:
+            document[name] = _plain(msgspec.msgpack.decode(raw))
+    return document
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return uuid_text(Uuid(value)) if len(value) == len(ZERO_UUID) else bytes_text(value)
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    return value

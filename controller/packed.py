@@ -1,0 +1,192 @@
+"""Requests and responses of decisions as bytes: MessagePack, read back by the types they have.
+
+Over connections a structure is a map with the names of its fields. In the log it is a list of its
+values in the order of the fields, without those at the end that have their defaults: a third of the
+size. So a field may be added at the end of a structure, with a default, and none may move; or the
+command gets a new version (`controller.asked.VERSIONS`). tests/golden/requests holds to it.
+
+MessagePack tells text from bytes, which is how a topic's name differs from its id. The types are
+those of annotations: structs, tuples, mappings, unions, enumerations and scalars.
+"""
+
+import enum
+import functools
+import typing
+from collections.abc import Callable, Mapping
+from types import UnionType
+from typing import Any
+
+import msgspec
+
+from records.base import ZERO_UUID, Uuid
+from records.errors import RequestError
+
+_Form = type[dict[Any, Any]] | type[list[Any]]
+"""What a structure is: a map, or a list."""
+
+
+def packed(value: Any) -> bytes:
+    """Return a value as bytes."""
+    return msgspec.msgpack.encode(value)
+
+
+def plain_of(
+    value: Any, path: str, replaced: Callable[[Any, str], Any] = lambda value, _: value
+) -> Any:
+    """Return a value as the log keeps it: maps, lists and scalars.
+
+    Args:
+        path: Where the value stands, as indexes and keys of maps; those in it begin with it.
+        replaced: Called with each value and its path, from the outside in; gives what stands for
+            it.
+    """
+    value = replaced(value, path)
+    if isinstance(value, msgspec.Struct):
+        return _positional(value, path, replaced)
+    if isinstance(value, tuple | list):
+        return [plain_of(item, f"{path}/{index}", replaced) for index, item in enumerate(value)]
+    if isinstance(value, Mapping):
+        return {key: plain_of(item, f"{path}/{key}", replaced) for key, item in value.items()}
+    return value.value if isinstance(value, enum.Enum) else value
+
+
+def _positional(value: msgspec.Struct, path: str, replaced: Callable[[Any, str], Any]) -> list[Any]:
+    fields = _defaults(type(value))
+    found = [getattr(value, name) for name, _ in fields]
+    while found and found[-1] == fields[len(found) - 1][1]:
+        found.pop()
+    return [plain_of(item, f"{path}/{index}", replaced) for index, item in enumerate(found)]
+
+
+@functools.cache
+def _defaults(cls: type[msgspec.Struct]) -> tuple[tuple[str, Any], ...]:
+    """Return the fields of a structure with their defaults; NODEFAULT where there is none."""
+    return tuple(
+        (
+            field.name,
+            field.default
+            if field.default_factory is msgspec.NODEFAULT
+            else field.default_factory(),
+        )
+        for field in msgspec.structs.fields(cls)
+    )
+
+
+def unpacked(raw: bytes, as_type: Any, *, from_log: bool = False) -> Any:
+    """Return what bytes say.
+
+    Args:
+        from_log: In the form of the log; else in that of connections.
+
+    Raises:
+        RequestError: INVALID_REQUEST, they say nothing of that type; names the place.
+    """
+    try:
+        plain = msgspec.msgpack.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise RequestError("INVALID_REQUEST", f"no MessagePack: {error}") from error
+    return _built(list if from_log else dict, plain, as_type, "value")
+
+
+def _built(form: _Form, plain: Any, as_type: Any, place: str) -> Any:
+    if as_type is Uuid:
+        return _id(plain, place)
+    as_type = getattr(as_type, "__supertype__", as_type)
+    origin, arguments = typing.get_origin(as_type), typing.get_args(as_type)
+    if origin in (typing.Union, UnionType):
+        return _built(form, plain, _branch(form, plain, arguments, place), place)
+    if origin is tuple:
+        return _tuple(form, plain, arguments, place)
+    if origin is not None and issubclass(origin, Mapping):
+        return _mapping(form, plain, arguments, place)
+    if isinstance(as_type, type) and issubclass(as_type, msgspec.Struct):
+        return _struct(form, plain, as_type, place)
+    if isinstance(as_type, type) and issubclass(as_type, enum.Enum):
+        try:
+            return as_type(plain)
+        except ValueError:
+            raise _wrong(place, f"{plain!r} is no {as_type.__name__}") from None
+    return _checked(plain, type(None) if as_type is None else as_type, place)
+
+
+def _branch(form: _Form, plain: Any, branches: tuple[Any, ...], place: str) -> Any:
+    """Return the branch of a union that a value belongs to; no two have one plain type."""
+    for branch in branches:
+        if isinstance(plain, _plain_types(form, branch)):
+            return branch
+    raise _wrong(place, f"{type(plain).__name__} is none of {branches}")
+
+
+def _plain_types(form: _Form, as_type: Any) -> tuple[type[Any], ...]:
+    as_type = getattr(as_type, "__supertype__", as_type)
+    origin = typing.get_origin(as_type)
+    if origin is tuple:
+        return (list,)
+    if origin is not None:
+        return (dict,)
+    if issubclass(as_type, msgspec.Struct):
+        return (form,)
+    if issubclass(as_type, enum.Enum):
+        return tuple({type(member.value) for member in as_type})
+    return (as_type,)
+
+
+def _id(plain: Any, place: str) -> Uuid:
+    octets = _checked(plain, bytes, place)
+    if len(octets) != len(ZERO_UUID):
+        raise _wrong(place, f"{len(octets)} octets, not the {len(ZERO_UUID)} of an id")
+    return Uuid(octets)
+
+
+def _tuple(form: _Form, plain: Any, arguments: tuple[Any, ...], place: str) -> tuple[Any, ...]:
+    items = _checked(plain, list, place)
+    if len(arguments) == 2 and arguments[1] is ...:
+        arguments = (arguments[0],) * len(items)
+    if len(items) != len(arguments):
+        raise _wrong(place, f"{len(items)} items, not {len(arguments)}")
+    pairs = zip(items, arguments, strict=True)
+    return tuple([_built(form, item, of, f"{place}[{i}]") for i, (item, of) in enumerate(pairs)])
+
+
+def _mapping(form: _Form, plain: Any, arguments: tuple[Any, ...], place: str) -> dict[Any, Any]:
+    key_type, value_type = arguments
+    return {
+        _built(form, key, key_type, place): _built(form, value, value_type, f"{place}[{key!r}]")
+        for key, value in _checked(plain, dict, place).items()
+    }
+
+
+def _struct(form: _Form, plain: Any, cls: type[msgspec.Struct], place: str) -> Any:
+    values = _by_name(form, plain, cls, place)
+    hints = typing.get_type_hints(cls)
+    fields = {}
+    for field in msgspec.structs.fields(cls):
+        if field.name in values:
+            inner = f"{place}.{field.name}"
+            fields[field.name] = _built(form, values.pop(field.name), hints[field.name], inner)
+        elif field.required:
+            raise _wrong(place, f"there is no {field.name}")
+    if values:
+        raise _wrong(place, f"{cls.__name__} has no {', '.join(map(str, values))}")
+    return cls(**fields)
+
+
+def _by_name(form: _Form, plain: Any, cls: type[msgspec.Struct], place: str) -> dict[str, Any]:
+    names = cls.__struct_fields__
+    _checked(plain, form, place)
+    if form is dict:
+        return dict(plain)
+    if len(plain) > len(names):
+        raise _wrong(place, f"{len(plain)} values, {cls.__name__} has {len(names)} fields")
+    return dict(zip(names, plain, strict=False))
+
+
+def _checked(plain: Any, as_type: Any, place: str) -> Any:
+    """A bool is no number here, though Python says so."""
+    if not isinstance(plain, as_type) or (isinstance(plain, bool) and as_type is not bool):
+        raise _wrong(place, f"{type(plain).__name__}, not {as_type.__name__}")
+    return plain
+
+
+def _wrong(place: str, what: str) -> RequestError:
+    return RequestError("INVALID_REQUEST", f"{place}: {what}")
