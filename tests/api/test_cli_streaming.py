@@ -202,7 +202,7 @@ def test_record_that_cannot_be_replayed_is_refused_with_its_batch(
 
 
 def test_line_without_an_end_is_refused(append: Append, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(record_lines, "_LINE_SIZE_BYTES_MAX", 1_000)
+    monkeypatch.setattr(record_lines, "LINE_SIZE_BYTES_MAX", 1_000)
     answer = append(NAMESPACE, "x" * 2_000)
     assert answer.code == 3
     assert "line 2: more than 1000 bytes" in answer.err
