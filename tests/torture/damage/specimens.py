@@ -26,6 +26,7 @@ from metadata_log.log_reader import LogReader
 from metadata_log.mirror import MirrorBuilder
 from metadata_log.names import COMMIT_MARK
 from metadata_log.segment import decode_header
+from records.avro.schema import envelope_schema_json
 from records.avro.varint import decode_long
 from records.base import Record, Uuid
 from records.configs import ConfigRecord, FeatureLevelRecord
@@ -43,6 +44,8 @@ from tests.metadata_log.conftest import StepClock
 
 _CLUSTER = "AAECAwQFBgcICQoLDA0ODw"
 _OTHER_CLUSTER = "AQECAwQFBgcICQoLDA0ODw"
+# The header, which is mostly the schema, and a few blocks.
+_SEGMENT_SIZE = len(envelope_schema_json()) + 683
 _ORIGIN = Origin(principal="User:ada", command="topics create", reason="spring")
 
 
@@ -171,12 +174,12 @@ async def _write_own(close: bool, salt: int) -> Specimen:
         create_log(directory, _CLUSTER)
         clock, marks = StepClock(), _Marks(directory)
         first, second = _first_epoch(salt), _second_epoch(salt)
-        log = await MetadataLog.open(directory, clock=clock, segment_size_bytes_max=12_905)
+        log = await MetadataLog.open(directory, clock=clock, segment_size_bytes_max=_SEGMENT_SIZE)
         for batch in first:
             marks.note()
             await log.append(batch)
         await log.close()
-        log = await MetadataLog.open(directory, clock=clock, segment_size_bytes_max=12_905)
+        log = await MetadataLog.open(directory, clock=clock, segment_size_bytes_max=_SEGMENT_SIZE)
         for batch in second:
             marks.note()
             await log.append(batch)
