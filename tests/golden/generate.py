@@ -7,6 +7,7 @@ So nothing is ever written over. docs/adding_a_record.md says when to run it.
 import asyncio
 import gzip
 import hashlib
+import itertools
 import json
 import random
 import shutil
@@ -33,7 +34,7 @@ from records.control import (
     EndTransactionRecord,
     NoOpRunRecord,
 )
-from records.envelope import Envelope, Extra, Origin, UnknownTag
+from records.envelope import Asked, Envelope, Extra, Origin, SecretReference, UnknownTag
 from records.json import fields_json
 from records.registry import RECORD_TYPES
 from replay.care.retain import retain
@@ -55,6 +56,23 @@ _ORIGIN = Origin(
     reason="",
     trace_parent="00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
     client="metalog",
+)
+_ASKED = (
+    Asked(command="", version=-1),
+    Asked(
+        command="configs alter",
+        version=2**31 - 1,
+        request=b"\x93\xc0",
+        seed=-(2**63),
+        observed=b"",
+        response=bytes(range(256)),
+        secrets=(
+            SecretReference(path=""),
+            SecretReference(path="resources/0/värde", record_index=2**31 - 1, field="value"),
+        ),
+    ),
+    Asked(command="topics create", version=1, seed=2**63 - 1, omitted_bytes=2**40),
+    None,
 )
 
 
@@ -103,10 +121,11 @@ async def _append_edges(log: MetadataLog) -> None:
     # A run of NoOps would take more offsets than one: only mirrors hold them.
     types = [cls for cls in RECORD_TYPES if cls not in (*_TRANSACTIONAL, NoOpRunRecord)]
     await log.append(NewBatch(records=(BeginTransactionRecord(name="edges"),)))
-    for cls in types:
+    for cls, asked in zip(types, itertools.cycle(_ASKED), strict=False):
         # The same request id twice would be the same request.
         origin = msgspec.structs.replace(_ORIGIN, request_id=f"edges of {cls.__name__}")
-        await log.append(NewBatch(records=tuple(edge_records(cls)), origin=origin))
+        batch = NewBatch(records=tuple(edge_records(cls)), origin=origin, asked=asked)
+        await log.append(batch)
     await log.append(NewBatch(records=(AbortTransactionRecord(reason="edges"),)))
 
 

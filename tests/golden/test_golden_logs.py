@@ -24,7 +24,7 @@ from metadata_log.segment_scan import SegmentScan, read_header
 from records.avro import codec, reference
 from records.avro.schema import envelope_schema_json
 from records.control import NoteRecord
-from records.envelope import Envelope, Extra, Origin
+from records.envelope import Asked, Envelope, Extra, Kept, Origin
 from records.json import from_json, struct_from_json
 from replay.image.digest import part_digests
 from replay.loader import load_image
@@ -47,13 +47,10 @@ def expected_rows(log: Path) -> list[Envelope]:
 
 
 def _row(line: dict[str, Any]) -> Envelope:
-    origin, extra = line["origin"], line["extra"]
-    fields = {
-        **line,
-        "origin": None if origin is None else struct_from_json(origin, Origin),
-        "extra": None if extra is None else struct_from_json(extra, Extra),
-        "payload": from_json(line["type"], line["payload"]),
-    }
+    fields = {**line, "payload": from_json(line["type"], line["payload"])}
+    for name, struct in (("origin", Origin), ("asked", Asked), ("kept", Kept), ("extra", Extra)):
+        if line.get(name) is not None:
+            fields[name] = struct_from_json(line[name], struct)
     del fields["type"]
     return Envelope(**fields)
 
