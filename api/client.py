@@ -24,7 +24,7 @@ from api.kafka.messages.topics import (
     RunCommandRequest,
     RunCommandResponse,
 )
-from controller.decisions.modes import DeletePartitions, ShrinkResult
+from controller.decisions.partition_removal import DeletePartitions, ShrinkResult
 from controller.decisions.topics import CreateTopics, DeleteTopics, TopicResult
 from controller.packed import packed, unpacked
 from controller.parking import Answer

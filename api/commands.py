@@ -32,12 +32,6 @@ from controller.decisions.fencing import SetFencing, set_fencing
 from controller.decisions.growth import CreatePartitions, create_partitions
 from controller.decisions.heartbeats import Heartbeat, heartbeat
 from controller.decisions.lookup import TopicRef
-from controller.decisions.modes import (
-    CancelDeletePartitions,
-    DeletePartitions,
-    cancel_delete_partitions,
-    delete_partitions,
-)
 from controller.decisions.namespaces import (
     CreateNamespace,
     DeleteNamespace,
@@ -47,7 +41,12 @@ from controller.decisions.namespaces import (
     move_topics,
 )
 from controller.decisions.partition_plan import PlanPartitions, plan_partitions
-from controller.decisions.raw_append import AppendRows, append_rows
+from controller.decisions.partition_removal import (
+    CancelDeletePartitions,
+    DeletePartitions,
+    cancel_delete_partitions,
+    delete_partitions,
+)
 from controller.decisions.reassignments import AlterReassignments, alter_reassignments
 from controller.decisions.topics import CreateTopics, DeleteTopics, create_topics, delete_topics
 from controller.descriptions.queries import (
@@ -66,6 +65,7 @@ from controller.descriptions.queries import (
     topics_described,
     topics_listed,
 )
+from controller.raw_append import AppendRows, append_rows
 from controller.request import Request
 from controller.result import ControllerResult
 from records.errors import RequestError

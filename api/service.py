@@ -22,10 +22,10 @@ from controller.authorization.caller import CONTROLLER, Caller
 from controller.controller import Controller, Decision
 from controller.decisions.context import Settings
 from controller.decisions.heartbeats import Heartbeat, HeartbeatReply
-from controller.decisions.raw_append import Appended as RowsAppended
-from controller.decisions.raw_append import AppendRecords, AppendRows
 from controller.decisions.versions import ExpectedVersion
 from controller.parking import Answer
+from controller.raw_append import Appended as RowsAppended
+from controller.raw_append import AppendRecords, AppendRows
 from controller.timers import Timers
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import Batch, NewBatch
@@ -198,7 +198,7 @@ class Service:
             expected_versions: Objects, and the versions in which they must be.
 
         Raises:
-            RequestError: as `controller.decisions.raw_append.append_records`, and as `submit`; or
+            RequestError: as `controller.raw_append.append_records`, and as `submit`; or
                 INVALID_REQUEST, the batch has a time; or CLUSTER_AUTHORIZATION_FAILED.
         """
         claimed = None if batch.origin is None else batch.origin.principal

@@ -20,12 +20,12 @@ from controller.decisions.alter_partition import (
     alter_partition,
 )
 from controller.decisions.elections import ElectLeaders, elect_leaders
-from controller.decisions.raw_append import AppendRecords, append_records
 from controller.decisions.reassignments import (
     AlterReassignments,
     PartitionTarget,
     alter_reassignments,
 )
+from controller.raw_append import AppendRecords, append_records
 from records.base import Uuid
 from records.partitions import PartitionChangeRecord
 from replay.image.metadata import MetadataImage

@@ -13,10 +13,10 @@ import msgspec
 
 from controller.decisions.configs import ConfigChange, Operation
 from controller.decisions.context import Context, Settings
-from controller.decisions.raw_append import AppendRecords, AppendRows
 from controller.decisions.topics import NewTopic
 from controller.packed import plain_of
 from controller.placement.registry import name_of
+from controller.raw_append import AppendRecords, AppendRows
 from controller.result import ControllerResult
 from metadata_log.request_window import takes_part
 from records.base import Record

@@ -35,13 +35,13 @@ from controller.decisions.heartbeats import (
 )
 from controller.decisions.levels import NEW_CLUSTER_LEVELS, TRANSACTIONS_LEVEL, record_version
 from controller.decisions.mutation_quotas import MutationBuckets
-from controller.decisions.raw_append import Appended, AppendRecords, append_records
 from controller.decisions.sessions import Sessions
 from controller.descriptions.view import View
 from controller.log_port import LogPort
 from controller.observed import Draws, ObservedBuckets, ObservedSessions
 from controller.parking import Answer
 from controller.pipeline import Pipeline
+from controller.raw_append import Appended, AppendRecords, append_records
 from controller.repeats import Repeats
 from controller.result import ControllerResult
 from controller.transaction import TimeLimit, Transaction

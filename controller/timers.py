@@ -20,7 +20,7 @@ from controller.controller import Controller, Decision
 from controller.decisions.effective_configs import server_config, whole_number
 from controller.decisions.elections import balance_leaders, elect_unclean_leaders
 from controller.decisions.heartbeats import fence_stale_broker
-from controller.decisions.modes import advance_removals
+from controller.decisions.partition_removal import advance_removals
 from controller.decisions.topic_configs import REMOVAL_INTERVAL
 from metadata_log.clock import Clock
 from records.envelope import Origin

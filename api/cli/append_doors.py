@@ -14,8 +14,8 @@ from api.service import Service
 from api.socket.appends import encode_rows
 from api.socket.client import SocketClient
 from controller.authorization.caller import Caller
-from controller.decisions.raw_append import AppendRows
 from controller.decisions.versions import ExpectedVersion
+from controller.raw_append import AppendRows
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
 from metadata_log.log_reader import LogReader

@@ -24,8 +24,8 @@ from api.kafka.messages.topics import (
 from controller.authorization.authorizer import UNRESTRICTED, Access, Operation, topic_resource
 from controller.decisions.assignments import Assignment
 from controller.decisions.lookup import TopicRef, ref_text
-from controller.decisions.modes import DeletePartitions, ShrinkResult, TopicShrink
 from controller.decisions.outcome import Refusal
+from controller.decisions.partition_removal import DeletePartitions, ShrinkResult, TopicShrink
 from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic, TopicResult
 from records.base import ZERO_UUID, Uuid
 from records.errors import RequestError

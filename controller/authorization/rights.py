@@ -28,11 +28,11 @@ from controller.decisions.configs import ResourceChange, ResourceResult
 from controller.decisions.effective_configs import BROKER
 from controller.decisions.growth import TopicGrowth
 from controller.decisions.lookup import DEFAULT_NAMESPACE, TopicRef, ref_text
-from controller.decisions.modes import ShrinkResult, TopicShrink
 from controller.decisions.names import TIER_SEPARATOR, full_name, tiers
 from controller.decisions.namespaces import CreateNamespace, DeleteNamespace, MoveTopics
 from controller.decisions.outcome import Refusal
 from controller.decisions.partition_plan import PartitionPlan
+from controller.decisions.partition_removal import ShrinkResult, TopicShrink
 from controller.decisions.topics import NewTopic, TopicResult
 from controller.descriptions.operations import TOPIC_OPERATIONS
 from controller.descriptions.partitions import PartitionFound

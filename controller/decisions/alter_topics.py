@@ -29,9 +29,9 @@ from controller.decisions.lookup import (
     ref_text,
     topics_named_twice,
 )
-from controller.decisions.modes import check_delay, check_shrink, shrink_records
 from controller.decisions.names import named_more_than_once
 from controller.decisions.outcome import Refusal
+from controller.decisions.partition_removal import check_delay, check_shrink, shrink_records
 from controller.decisions.reassignments import move
 from controller.decisions.replication_factor import change_replication_factor
 from controller.refusals import invalid_assignment, multiple_instructions, named_twice

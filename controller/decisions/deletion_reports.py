@@ -7,7 +7,7 @@ import msgspec
 
 from controller.decisions.brokers import checked_broker
 from controller.decisions.context import Context
-from controller.decisions.modes import finish_removal
+from controller.decisions.partition_removal import finish_removal
 from controller.decisions.replica_deletions import deletion_states, record
 from controller.decisions.replica_states import (
     DELETION_INELIGIBLE,

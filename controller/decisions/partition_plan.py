@@ -11,8 +11,8 @@ from controller.decisions.context import Context
 from controller.decisions.effective_configs import is_true, server_config, topic_config
 from controller.decisions.levels import METADATA_VERSION, MODE_FEATURE
 from controller.decisions.lookup import TopicRef, find_topic, ref_text
-from controller.decisions.modes import DELETE_PARTITIONS_ENABLED
 from controller.decisions.outcome import Refusal
+from controller.decisions.partition_removal import DELETE_PARTITIONS_ENABLED
 from controller.decisions.topic_configs import CLEANUP_POLICY
 from controller.request import Request
 from controller.result import ControllerResult

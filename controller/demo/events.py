@@ -16,8 +16,8 @@ from controller.decisions.deletion_reports import report_deletions
 from controller.decisions.elections import elect_leaders
 from controller.decisions.features import update_features
 from controller.decisions.growth import create_partitions
-from controller.decisions.modes import cancel_delete_partitions, delete_partitions
 from controller.decisions.namespaces import create_namespace, delete_namespace, move_topics
+from controller.decisions.partition_removal import cancel_delete_partitions, delete_partitions
 from controller.decisions.topics import create_topics, delete_topics
 from controller.parking import Answer
 from controller.result import ControllerResult

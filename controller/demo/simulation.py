@@ -14,7 +14,7 @@ from controller.decisions.context import Settings
 from controller.decisions.elections import balance_leaders
 from controller.decisions.heartbeats import fence_stale_broker
 from controller.decisions.levels import METADATA_VERSION
-from controller.decisions.modes import advance_removals
+from controller.decisions.partition_removal import advance_removals
 from controller.decisions.topics import NewTopic
 from controller.demo.clock import SimulatedClock
 from controller.demo.events import Event, own_event

@@ -19,13 +19,6 @@ from controller.decisions.levels import (
     MODE_FEATURE,
     NAMESPACE_FEATURE,
 )
-from controller.decisions.modes import (
-    DELETE_PARTITIONS_ENABLED,
-    DeletePartitions,
-    TopicShrink,
-    cancel_delete_partitions,
-    delete_partitions,
-)
 from controller.decisions.namespaces import (
     CreateNamespace,
     DeleteNamespace,
@@ -33,6 +26,13 @@ from controller.decisions.namespaces import (
     create_namespace,
     delete_namespace,
     move_topics,
+)
+from controller.decisions.partition_removal import (
+    DELETE_PARTITIONS_ENABLED,
+    DeletePartitions,
+    TopicShrink,
+    cancel_delete_partitions,
+    delete_partitions,
 )
 from controller.decisions.topics import NewTopic
 from controller.demo.brokers import SimulatedBroker

@@ -8,8 +8,12 @@ from controller.authorization.authorizer import Operation, Resource
 from controller.authorization.caller import Caller
 from controller.decisions.assignments import Assignment
 from controller.decisions.context import Settings
-from controller.decisions.modes import DELETE_PARTITIONS_ENABLED, DeletePartitions, TopicShrink
 from controller.decisions.namespaces import CreateNamespace
+from controller.decisions.partition_removal import (
+    DELETE_PARTITIONS_ENABLED,
+    DeletePartitions,
+    TopicShrink,
+)
 from controller.decisions.topics import CreateTopics, NewTopic
 from replay.image.metadata import MetadataImage
 from tests.api.kafka.servers import Server, server

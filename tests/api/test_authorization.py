@@ -33,10 +33,9 @@ from controller.decisions.fencing import SetFencing
 from controller.decisions.growth import CreatePartitions, TopicGrowth
 from controller.decisions.heartbeats import Heartbeat
 from controller.decisions.levels import MODE_FEATURE
-from controller.decisions.modes import DeletePartitions, TopicShrink
 from controller.decisions.namespaces import CreateNamespace, DeleteNamespace, MoveTopics
 from controller.decisions.partition_plan import PlanPartitions
-from controller.decisions.raw_append import AppendRows
+from controller.decisions.partition_removal import DeletePartitions, TopicShrink
 from controller.decisions.reassignments import AlterReassignments, PartitionTarget
 from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
 from controller.descriptions.queries import (
@@ -48,6 +47,7 @@ from controller.descriptions.queries import (
     ListTopics,
     TopicsDescribed,
 )
+from controller.raw_append import AppendRows
 from metadata_log.batch import NewBatch
 from records.base import Uuid
 from records.control import NoteRecord

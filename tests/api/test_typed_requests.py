@@ -7,7 +7,7 @@ from api.commands import COMMANDS, named
 from api.session import Session
 from controller.authorization.caller import Caller
 from controller.decisions.brokers import UnregisterBroker
-from controller.decisions.modes import CancelDeletePartitions
+from controller.decisions.partition_removal import CancelDeletePartitions
 from controller.decisions.topics import CreateTopics, NewTopic, TopicResult
 from controller.descriptions.brokers import BrokerDescription
 from controller.descriptions.queries import DescribeBroker

@@ -46,14 +46,6 @@ from controller.decisions.features import (
 from controller.decisions.growth import CreatePartitions, TopicGrowth, create_partitions
 from controller.decisions.heartbeats import fence_stale_broker
 from controller.decisions.levels import ELR_FEATURE
-from controller.decisions.modes import (
-    DELETE_PARTITIONS_ENABLED,
-    DeletePartitions,
-    TopicShrink,
-    advance_removals,
-    cancel_delete_partitions,
-    delete_partitions,
-)
 from controller.decisions.namespaces import (
     CreateNamespace,
     DeleteNamespace,
@@ -61,6 +53,14 @@ from controller.decisions.namespaces import (
     create_namespace,
     delete_namespace,
     move_topics,
+)
+from controller.decisions.partition_removal import (
+    DELETE_PARTITIONS_ENABLED,
+    DeletePartitions,
+    TopicShrink,
+    advance_removals,
+    cancel_delete_partitions,
+    delete_partitions,
 )
 from controller.decisions.reassignments import (
     AlterReassignments,

@@ -11,8 +11,8 @@ import pytest
 from controller.controller import Controller
 from controller.decisions.heartbeats import Heartbeat, fence_stale_broker
 from controller.decisions.namespaces import CreateNamespace, create_namespace
-from controller.decisions.raw_append import AppendRecords
 from controller.parking import Answer
+from controller.raw_append import AppendRecords
 from controller.result import ControllerResult
 from metadata_log.creation import create_log
 from metadata_log.log import MetadataLog

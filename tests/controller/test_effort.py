@@ -26,19 +26,19 @@ from controller.decisions.effective_configs import BROKER, CLUSTER_DEFAULT
 from controller.decisions.elections import ElectLeaders, balance_leaders, elect_leaders
 from controller.decisions.growth import CreatePartitions, TopicGrowth, create_partitions
 from controller.decisions.heartbeats import fence_stale_broker
-from controller.decisions.modes import (
+from controller.decisions.partition_removal import (
     DeletePartitions,
     TopicShrink,
     advance_removals,
     cancel_delete_partitions,
     delete_partitions,
 )
-from controller.decisions.raw_append import AppendRecords, append_records
 from controller.decisions.topic_configs import DELETE_PARTITIONS_ENABLED
 from controller.decisions.topics import DeleteTopics, delete_topics
 from controller.descriptions.progress import list_removals
 from controller.descriptions.state_walk import walk_states
 from controller.descriptions.view import View
+from controller.raw_append import AppendRecords, append_records
 from records.base import Uuid
 from records.partitions import PartitionChangeRecord
 from records.topics import NamespaceRecord, RemoveNamespaceRecord

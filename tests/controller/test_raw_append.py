@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from controller.decisions.raw_append import AppendRecords, append_records
 from controller.decisions.topics import CreateTopics, NewTopic, create_topics
 from controller.decisions.versions import ExpectedVersion, VersionMismatchError, version_of
+from controller.raw_append import AppendRecords, append_records
 from controller.result import ControllerResult
 from records.base import ZERO_UUID, Record, Uuid
 from records.brokers import BrokerRegistrationChangeRecord

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.decisions import modes, reassignments, topics
+from controller.decisions import partition_removal, reassignments, topics
 from controller.decisions.context import Context
 from controller.decisions.partition_change import PartitionChange
 from records.errors import CorruptLogError
@@ -45,7 +45,7 @@ def _planted_removal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _planted_mode(monkeypatch: pytest.MonkeyPatch) -> None:
     """A removal is forgotten after a failover."""
-    monkeypatch.setattr(modes, "next_deletions", lambda *_: iter(()))
+    monkeypatch.setattr(partition_removal, "next_deletions", lambda *_: iter(()))
 
 
 def _planted_id(monkeypatch: pytest.MonkeyPatch) -> None:

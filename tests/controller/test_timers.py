@@ -10,10 +10,10 @@ from controller.decisions.configs import AlterConfigs, ConfigChange, ResourceCha
 from controller.decisions.context import Context
 from controller.decisions.effective_configs import BROKER, CLUSTER_DEFAULT
 from controller.decisions.heartbeats import Heartbeat
-from controller.decisions.modes import DeletePartitions, TopicShrink, delete_partitions
-from controller.decisions.raw_append import AppendRecords
+from controller.decisions.partition_removal import DeletePartitions, TopicShrink, delete_partitions
 from controller.decisions.topic_configs import DELETE_PARTITIONS_ENABLED, REMOVAL_INTERVAL
 from controller.decisions.topics import CreateTopics, NewTopic, create_topics
+from controller.raw_append import AppendRecords
 from controller.result import ControllerResult
 from controller.timers import TIMERS, Timers
 from records.configs import ConfigRecord

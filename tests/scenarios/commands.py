@@ -34,14 +34,14 @@ from controller.decisions.elections import (
 )
 from controller.decisions.growth import CreatePartitions, TopicGrowth, create_partitions
 from controller.decisions.heartbeats import fence_stale_broker
-from controller.decisions.modes import (
+from controller.decisions.mutation_quotas import MUTATION_RATE
+from controller.decisions.partition_removal import (
     DeletePartitions,
     TopicShrink,
     advance_removals,
     cancel_delete_partitions,
     delete_partitions,
 )
-from controller.decisions.mutation_quotas import MUTATION_RATE
 from controller.decisions.reassignments import (
     AlterReassignments,
     PartitionTarget,

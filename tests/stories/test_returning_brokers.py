@@ -4,7 +4,7 @@ import pytest
 
 from api.kafka.errors import name_of
 from controller.decisions.growth import CreatePartitions, TopicGrowth
-from controller.decisions.modes import DeletePartitions, TopicShrink
+from controller.decisions.partition_removal import DeletePartitions, TopicShrink
 from controller.decisions.reassignments import AlterReassignments, PartitionTarget
 from metadata_log.log_reader import LogReader
 from records.text import uuid_text

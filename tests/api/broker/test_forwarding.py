@@ -22,7 +22,7 @@ from api.kafka.messages.topics import (
     DeleteTopicsResponse,
 )
 from api.kafka.topics import creation_request, deletion_request
-from controller.decisions.modes import DeletePartitions, TopicShrink
+from controller.decisions.partition_removal import DeletePartitions, TopicShrink
 from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
 from metadata_log.log_reader import LogReader
 from records.errors import MetadataLogError, RequestError, UnavailableError

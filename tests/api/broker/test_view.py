@@ -12,18 +12,18 @@ from controller.decisions.deletion_reports import (
     ReportDeletions,
     report_deletions,
 )
-from controller.decisions.modes import (
-    DELETE_PARTITIONS_ENABLED,
-    DeletePartitions,
-    TopicShrink,
-    advance_removals,
-    delete_partitions,
-)
 from controller.decisions.namespaces import (
     CreateNamespace,
     MoveTopics,
     create_namespace,
     move_topics,
+)
+from controller.decisions.partition_removal import (
+    DELETE_PARTITIONS_ENABLED,
+    DeletePartitions,
+    TopicShrink,
+    advance_removals,
+    delete_partitions,
 )
 from controller.decisions.reassignments import (
     AlterReassignments,

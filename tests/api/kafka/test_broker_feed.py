@@ -27,7 +27,11 @@ from api.kafka.streams import close_writer, read_frame
 from controller.authorization.caller import Caller
 from controller.decisions.assignments import Assignment
 from controller.decisions.context import Settings
-from controller.decisions.modes import DELETE_PARTITIONS_ENABLED, DeletePartitions, TopicShrink
+from controller.decisions.partition_removal import (
+    DELETE_PARTITIONS_ENABLED,
+    DeletePartitions,
+    TopicShrink,
+)
 from controller.decisions.replica_states import DELETION_INELIGIBLE
 from controller.decisions.topic_configs import REMOVAL_INTERVAL
 from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic

@@ -25,10 +25,14 @@ from controller.decisions.configs import AlterConfigs, ConfigChange, ResourceCha
 from controller.decisions.context import Settings
 from controller.decisions.effective_configs import BROKER
 from controller.decisions.ids import new_id
-from controller.decisions.modes import DELETE_PARTITIONS_ENABLED, DeletePartitions, TopicShrink
 from controller.decisions.mutation_quotas import MUTATION_RATE
-from controller.decisions.raw_append import AppendRecords, append_records
+from controller.decisions.partition_removal import (
+    DELETE_PARTITIONS_ENABLED,
+    DeletePartitions,
+    TopicShrink,
+)
 from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
+from controller.raw_append import AppendRecords, append_records
 from metadata_log.clock import Clock, SystemClock
 from metadata_log.creation import create_log
 from metadata_log.log import MetadataLog

@@ -15,7 +15,7 @@ from api.kafka.messages.metadata import (
 )
 from api.kafka.metadata import ImageCluster, metadata_response
 from controller.decisions.context import Settings
-from controller.decisions.modes import (
+from controller.decisions.partition_removal import (
     DELETE_PARTITIONS_ENABLED,
     DeletePartitions,
     TopicShrink,

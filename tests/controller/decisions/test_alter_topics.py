@@ -13,7 +13,7 @@ from controller.decisions.alter_topics import (
 )
 from controller.decisions.assignments import Assignment
 from controller.decisions.configs import ConfigChange
-from controller.decisions.modes import DELETE_PARTITIONS_ENABLED
+from controller.decisions.partition_removal import DELETE_PARTITIONS_ENABLED
 from records.configs import ConfigRecord
 from tests.controller.cluster import Cluster
 

@@ -9,7 +9,7 @@ from controller.decisions.deletion_reports import (
     report_deletions,
 )
 from controller.decisions.effective_configs import BROKER, CLUSTER_DEFAULT
-from controller.decisions.modes import (
+from controller.decisions.partition_removal import (
     DELETE_PARTITIONS_ENABLED,
     DeletePartitions,
     TopicShrink,

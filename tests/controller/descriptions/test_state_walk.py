@@ -9,7 +9,7 @@ from controller.decisions.deletion_reports import (
     ReportDeletions,
     report_deletions,
 )
-from controller.decisions.modes import (
+from controller.decisions.partition_removal import (
     DELETE_PARTITIONS_ENABLED,
     DeletePartitions,
     TopicShrink,

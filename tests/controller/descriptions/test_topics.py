@@ -11,13 +11,13 @@ from controller.decisions.configs import (
     alter_configs,
 )
 from controller.decisions.effective_configs import BROKER, CLUSTER_DEFAULT, ConfigSource
-from controller.decisions.modes import (
+from controller.decisions.namespaces import CreateNamespace, create_namespace
+from controller.decisions.partition_removal import (
     DELETE_PARTITIONS_ENABLED,
     DeletePartitions,
     TopicShrink,
     delete_partitions,
 )
-from controller.decisions.namespaces import CreateNamespace, create_namespace
 from controller.decisions.sessions import ReplicaLag
 from controller.descriptions.topics import (
     ConfigValue,

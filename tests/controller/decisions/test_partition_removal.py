@@ -12,7 +12,7 @@ from controller.decisions.deletion_reports import (
 from controller.decisions.effective_configs import BROKER
 from controller.decisions.elections import ElectLeaders, elect_leaders
 from controller.decisions.growth import CreatePartitions, TopicGrowth, create_partitions
-from controller.decisions.modes import (
+from controller.decisions.partition_removal import (
     DELETE_PARTITIONS_ENABLED,
     DeletePartitions,
     ShrinkResult,
