@@ -2,21 +2,20 @@
 
 import asyncio
 import contextlib
-import signal
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from api.connections import Connections
+from api.controller_server.broker_feed import RETRY_MS
+from api.controller_server.listener import ControllerListener, ListenerSettings
 from api.descriptors import raise_descriptor_limit
-from api.kafka.broker_feed import RETRY_MS
-from api.kafka.controller_listener import ControllerListener, ListenerSettings
 from api.kafka.listener import Listener
 from api.service import Service
 from api.session import Session
+from api.shutdown import first_of, stopped_by_signal
 from api.snapshot_maker import SnapshotMaker
 from api.socket.server import SocketServer, serve_socket
 from controller.decisions.context import Settings
@@ -35,7 +34,6 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
     log: Path
     host: str
     port: int
-    advertised_host: str
     socket: tuple[str, int] | None = None
     strict_modes: bool = False
     retry_ms: int = RETRY_MS
@@ -90,14 +88,12 @@ async def serving(
         kafka = ControllerListener(
             service,
             ListenerSettings(
-                advertised_host=options.advertised_host,
                 strict_modes=options.strict_modes,
                 retry_ms=options.retry_ms,
             ),
         )
         listener = await Listener.start(kafka.answering(), options.host, options.port, connections)
         closing.push_async_callback(listener.close)
-        kafka.port = listener.port
         socket = None
         if options.socket is not None:
             socket = await _take_appends(service, connections, *options.socket)
@@ -137,32 +133,6 @@ async def _take_appends(
         port=port,
         connections=connections,
     )
-
-
-@contextlib.contextmanager
-def stopped_by_signal() -> Iterator[asyncio.Event]:
-    """Yield an event that SIGTERM and SIGINT set, instead of what they do by default."""
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    signals = (signal.SIGTERM, signal.SIGINT)
-    for number in signals:
-        loop.add_signal_handler(number, stop.set)
-    try:
-        yield stop
-    finally:
-        for number in signals:
-            loop.remove_signal_handler(number)
-
-
-async def first_of(*waits: Coroutine[Any, Any, Any]) -> None:
-    """Return when one of them does, and end the others."""
-    tasks = [asyncio.ensure_future(wait) for wait in waits]
-    try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _document(options: ServeOptions, running: Serving) -> dict[str, object]:

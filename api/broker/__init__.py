@@ -1,1 +1,1 @@
-"""A broker as the log needs one: the view it is sent, and the reference process."""
+"""The reference broker: a process that follows the log and keeps records of partitions."""

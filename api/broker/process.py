@@ -34,7 +34,7 @@ from api.kafka.messages.metadata import MetadataRequest
 from api.kafka.messages.records_io import NOT_A_REPLICA
 from api.kafka.messages.replicas import BrokerConfig
 from api.kafka.metadata import PLAINTEXT, metadata_response
-from api.running import first_of, stopped_by_signal
+from api.shutdown import first_of, stopped_by_signal
 from controller.authorization.caller import Caller
 from records.base import Uuid
 from records.errors import UnavailableError

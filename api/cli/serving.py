@@ -26,9 +26,6 @@ def serve(
         str | None,
         typer.Option("--socket", metavar="H:P", help="Where appends are taken; else nowhere."),
     ] = None,
-    advertise: Annotated[
-        str, typer.Option("--advertise", metavar="HOST", help="The host that clients are told.")
-    ] = "",
     allow_remote: Annotated[
         bool, typer.Option("--allow-remote", help="Listen beyond this machine, to anybody.")
     ] = False,
@@ -72,7 +69,6 @@ def serve(
         log=log,
         host=host,
         port=port,
-        advertised_host=advertise or host,
         socket=None if socket is None else parse_address(socket, allow_remote=allow_remote),
         strict_modes=strict_modes,
         retry_ms=retry_ms,

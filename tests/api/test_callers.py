@@ -73,7 +73,6 @@ async def at(tmp_path: Path) -> AsyncIterator[At]:
         log=tmp_path / "log",
         host="127.0.0.1",
         port=0,
-        advertised_host="127.0.0.1",
         socket=("127.0.0.1", 0),
         settings=Settings(authorizer=rights),
     )

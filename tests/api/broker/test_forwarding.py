@@ -11,9 +11,9 @@ from api.broker.fencing import NoReplicas
 from api.broker.forwarding import FORWARDED, Forward, forwarding_handlers
 from api.broker.records_requests import RecordsRequests
 from api.client import MetadataClient
+from api.controller_server.listener import FROM_BROKERS, ControllerListener, ListenerSettings
 from api.kafka import apis, frames
 from api.kafka.connection import Connection
-from api.kafka.controller_listener import FROM_BROKERS, ControllerListener, ListenerSettings
 from api.kafka.fields import Request
 from api.kafka.frames import LENGTH, RequestFrame
 from api.kafka.listener import Answering, Listener
@@ -106,7 +106,7 @@ async def test_forwarded_creation_is_decided_and_names_the_client(tmp_path: Path
 
 async def test_whatever_clients_ask_of_the_controller_is_forwarded(tmp_path: Path) -> None:
     async with server(tmp_path) as at:
-        settings = ListenerSettings(advertised_host="h")
+        settings = ListenerSettings()
         answering = ControllerListener(at.service, settings).answering()
     answered_by_brokers = {apis.METADATA, *RecordsRequests(NoReplicas()).handlers()}
     assert set(FORWARDED) == answering.handlers.keys() - FROM_BROKERS - answered_by_brokers

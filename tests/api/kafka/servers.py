@@ -77,9 +77,7 @@ async def server(directory: Path, **options: Any) -> AsyncIterator[Server]:
     if not log.exists():
         create_log(log, CLUSTER_ID)
     settings = options.pop("settings", Settings())
-    serve = ServeOptions(
-        log=log, host="127.0.0.1", port=0, advertised_host="127.0.0.1", settings=settings, **options
-    )
+    serve = ServeOptions(log=log, host="127.0.0.1", port=0, settings=settings, **options)
     async with serving(serve) as running:
         url = f"kafka://127.0.0.1:{running.kafka.port}"
         async with await MetadataClient.connect(url) as client:

@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from api.controller_server.listener import ControllerListener, ListenerSettings
 from api.kafka import apis
 from api.kafka.apis import Api
-from api.kafka.controller_listener import ControllerListener, ListenerSettings
 from api.kafka.errors import name_of
 from api.kafka.fields import Request
 from api.kafka.messages.brokers import (
@@ -194,7 +194,7 @@ def error_names(value: Any) -> list[str]:
 def test_every_kafka_request_that_is_advertised_is_tried(tmp_path: Path) -> None:
     listener = ControllerListener(
         service=None,  # type: ignore[arg-type]  # nothing is answered
-        settings=ListenerSettings(advertised_host="h"),
+        settings=ListenerSettings(),
     )
     advertised = set(listener.answering().apis().values())
     # As in Kafka: what is spoken here is told to everybody.

@@ -30,7 +30,6 @@ def _options(directory: Path, socket_port: int = 0) -> ServeOptions:
         log=directory,
         host="127.0.0.1",
         port=0,
-        advertised_host="127.0.0.1",
         socket=("127.0.0.1", socket_port),
     )
 

@@ -5,7 +5,7 @@ Source: KIP-516 (types, topic ids), KIP-694 (modes).
 
 from collections.abc import Callable, Iterable, Iterator
 
-from api.broker.view import BrokerView, PartitionKey, Sender, Stop
+from api.controller_server.broker_view import BrokerView, PartitionKey, Sender, Stop
 from api.kafka.messages.replicas import (
     FULL,
     INCREMENTAL,

@@ -1,4 +1,4 @@
-"""What the controller answers on its Kafka listener: each request to a decision and back."""
+"""The controller's Kafka listener: each request becomes a decision, its result a response."""
 
 from collections.abc import Awaitable
 from typing import Any, TypeVar
@@ -8,10 +8,10 @@ import msgspec
 from api.broker.fencing import AuthorizedFence, NoReplicas
 from api.broker.records_requests import RecordsRequests
 from api.commands import find_command
+from api.controller_server.broker_feed import RETRY_MS, BrokerFeeds, broker_origin
 from api.first_answers import identified
 from api.kafka import apis, brokers, topics
 from api.kafka.apis import Api
-from api.kafka.broker_feed import RETRY_MS, BrokerFeeds, broker_origin
 from api.kafka.errors import code_for, name_of
 from api.kafka.fields import Request, Response
 from api.kafka.frames import RequestFrame
@@ -64,12 +64,10 @@ _RECORDS = {
 class ListenerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How the listener answers.
 
-    `advertised_host` and the port are what clients are told of the controller. `strict_modes`:
-    READ_ONLY partitions have no leader to clients that cannot know modes. `retry_ms`: when a broker
-    is asked again to do what it could not.
+    `strict_modes`: READ_ONLY partitions have no leader to clients that cannot know modes.
+    `retry_ms`: when a broker is asked again to do what it could not.
     """
 
-    advertised_host: str
     strict_modes: bool = False
     retry_ms: int = RETRY_MS
 
@@ -78,10 +76,8 @@ class ControllerListener:
     """Answers on behalf of one service."""
 
     def __init__(self, service: Service, settings: ListenerSettings) -> None:
-        """Nothing is answered before `port` is set."""
         self._service = service
         self._settings = settings
-        self.port = 0
 
     def answering(self) -> Answering:
         """Return what is answered, for a listener."""

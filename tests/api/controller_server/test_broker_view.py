@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from api.broker import view, view_requests
-from api.broker.view import BrokerView, PartitionKey, Sender
+from api.controller_server import broker_view, view_requests
+from api.controller_server.broker_view import BrokerView, PartitionKey, Sender
 from api.history import Change
 from api.kafka.messages.replicas import FULL, INCREMENTAL, LEADER_DURING_DELETE
 from controller.decisions.context import Settings
@@ -56,7 +56,7 @@ def cluster() -> Cluster:
 def changed(before: MetadataImage, made: Cluster, broker_id: int) -> BrokerView:
     """Return what a broker is told, given every topic of either image as touched."""
     ids = {topic.topic_id for image in (before, made.image) for topic in image.topics()}
-    return view.changed_view(Change(before, made.image, frozenset(ids)), sender(broker_id))
+    return broker_view.changed_view(Change(before, made.image, frozenset(ids)), sender(broker_id))
 
 
 def named(image: MetadataImage, keys: Iterable[PartitionKey]) -> set[tuple[str, int]]:
@@ -73,7 +73,7 @@ def test_full_view_has_the_brokers_partitions_and_all_topics() -> None:
         (2, {("a", 0), ("a", 1)}),
         (3, {("a", 1), ("b", 0)}),
     ):
-        seen = view.full_view(made.image, sender(broker_id))
+        seen = broker_view.full_view(made.image, sender(broker_id))
         assert named(made.image, seen.partitions) == expected
         assert {topic.topic_name for topic in seen.topics} == {"a", "b"}
         assert seen.stops == ()
@@ -172,27 +172,29 @@ def test_replica_of_a_partition_that_goes_is_deleted_until_it_is_known_to_be_gon
     assert [(s.key, s.delete) for s in changed(before, made, 2).stops] == [(key, True)]
     # Broker 3 is down: its replica cannot be deleted now, only stopped.
     assert [(s.key, s.delete) for s in changed(before, made, 3).stops] == [(key, False)]
-    assert view.tracked_deletions(made.image, 3) == frozenset()
+    assert broker_view.tracked_deletions(made.image, 3) == frozenset()
     # Asked again as long as nothing was heard, also by a FULL view.
     assert [s.key for s in changed(made.image, made, 2).stops] == [key]
-    assert [s.key for s in view.full_view(made.image, sender(2)).stops] == [key]
+    assert [s.key for s in broker_view.full_view(made.image, sender(2)).stops] == [key]
     report = ReplicaReport(topic_id=topic.topic_id, partition_id=1, deleted=True)
     made.do(
         report_deletions,
         ReportDeletions(broker_id=2, broker_epoch=made.broker(2).broker_epoch, replicas=(report,)),
     )
-    assert view.full_view(made.image, sender(2)).stops == ()
-    assert key not in view.full_view(made.image, sender(2)).partitions
+    assert broker_view.full_view(made.image, sender(2)).stops == ()
+    assert key not in broker_view.full_view(made.image, sender(2)).partitions
     # When broker 3 is back, its turn comes.
     made.heartbeat(3)
     made.decide(advance_removals)
-    assert [(s.key, s.delete) for s in view.full_view(made.image, sender(3)).stops] == [(key, True)]
+    assert [(s.key, s.delete) for s in broker_view.full_view(made.image, sender(3)).stops] == [
+        (key, True)
+    ]
 
 
 def test_requests_carry_type_creation_and_offset() -> None:
     made = cluster()
     topic = made.create("a", (1, 2), (1, 3))
-    seen = view.full_view(made.image, sender(1))
+    seen = broker_view.full_view(made.image, sender(1))
     request = view_requests.leader_and_isr(
         made.image, seen.partitions, sender(1), lambda _, n: 100 + n, full=True
     )

@@ -5,8 +5,8 @@ import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+from api.controller_server.broker_feed import RETRIES_MAX
 from api.kafka import apis, frames
-from api.kafka.broker_feed import RETRIES_MAX
 from api.kafka.errors import CODES
 from api.kafka.fields import Response
 from api.kafka.frames import RequestFrame

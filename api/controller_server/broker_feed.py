@@ -12,9 +12,9 @@ from typing import TypeVar
 
 import msgspec
 
-from api.broker import view, view_requests
 from api.broker.configs import broker_configs
-from api.broker.view import BrokerView, PartitionKey, Sender, Stop
+from api.controller_server import broker_view, view_requests
+from api.controller_server.broker_view import BrokerView, PartitionKey, Sender, Stop
 from api.kafka import apis, frames
 from api.kafka.connection import REQUEST_TIMEOUT_S, Connection
 from api.kafka.errors import CODES, NONE, name_of
@@ -143,8 +143,8 @@ class _Feed:
     def _view(self) -> BrokerView:
         change = None if self._offset is None else self._service.history.since(self._offset)
         if change is None:
-            return view.full_view(self._service.image, self._sender)
-        return view.changed_view(change, self._sender)
+            return broker_view.full_view(self._service.image, self._sender)
+        return broker_view.changed_view(change, self._sender)
 
     async def _news(self, retry_ms: int) -> None:
         """Wait for the log to move, or for the time to try again."""
@@ -200,7 +200,7 @@ class _Feed:
         return broker_configs(image, self._sender.broker_id, static)
 
     async def _tell_stops(self, image: MetadataImage, stops: Iterable[Stop]) -> None:
-        tracked = view.tracked_deletions(image, self._sender.broker_id)
+        tracked = broker_view.tracked_deletions(image, self._sender.broker_id)
         wanted = dict.fromkeys((*stops, *self._failures.stops))
         failed: set[PartitionKey] = set()
         for request in view_requests.stop_replicas(wanted, self._sender):
