@@ -1,1 +1,1 @@
-"""Where it is kept: segments, recovery, checkpoints, and Kafka's own log directories."""
+"""Storage of the log: segments, recovery, checkpoints, and Kafka's own log directories."""

@@ -1,7 +1,7 @@
-"""The append queue of an own log: which batches wait, which are in flight, and why one is refused.
+r"""The append queue of an own log: waiting batches, batches in flight, and refusals.
 
 append --> waiting --> in flight --> answered
-     \\-> refused           \\-> refused: unknown whether it was written
+     \-> refused           \-> refused, outcome unknown
 """
 
 import asyncio
@@ -43,11 +43,11 @@ class QueuedBatch(msgspec.Struct, frozen=True):
 
 
 class AppendQueue:
-    """Batches that were accepted and are not answered yet, in the order of the calls.
+    """Accepted batches that are not answered yet, in the order of the calls.
 
     Attributes:
-        in_flight: Handed to the writer: after a failure their bytes may be on disk. Batches that
-            still wait never left this process.
+        in_flight: Batches handed to the writer. If it fails, their bytes may be on disk. Waiting
+            batches never left this process.
         failure: Why the writer ended; None while it runs. Set once, by `fail`.
         is_closed: True if no batch is accepted any more.
     """
@@ -68,7 +68,7 @@ class AppendQueue:
         return (queued.batch for queued in self._waiting)
 
     def add(self, batch: NewBatch, expected_end_offset: int | None) -> asyncio.Future[AppendResult]:
-        """Let a batch wait for the writer, or refuse it at once, through the returned future."""
+        """Queue a batch for the writer, or refuse it at once through the returned future."""
         answer: asyncio.Future[AppendResult] = asyncio.get_running_loop().create_future()
         refusal = _refusal_of_content(batch) or self._refusal_of_state()
         if refusal is not None:
@@ -91,14 +91,14 @@ class AppendQueue:
             queued.refuse(error)
 
     def fail(self, failure: MetadataLogError) -> None:
-        """Refuse all batches, now and from now on, each with its own outcome."""
+        """Refuse all batches, queued and future ones, each with its own outcome."""
         self.failure = failure
         for queued in self.in_flight:
             queued.refuse(_maybe_written(failure))
         self.refuse_waiting(_never_written(failure))
 
     def _refusal_of_state(self) -> MetadataLogError | None:
-        """Return why no batch is accepted now."""
+        """Return the error for a batch that arrives now, or None if batches are accepted."""
         if self.failure is not None:
             return FencedError(
                 f"{self.failure}; nothing of the batch was written", outcome=Outcome.NOTHING
@@ -111,7 +111,7 @@ class AppendQueue:
 
 
 def _refusal_of_content(batch: NewBatch) -> RequestError | None:
-    """Return why this batch is never accepted, as far as it shows before it is encoded."""
+    """Return the error for a batch that can never be accepted, as far as seen before encoding."""
     if not 0 < len(batch.records) <= BATCH_RECORDS_MAX:
         return RequestError(
             "POLICY_VIOLATION",
@@ -127,7 +127,7 @@ def _refusal_of_content(batch: NewBatch) -> RequestError | None:
 
 
 def _has_usable_request_id(origin: object) -> bool:
-    """True if the request window can look up this origin; encoding checks its other fields."""
+    """True if request id and hash are well formed; encoding checks the other fields."""
     if isinstance(origin, Origin):
         return origin.request_id is None or isinstance(origin.request_id, str)
     return origin is None

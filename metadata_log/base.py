@@ -1,4 +1,4 @@
-"""The base checkpoint: which one a log starts from, and the proof that the log goes on from it.
+"""The base checkpoint: finds the one a log starts from and checks that it belongs to the log.
 
 A segment's header names the length and the last CRC of the file before it. That file is either
 
@@ -7,7 +7,7 @@ A segment's header names the length and the last CRC of the file before it. That
   values in its own header.
 
 Blocks are chained by their CRCs, so equal values mean an equal history. A checkpoint of another
-cluster, or of a fork of this one, is refused. Early releases wrote bases without these values: of
+cluster, or of a fork of this one, is refused. Early releases wrote bases without these values; for
 those only cluster id, offset and epoch are compared.
 """
 
@@ -31,7 +31,7 @@ from records.errors import CorruptLogError
 
 
 class _Identity(msgspec.Struct, frozen=True):
-    """What can be told of a checkpoint from its header and size."""
+    """What header and size say about a checkpoint."""
 
     path: Path
     header: SegmentHeader
@@ -42,15 +42,15 @@ class _Identity(msgspec.Struct, frozen=True):
 def find_base(
     fs: Fs, directory: Path, cluster_id: str, names: list[str], segments: Sequence[int]
 ) -> Checkpoint | None:
-    """Return the checkpoint that replay starts from, read and checked; None when none is needed.
+    """Return the checkpoint that replay starts from, read and checked; None if none is needed.
 
     Args:
         names: The files of the log.
         segments: Base offsets of the segments, ascending.
 
     Raises:
-        CorruptLogError: it is missing, damaged, or not of this log.
-        UnavailableError: it is gone: the log's start moved up.
+        CorruptLogError: the checkpoint is missing, damaged, or not of this log.
+        UnavailableError: it was removed meanwhile, because the log's start moved up.
     """
     path = _needed(directory, names, segments[0])
     if path is None:
@@ -63,7 +63,7 @@ def find_base(
 def check_base_header(
     fs: Fs, directory: Path, cluster_id: str, names: list[str], segments: Sequence[int]
 ) -> None:
-    """Check the same from headers alone, as a writer does that opens the log.
+    """Check the base by headers alone; enough for a writer that opens the log.
 
     Raises:
         CorruptLogError: the base is missing, its header damaged, or it is not of this log.
@@ -77,13 +77,13 @@ def check_base_header(
 def check_checkpoint(
     fs: Fs, checkpoint: Checkpoint, cluster_id: str, segments: Sequence[int]
 ) -> bool:
-    """Check that a log goes on from a checkpoint.
+    """Check that the log continues from a checkpoint.
 
     Args:
         segments: Base offsets of the log's segments, ascending.
 
     Returns:
-        Whether that is proven; False for one of an early release that only fits.
+        True if the CRCs prove it; False for a checkpoint of an early release, which has none.
 
     Raises:
         CorruptLogError: the checkpoint is of another cluster or history, or a header is damaged.
@@ -95,7 +95,7 @@ def check_checkpoint(
 def _needed(directory: Path, names: list[str], start: int) -> Path | None:
     """Return the oldest checkpoint at or above the first segment.
 
-    A log that is kept from offset 0 needs none, unless its cluster was born with a state at 0.
+    A log that starts at offset 0 needs none, unless its cluster started with a checkpoint at 0.
     """
     found = sorted(
         identity

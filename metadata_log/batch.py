@@ -1,4 +1,4 @@
-"""A commit batch: what one accepted append wrote, all of it or nothing."""
+"""A commit batch: what one accepted append wrote. All of it takes effect, or none."""
 
 from collections.abc import Sequence
 
@@ -13,8 +13,9 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Rows as read from the log, in order.
 
     All rows share the leader epoch, the append time (ms since 1970) and the base offset.
-    `end_offset` is exclusive; it is the offset after the last row, and after the run's end when
-    the last row is a NoOpRunRecord.
+    `end_offset` is exclusive: the offset after the last row, or after the end of the run if the
+    last
+    row is a NoOpRunRecord.
     """
 
     base_offset: int
@@ -25,7 +26,7 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @classmethod
     def of(cls, rows: Sequence[Envelope]) -> "Batch":
-        """Make a batch of rows that are known to belong together."""
+        """Make a batch of rows that belong together; this is not checked."""
         first, last = rows[0], rows[-1]
         return cls(
             base_offset=first.batch_offset,
@@ -37,11 +38,11 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class NewBatch(msgspec.Struct, frozen=True, kw_only=True):
-    """Records to append to an own log, which gives them their offsets, epoch and time.
+    """Records to append to an own log, which assigns their offsets, epoch and time.
 
-    `record_versions` names the layout version of each record; None is the newest of each type.
-    `timestamp` is when it was decided (ms since 1970); None is the log's own clock. The log never
-    writes a time below that of the batch before. `asked` is what the first record is stored with.
+    `record_versions` names the layout version of each record; None means the newest of each type.
+    `timestamp` is the time of the decision (ms since 1970); None means the log's own clock. The log
+    never writes a time below that of the batch before. `asked` is stored on the first record.
     """
 
     records: tuple[Record, ...]
@@ -52,5 +53,5 @@ class NewBatch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def offsets_covered(record: Record) -> int:
-    """Return how many offsets a record takes: one, except for a run of NoOps."""
+    """Return how many offsets a record takes: one, or `count` for a NoOpRunRecord."""
     return record.count if isinstance(record, NoOpRunRecord) else 1

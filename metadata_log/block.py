@@ -25,7 +25,7 @@ SYNC_SIZE = 16
 
 _OPTIONS = {
     zstd.CompressionParameter.compression_level: 1,
-    # Notices damage that would change the content; the chain of block CRCs notices the rest.
+    # Detects changed content. Damage that leaves the content equal is caught by the chain of CRCs.
     zstd.CompressionParameter.checksum_flag: 1,
 }
 
@@ -41,7 +41,7 @@ class StoredBlock(msgspec.Struct, frozen=True, gc=False):
 
 
 class BlockEncoder:
-    """Encodes batches of up to `size_bytes_max`; holds the compressor, which is costly to make.
+    """Encodes batches of up to `size_bytes_max`. Holds the compressor, which is costly to create.
 
     Attributes:
         encoded_bytes: Size of all batches so far, refused ones included, before compression.
@@ -56,7 +56,7 @@ class BlockEncoder:
         """Return the stored bytes of one batch.
 
         Raises:
-            RequestError: the batch is too large, or a value is not of its field's type.
+            RequestError: the batch is too large, or a value does not fit its field's type.
         """
         try:
             plain = codec.encode_rows(rows)
@@ -75,7 +75,7 @@ class BlockEncoder:
 
 
 def parse_block(data: bytes, start: int, position: int, sync_marker: bytes) -> StoredBlock | None:
-    """Find the block at the start of what was read.
+    """Parse the block that starts at `start`.
 
     Args:
         data: Bytes of the file.
@@ -83,10 +83,10 @@ def parse_block(data: bytes, start: int, position: int, sync_marker: bytes) -> S
         position: The same place in the file, for errors and for the result.
 
     Returns:
-        None when `data` ends inside the block.
+        None if `data` ends inside the block.
 
     Raises:
-        CorruptLogError: what stands there is no block; the message has no file name yet.
+        CorruptLogError: these bytes are no block; the message has no file name yet.
     """
     try:
         count, at = decode_long(data, start)
@@ -113,7 +113,7 @@ def parse_block(data: bytes, start: int, position: int, sync_marker: bytes) -> S
 
 
 def block_size(data: bytes, start: int) -> int | None:
-    """Return how many bytes the block that begins there takes, or None when that is not known."""
+    """Return the size of the block at `start` in bytes, or None if `data` does not show it."""
     try:
         _, at = decode_long(data, start)
         size, at = decode_long(data, at)
@@ -126,7 +126,7 @@ def decompress(block: StoredBlock) -> bytes:
     """Return the rows of a block in Avro.
 
     Raises:
-        CorruptLogError: the frame is damaged, not alone, or larger than any batch.
+        CorruptLogError: the frame is damaged, followed by other bytes, or larger than any batch.
     """
     try:
         return decompress_frame(block.compressed, BLOCK_DECODED_BYTES_MAX)

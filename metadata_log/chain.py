@@ -1,7 +1,7 @@
-"""The chain of a log's files, checked by their headers and lengths, without reading the blocks.
+"""The chain of segments: checks headers and lengths, without reading the blocks.
 
-Each header names the length of the file before it, so that a missing, exchanged or shortened file
-is noticed when a log is opened. What the blocks hold is checked when they are read.
+Each header names the length of the file before it, so a missing, exchanged or shortened file is
+detected when a log is opened. The content of blocks is checked when they are read.
 """
 
 import logging
@@ -26,9 +26,9 @@ class _Segment(msgspec.Struct, frozen=True):
 
 
 class Surplus(msgspec.Struct, frozen=True):
-    """A segment that goes on behind its end, which the next one names.
+    """A segment that continues past the end that the next segment names.
 
-    A writer that had lost the log already wrote on there; that was never committed.
+    A fenced writer wrote those bytes after its successor had taken over; they were never committed.
     """
 
     path: Path
@@ -36,10 +36,10 @@ class Surplus(msgspec.Struct, frozen=True):
 
 
 def check_chain(fs: Fs, directory: Path, cluster_id: str) -> list[Surplus]:
-    """Check the header of every segment, and that each was written after the one before it.
+    """Check each segment's header, and that it was written after the segment before it.
 
     Returns:
-        The segments that go on behind their ends, for `cut_surplus`.
+        The segments with bytes past their end, for `cut_surplus`.
 
     Raises:
         CorruptLogError: names the file, and what was expected of the one before.
@@ -61,7 +61,7 @@ def check_chain(fs: Fs, directory: Path, cluster_id: str) -> list[Surplus]:
 
 
 def cut_surplus(fs: Fs, surplus: list[Surplus]) -> None:
-    """Cut segments where they end, unless the recovery has done it by now."""
+    """Truncate segments at their ends, unless recovery already did."""
     for segment in surplus:
         file = fs.open(segment.path, write=True)
         try:
@@ -88,7 +88,7 @@ def _look(fs: Fs, path: Path, cluster_id: str) -> _Segment:
 
 
 def _goes_on(fs: Fs, before: _Segment, segment: _Segment) -> bool:
-    """Whether a file has whole blocks up to where the next segment says that it ends, and more."""
+    """True if whole blocks reach the end that the next segment names, and more bytes follow it."""
     if before.length < segment.header.previous_length:
         return False
     file = fs.open(before.path)

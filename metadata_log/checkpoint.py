@@ -1,11 +1,11 @@
 """A checkpoint: the state below an offset as records, in one Avro file beside the segments.
 
-The same envelope and blocks as a segment. Offsets count from 0 within the file. The first row is a
-SnapshotHeaderRecord, the last a SnapshotFooterRecord; a file without it is incomplete. It appears
-under its name by a rename, so a half-written one never does.
+It has the envelope and blocks of a segment. Offsets count from 0 within the file. The first row is
+a SnapshotHeaderRecord, the last a SnapshotFooterRecord; without the footer the file is incomplete.
+The file is written under a temporary name and renamed, so a partial one is never visible.
 
 The header holds the CRC of the last block, and each block that of the one before, so the header
-stands for the whole content. What it says of its place in the log is checked in base.py.
+proves the whole content. Whether the checkpoint belongs to the log is checked in base.py.
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,14 +26,15 @@ from records.base import Record
 from records.control import SnapshotFooterRecord, SnapshotHeaderRecord
 from records.envelope import Envelope, Extra, Kept
 
-# As many records as Kafka puts into one append of a checkpoint.
+# Kafka's number of records per append of a checkpoint.
 _ROWS_PER_BLOCK = 1_024
 
 
 class CheckpointRecord(msgspec.Struct, frozen=True, gc=False):
     """One record of a checkpoint to write.
 
-    `extra` is what an import must not lose, `kept` where the record's object stood in the log.
+    `extra` holds what an import must not lose. `kept` holds the offsets that created and last
+    touched the record's object.
     """
 
     payload: Record
@@ -63,7 +64,7 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
 
         Raises:
             CorruptLogError: the file is damaged or incomplete.
-            UnavailableError: it is gone: the log's start moved up.
+            UnavailableError: it was removed meanwhile, because the log's start moved up.
         """
         for _, _, rows in _blocks(self.fs, self.path):
             yield tuple(
@@ -74,11 +75,11 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def open_checkpoint(fs: Fs, path: Path) -> Checkpoint:
-    """Read a whole checkpoint once and return it.
+    """Open a checkpoint after reading and checking all of it.
 
     Raises:
         CorruptLogError: it is damaged or incomplete.
-        UnavailableError: it is gone: the log's start moved up.
+        UnavailableError: it was removed meanwhile, because the log's start moved up.
     """
     first: Envelope | None = None
     end: tuple[SegmentHeader, StoredBlock, tuple[Envelope, ...]] | None = None
@@ -175,11 +176,11 @@ def write_checkpoint(
     timestamp: int,
     following: SegmentHeader | None = None,
 ) -> Checkpoint:
-    """Write the state below `end_offset` as a checkpoint, on stable storage under its name.
+    """Write the state below `end_offset` as a checkpoint: write, fsync, rename.
 
     Args:
-        following: Header of the segment that goes on at `end_offset`; None when the log itself
-            begins with this checkpoint, as an import can.
+        following: Header of the segment that starts at `end_offset`; None if the log itself begins
+            with this checkpoint, as an imported log can.
     """
     header = SegmentHeader(
         cluster_id=cluster_id,

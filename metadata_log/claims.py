@@ -1,8 +1,8 @@
-"""Claims of leader epochs: a file `epoch-N` for each writer that took the log over.
+"""Claims of leader epochs: each writer that takes the log over creates a file `epoch-N`.
 
 A writer claims before it reads the tail, and looks for a higher claim after each sync and before
-its answers. So whatever was acknowledged was on stable storage before the successor read the tail,
-even where the lock did not hold.
+each answer. So everything acknowledged was on stable storage before the successor read the tail,
+even if the lock did not hold.
 """
 
 from contextlib import suppress
@@ -14,10 +14,10 @@ from records.errors import FencedError, UnavailableError
 
 
 class Claim:
-    """The claim that one writer holds.
+    """A writer's claim.
 
     Attributes:
-        leader_epoch: The epoch claimed, higher than that of every writer before.
+        leader_epoch: The claimed epoch, higher than that of every earlier writer.
     """
 
     def __init__(self, fs: Fs, directory: Path, leader_epoch: int) -> None:
@@ -27,9 +27,10 @@ class Claim:
         self.leader_epoch = leader_epoch
 
     def check(self) -> None:
-        """Look for a higher claim.
+        """Check that no writer has claimed a higher epoch.
 
-        The next one is one higher than this, and those after it remove this one first.
+        Only epoch + 1 and the own file need a look: later writers remove this claim before they go
+        on.
 
         Raises:
             FencedError: another writer took over.
@@ -41,7 +42,7 @@ class Claim:
 
 
 def claim_epoch(fs: Fs, directory: Path, known_epoch: int) -> Claim:
-    """Claim the next epoch by creating its file, on stable storage before anything is read.
+    """Claim the next epoch by creating its file, and sync it.
 
     Args:
         known_epoch: The highest epoch that the log itself names.
@@ -57,9 +58,9 @@ def claim_epoch(fs: Fs, directory: Path, known_epoch: int) -> Claim:
     except FileExistsError as error:
         raise UnavailableError(f"epoch {epoch} was claimed by another writer; try again") from error
     fs.sync_directory(directory)
-    # The newest of the others stays until the next one comes: its writer looks for ours first.
+    # The newest of the others stays until the next claim: its writer looks for ours first.
     for old in claims[:-1]:
-        # Who claims at the same time, past a lock that does not hold, removes them too.
+        # A writer that claims at the same time, past a lock that does not hold, removes them too.
         with suppress(FileNotFoundError):
             fs.unlink(directory / claim_name(old))
     return Claim(fs, directory, epoch)

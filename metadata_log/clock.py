@@ -1,11 +1,11 @@
-"""Where times come from: a machine's clocks, and a clock that a test or a simulation brings."""
+"""Sources of time: the machine's clocks, or a clock supplied by a test or simulation."""
 
 import time
 from typing import Protocol
 
 
 class Clock(Protocol):
-    """Tells the time of day."""
+    """A wall clock."""
 
     def now_ms(self) -> int:
         """Return milliseconds since 1970, UTC."""
@@ -16,16 +16,18 @@ class MachineClocks(Protocol):
     """The two clocks of a machine, in nanoseconds."""
 
     def wall_ns(self) -> int:
-        """Return the time since 1970, UTC; it can be set, and NTP corrects it."""
+        """Return the time since 1970, UTC. It can be set, and NTP corrects it."""
         ...
 
     def boot_ns(self) -> int:
-        """Return the time since some moment; it cannot be set, and counts a suspended machine."""
+        """Return the time since an arbitrary moment. It cannot be set, and counts time spent
+        suspended.
+        """
         ...
 
 
 class SystemClock:
-    """The machine's wall clock as it is."""
+    """The machine's wall clock."""
 
     def now_ms(self) -> int:
         return time.time_ns() // 1_000_000
@@ -34,8 +36,8 @@ class SystemClock:
 class SystemClocks:
     """The clocks of this machine.
 
-    Where the system has no boot clock, the monotonic one stands in. If that one stands still while
-    the machine is suspended, waking up looks as if the wall clock had been set ahead.
+    Without a boot clock the monotonic clock is used. Where that one stops while the machine is
+    suspended, a resume looks like a wall clock that was set ahead.
     """
 
     def wall_ns(self) -> int:

@@ -1,9 +1,9 @@
-"""`commit.mark`: how far the log is committed.
+"""Commit mark (`commit.mark`): how far the log is committed.
 
-Two slots; the whole one with the higher sequence counts. Until the file is synced only one of them
-is written, again and again, then only the other: so the slot that was synced last is always whole,
-whatever a crash leaves of the other. A slot is 64 octets, big-endian; the slots stand 512 octets
-apart, so that no disk sector holds both. Each writer begins a new file.
+Two slots; the valid one with the higher sequence counts. Between two syncs of the file only one of
+them is written, after the next sync only the other. So the slot that was synced last is always
+valid, whatever a crash does to the other. A slot is 64 octets, big-endian; the slots are 512 octets
+apart, so that no disk sector holds both. Each writer starts a new file.
 """
 
 import struct
@@ -31,10 +31,13 @@ class CommitMark(msgspec.Struct, frozen=True, kw_only=True):
     """One slot's content.
 
     `end_offset` is exclusive. The committed bytes end at `position` of the segment that starts at
-    `segment_offset`, and `last_crc32c` is the CRC-32C of the stored block that ends there (0 when
-    the log has none). Offsets below `confirmed_end` will never be replaced: in an own log all of
-    them, in a mirror those that Kafka has proven to be committed. `max_timestamp` is the highest
-    append time of any committed record (ms); 0 when it is not known: none yet, or an older mark.
+    `segment_offset`, and `last_crc32c` is the CRC-32C of the stored block that ends there (0 if the
+    log has none). Offsets below `confirmed_end` will never be replaced: all of them in an own log,
+    in
+    a mirror those that Kafka has proven to be committed. `max_timestamp` is the highest append time
+    of
+    any committed record (ms); 0 if it is not known: there is none yet, or an early release wrote
+    it.
     """
 
     sequence: int
@@ -63,34 +66,33 @@ class CommitMark(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def slot_position(self) -> int:
-        """Where in the file this mark belongs."""
+        """Return the position of this mark's slot in the file."""
         return self.sequence % 2 * SLOT_SPACING
 
 
 class MarkWriter:
-    """Writes the marks of one writer; each says at least as much as the one before."""
+    """Writes one writer's marks. The end in them never goes back."""
 
     def __init__(self, fs: Fs, directory: Path) -> None:
         self._fs = fs
         self._directory = directory
         self._file = fs.open(directory / COMMIT_MARK, write=True)
         self._sequence = 0
-        # Even: the same slot once more. Odd: the other one, because this one was synced.
+        # Even: write the same slot again. Odd: switch to the other, because this one was synced.
         self._step = 1
 
     def take_over(self, mark: CommitMark, after: CommitMark, owner: Owner) -> None:
-        """Go on in a new file, with sequences that no earlier writer has; on stable storage.
+        """Start a new file whose sequences are above those of all earlier writers, and sync it.
 
-        A writer that lost the log without knowing it still has the old file open: whatever it
-        writes there, nobody sees.
+        A fenced writer still has the old file open; nobody reads what it writes there.
 
         Args:
-            mark: What the new file says, in both slots; at least what `after` says.
+            mark: The first mark, written to both slots; its end is at least that of `after`.
             after: The mark that was found.
 
         Raises:
-            FencedError: a later writer took over meanwhile; the mark is as it was.
-            UnavailableError: there is no room; the mark is as it was.
+            FencedError: a later writer took over meanwhile; the mark is unchanged.
+            UnavailableError: the disk is full; the mark is unchanged.
         """
         start = max(after.sequence, owner.leader_epoch << 32)
 
@@ -105,7 +107,7 @@ class MarkWriter:
         self._sequence, self._step = start + 2, 1
 
     def write(self, mark: CommitMark) -> None:
-        """Write a mark, not synced; its sequence is set here."""
+        """Write a mark without syncing it; sets its sequence."""
         self._sequence += self._step
         self._step = 2
         numbered = msgspec.structs.replace(mark, sequence=self._sequence)
@@ -122,14 +124,14 @@ class MarkWriter:
 
 
 class Marks(msgspec.Struct, frozen=True):
-    """What was found: the newest whole mark, and the byte of a slot that is not whole, if any."""
+    """The newest valid mark that was found, and the byte of an invalid slot, if any."""
 
     newest: CommitMark
     damaged_byte: int | None
 
 
 def decode_slot(data: bytes) -> CommitMark | None:
-    """Read one slot; None when it is not whole."""
+    """Decode one slot; None if it is invalid."""
     if len(data) != SLOT_SIZE:
         return None
     body = data[: _SLOT.size]
@@ -143,10 +145,10 @@ def decode_slot(data: bytes) -> CommitMark | None:
 
 
 def read_marks(fs: Fs, directory: Path) -> Marks:
-    """Read both slots; once more when one is not whole, because it may just be written.
+    """Read both slots; retries once if one is invalid, because it may be in the middle of a write.
 
     Raises:
-        CorruptLogError: the file is missing or neither slot is whole.
+        CorruptLogError: the file is missing or neither slot is valid.
     """
     path = directory / COMMIT_MARK
     for _ in range(_TRIES):
@@ -164,10 +166,10 @@ def read_marks(fs: Fs, directory: Path) -> Marks:
 
 
 def read_mark(fs: Fs, directory: Path) -> CommitMark:
-    """Return the newest whole mark.
+    """Return the newest valid mark.
 
     Raises:
-        CorruptLogError: the file is missing or neither slot is whole.
+        CorruptLogError: the file is missing or neither slot is valid.
     """
     return read_marks(fs, directory).newest
 

@@ -1,4 +1,4 @@
-"""A new log."""
+"""Creation of a new log."""
 
 import contextlib
 from pathlib import Path
@@ -11,7 +11,7 @@ from records.errors import RequestError
 
 
 def create_log(directory: Path, cluster_id: str, *, fs: Fs | None = None) -> None:
-    """Make an empty own log.
+    """Create an empty own log.
 
     Raises:
         RequestError: the directory exists and is not empty.
@@ -29,6 +29,6 @@ def create_log(directory: Path, cluster_id: str, *, fs: Fs | None = None) -> Non
         writer.abandon()
         raise
     writer.close()
-    # The manifest comes last: without it the directory is no log yet.
+    # The manifest comes last: without it the directory is not a log yet.
     write_manifest(fs, directory, Manifest(cluster_id=cluster_id, kind=Kind.OWN))
     fs.sync_directory(directory.parent)

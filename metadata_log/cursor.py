@@ -1,12 +1,12 @@
-"""A place in a log that moves on with it: what was committed since it last looked.
+"""A cursor over a live log: each read returns what was committed since the last one.
 
-A cursor reads only what is new: the commit mark, the header of the segment it stands in, and the
-bytes up to the mark. It keeps no file open, so it can be dropped at any time, even while another
-thread reads with it.
+A cursor reads only what is new: the commit mark, the header of its current segment, and the bytes
+up to the mark. It keeps no file open, so it can be dropped at any time, even while another thread
+reads with it.
 
-Two things may happen to a file under its name. An empty segment is replaced by a new writer, so
-nothing is remembered of a segment before a committed block of it was read. And a directory that is
-restored goes back, which the mark tells.
+A file can be replaced under its name in two ways. A new writer replaces an empty segment, so
+nothing is remembered of a segment before a committed block of it was read. And a restored directory
+can be an older state of the log; a mark that went back shows that.
 """
 
 from collections.abc import Iterator
@@ -25,17 +25,18 @@ from metadata_log.segment_scan import SegmentScan, corrupt, read_header
 from metadata_log.vanishing import vanished_or_there
 from records.errors import RequestError, UnavailableError, UnknownHistoryError
 
-# The two slots of a mark are not read in one instant. Between them a writer can have replaced
-# both, so that the older mark seems to be the newest; it is not so again.
+# The two slots of a mark are not read atomically. A writer can replace both in between, so that
+# an older mark looks like the newest. A second read clears that up.
 _MARK_READS = 3
 
 
 class _Place(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the next block stands.
+    """Where the next block begins.
 
-    `position` is None before a segment's first block. `last_crc32c` is that of the block before,
-    None when it was not read. `previous` is the scan that ended the segment before this one, None
-    when that was not read.
+    `position` is None before a segment's first block. `last_crc32c` is the CRC of the block before,
+    None if that was not read. `previous` is the scan that ended the segment before this one, None
+    if
+    that was not read.
     """
 
     segment_offset: int
@@ -46,23 +47,24 @@ class _Place(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LogCursor:
-    """Reads a log forward, as far as its mark says, and later on from there. No lock is taken."""
+    """Reads a log forward up to its commit mark, and continues from there later. Takes no lock."""
 
     def __init__(
         self, directory: Path, from_offset: int | None = None, *, fs: Fs | None = None
     ) -> None:
-        """Stand before the batch that holds an offset; None is the first one kept.
+        """Start at the batch that holds `from_offset`; None means the first batch kept.
 
         Raises:
-            RequestError: the directory is no log; OFFSET_OUT_OF_RANGE, the offset lies past the
+            RequestError: the directory is not a log; or OFFSET_OUT_OF_RANGE: the offset is past the
                 log's end.
-            UnknownHistoryError: the offset lies before the kept history.
-            CorruptLogError: the log is damaged where opening it looks.
+            UnknownHistoryError: the offset is before the kept history.
+            CorruptLogError: the log is damaged in a part that opening reads.
         """
         self._fs = fs or OsFs()
         self._directory = directory.absolute()
         read_manifest(self._fs, self._directory)
-        # Before the reader's, which may be newer: a mark below this one is a way back.
+        # Read before the reader's mark, which may be newer: a mark below this one means that the
+        # log went back.
         self._mark = read_mark(self._fs, self._directory)
         with LogReader.open(directory, fs=self._fs) as reader:
             first = reader.start_offset if from_offset is None else from_offset
@@ -80,15 +82,15 @@ class LogCursor:
             self._place = _place_of(reader, first)
 
     def read(self, records_max: int = FOLLOW_READ_RECORDS) -> list[Batch]:
-        """Return the next committed batches, none when all were read.
+        """Return the next committed batches; none if all were read.
 
         Stops at the batch that reaches `records_max`.
 
         Raises:
-            RequestError: OFFSET_OUT_OF_RANGE, the log has gone back: it was restored, or the
+            RequestError: OFFSET_OUT_OF_RANGE, the log went back: it was restored, or the
                 unconfirmed end of a mirror was replaced.
-            UnknownHistoryError: the log's start has moved up past the place.
-            UnavailableError: the log has vanished.
+            UnknownHistoryError: the log's start has moved past the cursor.
+            UnavailableError: the log was removed.
             CorruptLogError: damage; names file, byte and offset.
         """
         place = self._place
@@ -96,7 +98,7 @@ class LogCursor:
             with vanished_or_there(self._directory):
                 return self._next_batches(records_max)
         except BaseException:
-            # What came before the error is not handed out, so the next try must find it again.
+            # Batches read before the error were not returned: the next call must read them again.
             self._place = place
             raise
 
@@ -112,11 +114,11 @@ class LogCursor:
 
     def _new_batches(self) -> Iterator[Batch]:
         self._mark = self._newest_mark()
-        # After a crash of the machine more can be proven than the mark says.
+        # After a machine crash, blocks past the mark can be proven to be committed.
         end = self._end = max(self._end, self._mark, key=lambda mark: mark.end_offset)
         while self._place.next_offset < end.end_offset:
             for batch in self._rest_of_segment(end):
-                # Reading may have begun at a block before the one asked for.
+                # Reading may have started at a block before the requested one.
                 if batch.end_offset > self._first:
                     yield batch
 
@@ -136,12 +138,12 @@ class LogCursor:
         )
 
     def _rest_of_segment(self, end: CommitMark) -> Iterator[Batch]:
-        """Yield what is committed in the segment of the place, and move the place along."""
+        """Yield the committed batches of the current segment, and advance."""
         segment = self._place.segment_offset
         path = self._directory / segment_name(segment)
         is_last = segment == end.segment_offset
-        # Before the file is opened: segments go oldest first, so if this one is still there, then
-        # what was found to follow it did.
+        # Look for the next segment before opening this one: segments are removed oldest first, so
+        # if this one still exists, its successor did too.
         limit = end.position if is_last else self._length(segment, end)
         file = self._open(path)
         try:
@@ -162,9 +164,9 @@ class LogCursor:
             self._go_to_next_segment(scan)
 
     def _length(self, segment: int, end: CommitMark) -> int:
-        """Return how long a segment before the last one is: the one after it says so.
+        """Return the length of a segment that is not the last; the next one's header names it.
 
-        A writer that lost the log without knowing it may have written on behind that.
+        A fenced writer may have written more after that.
         """
         bases = segment_offsets(self._fs.list(self._directory))
         following = min((base for base in bases if base > segment), default=end.segment_offset)
@@ -223,7 +225,7 @@ class LogCursor:
 def _place_of(reader: LogReader, offset: int) -> _Place:
     mark = reader.mark
     if mark.segment_offset < offset == mark.end_offset:
-        # At the end nothing need be read: the mark says what the next block must follow.
+        # At the end nothing has to be read: the mark names the CRC that the next block must follow.
         return _Place(
             segment_offset=mark.segment_offset,
             position=mark.position,

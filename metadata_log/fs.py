@@ -1,6 +1,6 @@
-"""The few file operations that the log uses, so that a simulated disk can stand in for the OS.
+"""The file operations the log uses, as a protocol, so that a simulated disk can replace the OS.
 
-Paths are absolute. Nothing here is buffered: a `pwrite` has reached the operating system when it
+Paths are absolute. Nothing is buffered here: a `pwrite` has reached the operating system when it
 returns, and stable storage after the next `sync`.
 """
 
@@ -42,7 +42,7 @@ class File(Protocol):
         ...
 
     def sync(self) -> None:
-        """Return when everything written is on stable storage."""
+        """Return once everything written is on stable storage."""
         ...
 
     def size(self) -> int:
@@ -62,7 +62,7 @@ class Fs(Protocol):
     """A file system."""
 
     def open(self, path: Path, *, write: bool = False, create: bool = False) -> File:
-        """Open a file; `create` makes it and fails when it exists."""
+        """Open a file; `create` creates it and fails if it exists."""
         ...
 
     def list(self, directory: Path) -> list[str]:
@@ -72,21 +72,21 @@ class Fs(Protocol):
     def exists(self, path: Path) -> bool: ...
 
     def make_directory(self, path: Path) -> None:
-        """Make a directory, and on stable storage its parents that are missing."""
+        """Create a directory and its missing parents, on stable storage."""
 
     def rename(self, source: Path, target: Path) -> None: ...
 
     def unlink(self, path: Path) -> None: ...
 
     def sync_directory(self, path: Path) -> None:
-        """Return when names created, renamed or removed in it are on stable storage."""
+        """Return once names created, renamed or removed in it are on stable storage."""
         ...
 
     def lock(self, path: Path, owner: str) -> Lock:
-        """Lock a file, made when it is missing, and write who holds it into it.
+        """Lock a file, creating it if needed, and write `owner` into it.
 
         Raises:
-            BlockingIOError: another one holds it; its message is what that one wrote.
+            BlockingIOError: it is locked already; the message is what the holder wrote.
         """
         ...
 
@@ -98,7 +98,7 @@ _T = TypeVar("_T")
 def _naming(
     method: "Callable[Concatenate[OsFile, _P], _T]",
 ) -> "Callable[Concatenate[OsFile, _P], _T]":
-    """Let the errors of a call on an open file carry the file's name."""
+    """Decorate a method so that its OSErrors carry the file's name."""
 
     @wraps(method)
     def named(file: "OsFile", /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
@@ -153,14 +153,14 @@ class OsFile:
         return os.fstat(self._descriptor).st_size
 
     def close(self) -> None:
-        # Its number is soon another file's: who goes on with this one must not meet that.
+        # The descriptor number is reused soon: a late call must fail, not reach another file.
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             os.close(descriptor)
 
 
 class OsLock:
-    """A lock by `flock`, never `lockf`.
+    """A `flock` lock, never `lockf`.
 
     A POSIX record lock is granted to a second open in the same process, and closing that one would
     free it. The file is never removed, or two writers could lock two files.
@@ -184,7 +184,7 @@ class OsLock:
                 if not tries_left:
                     holder = os.pread(self._descriptor, 256, 0).decode("utf-8", "replace").strip()
                     raise BlockingIOError(holder) from error
-            # Who only looks whether there is a writer (lock.py) has it for an instant.
+            # `writer_process` (lock.py) holds the lock for an instant, to see if there is a writer.
             time.sleep(_LOCK_RETRY_S)
         os.ftruncate(self._descriptor, 0)
         os.pwrite(self._descriptor, owner.encode(), 0)
@@ -239,17 +239,17 @@ class OsFs:
 if sys.platform == "darwin":  # pragma: no cover
 
     def _sync(descriptor: int) -> None:
-        # macOS leaves data in the drive's own cache after fsync; this asks the drive as well.
+        # On macOS fsync leaves data in the drive's cache; this flushes the drive as well.
         fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
 else:
 
     def _sync(descriptor: int) -> None:
-        # Also flushes the length, without which the bytes could not be read back.
+        # Also flushes the length; without it the bytes could not be read back.
         os.fdatasync(descriptor)
 
 
 def read_start(fs: Fs, path: Path, size_bytes_max: int) -> bytes:
-    """Return a small file's content, or the beginning of one that is larger than it may be."""
+    """Return a small file's content, or the first `size_bytes_max` bytes of a larger one."""
     file = fs.open(path)
     try:
         return file.pread(min(file.size(), size_bytes_max), 0)
@@ -258,9 +258,9 @@ def read_start(fs: Fs, path: Path, size_bytes_max: int) -> bytes:
 
 
 def create_synced(fs: Fs, path: Path, write: Callable[[File], None]) -> File:
-    """Make a file anew, with what `write` writes on stable storage; its name is not yet.
+    """Create a file with the content that `write` writes, and sync it; its name is not synced yet.
 
-    When this fails no file is left.
+    On failure no file is left.
     """
     if fs.exists(path):
         fs.unlink(path)
@@ -277,10 +277,7 @@ def create_synced(fs: Fs, path: Path, write: Callable[[File], None]) -> File:
 
 
 def write_whole(fs: Fs, path: Path, data: bytes) -> None:
-    """Make a file with this content appear, whole or not at all, on stable storage.
-
-    An older file of this name is replaced.
-    """
+    """Atomically write a file: write, fsync, rename. Replaces an older file of this name."""
     part = path.with_name(f"{path.name}.part")
     create_synced(fs, part, lambda file: file.pwrite(data, 0)).close()
     fs.rename(part, path)

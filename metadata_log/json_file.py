@@ -1,4 +1,4 @@
-"""Small JSON files of a log, its backups and archives: read as one type, in bounded work."""
+"""Small JSON files of a log, its backups and archives: read as one type, with bounded work."""
 
 from pathlib import Path
 from typing import TypeVar
@@ -10,7 +10,7 @@ from records.errors import CorruptLogError
 
 T = TypeVar("T")
 
-# The list of an archive's files is the longest: this holds some 400,000 segments.
+# The list of an archive's files is the longest: this limit allows about 400,000 segments.
 _SIZE_BYTES_MAX = 64 * 1024 * 1024
 
 
@@ -18,11 +18,11 @@ def read_json(fs: Fs, path: Path, kind: type[T], remedy: str) -> T:
     """Read a JSON file.
 
     Args:
-        remedy: What to do when it cannot be read, for the error.
+        remedy: What to do if it cannot be read, for the error.
 
     Raises:
-        FileNotFoundError: there is none.
-        CorruptLogError: it is not JSON of this type, or larger or more nested than any of ours.
+        FileNotFoundError: there is no such file.
+        CorruptLogError: it is not JSON of this type, or is too large or too deeply nested.
     """
     content = read_start(fs, path, _SIZE_BYTES_MAX + 1)
     if len(content) > _SIZE_BYTES_MAX:

@@ -2,7 +2,7 @@
 
 MIB = 1024 * 1024
 
-# As in Kafka's controller: one user operation that makes more is refused as too large.
+# As in Kafka's controller: a user operation that makes more records is refused as too large.
 BATCH_RECORDS_MAX = 10_000
 
 # Encoded size of one batch before compression; Kafka's largest raft batch.

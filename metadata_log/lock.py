@@ -1,4 +1,4 @@
-"""One writer a directory: an OS lock on `.lock`, which holds the writer's process id."""
+"""The writer's lock: an OS lock on `.lock`, which holds the writer's process id."""
 
 import fcntl
 import os
@@ -11,11 +11,11 @@ from records.errors import UnavailableError
 
 
 def lock_directory(fs: Fs, directory: Path) -> Lock:
-    """Take the lock of a log directory.
+    """Lock a log directory.
 
     Raises:
-        UnavailableError: another writer holds it; names its process. Or there is no room on the
-            disk to name this one.
+        UnavailableError: another writer holds the lock (names its process), or the disk is too full
+            to write this one's process id.
     """
     try:
         with room_or_refusal(directory):
@@ -28,7 +28,7 @@ def lock_directory(fs: Fs, directory: Path) -> Lock:
 
 
 def writer_process(directory: Path) -> int | None:
-    """Return the process id of the current writer, None when there is none."""
+    """Return the process id of the current writer, None if there is none."""
     try:
         descriptor = os.open(directory / LOCK, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:

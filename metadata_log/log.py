@@ -1,8 +1,8 @@
-"""The own log: gives every batch its offsets, epoch and time, and commits it.
+"""The own log: assigns each batch its offsets, epoch and time, and commits it.
 
 Group commit: batches that arrive while a sync runs are encoded and written together and share the
-next one. One task does all of the writing, so that batches commit in the order of the calls,
-whatever becomes of the callers.
+next one. One task does all the writing, so batches commit in the order of the calls, even if
+callers are cancelled.
 
     append --> queue --> write, write, ... --> sync --> check the claim --> mark --> answers
 """
@@ -48,13 +48,13 @@ _LOG = logging.getLogger(__name__)
 
 
 class MetadataLog:
-    """The one writer of an own log.
+    """The single writer of an own log.
 
     Attributes:
         cluster_id: Id of the cluster whose metadata this is.
         leader_epoch: The epoch this writer claimed.
         end_offset: First offset not yet written; exclusive, committed or not.
-        clock: Gives batches their times; whoever decides what is written reads the time here.
+        clock: Gives batches their times; decisions read the time from it, too.
     """
 
     def __init__(
@@ -106,14 +106,14 @@ class MetadataLog:
         """Become the writer: lock, claim a higher epoch, recover the tail, announce the epoch.
 
         Args:
-            node_id: Who is announced as the leader.
-            clock: Taken as it is, for simulations; None is a LogClock.
-            machine: What that one follows; None is this machine.
-            run_blocking: How to wait for the disk; a thread of its own, unless it is simulated.
-            segment_size_bytes_max: A segment that has reached this is the last but one.
-            sync_mark_in_time: False syncs the commit mark at a roll and at close only, so that no
-                byte depends on how fast the machine is.
-            asked: What the announcement is stored with: the settings of who decides.
+            node_id: Node id announced as the leader.
+            clock: Used as it is, for simulations; None means a LogClock.
+            machine: The clocks that the LogClock follows; None means this machine's.
+            run_blocking: Runs blocking disk calls; by default in a thread of this writer.
+            segment_size_bytes_max: A new segment begins once this size is reached.
+            sync_mark_in_time: False syncs the commit mark only at a roll and at close, so that the
+                bytes written do not depend on the machine's speed.
+            asked: Stored with the announcement: the settings of the deciding controller.
 
         Raises:
             MetadataLogError: see `own_log`; the outcome is always nothing.
@@ -150,11 +150,12 @@ class MetadataLog:
     def append(
         self, batch: NewBatch, *, expected_end_offset: int | None = None
     ) -> asyncio.Future[AppendResult]:
-        """Commit a batch: all of it or nothing, in the order of the calls.
+        """Commit a batch, all of it or nothing, in the order of the calls.
 
         The future is done once the bytes are on stable storage. After cancellation the outcome is
         unknown. A batch whose origin has a request id and a request hash is committed once:
-        repeated within REQUEST_WINDOW_OFFSETS it gets the first answer again.
+        repeated
+        within REQUEST_WINDOW_OFFSETS it gets the first result again.
 
         Raises:
             RequestError: the batch is empty, too large or cannot be encoded, holds a record that
@@ -162,19 +163,19 @@ class MetadataLog:
                 not end at `expected_end_offset` when it is this batch's turn; nothing was written.
             UnavailableError: too many batches wait, the disk is full, or the log is closed;
                 nothing was written.
-            FencedError: another writer took over, or a write failed; this writer is of no more use.
-                The outcome is unknown for a batch that was being written, nothing for the others.
+            FencedError: another writer took over, or a write failed; this writer cannot be used any
+                more. The outcome is unknown for batches in flight, nothing for the others.
             CorruptLogError: the end of the log, searched for repeated requests, is damaged;
-                nothing was written, and this writer is of no more use.
+                nothing was written, and this writer cannot be used any more.
         """
         answer = self._queue.add(batch, expected_end_offset)
         self._wake.set()
         return answer
 
     async def find_request(self, origin: Origin) -> AppendResult | None:
-        """Return where a request was committed already; None for a new one, or one under way.
+        """Return where a request was committed; None for a new one, or one in flight.
 
-        For callers that decide anew when they are asked again, and so would append another batch.
+        For callers that decide before they append: a repeated request must not be decided again.
 
         Raises:
             RequestError: the id was used for another request.
@@ -186,7 +187,7 @@ class MetadataLog:
     async def close(self) -> None:
         """Commit what was accepted and release the log; after a failed write, only release it.
 
-        Runs once and to its end, also when the caller is cancelled or closes again.
+        Runs once and to its end, even if the caller is cancelled or calls it again.
         """
         if self._ending is None:
             self._queue.is_closed = True
@@ -210,7 +211,7 @@ class MetadataLog:
         try:
             self._claim.check()
         except FencedError as error:
-            # All that was answered is safe; only the mark is the other writer's now.
+            # Everything acknowledged is safe; the mark belongs to the other writer now.
             _LOG.warning("%s", error)
             self._writer.abandon()
         else:
@@ -221,7 +222,7 @@ class MetadataLog:
             while self._queue.has_waiting or not self._queue.is_closed:
                 await self._wake.wait()
                 self._wake.clear()
-                # Between two groups: under load there is no end of them.
+                # Between two groups, because under load the next one always follows.
                 while self._queue.has_waiting or self._mark_is_due:
                     if self._mark_is_due:
                         self._mark_is_due = False
@@ -231,7 +232,7 @@ class MetadataLog:
         except MetadataLogError as error:
             self._queue.fail(error)
         except OSError as error:
-            # What reached the disk is unknown: never try the same sync again and believe it.
+            # It is unknown what reached the disk. A second sync may succeed and prove nothing.
             self._queue.fail(
                 FencedError(f"writing {self._directory} failed: {error}; open it again")
             )
@@ -246,7 +247,7 @@ class MetadataLog:
         try:
             if self._writer.needs_segment:
                 await self._run_blocking(partial(self._writer.start_segment, self.leader_epoch))
-            # After every other await, so that requests that arrive meanwhile are seen.
+            # After every other await, so that requests that arrived meanwhile are included.
             if not self._requests.is_loaded and any(
                 takes_part(batch.origin) for batch in self._queue.waiting()
             ):
@@ -255,13 +256,13 @@ class MetadataLog:
             if self._writer.group_size_bytes:
                 await self._commit(alone=len(group) == 1)
         except UnavailableError as error:
-            # The writer took everything back: the group is not in the log, and never will be.
+            # The writer rolled back: the group is not in the log and never will be.
             self._requests.drop_from(self.end_offset)
             self._answer(results)
             for queued in group:
                 queued.refuse(error)
             if not group:
-                # No segment to write to, so no batch that waits can be written.
+                # There is no segment to write to, so no waiting batch can be written.
                 self._queue.refuse_waiting(error)
         else:
             self._committed_end = self.end_offset
@@ -270,13 +271,15 @@ class MetadataLog:
         group.clear()
 
     def _answer(self, results: list[tuple[QueuedBatch, AppendResult]]) -> None:
-        """Answer the committed ones; of a refused group, those that repeat an earlier request."""
+        """Answer the committed batches; in a refused group, only those that repeat an earlier
+        request.
+        """
         for queued, result in results:
             if result.end_offset <= self._committed_end:
                 queued.resolve(result)
 
     def _write_group(self, results: list[tuple[QueuedBatch, AppendResult]]) -> None:
-        """Write as many waiting batches as may share a sync; add their results."""
+        """Write as many waiting batches as may share a sync; append their results to `results`."""
         group = self._queue.in_flight
         encoded_bytes_max = self._writer.encoded_bytes + GROUP_SIZE_BYTES_MAX
         while (
@@ -292,7 +295,7 @@ class MetadataLog:
                 queued.refuse(error)
 
     def _write(self, queued: QueuedBatch) -> AppendResult:
-        """Encode and write one batch, unless it is a repeated one."""
+        """Encode and write one batch, unless it repeats an earlier request."""
         batch, base = queued.batch, self.end_offset
         repeated = self._requests.find(batch.origin)
         if repeated is not None:
@@ -336,7 +339,7 @@ class MetadataLog:
         ]
 
     async def _commit(self, *, alone: bool) -> None:
-        # With more to come the loop must have its turn between two groups.
+        # If more batches wait, let the event loop run between two groups.
         if alone and not self._queue.has_waiting and self._quick_syncs >= QUICK_SYNCS_MIN:
             self._sync_and_publish()
         else:
@@ -368,7 +371,7 @@ class MetadataLog:
             self._mark_timer = loop.call_later(MARK_SYNC_INTERVAL_MS / 1_000, self._sync_mark)
 
     def _sync_mark(self) -> None:
-        """Have the writer's task do it, between two groups."""
+        """Have the writer's task sync the mark between two groups."""
         self._mark_timer = None
         self._mark_is_due = True
         self._wake.set()

@@ -1,17 +1,17 @@
-"""The time of an own log: it follows the machine's wall clock, but never jumps with it.
+"""The clock of an own log: follows the machine's wall clock, but never jumps with it.
 
-The boot clock says how much time has passed; the wall clock says what time it is, until somebody
-sets it. At each reading
+The boot clock measures elapsed time; the wall clock gives the time of day, but can be set. On each
+reading
 
-- the time that the log believes moves on by what the boot clock has counted;
-- a wall clock within CLOCK_JUMP_MS of it was corrected (NTP, drift): it is believed from now on;
-- a wall clock further off was set: it is not believed, and a warning says so;
-- the log's time moves towards the believed one, faster or slower than real time by at most one part
-  in CLOCK_SLEW. So it never jumps, never goes back and never stands still.
+- the believed time advances by what the boot clock has counted;
+- a wall clock within CLOCK_JUMP_MS of it was corrected (NTP, drift) and becomes the believed time;
+- a wall clock further off was set by hand: it is ignored, with a warning;
+- the log's time moves towards the believed time, faster or slower than real time by at most one
+  part in CLOCK_SLEW. So it never jumps, goes back or stands still.
 
-At the start the wall clock is believed, however long the log was closed. A last record that is
-ahead of it is never contradicted: the log's time goes on from there, slower than real time until
-that has caught up.
+At the start the wall clock is believed, however long the log was closed. If the last record is
+ahead of it, the log's time continues from that record, slower than real time, until the wall clock
+has caught up.
 """
 
 import datetime
@@ -32,7 +32,7 @@ _MS = 1_000_000
 
 
 class LogClock:
-    """The clock of one writer."""
+    """One writer's clock."""
 
     def __init__(
         self, last_timestamp_ms: int, *, name: str, machine: MachineClocks | None = None
@@ -42,7 +42,7 @@ class LogClock:
         Args:
             last_timestamp_ms: Append time of the last record, ms since 1970; 0 for an empty log.
             name: Name of the log in warnings.
-            machine: None is this machine.
+            machine: None means this machine's clocks.
         """
         self._machine = machine or SystemClocks()
         self._name = name
@@ -55,7 +55,7 @@ class LogClock:
             self._warn_of_last_record()
 
     def now_ms(self) -> int:
-        """Return milliseconds since 1970, UTC, as far as the machine's clock was right."""
+        """Return milliseconds since 1970, UTC; right if the machine's clock was."""
         boot_ns = self._machine.boot_ns()
         elapsed_ns = boot_ns - self._seen_boot_ns
         self._seen_boot_ns = boot_ns
@@ -67,7 +67,7 @@ class LogClock:
         return self._now_ns // _MS
 
     def _look_at(self, wall_ns: int) -> None:
-        """Believe the wall clock, unless it was set."""
+        """Adopt the wall clock as the believed time, unless it was set."""
         jump_ns = wall_ns - self._believed_ns
         if abs(jump_ns) <= CLOCK_JUMP_MS * _MS:
             self._believed_ns = wall_ns
@@ -77,7 +77,7 @@ class LogClock:
             self._warn_of_jump(wall_ns)
 
     def _may_warn(self) -> bool:
-        """True unless the last warning was just now: a clock that swings fills no disk."""
+        """True if the last warning is long enough ago; a swinging clock must not fill the disk."""
         last, now = self._warned_boot_ns, self._seen_boot_ns
         if last is not None and now - last < CLOCK_WARNING_INTERVAL_MS * _MS:
             return False

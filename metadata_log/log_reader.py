@@ -1,8 +1,8 @@
-"""Reading a log directory, without a lock and without writing, also while it is being written.
+"""Reads a log directory without a lock and without writing, even while it is being written.
 
-A reader sees the log up to the commit mark it found when it was opened, and past it what is proven
-to have been acknowledged. All of that was on stable storage, so whatever does not read well there
-is damage.
+A reader sees the log up to the commit mark at opening, and past it what is proven to have been
+acknowledged. All of that was on stable storage, so anything there that does not read well is
+damage.
 """
 
 from collections import deque
@@ -34,7 +34,7 @@ from metadata_log.vanishing import vanished_or_there
 from records.control import NoOpRunRecord
 from records.errors import CorruptLogError, UnavailableError, UnknownHistoryError
 
-# A mark that moves while the log is opened is followed this often.
+# How often opening starts over because the mark moved.
 _TRIES = 3
 
 
@@ -45,12 +45,12 @@ class LogReader:
         directory: The log directory.
         kind: Own or mirror.
         cluster_id: Id of the cluster whose metadata this is.
-        mark: The commit mark at opening, moved on to what is proven past it (proof.py).
-        base: The checkpoint that the log starts from, or None when it starts at offset 0.
+        mark: The commit mark at opening, advanced to what is proven past it (proof.py).
+        base: The checkpoint that the log starts from, or None if it starts at offset 0.
         start_offset: First offset that can be read.
-        history_start: First offset whose effect is known apart; images exist from the one before.
+        history_start: First offset above the base; images exist from the one before it on.
         end_offset: Exclusive.
-        confirmed_end: Exclusive; offsets from here on may still be replaced by Kafka (mirror).
+        confirmed_end: Exclusive; in a mirror Kafka may still replace offsets from here on.
     """
 
     def __init__(self, fs: Fs, directory: Path) -> None:
@@ -81,17 +81,18 @@ class LogReader:
         """Open a log for reading.
 
         Raises:
-            RequestError: the directory is no log, or of a newer format.
+            RequestError: the directory is not a log, or of a newer format.
             CorruptLogError: its manifest, mark, base checkpoint or last segment is damaged.
-            UnavailableError: a crash tore the mark; the next writer makes it whole. Or the log's
-                start moved up meanwhile, or the log was removed.
+            UnavailableError: a crash tore the mark, which the next writer repairs; or the log's
+            start
+                moved up meanwhile, or the log was removed.
         """
         directory = Path(directory).absolute()
         with vanished_or_there(directory):
             return cls(fs or OsFs(), directory)
 
     def close(self) -> None:
-        """Release the reader. Iterators that were left in the middle close their own files."""
+        """Release the reader. Unfinished iterators close their own files."""
 
     def __enter__(self) -> Self:
         return self
@@ -106,11 +107,11 @@ class LogReader:
 
     @property
     def segment_paths(self) -> list[Path]:
-        """The committed segments, ascending; the last one only up to `mark.position`."""
+        """Return the committed segments, ascending; the last one counts up to `mark.position`."""
         return [self.directory / segment_name(base) for base in self._segments]
 
     def header(self, path: Path) -> SegmentHeader:
-        """Return the header of a segment, checked."""
+        """Return a segment's header, checked."""
         file = self._open_segment(path)
         try:
             return read_header(file, path)[0]
@@ -125,7 +126,7 @@ class LogReader:
         One batch is in memory at a time.
 
         Raises:
-            UnknownHistoryError: `from_offset` lies before the kept history.
+            UnknownHistoryError: `from_offset` is before the kept history.
             CorruptLogError: damage; names file, byte, and the offsets below which all is intact.
         """
         first = self.start_offset if from_offset is None else from_offset
@@ -163,13 +164,14 @@ class LogReader:
         """Return the offset before the first record whose time is later than `timestamp` (ms).
 
         Times can go backwards in imported logs; this is the one rule for a point in time. Inside a
-        run of NoOps it is the run's first offset: no record there changes anything.
+        run of
+        NoOps the result is the run's first offset, because no record there changes anything.
 
         Returns:
             At least start_offset - 1, at most end_offset - 1.
 
         Raises:
-            UnknownHistoryError: the time lies before that of the base checkpoint.
+            UnknownHistoryError: the time is before that of the base checkpoint.
         """
         if self.base and timestamp < self.base.timestamp:
             raise UnknownHistoryError(
@@ -202,7 +204,7 @@ class LogReader:
         return Marks(newest, found.damaged_byte)
 
     def _check_mark(self, mark: CommitMark) -> None:
-        """Compare a mark with the segment it points into."""
+        """Check that the mark fits the segment it points into."""
         path = self.directory / segment_name(mark.segment_offset)
         if not self._fs.exists(path):
             if self._marks().newest.segment_offset > mark.segment_offset:
@@ -219,21 +221,22 @@ class LogReader:
         check_identity(path, header, self.cluster_id)
 
     def _find_end(self, marks: Marks) -> CommitMark:
-        """Return the newest mark, moved on to the end that is proven by what lies past it.
+        """Return the newest mark, advanced to the end that the blocks past it prove.
 
-        A slot that is not whole may have held a newer mark: then blocks past the proven end may
-        have been acknowledged or not.
+        An invalid slot may have held a newer mark; then blocks past the proven end may or may not
+        have
+        been acknowledged.
 
         Raises:
-            UnavailableError: only a writer can say where the log ends.
-            CorruptLogError: something is damaged below what is proven.
+            UnavailableError: only a writer can decide where the log ends.
+            CorruptLogError: something below the proven end is damaged.
         """
         for _ in range(_TRIES):
             try:
                 past = look_past(self._fs, self.directory, marks.newest)
                 if marks.damaged_byte is None or not past.has_more:
                     return past.proven
-                # A crash leaves this as well as damage; either way nothing is lost.
+                # A crash or damage can cause this; either way nothing is lost.
                 error: CorruptLogError | UnavailableError = UnavailableError(
                     f"{self.directory / COMMIT_MARK} byte {marks.damaged_byte}: this slot is not "
                     "whole, and blocks lie behind what the other slot and the blocks prove "
@@ -242,7 +245,7 @@ class LogReader:
                 )
             except CorruptLogError as damage:
                 error = damage
-            # A live writer may have been in the middle of a block; then its mark moves on.
+            # A live writer may be in the middle of a block; then its mark moves.
             newer = self._marks()
             if newer.newest.sequence == marks.newest.sequence:
                 raise error
@@ -256,18 +259,19 @@ class LogReader:
             raise _moved_up(path) from error
 
     def segment_of(self, offset: int) -> int:
-        """Return the base offset of the segment that holds an offset or would."""
+        """Return the base offset of the segment that holds an offset, or would hold it."""
         return max(base for base in self._segments if base <= offset)
 
     def block_at(self, offset: int) -> IndexEntry:
-        """Return a block at or before the one that holds an offset; position 0 is the first one
-        of its segment.
+        """Return the last indexed block at or before an offset.
+
+        Position 0 means the first block of its segment.
         """
         base = self.segment_of(offset)
         return self._fitting(read_index(self._fs, self.directory, base).at_offset(offset), base)
 
     def _time_entry(self, timestamp: int) -> IndexEntry:
-        """Return a place before which no record is later than a time."""
+        """Return an index entry before which no record is later than `timestamp`."""
         segment = self._segments[0]
         for base in self._segments:
             latest = self.header(self.directory / segment_name(base)).max_timestamp
@@ -278,9 +282,9 @@ class LogReader:
         return self._fitting(index.at_time(timestamp), segment)
 
     def _fitting(self, entry: IndexEntry | None, base: int) -> IndexEntry:
-        """Return an index entry of a segment, or the segment's start when it does not fit.
+        """Return an index entry if it fits the segment, else the segment's start.
 
-        An index is not part of the log: one that was copied from elsewhere must cost only time.
+        An index is not part of the log; a wrong one, copied from elsewhere, may only cost time.
         """
         start = IndexEntry(base, 0, None)
         if entry is None or entry.offset < base:
@@ -298,7 +302,7 @@ class LogReader:
                 next_offset=None,
                 last_crc32c=None,
             )
-            # A block begins behind a marker: one byte too early can parse as one of other rows.
+            # A block begins right after a sync marker; one byte off can parse as another block.
             before = file.pread(SYNC_SIZE, max(entry.position - SYNC_SIZE, 0))
             fits = before == header.sync_marker and scan.peek_offset() == entry.offset
             return entry if fits else start
@@ -308,7 +312,7 @@ class LogReader:
     def _read(
         self, entry: IndexEntry, first: int, end: int, needles: Needles | None = None
     ) -> Iterator[Batch]:
-        """Yield batches from a block at or before `first`, over segment borders."""
+        """Yield batches from a block at or before `first`, across segments."""
         previous: SegmentScan | None = None
         at = max(index for index, base in enumerate(self._segments) if base <= entry.offset)
         for base, following in zip_longest(self._segments[at:], self._segments[at + 1 :]):
@@ -347,7 +351,7 @@ class LogReader:
         if file.size() < limit:
             if following is None:
                 raise short_copy(path, file.size(), f"the commit mark says byte {limit}")
-            # What is there can be read; the next segment then does not follow.
+            # The bytes that exist can be read; the check of the next segment reports the rest.
             limit = file.size()
         return SegmentScan(
             file,
@@ -360,9 +364,9 @@ class LogReader:
         )
 
     def _end(self, following: int | None) -> int:
-        """Return where a segment ends: the next one names it, the mark that of the last.
+        """Return where a segment ends, as the next header or the mark says.
 
-        A writer that lost the log without knowing it may have written on behind that.
+        A fenced writer may have written more after that.
         """
         if following is None:
             return self.mark.position
@@ -378,7 +382,7 @@ def check_follows(path: Path, header: SegmentHeader, previous: SegmentScan) -> N
     """Check that a segment was written after the one that was read before it.
 
     Raises:
-        CorruptLogError: a segment is missing, or the one before is not as it was.
+        CorruptLogError: a segment is missing, or the one before has changed.
     """
     if (header.base_offset, header.previous_length) != (previous.next_offset, previous.position):
         raise corrupt(

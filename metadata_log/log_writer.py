@@ -1,10 +1,10 @@
-"""Writing blocks to the segments of one log: in order, synced, then marked.
+r"""Writes blocks to the segments of one log: in order, synced, then marked.
 
-Synchronous, and used by one thread at a time. It knows nothing of who gives offsets and epochs:
-the own log (log.py) and the mirror (mirror.py) do.
+Synchronous, and used by one thread at a time. Offsets and epochs come from the caller: the own log
+(log.py) or the mirror (mirror.py).
 
     write, write, ... -> sync -> publish (the mark, the index)     one group
-                     \\-> roll_back                                 when the disk is full
+                     \-> roll_back                                 when the disk is full
 """
 
 from pathlib import Path
@@ -30,11 +30,12 @@ from records.errors import UnavailableError
 
 
 class Tail(msgspec.Struct, frozen=True, kw_only=True):
-    """The end of what is written: where the next block goes, and what it must follow.
+    """The end of the written log: where the next block goes, and which block it follows.
 
-    `segment_offset` and `position` are of the last segment (position 0: there is none yet),
+    `segment_offset` and `position` refer to the last segment (position 0: there is none yet).
     `previous_length` is the length of the file before it (0: none), `last_crc32c` the CRC-32C of
-    the last block anywhere before `position` (0: none).
+    the
+    last block anywhere before `position` (0: none).
     """
 
     end_offset: int
@@ -50,8 +51,9 @@ class LogWriter:
     """Appends blocks after a tail.
 
     `tail` is the end of what was written, `synced` the end of what is known to be on stable
-    storage; that one is moved by `sync` only, and never backwards. `confirmed_end` is None in an
-    own log: there nothing that is committed is ever replaced.
+    storage.
+    Only `sync` moves that one, and never backwards. `confirmed_end` is None in an own log, where
+    nothing committed is ever replaced.
     Invariant: mark.end_offset <= synced.end_offset <= tail.end_offset.
     """
 
@@ -74,7 +76,7 @@ class LogWriter:
         self._encoder = BlockEncoder(batch_size_bytes_max)
         self._file: File | None = None
         self._index: IndexWriter | None = None
-        # Blocks that were encoded but not yet handed to the file: few large writes are cheaper.
+        # Encoded blocks not yet written to the file: few large writes are cheaper.
         self._unwritten: list[bytes] = []
         self._unwritten_bytes = 0
         self._sync_marker = b""
@@ -85,43 +87,42 @@ class LogWriter:
 
     @property
     def needs_segment(self) -> bool:
-        """Whether the next block belongs into a new segment."""
+        """True if the next block needs a new segment."""
         tail = self.tail
         is_full = tail.position >= self._segment_size_bytes_max
         return self._file is None or (is_full and tail.end_offset > tail.segment_offset)
 
     @property
     def group_size_bytes(self) -> int:
-        """What was written since the last sync."""
+        """Bytes written since the last sync."""
         return self.tail.position - self.synced.position
 
     @property
     def encoded_bytes(self) -> int:
-        """What was encoded so far, before compression."""
+        """Bytes encoded so far, before compression."""
         return self._encoder.encoded_bytes
 
     def take_over(self, found: CommitMark) -> None:
-        """Go on behind another writer: a mark of our own at the tail, on stable storage.
+        """Take over from the writer before: publish our own mark at the tail, synced.
 
         Raises:
             FencedError: another writer took over meanwhile.
-            UnavailableError: there is no room; the mark is as it was.
+            UnavailableError: the disk is full; the mark is unchanged.
         """
         self._mark.take_over(self._marked(), found, self._owner)
 
     def start_segment(self, leader_epoch: int) -> None:
-        """Begin a new segment at the end; the one before is complete from now on.
+        """Start a new segment at the end; the one before is sealed from now on.
 
-        The segment appears under its name with its whole header, by a rename.
+        The segment is renamed into place with its whole header.
 
         Raises:
-            FencedError: another writer took over; the log is as it was.
-            UnavailableError: there is no room; the log is as it was, and this may be tried again.
+            FencedError: another writer took over; the log is unchanged.
+            UnavailableError: the disk is full; the log is unchanged, and this can be retried.
         """
         self._finish_segment()
         tail = self.tail
-        # An empty last segment is replaced by one of the same name: what stood before it stands
-        # before the new one.
+        # An empty last segment is replaced by one of the same name, which follows the same file.
         is_empty = tail.segment_offset == tail.end_offset
         header = SegmentHeader(
             cluster_id=self._cluster_id,
@@ -143,12 +144,13 @@ class LogWriter:
     def write(self, rows: list[Envelope], end_offset: int) -> None:
         """Write one batch as one block, not yet synced.
 
-        The first row gets `previous_crc32c` and `durable_end`; the rows are otherwise as given.
+        Sets `previous_crc32c` and `durable_end` on the first row; otherwise the rows are written as
+        given.
 
         Raises:
             RequestError: the batch is too large; nothing was written.
-            UnavailableError: there is no room; everything since the last sync was taken back.
-            OSError: what reached the file is unknown; only `abandon` may follow.
+            UnavailableError: the disk is full; everything since the last sync was rolled back.
+            OSError: it is unknown what reached the file; only `abandon` may follow.
         """
         assert self._file is not None and self._index is not None, "start_segment comes first"
         tail = self.tail
@@ -177,8 +179,8 @@ class LogWriter:
         """Put everything written on stable storage.
 
         Raises:
-            UnavailableError: there is no room; everything since the last sync was taken back.
-            OSError: what reached the disk is unknown; only `abandon` may follow.
+            UnavailableError: the disk is full; everything since the last sync was rolled back.
+            OSError: it is unknown what reached the disk; only `abandon` may follow.
         """
         if self._file is not None:
             self._flush()
@@ -186,7 +188,7 @@ class LogWriter:
         self.synced = self.tail
 
     def publish(self) -> None:
-        """Move the commit mark to what was synced; other processes see it at once."""
+        """Advance the commit mark to what was synced; other processes see it at once."""
         self._mark.write(self._marked())
         if self._index is not None:
             self._index.commit()
@@ -196,13 +198,14 @@ class LogWriter:
         self._mark.sync()
 
     def roll_back(self) -> None:
-        """Take back everything written since the last sync, as if it had never been.
+        """Undo everything written since the last sync, and sync.
 
-        Synced, because a crash could otherwise bring back what the callers were told is not there.
-        Who takes over meanwhile keeps what it keeps in a file of its own (recovery.py).
+        Without the sync a crash could bring back batches whose callers were told that nothing
+        happened.
+        A writer that takes over meanwhile keeps its bytes in a file of its own (recovery.py).
 
         Raises:
-            FencedError: another writer took over, and may have kept what is to be taken back.
+            FencedError: another writer took over, and may have kept these bytes.
         """
         self._owner.check()
         self._unwritten.clear()
@@ -215,10 +218,10 @@ class LogWriter:
             self._owner.check()
 
     def close(self) -> None:
-        """Commit, sync the mark in both slots, and close the files, whatever fails."""
+        """Commit, sync the mark in both slots, and close the files even if something fails."""
         try:
             self._finish_segment()
-            # With both alike, damage to one slot of a log at rest costs nothing.
+            # With two equal slots, damage to one slot of a closed log costs nothing.
             self.publish()
             self.sync_mark()
         finally:
@@ -227,7 +230,7 @@ class LogWriter:
     def abandon(self) -> None:
         """Close the files as they are: after a failed write nothing may be committed any more.
 
-        A second sync can succeed although the first lost the data, so it proves nothing.
+        A second sync can succeed although the first lost data, so it proves nothing.
         """
         self._close_segment()
         self._mark.close()
@@ -246,7 +249,7 @@ class LogWriter:
         )
 
     def _flush(self) -> None:
-        """Write what was encoded; it ends at the tail's position."""
+        """Write the encoded blocks, so that the file ends at the tail's position."""
         assert self._file is not None
         if not self._unwritten:
             return
@@ -277,7 +280,7 @@ class LogWriter:
             self._index = None
 
     def _create_segment(self, header: SegmentHeader) -> int:
-        """Put the new segment under its name, ready to be written; return its size."""
+        """Rename the new segment into place, ready for writing; return its size."""
         path, encoded = self._directory / segment_name(header.base_offset), header.encode()
         self._file = place(self._fs, path, lambda file: file.pwrite(encoded, 0), self._owner)
         self._sync_marker = header.sync_marker
@@ -294,11 +297,11 @@ EMPTY_TAIL = Tail(
     last_crc32c=0,
     max_timestamp=None,
 )
-"""The end of a log that has nothing yet."""
+"""The tail of an empty log."""
 
 
 def create_mark(fs: Fs, directory: Path) -> None:
-    """Make the commit mark's file for a new log, without a mark in it."""
+    """Create a new log's `commit.mark`, without a mark in it."""
     file = fs.open(directory / COMMIT_MARK, create=True)
     try:
         file.pwrite(bytes(MARK_SIZE), 0)

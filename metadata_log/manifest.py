@@ -1,4 +1,4 @@
-"""`metalog.json`: what a log directory is. Written once, never changed."""
+"""`metalog.json`: the identity of a log directory. Written once, never changed."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -17,7 +17,7 @@ _REMEDY = "restore it from a backup, or write it by hand: docs/log_format.md sho
 
 
 class Kind(StrEnum):
-    """Who gives the offsets: this log (own), or the Kafka cluster it was imported from (mirror)."""
+    """Source of offsets, epochs and times: this log (own) or a Kafka cluster (mirror)."""
 
     OWN = "own"
     MIRROR = "mirror"
@@ -32,7 +32,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def write_manifest(fs: Fs, directory: Path, manifest: Manifest) -> None:
-    """Write the manifest of a new log, whole or not at all, on stable storage."""
+    """Atomically write the manifest of a new log."""
     text = msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
     write_whole(fs, directory / MANIFEST, text)
 
@@ -41,7 +41,7 @@ def read_manifest(fs: Fs, directory: Path) -> Manifest:
     """Read the manifest of a log.
 
     Raises:
-        RequestError: the directory is no log, or was written by a newer release.
+        RequestError: the directory is not a log, or was written by a newer release.
         CorruptLogError: the manifest is damaged.
     """
     path = directory / MANIFEST
@@ -67,7 +67,7 @@ def read_manifest(fs: Fs, directory: Path) -> Manifest:
 
 
 def _what_it_is(fs: Fs, directory: Path) -> str:
-    """Return what a directory without a manifest is, and what to do."""
+    """Return what a directory without a manifest looks like, and what to do about it."""
     try:
         names = fs.list(directory)
     except (FileNotFoundError, NotADirectoryError):

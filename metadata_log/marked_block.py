@@ -1,8 +1,8 @@
-"""The block that the commit mark ends at, compared with the CRC in the mark.
+"""Checks the block before the commit mark against the CRC in the mark.
 
-A mark of another log, or of another history of this one, can name a place where a block ends here
-too. A writer that believed it would cut the blocks behind it, because none of them follows a block
-of that CRC.
+The mark of another log, or of another history of this one, can point to a place where a block ends
+here too. A writer that trusted it would cut the blocks after it, because none of them follows a
+block of that CRC.
 """
 
 from contextlib import suppress
@@ -21,10 +21,11 @@ from records.errors import CorruptLogError
 
 
 def check_marked_block(fs: Fs, directory: Path, mark: CommitMark) -> None:
-    """Check that a block of the mark's CRC ends where the mark says that the log does.
+    """Check that a block with the mark's CRC ends at the mark's position.
 
-    Reads from the index entry before the mark; without one, the whole last segment. Blocks are not
-    decoded: what they hold is checked when they are read.
+    Reads from the last index entry before the mark; without one, the whole last segment. Blocks are
+    not
+    decoded: their content is checked when they are read.
 
     Raises:
         CorruptLogError: another block ends there, or none.
@@ -58,14 +59,14 @@ def _last_block(
 ) -> _Block:
     entry = read_index(fs, path.parent, mark.segment_offset).at_offset(mark.end_offset - 1)
     if entry is not None and start < entry.position < mark.position:
-        # The index may be another log's: it only saves reading.
+        # The index may belong to another log, so it is only a hint.
         with suppress(CorruptLogError):
             return _walk(file, path, header, entry.position, mark)
     return _walk(file, path, header, start, mark)
 
 
 def _walk(file: File, path: Path, header: SegmentHeader, start: int, mark: CommitMark) -> _Block:
-    """Go from block to block up to a mark; return the last one."""
+    """Walk the blocks up to the mark; return the last one."""
     marker = header.sync_marker
     data = file.pread(mark.position - start + SYNC_SIZE, start - SYNC_SIZE)
     at = SYNC_SIZE

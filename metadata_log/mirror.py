@@ -1,7 +1,6 @@
 """A new mirror of a Kafka cluster's log: offsets, epochs and times are Kafka's.
 
-It is built beside its place and renamed into it when it is whole, so that a failed import leaves
-nothing behind.
+It is built beside its destination and renamed when complete, so a failed import leaves nothing.
 """
 
 import os
@@ -24,13 +23,13 @@ from records.errors import RequestError
 
 
 class MirrorBuilder:
-    """Writes one mirror. Use as a context manager, and call `finish` when all is written."""
+    """Writes one mirror. Use as a context manager, and call `finish` at the end."""
 
     def __init__(self, directory: Path, cluster_id: str, *, fs: Fs | None = None) -> None:
         """Start a mirror that will appear at `directory`.
 
         Raises:
-            RequestError: there is something at `directory` already.
+            RequestError: `directory` exists already.
         """
         self._fs = fs or OsFs()
         self._target = directory.absolute()
@@ -66,7 +65,7 @@ class MirrorBuilder:
         leader_epoch: int,
         timestamp: int,
     ) -> None:
-        """Write the checkpoint that the log starts from; before the first batch."""
+        """Write the checkpoint that the log starts from; call it before the first `append`."""
         base = write_checkpoint(
             self._fs,
             self._directory,
@@ -86,7 +85,7 @@ class MirrorBuilder:
         )
 
     def append(self, rows: Sequence[Envelope], end_offset: int) -> None:
-        """Write one batch of Kafka's as one block."""
+        """Write one Kafka batch as one block."""
         if self._writer is None:
             self._writer = self._start(rows[0].offset, rows[0].leader_epoch)
         elif self._writer.needs_segment:
@@ -94,7 +93,7 @@ class MirrorBuilder:
         self._writer.write(list(rows), end_offset)
 
     def finish(self, confirmed_end: int) -> None:
-        """Put everything on stable storage and let the log appear at its place."""
+        """Sync everything and rename the log into place."""
         writer = self._writer or self._start(self._tail.end_offset, self._tail.leader_epoch)
         writer.confirmed_end = confirmed_end
         writer.close()

@@ -1,4 +1,4 @@
-"""The names of the files in a log directory."""
+"""File names in a log directory."""
 
 import re
 
@@ -27,24 +27,24 @@ def checkpoint_name(end_offset: int, leader_epoch: int) -> str:
 
 
 def claim_name(leader_epoch: int) -> str:
-    """Return the name of the file by which a writer claims an epoch."""
+    """Return the name of the file that claims an epoch."""
     return f"epoch-{leader_epoch}"
 
 
 def segment_offset(name: str) -> int | None:
-    """Return a segment's base offset, or None when the name is not a segment's."""
+    """Return a segment's base offset, or None if the name is not a segment's."""
     match = _SEGMENT.fullmatch(name)
     return int(match[1]) if match else None
 
 
 def checkpoint_id(name: str) -> tuple[int, int] | None:
-    """Return a checkpoint's end offset and leader epoch, or None when the name is not one's."""
+    """Return a checkpoint's end offset and leader epoch, or None if it is another file's name."""
     match = _CHECKPOINT.fullmatch(name)
     return (int(match[1]), int(match[2])) if match else None
 
 
 def claimed_epoch(name: str) -> int | None:
-    """Return the epoch a claim file stands for, or None when the name is not a claim's."""
+    """Return the epoch of a claim file, or None if the name is not a claim's."""
     match = _CLAIM.fullmatch(name)
     return int(match[1]) if match else None
 

@@ -1,6 +1,6 @@
-"""Byte strings that are searched in decompressed blocks, to decode only those that matter.
+"""Byte strings to search for in decompressed blocks, so that only matching blocks are decoded.
 
-Most blocks of a log say nothing of a given topic, and searching the 16 bytes of its id in a block
+Most blocks of a log do not mention a given topic, and searching a block for the 16 bytes of its id
 costs far less than decoding it.
 """
 
@@ -8,8 +8,9 @@ from records import registry
 from records.avro.varint import LONGS
 from records.base import Record
 
-# In every row the branch of the payload's union follows two zero bytes: `asked` is null or ends in
-# the end of its array of secrets, and `kept` is null (except in checkpoints, read as a whole).
+# In every row the branch of the payload union follows two zero bytes: `asked` is null or ends with
+# the zero that ends its array of secrets, and `kept` is null (except in checkpoints, which are
+# always read as a whole).
 _BEFORE_PAYLOAD = bytes(2)
 assert [field["name"] for field in registry.schema("Envelope")["fields"]][-3:] == [
     "asked",
@@ -19,12 +20,12 @@ assert [field["name"] for field in registry.schema("Envelope")["fields"]][-3:] =
 
 
 class Needles:
-    """What a block must hold to be decoded. May grow while a log is read.
+    """Selects the blocks to decode. More needles may be added while a log is read.
 
-    Types of records can be told only in blocks of the newest schema.
+    Record types can be recognised only in blocks of the newest schema.
 
     Attributes:
-        everything: True while every block is to be decoded.
+        everything: True if every block is to be decoded.
     """
 
     def __init__(self) -> None:
@@ -36,11 +37,11 @@ class Needles:
         self._found[needle] = None
 
     def add_type(self, record_type: type[Record]) -> None:
-        """Decode blocks that hold a record of a type, and a few more by chance."""
+        """Decode blocks that hold a record of this type, and a few others by chance."""
         self.add(_type_needle(record_type))
 
     def found_in(self, body: bytes) -> bool:
-        """True if a block is to be decoded."""
+        """True if the block with this body is to be decoded."""
         if self.everything:
             return True
         for needle in self._found:  # noqa: SIM110 (twice as fast as any())
@@ -50,7 +51,7 @@ class Needles:
 
 
 def previous_crc32c_bytes(crc32c: int) -> bytes:
-    """Return how a batch's first row names the CRC of the block before it."""
+    """Return the encoding of `previous_crc32c` in a batch's first row."""
     return b"\2" + LONGS[crc32c]
 
 

@@ -1,7 +1,7 @@
-"""Refusing to write a log on a network file system, where a lock may be granted twice.
+"""Refuses to write a log on a network file system, where a lock may be granted twice.
 
 The claims of epochs would still fence a second writer, but a file system that several machines
-cache does not promise that one sees at once what another created.
+cache does not guarantee that one machine sees at once what another created.
 """
 
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 from records.errors import RequestError
 
 ALLOW = "METALOG_ALLOW_NETWORK_FILE_SYSTEM"
-"""Environment variable that, set to 1, allows it."""
+"""Environment variable; 1 allows it."""
 
 _NETWORK = frozenset(
     {
@@ -39,10 +39,10 @@ _NETWORK = frozenset(
 
 
 def refuse_network_file_system(path: Path) -> None:
-    """Check where a log that is to be written lies.
+    """Check that a path is not on a network file system, before a log is written there.
 
     Raises:
-        RequestError: on a network file system, and nobody said that this is wanted.
+        RequestError: it is, and the environment variable does not allow it.
     """
     kind = file_system_type(path)
     if kind in _NETWORK and os.environ.get(ALLOW) != "1":
@@ -54,8 +54,8 @@ def refuse_network_file_system(path: Path) -> None:
 
 
 def file_system_type(path: Path) -> str:
-    """Return the type of the file system that holds a path; "" when the system does not tell."""
-    import psutil  # takes longer than opening a small log, and only writers ask
+    """Return the type of the file system that holds a path; "" if the system does not report it."""
+    import psutil  # slower than opening a small log, and only writers need it
 
     absolute = path.resolve()
     mounts = {

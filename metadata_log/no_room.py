@@ -1,4 +1,4 @@
-"""A full disk is no failure: what was asked is refused, and may be asked again."""
+"""Full disks: turns the system's error into a refusal that can be retried."""
 
 import errno
 from collections.abc import Iterator
@@ -12,10 +12,10 @@ _NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 @contextmanager
 def room_or_refusal(directory: Path) -> Iterator[None]:
-    """Turn the system's word for a full disk, quota or file into a refusal.
+    """Turn the system's error for a full disk, quota or file into UnavailableError.
 
     Raises:
-        UnavailableError: there is no room.
+        UnavailableError: the disk is full.
     """
     try:
         yield

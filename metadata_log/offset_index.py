@@ -1,7 +1,7 @@
-"""A sparse index of one segment: which block holds an offset, and where a point in time lies.
+"""A sparse index of one segment: finds the block of an offset or of a time.
 
-It only saves reading. An entry that is damaged, or that no longer fits the segment, is passed over;
-a missing file costs a read of the segment from its start.
+It only saves reading. A damaged entry, or one that no longer fits the segment, is ignored; without
+an index file the segment is read from its start.
 """
 
 import bisect
@@ -22,15 +22,16 @@ _ENTRY = struct.Struct(">qqq")
 _CRC = struct.Struct(">I")
 ENTRY_SIZE = _ENTRY.size + _CRC.size
 _NO_TIMESTAMP = -(1 << 63)
-# The entries of a segment of some 150 GB; what comes after them is found by reading the segment.
+# Enough entries for a segment of about 150 GB; anything after them is found by reading.
 _READ_BYTES_MAX = 64 * 1024 * 1024
 
 
 class IndexEntry(msgspec.Struct, frozen=True, gc=False):
-    """The block that begins at `position` starts with `offset`.
+    """A block: its first offset and its byte position.
 
-    `max_timestamp` is the highest append time of any record of the log before it, None for none.
-    It never falls from entry to entry, even where times go backwards.
+    `max_timestamp` is the highest append time of any record of the log before the block, None if
+    there
+    is none. It never falls from entry to entry, even where times go backwards.
     """
 
     offset: int
@@ -67,10 +68,10 @@ class OffsetIndex:
 
 
 class IndexWriter:
-    """Adds entries to the index of the segment that is being written.
+    """Appends entries to the index of the active segment.
 
-    Only committed blocks get one, so no entry is ever behind a block that was cut. The file is not
-    synced, and an index that cannot be written is given up: it can be done without.
+    Only committed blocks get an entry, so no entry points past a cut. The file is not synced. If it
+    cannot be written, the index is given up; readers do without.
     """
 
     def __init__(self, fs: Fs, directory: Path, base_offset: int) -> None:
@@ -83,7 +84,7 @@ class IndexWriter:
         self._given_up = False
 
     def maybe_add(self, offset: int, position: int, max_timestamp: int | None) -> None:
-        """Note an entry for a block, when the last one is far enough behind."""
+        """Queue an entry for a block if the last entry is far enough back."""
         last = self._last_position
         if last is not None and position - last < INDEX_INTERVAL_BYTES:
             return
@@ -91,7 +92,7 @@ class IndexWriter:
         self._waiting.append(IndexEntry(offset, position, max_timestamp).encode())
 
     def commit(self) -> None:
-        """Write what was noted: its blocks are committed."""
+        """Write the queued entries; their blocks are committed."""
         if not self._waiting or self._given_up:
             return
         data = b"".join(self._waiting)
@@ -105,7 +106,7 @@ class IndexWriter:
         self._size += len(data)
 
     def forget(self) -> None:
-        """Drop what was noted: its blocks were taken back."""
+        """Drop the queued entries; their blocks were rolled back."""
         if self._waiting:
             self._waiting.clear()
             self._last_position = None
@@ -116,14 +117,14 @@ class IndexWriter:
             self._file.close()
 
     def _create(self) -> File:
-        # One of an empty segment of the same name, or of an earlier try.
+        # Left by an empty segment of the same name, or by an earlier attempt.
         if self._fs.exists(self._path):
             self._fs.unlink(self._path)
         return self._fs.open(self._path, create=True)
 
 
 def read_index(fs: Fs, directory: Path, base_offset: int) -> OffsetIndex:
-    """Read a segment's index; it is empty when there is none."""
+    """Read a segment's index; empty if there is none."""
     try:
         data = read_start(fs, directory / index_name(base_offset), _READ_BYTES_MAX)
     except FileNotFoundError:

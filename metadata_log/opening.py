@@ -1,4 +1,4 @@
-"""Becoming the writer of an own log: lock, claim a higher epoch, recover the tail, go on there."""
+"""Becoming the writer of an own log: lock, claim a higher epoch, recover the tail."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from records.errors import RequestError
 
 
 class OwnedLog(msgspec.Struct, frozen=True):
-    """What its writer holds of a log: the right to write, and the place where to go on."""
+    """What a writer holds: lock, claim, and the place to continue at."""
 
     cluster_id: str
     lock: Lock
@@ -30,15 +30,15 @@ class OwnedLog(msgspec.Struct, frozen=True):
 
 
 def own_log(fs: Fs, directory: Path, segment_size_bytes_max: int) -> OwnedLog:
-    """Take a log over, with a segment of its own for the new epoch.
+    """Take over a log and start a segment for the new epoch.
 
     Raises:
-        RequestError: no log, or a mirror, which takes no records.
-        UnavailableError: another writer holds the lock, there is no room on the disk, or the log's
-            start moved up meanwhile.
+        RequestError: the directory is not a log, or is a mirror, which takes no records.
+        UnavailableError: another writer holds the lock, the disk is full, or the log's start moved
+            up meanwhile.
         FencedError: another writer took over meanwhile, past a lock that did not hold.
-        CorruptLogError: acknowledged records are damaged or missing, as far as opening looks: at
-            the headers and lengths of all segments, and at what is past the commit mark.
+        CorruptLogError: acknowledged records are damaged or missing. Opening checks the headers and
+            lengths of all segments, and everything past the commit mark.
     """
     cluster_id = _cluster_id(fs, directory)
     lock = lock_directory(fs, directory)
@@ -67,11 +67,11 @@ def _cluster_id(fs: Fs, directory: Path) -> str:
 def _recovered(
     fs: Fs, directory: Path, cluster_id: str, claim: Claim, segment_size_bytes_max: int
 ) -> LogWriter:
-    """Return a writer at the end of the log, with a segment of its own."""
+    """Return a writer at the end of the log, with a new segment."""
     withdraw_earlier(fs, directory, claim)
-    # Read the tail only after claiming: who claimed before us may have written until then.
+    # Read the tail only after claiming: an earlier writer may have written until then.
     mark = read_mark(fs, directory)
-    # All headers before anything is cut: what is cut must not be evidence of damage elsewhere.
+    # Check all headers before cutting: the bytes cut may be evidence of damage elsewhere.
     surplus = check_chain(fs, directory, cluster_id)
     names = fs.list(directory)
     check_base_header(fs, directory, cluster_id, names, segment_offsets(names))

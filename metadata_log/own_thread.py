@@ -1,7 +1,7 @@
-"""A thread that waits for the disk, for one writer alone.
+"""A thread of the writer's own for blocking disk calls.
 
-The event loop's common threads serve whoever reads the log, too; a few long reads would take them
-all, and hold up every sync.
+The event loop's default threads also serve readers; a few long reads would take all of them and
+delay every sync.
 """
 
 import asyncio
@@ -9,11 +9,13 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 
 RunBlocking = Callable[[Callable[[], None]], Awaitable[None]]
-"""Runs what waits for the disk without holding up the event loop."""
+"""Runs a blocking call without blocking the event loop."""
 
 
 def in_own_thread() -> RunBlocking:
-    """Return what runs one call after the other in a thread, which ends with its last user."""
+    """Return a runner that makes one call after the other in one thread; it ends with the last
+    user.
+    """
     executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="metadata log")
 
     async def run(call: Callable[[], None]) -> None:

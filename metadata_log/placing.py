@@ -1,8 +1,8 @@
-"""Putting a new file under its name in a log: whole, synced, and only by who owns the log.
+"""Atomically publish a new log file: write, fsync, check ownership, rename.
 
-A writer that lost the log without knowing it may be about to take over or to begin a segment. The
-epoch in the names of files on their way tells whose they are; the next owner removes those of
-earlier ones before it reads the log, so that their renames fail.
+A fenced writer that has not noticed may still be about to publish a mark or a segment. The epoch in
+the names of unfinished files says which writer made them. The next owner removes those of earlier
+epochs before it reads the log, so that their renames fail.
 """
 
 import re
@@ -19,16 +19,16 @@ _PART_NAME = re.compile(r".+\.(\d+)\.part")
 
 
 class Owner(Protocol):
-    """Who writes a log.
+    """The writer that owns a log.
 
     Attributes:
-        leader_epoch: Its epoch; who owns the log later has a higher one.
+        leader_epoch: Its epoch; a later owner has a higher one.
     """
 
     leader_epoch: int
 
     def check(self) -> None:
-        """Look whether this is still the owner.
+        """Check that this writer still owns the log.
 
         Raises:
             FencedError: another writer took over.
@@ -37,26 +37,26 @@ class Owner(Protocol):
 
 
 class SoleOwner:
-    """Writes a log that nobody else knows of yet."""
+    """The owner of a log that no other process knows yet."""
 
     leader_epoch = 0
 
     def check(self) -> None:
-        """Nobody can have taken over."""
+        """Return at once: there can be no other writer."""
 
 
 def place(fs: Fs, path: Path, write: Callable[[File], None], owner: Owner) -> File:
-    """Put a new file under a name, whole or not at all, on stable storage; return it, open.
+    """Atomically publish a file under a name, synced; return it, open.
 
-    Who has the older file of this name open goes on with that one.
+    A process that has an older file of this name open continues with that one.
 
     Args:
         write: Writes the content.
-        owner: Asked right before the rename.
+        owner: Its ownership is checked right before the rename.
 
     Raises:
-        FencedError: another writer took over; the name is as it was.
-        UnavailableError: there is no room; the name is as it was.
+        FencedError: another writer took over; nothing changed under the name.
+        UnavailableError: the disk is full; nothing changed under the name.
     """
     part = path.with_name(f"{path.name}.{owner.leader_epoch}.part")
     with room_or_refusal(path.parent):
@@ -75,7 +75,7 @@ def place(fs: Fs, path: Path, write: Callable[[File], None], owner: Owner) -> Fi
 
 
 def withdraw_earlier(fs: Fs, directory: Path, owner: Owner) -> None:
-    """Remove the files that earlier owners are about to place, so that they cannot."""
+    """Remove the unfinished files of earlier owners, so that they cannot be renamed."""
     for name in fs.list(directory):
         part = _PART_NAME.fullmatch(name)
         if part is not None and int(part[1]) < owner.leader_epoch:

@@ -1,7 +1,7 @@
-"""Proof of position: which log something was made of, and up to where.
+"""Proof of position: which log something was made from, and up to where.
 
-Blocks are chained by their CRCs, so two positions that are equal have the same history behind
-them. What is derived from a log keeps one, and is used only while the log still agrees with it.
+Blocks are chained by their CRCs, so two equal positions have the same history before them. Data
+derived from a log keeps its position, and is used only while the log agrees with it.
 """
 
 from typing import TYPE_CHECKING
@@ -21,8 +21,8 @@ class Position(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A place in the log of a cluster.
 
     `end_offset` is exclusive; `leader_epoch` is that of the last record before it. `last_crc32c`
-    is the CRC-32C of the block that holds that record. A mirror's blocks are its own affair, so
-    there it is the CRC of Kafka's batch. None when it is not known.
+    is the CRC-32C of the block that holds that record; in a mirror, of Kafka's batch, because a
+    mirror's blocks are not part of the source. None if it is not known.
     """
 
     cluster_id: str
@@ -31,7 +31,7 @@ class Position(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     last_crc32c: int | None
 
     def contradicts(self, other: "Position") -> bool:
-        """True unless the two can be the same place of the same history."""
+        """True if the two positions cannot be the same place of the same history."""
         crcs = {self.last_crc32c, other.last_crc32c} - {None}
         mine = self.cluster_id, self.end_offset, self.leader_epoch
         return len(crcs) > 1 or mine != (other.cluster_id, other.end_offset, other.leader_epoch)
@@ -64,13 +64,13 @@ def _at_start(log: "LogReader") -> tuple[int, int | None]:
     if log.base is None:
         return 0, None
     header = log.base.header
-    # A base that was written when history was cut names the block that it stands for.
+    # A base written by `retain` names the CRC of the last block it replaces.
     is_known = log.kind is Kind.OWN and header.previous_length > 0
     return log.base.leader_epoch, header.previous_crc32c if is_known else None
 
 
 def _crc_before(log: "LogReader", offset: int) -> int:
-    """Return the CRC of the block that ends at an offset: the next one, or the mark, names it."""
+    """Return the CRC of the block that ends at an offset, taken from the next block or the mark."""
     following = next(iter(log.batches(offset, offset + 1)), None)
     if following is None:
         return log.mark.last_crc32c
@@ -78,7 +78,7 @@ def _crc_before(log: "LogReader", offset: int) -> int:
 
 
 def _source_crc(batch: Batch) -> int | None:
-    """Return the CRC of the batch that Kafka wrote; None for a run of NoOps, which was many."""
+    """Return the CRC of Kafka's batch; None for a run of NoOps, which was many batches."""
     from metadata_log.kraft.batch import parse_header
     from metadata_log.kraft.batch_codec import encode_batch
 

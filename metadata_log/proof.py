@@ -1,12 +1,12 @@
-"""What lies past the commit mark and proves by itself that it was acknowledged.
+"""Proof that blocks past the commit mark were acknowledged.
 
-A block is encoded after all below its `durable_end` was on stable storage, and a segment begins
-only when all before it is. So the end of what is proven is
+A block is encoded after everything below its `durable_end` was on stable storage, and a segment
+starts only when everything before it is. So the proven end is
 
     limit = max(mark, durable_end of any whole block beyond it, base of any later segment)
 
-After a crash of the machine the mark on disk may be up to a second old; a reader sees the log up to
-the limit, and a writer that finds anything below it damaged refuses.
+After a machine crash the mark on disk may be up to a second old. A reader sees the log up to the
+limit; a writer that finds damage below it refuses.
 """
 
 from collections.abc import Iterator
@@ -25,20 +25,21 @@ from records.errors import CorruptLogError
 
 
 class PastMark(msgspec.Struct, frozen=True):
-    """The mark moved to the limit, and whether whole blocks lie behind that."""
+    """The mark advanced to the limit; and whether whole blocks follow after that."""
 
     proven: CommitMark
     has_more: bool
 
 
 def placed(fs: Fs, directory: Path, mark: CommitMark) -> CommitMark:
-    """Return a mark with its place in today's file.
+    """Return a mark with its position in the current file.
 
-    A mark into a segment that is still empty names the length of the header that it had; a writer
-    that came later may have put another one in its place, with an epoch of more digits.
+    A mark into an empty segment names the length of its header. A later writer may have replaced
+    that
+    header by one whose epoch has more digits.
 
     Raises:
-        CorruptLogError: that header is damaged.
+        CorruptLogError: the header is damaged.
     """
     path = directory / segment_name(mark.segment_offset)
     if mark.end_offset > mark.segment_offset or not fs.exists(path):
@@ -55,8 +56,9 @@ def look_past(fs: Fs, directory: Path, mark: CommitMark) -> PastMark:
     """Walk the blocks past a mark, and return how far they are proven.
 
     Raises:
-        CorruptLogError: a block below the limit is damaged, or, with a live writer, is only just
-            being written; then the mark has moved.
+        CorruptLogError: a block below the limit is damaged. With a live writer it may be in the
+        middle
+            of being written; then the mark has moved.
     """
     walk = _Walk(mark)
     bases = [b for b in segment_offsets(fs.list(directory)) if b >= mark.segment_offset]
@@ -78,7 +80,7 @@ def look_past(fs: Fs, directory: Path, mark: CommitMark) -> PastMark:
 
 
 class _Walk:
-    """The blocks past a mark, in order; `_ends` are the marks that could stand behind each."""
+    """The blocks past a mark, in order. `_ends` holds a possible mark after each."""
 
     def __init__(self, mark: CommitMark) -> None:
         self._ends = [mark]
@@ -142,10 +144,10 @@ def _previous_length(fs: Fs, path: Path) -> int:
 def proves_more(
     file: File, path: Path, header: SegmentHeader, position: int, end_offset: int
 ) -> bool:
-    """Whether a whole block further on says that more than `end_offset` was on stable storage.
+    """True if a later whole block proves that more than `end_offset` was on stable storage.
 
     Args:
-        position: Where the bytes begin that are no whole block.
+        position: Where the bytes begin that are not a whole block.
     """
     data = file.pread(file.size() - position, position)
     for start in _block_starts(data, header.sync_marker):
@@ -164,10 +166,11 @@ def proves_more(
 
 
 def _block_starts(data: bytes, sync_marker: bytes) -> Iterator[int]:
-    """Yield where blocks may begin in bytes that begin with a damaged one.
+    """Yield where blocks may begin in bytes that start with a damaged one.
 
-    There, in case it is whole and only does not follow; behind it by the length that it names
-    itself, in case its sync marker is what is damaged; and behind each sync marker.
+    At the start, if the block is whole but does not follow; after the length it names, if only its
+    sync
+    marker is damaged; and after each sync marker.
     """
     yield 0
     named = block_size(data, 0)
@@ -180,7 +183,7 @@ def _block_starts(data: bytes, sync_marker: bytes) -> Iterator[int]:
 
 
 def _durable_end_at(scan: SegmentScan) -> int:
-    """Return what the block that begins there says to be durable; 0 when there is no block."""
+    """Return the `durable_end` of the block that begins there; 0 if there is no block."""
     try:
         for _, batch in scan.batches():
             return batch.rows[0].durable_end or 0

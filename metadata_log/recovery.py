@@ -1,9 +1,9 @@
-"""Finding the end of a log when a writer opens it: from the commit mark on, by the decision table.
+"""Recovery: finds the end of a log when a writer opens it, from the commit mark on.
 
-The mark may lag behind what was acknowledged by what a crash of the machine can lose of it. All
-bytes past it are looked at. What is kept of them is written to a new file, which takes the place of
-the segment's: after a sync that failed the system can hold, and show, bytes that never reached the
-disk; and a writer that lost the log without knowing it may still cut the file that it has open.
+A machine crash can lose the newest marks, so the mark may lag behind what was acknowledged. All
+bytes past it are examined; recovery_rules.py decides. What is kept is written to a new file that
+replaces the segment. After a failed sync the system can hold, and show, bytes that never reached
+the disk; and a fenced writer may still truncate the file it has open.
 """
 
 import logging
@@ -34,7 +34,7 @@ def recover(fs: Fs, directory: Path, mark: CommitMark, owner: Owner) -> Tail:
     Raises:
         CorruptLogError: acknowledged records are damaged or missing; names file, byte and offset.
         FencedError: another writer took over meanwhile.
-        UnavailableError: there is no room for a copy of the last segment.
+        UnavailableError: the disk has no room for a copy of the last segment.
     """
     path = directory / segment_name(mark.segment_offset)
     mark = placed(fs, directory, mark)
@@ -48,7 +48,7 @@ def recover(fs: Fs, directory: Path, mark: CommitMark, owner: Owner) -> Tail:
 
 
 class _Segment:
-    """One segment from a known tail on.
+    """One segment, examined from a known tail on.
 
     `tail` is where the search begins: the mark, or the end of the segment before.
     """
@@ -70,7 +70,7 @@ class _Segment:
         self._owner = owner
 
     def recover(self) -> Tail:
-        """Decide what is kept of this segment, do it, and return the tail after it."""
+        """Decide what to keep of this segment, do it, and return the new tail."""
         file = self._fs.open(self._path, write=True)
         try:
             return self._recover(file)
@@ -113,7 +113,7 @@ class _Segment:
         return tail
 
     def _keep(self, file: File, end: int) -> None:
-        """Put a new file with the bytes up to `end` in the place of this one."""
+        """Replace this file by a new one with the bytes up to `end`."""
 
         def copy(new: File) -> None:
             for position in range(0, end, _COPY_SIZE):
@@ -122,7 +122,7 @@ class _Segment:
         place(self._fs, self._path, copy, self._owner).close()
 
     def _look_at_next(self) -> tuple[Next, SegmentHeader | None]:
-        """Return what the next segment seems to be, and its header."""
+        """Return the state of the next segment, and its header."""
         if self._following is None:
             return Next.NONE, None
         file = self._fs.open(self._following)
@@ -137,11 +137,12 @@ class _Segment:
     def _whole_blocks(
         self, file: File, header: SegmentHeader, limit: int
     ) -> tuple[Tail, CorruptLogError | None, int | None]:
-        """Go over the blocks from the tail to the limit, as far as they are whole.
+        """Read the blocks from the tail to the limit, as long as they are whole.
 
         Returns:
-            The new tail; what ended the search, None when nothing did; and then the offset below
-            which all is intact.
+            The new tail; the error that ended the search, None if there was none; and then the
+            offset
+            below which everything is intact.
         """
         tail = self._tail
         scan = SegmentScan(
@@ -200,7 +201,7 @@ class _Segment:
 
 
 def _check_marked(fs: Fs, path: Path, mark: CommitMark) -> None:
-    """Compare the mark with the file that it points into."""
+    """Check that the mark fits the file it points into."""
     try:
         file = fs.open(path)
     except FileNotFoundError:
@@ -245,7 +246,7 @@ def _marked_tail(fs: Fs, path: Path, mark: CommitMark) -> Tail:
 def _max_timestamp_before(
     file: File, path: Path, header: SegmentHeader, start: int, mark: CommitMark
 ) -> int | None:
-    """Return the highest append time below a mark that does not hold it: read all blocks."""
+    """Return the highest append time below a mark that does not hold it; reads all blocks."""
     scan = SegmentScan(
         file,
         path,

@@ -1,8 +1,8 @@
-"""What a writer does with what it finds past the commit mark: a decision table, as data.
+"""The recovery decision table: what a writer does with what it finds past the commit mark.
 
-The limit is the end offset that is proven to have been acknowledged: the mark's, and beyond it what
-a later block or segment proves. Below the limit nothing may be missing; from it on whole blocks are
-kept, because they may have been acknowledged, and the first bytes that are none end the log.
+The limit is the end offset that is proven to have been acknowledged: the mark's, or what a later
+block or segment proves beyond it. Below the limit nothing may be missing. From the limit on whole
+blocks are kept, because they may have been acknowledged, and the first other bytes end the log.
 
 docs/reliability.md shows the table as `as_markdown` writes it, and
 tests/metadata_log/test_recovery_rules.py goes through every combination on real files.
@@ -23,7 +23,7 @@ class Marked(Enum):
 
 
 class Next(Enum):
-    """The segment after the one that is looked at."""
+    """The segment after the current one."""
 
     NONE = "there is none"
     UNREADABLE = "its header is damaged"
@@ -32,7 +32,7 @@ class Next(Enum):
 
 
 class Rest(Enum):
-    """What stands behind the last whole block of the segment that is looked at."""
+    """What follows the last whole block of the current segment."""
 
     NOTHING = "the file ends"
     TORN = "bytes that are no whole block that follows"
@@ -40,7 +40,7 @@ class Rest(Enum):
 
 
 class Action(Enum):
-    """What is done."""
+    """What the writer does."""
 
     REFUSE = "refuse: it is not known what was acknowledged"
     SHORT_COPY = "refuse: a short copy"
@@ -52,7 +52,7 @@ class Action(Enum):
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """One row; an empty set stands for any."""
+    """One row; an empty set stands for any value."""
 
     marked: frozenset[Marked]
     next: frozenset[Next]
@@ -125,7 +125,7 @@ RULES = (
 
 
 def rule_for(marked: Marked, next_segment: Next, rest: Rest) -> Rule:
-    """Return the one rule for a combination."""
+    """Return the rule for a combination."""
     (rule,) = [
         rule
         for rule in RULES
@@ -137,12 +137,12 @@ def rule_for(marked: Marked, next_segment: Next, rest: Rest) -> Rule:
 
 
 def decide(marked: Marked, next_segment: Next, rest: Rest) -> Action:
-    """Return what is done in a combination."""
+    """Return the action for a combination."""
     return rule_for(marked, next_segment, rest).action
 
 
 def as_markdown() -> str:
-    """Return the table for people."""
+    """Return the table in Markdown."""
     lines = ["| marked segment | next segment | rest | action | why |", "|---|---|---|---|---|"]
     for rule in RULES:
         cells = [_any_of(rule.marked), _any_of(rule.next), _any_of(rule.rest)]

@@ -1,7 +1,8 @@
 """The header of a segment or checkpoint: an Avro Object Container File's, with our own keys.
 
-The header names what went before (length and last CRC of the previous file), so that a missing,
-exchanged or shortened file is noticed, and carries a CRC of itself.
+The header names the file before (its length and last CRC), so that a missing, exchanged or
+shortened
+file is detected. It carries a CRC of itself.
 """
 
 import functools
@@ -25,7 +26,7 @@ CODEC = "zstandard"
 _CRC_KEY = "metalog.header_crc32c"
 _LAST_CRC_KEY = "metalog.last_crc32c"
 _CRC_DIGITS = 8
-# Set by later releases where a block holds several whole batches of a mirror's source.
+# Later releases set it where a block holds several whole batches of a mirror's source.
 _BLOCK_KEY = "metalog.block"
 _ONE_BATCH = "batch"
 # The schema is about 12 KiB; a header that claims to be larger than this is damaged.
@@ -37,13 +38,14 @@ _SCHEMAS_KEPT = 64
 class SegmentHeader(msgspec.Struct, frozen=True, kw_only=True):
     """What a file says about itself before its first block.
 
-    `previous_length` and `previous_crc32c` (CRC-32C of its last stored block) are of the segment
-    before this one, or of the base checkpoint that the first segment follows; both 0 when there is
-    none. A checkpoint names the segment that ended at its end offset, so that it carries the same
-    two values as the segment that goes on there. `max_timestamp` is the highest append time of any
-    record before this segment, None when there is none: times can go backwards in imported logs, so
-    a point in time is found by it. `last_crc32c` is the CRC-32C of a checkpoint's own last block;
-    None in segments, which grow, and in checkpoints of early releases.
+    `previous_length` and `previous_crc32c` (CRC-32C of its last stored block) describe the segment
+    before this one, or the base checkpoint that the first segment follows; both are 0 if there is
+    none. A checkpoint carries the same two values as the segment that starts at its end offset.
+    `max_timestamp` is the highest append time of any record before this segment, None if there is
+    none; a point in time is found by it, because times can go backwards in imported logs.
+    `last_crc32c` is the CRC-32C of a checkpoint's own last block; None in segments, which grow, and
+    in
+    checkpoints of early releases.
     """
 
     cluster_id: str
@@ -57,13 +59,13 @@ class SegmentHeader(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def sync_marker(self) -> bytes:
-        """The 16 octets that end each block; the same log always gives the same."""
+        """The 16 octets that end each block; derived from cluster id, base offset and epoch."""
         identity = f"{self.cluster_id}\n{self.base_offset}\n{self.leader_epoch}\n"
         return hashlib.sha256(identity.encode()).digest()[:SYNC_SIZE]
 
     @property
     def has_newest_schema(self) -> bool:
-        """Whether the blocks were written with this release's schema."""
+        """True if the blocks were written with this release's schema."""
         return self.schema_json == envelope_schema_json()
 
     def encode(self) -> bytes:
@@ -79,7 +81,7 @@ class SegmentHeader(msgspec.Struct, frozen=True, kw_only=True):
             "metalog.max_timestamp": "" if self.max_timestamp is None else str(self.max_timestamp),
         }
         if self.last_crc32c is not None:
-            # As many digits whatever the value: it is known only when the blocks are written.
+            # Fixed width, because the value is known only after the blocks are written.
             values[_LAST_CRC_KEY] = f"{self.last_crc32c:08x}"
         before = b"".join(
             (
@@ -106,7 +108,7 @@ def decode_header(data: bytes) -> tuple[SegmentHeader, int]:
     Raises:
         CorruptLogError: it is damaged, cut short, or has a schema that no release writes; the
             message has no file name yet.
-        RequestError: UNSUPPORTED_VERSION, a newer release wrote the file, with other blocks.
+        RequestError: UNSUPPORTED_VERSION, a newer release wrote the file with other blocks.
     """
     if data[: len(MAGIC)] != MAGIC:
         raise CorruptLogError(f"starts with {data[:4].hex()}, an Avro file with {MAGIC.hex()}")
@@ -126,7 +128,7 @@ def decode_header(data: bytes) -> tuple[SegmentHeader, int]:
     if header.sync_marker != sync_marker:
         raise CorruptLogError("the sync marker does not follow from cluster id, offset and epoch")
     if not header.has_newest_schema:
-        # Here, not at the first block: other readers of the file decode by it as well.
+        # Checked here, not at the first block: other readers of the file use the schema too.
         parsed_schema(header.schema_json)
     return header, end
 
@@ -173,7 +175,7 @@ def _header(values: dict[str, str]) -> SegmentHeader:
 
 @functools.lru_cache(_SCHEMAS_KEPT)
 def parsed_schema(schema_json: str) -> dict[str, Any]:
-    """Return a stored schema as fastavro wants it.
+    """Return a stored schema in fastavro's parsed form.
 
     Raises:
         CorruptLogError: no release writes such a schema; the message has no file name yet.
@@ -186,7 +188,7 @@ def parsed_schema(schema_json: str) -> dict[str, Any]:
 
 @functools.lru_cache(_SCHEMAS_KEPT)
 def row_decoder(schema_json: str) -> Callable[[bytes, int], list[Envelope]]:
-    """Return what reads the rows of a block that were written with a stored schema.
+    """Return a decoder for the rows of blocks written with a stored schema.
 
     Raises:
         CorruptLogError: no release writes such a schema; the message has no file name yet.
@@ -194,7 +196,8 @@ def row_decoder(schema_json: str) -> Callable[[bytes, int], list[Envelope]]:
     schema = parsed_schema(schema_json)
     layout = codec.layout_of(schema)
     if layout is None:
-        # Only here: old schemas are rare, and importing fastavro takes longer than `metalog info`.
+        # Imported here: old schemas are rare, and fastavro takes longer to import than `metalog
+        # info`.
         from records.avro import reference
 
         return functools.partial(reference.decode_rows, writer_schema=schema)

@@ -1,4 +1,4 @@
-"""Reading the blocks of one file in order, each checked before it is handed on."""
+"""Reads the blocks of one file in order, and checks each before returning it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +19,7 @@ _FIRST_READ_SIZE = 64 * 1024
 def corrupt(
     path: Path, position: int, what: str, intact_below: int | None = None
 ) -> CorruptLogError:
-    """Make the error for damage at a place, with what is known to be whole and what to do."""
+    """Return the error for damage at a place: what is known to be intact, and what to do."""
     intact = "" if intact_below is None else f"; offsets below {intact_below} are intact"
     return CorruptLogError(
         f"{path} byte {position}: {what}{intact}; look with `metalog dump {path.parent}"
@@ -29,7 +29,7 @@ def corrupt(
 
 
 def short_copy(path: Path, size: int, marked: str) -> CorruptLogError:
-    """Make the error for a file that ends before the commit mark."""
+    """Return the error for a file that ends before the commit mark."""
     return corrupt(
         path,
         size,
@@ -58,7 +58,7 @@ def read_header(file: File, path: Path) -> tuple[SegmentHeader, int]:
 
 
 def check_identity(path: Path, header: SegmentHeader, cluster_id: str) -> None:
-    """Compare a segment's header with its name and with the log that it lies in.
+    """Check a segment's header against its file name and its log.
 
     Raises:
         CorruptLogError: it is the header of another segment, or of another cluster's.
@@ -75,9 +75,10 @@ def check_identity(path: Path, header: SegmentHeader, cluster_id: str) -> None:
 class SegmentScan:
     """Blocks of one file from a position to a limit.
 
-    `position` is the end of the last block handed out, `next_offset` the offset expected next
-    (None before the first block), `last_crc32c` the CRC of the last block's stored bytes (None
-    when it is not known, at a start in the middle of a file).
+    `position` is the end of the last block returned, `next_offset` the offset expected next
+    (None before the first block), `last_crc32c` the CRC of the last block's stored bytes (None if
+    it
+    is not known, after a start in the middle of a file).
     """
 
     def __init__(
@@ -107,11 +108,11 @@ class SegmentScan:
         self._buffer_at = position
 
     def batches(self, needles: Needles | None = None) -> Iterator[tuple[StoredBlock, Batch]]:
-        """Yield each block with its batch, until the limit.
+        """Yield each block with its batch, up to the limit.
 
         Args:
-            needles: A block that holds none of them may be left out. It is still decompressed and
-                its place in the chain of blocks checked.
+            needles: Blocks that hold none of them may be left out. They are still decompressed, and
+                their place in the chain of blocks is checked.
 
         Raises:
             CorruptLogError: the bytes before the limit are not whole blocks that follow each
@@ -135,7 +136,7 @@ class SegmentScan:
             yield block, batch
 
     def peek_offset(self) -> int | None:
-        """Return the offset that the block at the position begins with, None when none is there."""
+        """Return the first offset of the block at the current position, None if there is none."""
         if self.position >= self._limit:
             return None
         try:
@@ -145,7 +146,7 @@ class SegmentScan:
         return offset
 
     def skip_to(self, position: int) -> None:
-        """Go on at another block's start, without checking what lies between."""
+        """Continue at the start of another block, without checking the bytes between."""
         self.position, self.next_offset, self.last_crc32c = position, None, None
 
     def _next_block(self) -> StoredBlock:
@@ -177,7 +178,7 @@ class SegmentScan:
 
     def _can_skip(self, block: StoredBlock, body: bytes, needles: Needles) -> bool:
         """True if a block holds no needle and provably follows the block before it."""
-        # The last block is decoded: it says at which offset the next segment must begin.
+        # The last block is always decoded: the next segment must begin at its end offset.
         is_last = block.end_position >= self._limit
         if is_last or self.last_crc32c is None or not self._has_newest_schema:
             return False
@@ -211,7 +212,7 @@ class SegmentScan:
                 )
 
     def _check_follows(self, batch: Batch) -> None:
-        """Compare the CRC of the block before with what this batch was written after."""
+        """Check that this batch was written after the block before it, by CRC."""
         before, after = self.last_crc32c, batch.rows[0].previous_crc32c or 0
         if before is None or after == before:
             return
@@ -227,11 +228,11 @@ class SegmentScan:
 
     @property
     def intact_below(self) -> int | None:
-        """The offset below which all that was read is as it was written; None before any block."""
+        """The offset below which everything read is intact; None before any block."""
         return self.last_base_offset if self._last_is_damaged else self.next_offset
 
     def last_block_damage(self, expected: str) -> CorruptLogError:
-        """Make the error for a last block that reads well and has another CRC than it had."""
+        """Return the error for a last block that reads well but has another CRC than expected."""
         return corrupt(
             self.path,
             self.last_position,

@@ -1,4 +1,4 @@
-"""A file that is gone is not damage: a start moves up, or a log is removed, while others use it."""
+"""Missing files: a file removed by `retain`, or with its log, is not damage."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,10 +9,10 @@ from records.errors import UnavailableError
 
 @contextmanager
 def vanished_or_there(directory: Path) -> Iterator[None]:
-    """Turn the system's word for a missing file of a log that was there into a refusal.
+    """Turn a FileNotFoundError on a file of an existing log into UnavailableError.
 
     Raises:
-        UnavailableError: a file has vanished.
+        UnavailableError: a file was removed.
     """
     try:
         yield

@@ -1,7 +1,6 @@
-"""Being told that a file was written, where the operating system tells.
+"""File change notification (inotify), with polling as the fallback.
 
-Linux does (inotify). Elsewhere, and when the system has no inotify instance left to give, the
-waiting is a sleep.
+Polling is used outside Linux, and when the system has no inotify instance left.
 """
 
 import asyncio
@@ -19,12 +18,12 @@ _LOG = logging.getLogger(__name__)
 
 
 class Wakeup(Protocol):
-    """Waits until a file may have changed; never for ever."""
+    """Waits until a file may have changed; every wait ends after a bounded time."""
 
     async def wait(self) -> None:
-        """Return when the file may have changed since the watch began or `wait` last returned.
+        """Return once the file may have changed since the watch began or `wait` last returned.
 
-        It may return for nothing, so the caller looks.
+        Spurious returns are possible; the caller checks the file.
         """
         ...
 
@@ -38,7 +37,7 @@ class Polling:
 
 @contextmanager
 def watch(path: Path) -> Iterator[Wakeup]:
-    """Watch a file that is written in place, and now and then replaced."""
+    """Watch a file that is written in place and sometimes replaced."""
     with contextlib.ExitStack() as stack:
         wakeup: Wakeup = Polling()
         if sys.platform == "linux":
@@ -70,15 +69,15 @@ if sys.platform == "linux":
                     event = await self._inotify.get()
                 is_replaced = event.mask & Mask.MODIFY == 0
             except TimeoutError:
-                is_replaced = True  # perhaps, such as with its directory
+                is_replaced = True  # or may be, such as together with its directory
             if is_replaced:
-                # The watch is of the file, not of its name. For the same file the kernel changes
+                # inotify watches the file, not its name; watching the same file again changes
                 # nothing.
                 with contextlib.suppress(FileNotFoundError):
                     self._watch()
 
         def _watch(self) -> None:
-            # A file that loses its name has its attributes changed, whoever still has it open.
+            # A file that loses its name gets an attribute event, even while it is held open.
             self._inotify.add_watch(self._path, Mask.MODIFY | Mask.ATTRIB)
 
     @contextmanager
