@@ -141,15 +141,12 @@ class Controller:
             raise
 
     def submit(
-        self, decide: Decision[T], *, origin: Origin | None = None, validate_only: bool = False
+        self, decide: Decision[T], *, origin: Origin | None = None
     ) -> asyncio.Future[Answer[T]]:
         """Decide at once, in the order of the calls; answer when it is committed.
 
         An event that writes nothing is answered when everything decided before it is committed.
         A request whose id is under way already is not decided again; it gets the first answer.
-
-        Args:
-            validate_only: Decide and answer, but write nothing.
 
         Raises (from the future):
             RequestError: the decision's refusal; or NOT_CONTROLLER: this controller is not active,
@@ -158,10 +155,6 @@ class Controller:
                 is partial where the first batches of a long list of records are committed.
             FencedError: the log was lost; the outcome is unknown if the records were being written.
         """
-        if validate_only:
-            # Who asks for the deed next, with the same id, is not to get the rehearsal's answer.
-            origin = origin and replace(origin, request_id=None, request_hash=None)
-            return self._submit(partial(_validated, decide), origin, lambda _: None)
         return self._submit(decide, origin, lambda _: None)
 
     def append(
@@ -410,10 +403,6 @@ def _bootstrap(context: Context, levels: Mapping[str, int]) -> ControllerResult[
     """Give a new log its feature levels."""
     records = bootstrap_records(levels) if _is_empty(context.image) else ()
     return ControllerResult(response=None, records=tuple(records))
-
-
-def _validated(decide: Decision[T], context: Context) -> ControllerResult[T]:
-    return ControllerResult(response=decide(context).response)
 
 
 def _not_active() -> RequestError:

@@ -13,6 +13,7 @@ import msgspec
 from controller.decisions.broker_partitions import start_change
 from controller.decisions.brokers import checked_broker
 from controller.decisions.context import Context
+from controller.decisions.items import decide_each
 from controller.decisions.outcome import Refusal
 from controller.decisions.partition_change import LEADER_UNCHANGED, RECOVERED, RECOVERING
 from controller.refusals import named_twice, unknown_topic_id
@@ -76,35 +77,38 @@ def alter_partition(
     checked_broker(context, request.broker_id, request.broker_epoch)
     times = Counter([(a.topic_id, a.partition_id) for a in request.partitions])
     records: list[Record] = []
-    results = []
-    for alteration in request.partitions:
-        partition, refusal = None, None
-        try:
-            if times[alteration.topic_id, alteration.partition_id] > 1:
-                # The second would overwrite the first with the token that the first has used up.
-                raise named_twice(f"{uuid_text(alteration.topic_id)}/{alteration.partition_id}")
-            partition = _checked(context, request.broker_id, alteration)
-        except RequestError as error:
-            refusal = Refusal.of(error)
-        else:
-            change = start_change(context, partition)
-            change.isr = tuple([member.broker_id for member in alteration.new_isr])
-            change.recovery_state = alteration.leader_recovery_state
-            record = change.build()
-            if record is not None:
-                records.append(record)
-                partition = changed(partition, record)
-                if record.leader not in (request.broker_id, LEADER_UNCHANGED):
-                    partition, refusal = None, _new_leader(record.leader)
-        results.append(
-            PartitionResult(
-                topic_id=alteration.topic_id,
-                partition_id=alteration.partition_id,
-                partition=partition,
-                refusal=refusal,
-            )
-        )
-    return ControllerResult(response=tuple(results), records=tuple(records), atomic=False)
+
+    def alter(alteration: PartitionAlteration) -> PartitionResult:
+        if times[alteration.topic_id, alteration.partition_id] > 1:
+            # The second would overwrite the first with the token that the first has used up.
+            raise named_twice(f"{uuid_text(alteration.topic_id)}/{alteration.partition_id}")
+        partition = _checked(context, request.broker_id, alteration)
+        change = start_change(context, partition)
+        change.isr = tuple([member.broker_id for member in alteration.new_isr])
+        change.recovery_state = alteration.leader_recovery_state
+        record = change.build()
+        if record is None:
+            return _result(alteration, partition=partition)
+        records.append(record)
+        if record.leader not in (request.broker_id, LEADER_UNCHANGED):
+            # Written all the same: the sender learns that it no longer leads.
+            return _refused(alteration, _new_leader(record.leader))
+        return _result(alteration, partition=changed(partition, record))
+
+    results = decide_each(request.partitions, alter, _refused)
+    return ControllerResult(response=results, records=tuple(records), atomic=False)
+
+
+def _result(alteration: PartitionAlteration, partition: Partition) -> PartitionResult:
+    return PartitionResult(
+        topic_id=alteration.topic_id, partition_id=alteration.partition_id, partition=partition
+    )
+
+
+def _refused(alteration: PartitionAlteration, refusal: Refusal) -> PartitionResult:
+    return PartitionResult(
+        topic_id=alteration.topic_id, partition_id=alteration.partition_id, refusal=refusal
+    )
 
 
 def _checked(context: Context, broker_id: int, alteration: PartitionAlteration) -> Partition:

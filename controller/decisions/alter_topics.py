@@ -19,9 +19,10 @@ import msgspec
 
 from controller.decisions.assignments import Assignment, Placement
 from controller.decisions.configs import ConfigChange, ResourceChange, config_records
-from controller.decisions.context import Context, RecordList, TooLargeError
+from controller.decisions.context import Context, RecordList
 from controller.decisions.growth import TopicGrowth, new_partitions
 from controller.decisions.in_progress import check_no_removal
+from controller.decisions.items import decide_each
 from controller.decisions.lookup import (
     TopicRef,
     find_partition,
@@ -100,35 +101,26 @@ def alter_topics(
     check_delay(request.delete_partitions_delay_ms)
     alteration = _Alteration(context, request)
     twice = topics_named_twice(context.image, [topic.topic for topic in request.topics])
-    results = []
-    for item in request.topics:
-        topic_id, instruction, refusal = None, None, None
-        try:
-            topic = find_topic(context.image, item.topic)
-            topic_id = topic.topic_id
-            if topic_id in twice:
-                raise named_twice(repr(ref_text(item.topic)))
-            instruction = _instruction(item, len(context.image.partitions(topic_id)))
-            made = alteration.records_of(topic, item, instruction)
-        except TooLargeError:
-            raise
-        except RequestError as error:
-            refusal = Refusal.of(error)
-        else:
-            alteration.records.add(*made)
-        results.append(
-            AlterationResult(
-                name=ref_text(item.topic),
-                topic_id=topic_id,
-                instruction=instruction,
-                refusal=refusal,
-            )
+    found: dict[TopicRef, tuple[Uuid, Instruction | None]] = {}
+
+    def alter(item: TopicAlteration) -> AlterationResult:
+        topic = find_topic(context.image, item.topic)
+        found[item.topic] = topic.topic_id, None
+        if topic.topic_id in twice:
+            raise named_twice(repr(ref_text(item.topic)))
+        instruction = _instruction(item, len(context.image.partitions(topic.topic_id)))
+        found[item.topic] = topic.topic_id, instruction
+        alteration.records.add(*alteration.records_of(topic, item, instruction))
+        return result(item)
+
+    def result(item: TopicAlteration, refusal: Refusal | None = None) -> AlterationResult:
+        topic_id, instruction = found.get(item.topic, (None, None))
+        return AlterationResult(
+            name=ref_text(item.topic), topic_id=topic_id, instruction=instruction, refusal=refusal
         )
-    return ControllerResult(
-        response=tuple(results),
-        records=() if request.validate_only else alteration.records.records,
-        mutations=alteration.records.mutations,
-    )
+
+    results = decide_each(request.topics, alter, result)
+    return alteration.records.result(results, validate_only=request.validate_only)
 
 
 class _Alteration:

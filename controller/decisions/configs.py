@@ -11,6 +11,7 @@ import msgspec
 from controller.decisions.config_definitions import list_items
 from controller.decisions.context import Context, RecordList
 from controller.decisions.effective_configs import BROKER, CLUSTER_DEFAULT
+from controller.decisions.items import decide_each
 from controller.decisions.lookup import TopicRef, ref_text
 from controller.decisions.names import named_more_than_once
 from controller.decisions.outcome import Refusal
@@ -90,28 +91,25 @@ def alter_configs(
     named = [_by_name(context, resource) for resource in request.resources]
     twice = named_more_than_once([_resource_text(resource) for resource in named])
     records = RecordList()
-    results = []
-    for resource in named:
-        refusal = None
-        try:
-            if _resource_text(resource) in twice:
-                raise named_twice(_resource_text(resource))
-            _check_id(resource)
-            made = config_records(context, resource)
-            _check_existence(context, resource)
-        except RequestError as error:
-            refusal = Refusal.of(error)
-        else:
-            records.add(*made)
-        results.append(
-            ResourceResult(
-                resource_type=resource.resource_type,
-                resource_name=ref_text(resource.resource_name),
-                refusal=refusal,
-            )
-        )
-    return ControllerResult(
-        response=tuple(results), records=() if request.validate_only else records.records
+
+    def alter(resource: ResourceChange) -> ResourceResult:
+        if _resource_text(resource) in twice:
+            raise named_twice(_resource_text(resource))
+        _check_id(resource)
+        made = config_records(context, resource)
+        _check_existence(context, resource)
+        records.add(*made)
+        return _result(resource)
+
+    results = decide_each(named, alter, _result)
+    return records.result(results, validate_only=request.validate_only)
+
+
+def _result(resource: ResourceChange, refusal: Refusal | None = None) -> ResourceResult:
+    return ResourceResult(
+        resource_type=resource.resource_type,
+        resource_name=ref_text(resource.resource_name),
+        refusal=refusal,
     )
 
 

@@ -5,7 +5,7 @@ context, so the same inputs give the same records.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import msgspec
 from immutables import Map
@@ -24,11 +24,14 @@ from controller.decisions.mutation_quotas import UNLIMITED, Allowance, MutationB
 from controller.decisions.sessions import Sessions
 from controller.placement.balanced import BalancedPlacer
 from controller.placement.placer import PlacementRng, Placer
+from controller.result import ControllerResult
 from metadata_log.limits import BATCH_RECORDS_MAX
 from records.base import Record
 from records.envelope import Origin
 from records.errors import RequestError
 from replay.image.metadata import MetadataImage
+
+T = TypeVar("T")
 
 USER_OPERATION_RECORDS_MAX = BATCH_RECORDS_MAX
 """More records than this make a request too large: it has to fit one batch."""
@@ -188,3 +191,14 @@ class RecordList:
     def records(self) -> tuple[Record, ...]:
         """What was appended, in order."""
         return tuple(self._records)
+
+    def result(
+        self, response: T, *, validate_only: bool = False, atomic: bool = True
+    ) -> ControllerResult[T]:
+        """Return what the decision gives back; a dry run has the same response and no records."""
+        return ControllerResult(
+            response=response,
+            records=() if validate_only else self.records,
+            atomic=atomic,
+            mutations=self.mutations,
+        )

@@ -11,6 +11,7 @@ import msgspec
 from controller.decisions.broker_partitions import start_change
 from controller.decisions.context import Context, RecordList
 from controller.decisions.effective_configs import unclean_election_enabled
+from controller.decisions.items import decide_each
 from controller.decisions.leader_election import Election
 from controller.decisions.lookup import (
     TopicRef,
@@ -31,13 +32,17 @@ REBALANCE_ELECTIONS_MAX = 1_000
 """Elections of one rebalance; what is left waits a moment, so that others get their turn."""
 
 
+PartitionRef = tuple[TopicRef, int]
+"""A topic, and the number of one of its partitions."""
+
+
 class ElectLeaders(Request["tuple[ElectionResult, ...]"], frozen=True, kw_only=True):
     """A request to elect leaders; no partitions named means all of them.
 
     `unclean`: rather lose records than have no leader. Otherwise the preferred replica shall lead.
     """
 
-    partitions: tuple[tuple[TopicRef, int], ...] = ()
+    partitions: tuple[PartitionRef, ...] = ()
     unclean: bool = False
     validate_only: bool = False
 
@@ -61,32 +66,31 @@ def elect_leaders(
         TooLargeError: POLICY_VIOLATION, the request makes too many records.
     """
     records = RecordList()
-    results = []
-    wanted = request.partitions or _all_partitions(context)
     times = Counter([partition_named(context.image, *named) for named in request.partitions])
-    for ref, partition_id in wanted:
-        refusal = None
-        try:
-            if times[partition_named(context.image, ref, partition_id)] > 1:
-                raise _named_twice(ref, partition_id)
-            topic = find_topic(context.image, ref)
-            partition = find_partition(context.image, topic, partition_id)
-            name = f"{context.image.full_name(topic)}/{partition_id}"
-            made = _elect(context, partition, name, unclean=request.unclean)
-        except RequestError as error:
-            refusal = Refusal.of(error)
-            if not request.partitions and error.code == "ELECTION_NOT_NEEDED":
-                continue
-        else:
-            records.add(made)
-        results.append(
-            ElectionResult(topic=ref_text(ref), partition_id=partition_id, refusal=refusal)
-        )
-    return ControllerResult(
-        response=tuple(results),
-        records=() if request.validate_only else records.records,
-        atomic=False,
-    )
+
+    def elect(wanted: PartitionRef) -> ElectionResult:
+        ref, partition_id = wanted
+        if times[partition_named(context.image, ref, partition_id)] > 1:
+            raise _named_twice(ref, partition_id)
+        topic = find_topic(context.image, ref)
+        partition = find_partition(context.image, topic, partition_id)
+        name = f"{context.image.full_name(topic)}/{partition_id}"
+        records.add(_elect(context, partition, name, unclean=request.unclean))
+        return _result(wanted)
+
+    results = decide_each(request.partitions or _all_partitions(context), elect, _result)
+    if not request.partitions:
+        results = tuple([result for result in results if _was_needed(result)])
+    return records.result(results, validate_only=request.validate_only, atomic=False)
+
+
+def _result(wanted: PartitionRef, refusal: Refusal | None = None) -> ElectionResult:
+    ref, partition_id = wanted
+    return ElectionResult(topic=ref_text(ref), partition_id=partition_id, refusal=refusal)
+
+
+def _was_needed(result: ElectionResult) -> bool:
+    return result.refusal is None or result.refusal.code != "ELECTION_NOT_NEEDED"
 
 
 def balance_leaders(context: Context) -> ControllerResult[bool]:
@@ -141,7 +145,7 @@ def _elect(
     )
 
 
-def _all_partitions(context: Context) -> Iterable[tuple[TopicRef, int]]:
+def _all_partitions(context: Context) -> Iterable[PartitionRef]:
     image = context.image
     for full_name, topic in sorted((image.full_name(t), t) for t in image.topics()):
         for partition in image.partitions(topic.topic_id):

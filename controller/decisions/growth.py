@@ -6,8 +6,9 @@ Source: KIP-195 and KIP-4; docs/kafka_rules.md, section 2. Removing them is in `
 import msgspec
 
 from controller.decisions.assignments import Assignment, Placement, checked
-from controller.decisions.context import Context, RecordList, TooLargeError
+from controller.decisions.context import Context, RecordList
 from controller.decisions.in_progress import check_nothing_in_progress
+from controller.decisions.items import decide_each
 from controller.decisions.lookup import TopicRef, find_topic, ref_text, topics_named_twice
 from controller.decisions.outcome import Refusal
 from controller.decisions.topics import TopicResult
@@ -19,7 +20,6 @@ from controller.refusals import (
 )
 from controller.request import Request
 from controller.result import ControllerResult
-from records.errors import RequestError
 from records.partitions import PartitionRecord
 from replay.image.topics import Topic
 
@@ -55,32 +55,26 @@ def create_partitions(
     placement = Placement(context, request.placement)
     twice = topics_named_twice(context.image, [growth.topic for growth in request.topics])
     records = RecordList(context.allowance)
-    results = []
-    for growth in request.topics:
+
+    def grow(growth: TopicGrowth) -> TopicResult:
         name = ref_text(growth.topic)
-        try:
-            topic = find_topic(context.image, growth.topic)
-            if topic.topic_id in twice:
-                raise named_twice(repr(name))
-            new = new_partitions(context, topic, growth, placement, records)
-        except TooLargeError:
-            raise
-        except RequestError as error:
-            result = TopicResult(name=name, refusal=Refusal.of(error))
-        else:
-            records.add(*new)
-            result = TopicResult(
-                name=name,
-                topic_id=topic.topic_id,
-                partitions=growth.partitions,
-                replication_factor=len(new[0].replicas),
-            )
-        results.append(result)
-    return ControllerResult(
-        response=tuple(results),
-        records=() if request.validate_only else records.records,
-        mutations=records.mutations,
-    )
+        topic = find_topic(context.image, growth.topic)
+        if topic.topic_id in twice:
+            raise named_twice(repr(name))
+        new = new_partitions(context, topic, growth, placement, records)
+        records.add(*new)
+        return TopicResult(
+            name=name,
+            topic_id=topic.topic_id,
+            partitions=growth.partitions,
+            replication_factor=len(new[0].replicas),
+        )
+
+    def refused(growth: TopicGrowth, refusal: Refusal) -> TopicResult:
+        return TopicResult(name=ref_text(growth.topic), refusal=refusal)
+
+    results = decide_each(request.topics, grow, refused)
+    return records.result(results, validate_only=request.validate_only)
 
 
 def new_partitions(

@@ -9,6 +9,7 @@ import msgspec
 
 from controller.decisions.context import Context
 from controller.decisions.effective_configs import is_true, server_config, topic_config
+from controller.decisions.items import decide_each
 from controller.decisions.levels import METADATA_VERSION, MODE_FEATURE
 from controller.decisions.lookup import TopicRef, find_topic, ref_text
 from controller.decisions.outcome import Refusal
@@ -16,7 +17,6 @@ from controller.decisions.partition_removal import DELETE_PARTITIONS_ENABLED
 from controller.decisions.topic_configs import CLEANUP_POLICY
 from controller.request import Request
 from controller.result import ControllerResult
-from records.errors import RequestError
 from replay.image.topics import Topic
 
 # The proposal's condition; here modes are a feature of their own.
@@ -59,15 +59,12 @@ def plan_partitions(
     context: Context, request: PlanPartitions
 ) -> ControllerResult[tuple[PartitionPlan, ...]]:
     """Tell for each topic which partitions would go, when, and what to mind."""
-    plans = []
-    for ref in request.topics:
-        try:
-            topic = find_topic(context.image, ref)
-        except RequestError as error:
-            plans.append(PartitionPlan(name=ref_text(ref), refusal=Refusal.of(error)))
-        else:
-            plans.append(_plan(context, topic, request))
-    return ControllerResult(response=tuple(plans))
+    plans = decide_each(
+        request.topics,
+        lambda ref: _plan(context, find_topic(context.image, ref), request),
+        lambda ref, refusal: PartitionPlan(name=ref_text(ref), refusal=refusal),
+    )
+    return ControllerResult(response=plans)
 
 
 def _plan(context: Context, topic: Topic, request: PlanPartitions) -> PartitionPlan:

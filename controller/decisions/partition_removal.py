@@ -18,6 +18,7 @@ from controller.decisions.broker_partitions import start_change
 from controller.decisions.context import Context, RecordList
 from controller.decisions.effective_configs import is_true, server_config
 from controller.decisions.in_progress import check_nothing_in_progress
+from controller.decisions.items import decide_each
 from controller.decisions.levels import MODE_FEATURE
 from controller.decisions.lookup import TopicRef, find_topic, ref_text, topics_named_twice
 from controller.decisions.outcome import Refusal
@@ -91,27 +92,24 @@ def delete_partitions(
     """
     context.require_feature(MODE_FEATURE, "partition modes")
     check_delay(request.delay_ms)
-    twice = topics_named_twice(context.image, [shrink.topic for shrink in request.topics])
+    twice = topics_named_twice(context.image, [wanted.topic for wanted in request.topics])
     records = RecordList(context.allowance)
-    results = []
-    for shrink in request.topics:
-        name = ref_text(shrink.topic)
-        try:
-            topic = find_topic(context.image, shrink.topic)
-            if topic.topic_id in twice:
-                raise named_twice(repr(name))
-            leaving = check_shrink(context, topic, shrink.partitions)
-            records.mutate(len(leaving))
-        except RequestError as error:
-            results.append(ShrinkResult(name=name, refusal=Refusal.of(error)))
-        else:
-            records.add(*shrink_records(context, leaving, request.delay_ms))
-            results.append(_result(name, leaving))
-    return ControllerResult(
-        response=tuple(results),
-        records=() if request.validate_only else records.records,
-        mutations=records.mutations,
-    )
+
+    def shrink(wanted: TopicShrink) -> ShrinkResult:
+        name = ref_text(wanted.topic)
+        topic = find_topic(context.image, wanted.topic)
+        if topic.topic_id in twice:
+            raise named_twice(repr(name))
+        leaving = check_shrink(context, topic, wanted.partitions)
+        records.mutate(len(leaving))
+        records.add(*shrink_records(context, leaving, request.delay_ms))
+        return _result(name, leaving)
+
+    def refused(wanted: TopicShrink, refusal: Refusal) -> ShrinkResult:
+        return ShrinkResult(name=ref_text(wanted.topic), refusal=refusal)
+
+    results = decide_each(request.topics, shrink, refused)
+    return records.result(results, validate_only=request.validate_only)
 
 
 def cancel_delete_partitions(

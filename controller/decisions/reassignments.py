@@ -20,6 +20,7 @@ from controller.decisions.broker_partitions import start_change
 from controller.decisions.context import Context, RecordList
 from controller.decisions.effective_configs import unclean_election_enabled
 from controller.decisions.in_progress import check_no_removal
+from controller.decisions.items import decide_each
 from controller.decisions.leader_election import Election
 from controller.decisions.levels import LEADER_RECOVERY_LEVEL
 from controller.decisions.lookup import (
@@ -40,7 +41,6 @@ from controller.refusals import (
 )
 from controller.request import Request
 from controller.result import ControllerResult
-from records.errors import RequestError
 from records.partitions import PartitionChangeRecord
 from replay.image.partitions import Partition
 from replay.image.topics import Topic
@@ -81,27 +81,23 @@ def alter_reassignments(
     Raises:
         TooLargeError: POLICY_VIOLATION, the request makes too many records.
     """
-    names = [partition_named(context.image, t.topic, t.partition_id) for t in request.partitions]
-    times = Counter(names)
+    image = context.image
+    times = Counter([partition_named(image, t.topic, t.partition_id) for t in request.partitions])
     records = RecordList()
-    results = []
-    for target, name in zip(request.partitions, names, strict=True):
-        refusal = None
-        try:
-            if times[name] > 1:
-                raise named_twice(f"{ref_text(target.topic)}/{target.partition_id}")
-            made = _altered(context, target, request.allow_rf_change)
-        except RequestError as error:
-            refusal = Refusal.of(error)
-        else:
-            records.add(*made)
-        results.append(
-            ReassignmentResult(
-                topic=ref_text(target.topic), partition_id=target.partition_id, refusal=refusal
-            )
-        )
-    return ControllerResult(
-        response=tuple(results), records=() if request.validate_only else records.records
+
+    def alter(target: PartitionTarget) -> ReassignmentResult:
+        if times[partition_named(image, target.topic, target.partition_id)] > 1:
+            raise named_twice(f"{ref_text(target.topic)}/{target.partition_id}")
+        records.add(*_altered(context, target, request.allow_rf_change))
+        return _result(target)
+
+    results = decide_each(request.partitions, alter, _result)
+    return records.result(results, validate_only=request.validate_only)
+
+
+def _result(target: PartitionTarget, refusal: Refusal | None = None) -> ReassignmentResult:
+    return ReassignmentResult(
+        topic=ref_text(target.topic), partition_id=target.partition_id, refusal=refusal
     )
 
 

@@ -11,8 +11,9 @@ import msgspec
 
 from controller.decisions.assignments import Assignment, Placement, checked
 from controller.decisions.configs import ConfigChange, ResourceChange, config_records
-from controller.decisions.context import Context, PlannedTopic, RecordList, TooLargeError
+from controller.decisions.context import Context, PlannedTopic, RecordList
 from controller.decisions.ids import can_be_id, new_id
+from controller.decisions.items import decide_each
 from controller.decisions.lookup import (
     TopicRef,
     find_namespace,
@@ -103,25 +104,17 @@ def create_topics(
     """
     creation = _Creation(context, request)
     twice = named_more_than_once([topic.full_name for topic in request.topics])
-    results = []
-    for topic in request.topics:
-        try:
-            if topic.full_name in twice:
-                raise named_twice(repr(topic.full_name))
-            plan = creation.plan(topic)
-        except TooLargeError:
-            raise
-        except RequestError as error:
-            result = TopicResult(name=topic.full_name, refusal=Refusal.of(error))
-        else:
-            result = creation.create(topic, plan)
-        results.append(result)
-    made = creation.records
-    return ControllerResult(
-        response=tuple(results),
-        records=() if request.validate_only else made.records,
-        mutations=made.mutations,
-    )
+
+    def create(topic: NewTopic) -> TopicResult:
+        if topic.full_name in twice:
+            raise named_twice(repr(topic.full_name))
+        return creation.create(topic, creation.plan(topic))
+
+    def refused(topic: NewTopic, refusal: Refusal) -> TopicResult:
+        return TopicResult(name=topic.full_name, refusal=refusal)
+
+    results = decide_each(request.topics, create, refused)
+    return creation.records.result(results, validate_only=request.validate_only)
 
 
 def delete_topics(
@@ -134,25 +127,21 @@ def delete_topics(
     """
     twice = topics_named_twice(context.image, request.topics)
     records = RecordList(context.allowance)
-    results = []
-    for ref in request.topics:
-        try:
-            topic = find_topic(context.image, ref)
-            if topic.topic_id in twice:
-                raise named_twice(repr(ref_text(ref)))
-            count = len(context.image.partitions(topic.topic_id))
-            records.mutate(count)
-        except RequestError as error:
-            result = TopicResult(name=ref_text(ref), refusal=Refusal.of(error))
-        else:
-            records.add(RemoveTopicRecord(topic_id=topic.topic_id))
-            result = TopicResult(name=ref_text(ref), topic_id=topic.topic_id, partitions=count)
-        results.append(result)
-    return ControllerResult(
-        response=tuple(results),
-        records=() if request.validate_only else records.records,
-        mutations=records.mutations,
-    )
+
+    def delete(ref: TopicRef) -> TopicResult:
+        topic = find_topic(context.image, ref)
+        if topic.topic_id in twice:
+            raise named_twice(repr(ref_text(ref)))
+        count = len(context.image.partitions(topic.topic_id))
+        records.mutate(count)
+        records.add(RemoveTopicRecord(topic_id=topic.topic_id))
+        return TopicResult(name=ref_text(ref), topic_id=topic.topic_id, partitions=count)
+
+    def refused(ref: TopicRef, refusal: Refusal) -> TopicResult:
+        return TopicResult(name=ref_text(ref), refusal=refusal)
+
+    results = decide_each(request.topics, delete, refused)
+    return records.result(results, validate_only=request.validate_only)
 
 
 class _Plan(msgspec.Struct, frozen=True, kw_only=True):

@@ -279,13 +279,6 @@ async def test_of_two_writers_who_saw_the_same_version_one_wins(office: Office) 
     assert office.controller.image.config(2, "orders") == {"a": "1"}
 
 
-async def test_validate_only_of_any_decision_writes_nothing(office: Office) -> None:
-    answer = await office.namespace("a", validate_only=True)
-    assert answer.response.namespaces == ("a",)
-    assert office.names() == []
-    assert len(office.log.batches) == 1
-
-
 async def test_a_request_asked_again_while_it_is_under_way_is_done_once(office: Office) -> None:
     origin = Origin(request_id="r1", request_hash=b"hash")
     office.log.hold()
@@ -296,18 +289,6 @@ async def test_a_request_asked_again_while_it_is_under_way_is_done_once(office: 
     assert await first == await again
     assert len(office.log.batches) == 2
     assert await code_of(office.namespace("a", origin=origin)) == "DUPLICATE_RESOURCE"
-
-
-async def test_a_rehearsal_is_not_the_first_asking(office: Office) -> None:
-    origin = Origin(request_id="r1", request_hash=b"hash")
-    office.log.hold()
-    office.namespace("a")
-    rehearsal = office.namespace("b", origin=origin, validate_only=True)
-    deed = office.namespace("b", origin=origin)
-    office.log.release()
-    answers = await asyncio.gather(rehearsal, deed)
-    assert [answer.wrote for answer in answers] == [False, True]
-    assert office.names() == ["a", "b"]
 
 
 async def test_an_id_without_a_hash_is_nobodys(office: Office) -> None:
