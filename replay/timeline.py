@@ -12,9 +12,11 @@ from metadata_log.batch import Batch
 from replay.image.metadata import MetadataImage
 from replay.loader import BatchSource, images, load_image
 from replay.snapshot.ports import SNAPSHOTS_NAME, Snapshots
-from replay.time_travel.diff import Change, diff_images
+from replay.time_travel.changes import Change, EffectiveChange
+from replay.time_travel.diff import diff_images
 from replay.time_travel.history import Event, LastSet, absence, blame, history
 from replay.time_travel.objects import ObjectName
+from replay.time_travel.record_replay import effective_changes
 
 Progress = Callable[[int], None]
 """Called with the end offset of each batch as it is read."""
@@ -85,6 +87,17 @@ class Timeline:
         if start is None:
             start = self.newest_snapshot(from_offset - 1)
         return images(self.source, from_offset, to_offset, start=start)
+
+    def changes(self, from_offset: int, to_offset: int) -> Iterator[EffectiveChange]:
+        """Yield every field that a record in [from_offset, to_offset) changed, in order of effect.
+
+        The records of a transaction come when it ends or is aborted; not at all when that is not
+        before `to_offset`.
+
+        Raises:
+            UnknownHistoryError, RequestError, CorruptLogError: as for `image`.
+        """
+        return effective_changes(self.source, from_offset, to_offset, self.image)
 
     def diff(
         self,

@@ -22,14 +22,15 @@ class QuotasDelta(MapDelta[tuple[QuotaEntity, str], ClientQuota]):
 
     def set(self, record: ClientQuotaRecord) -> None:
         """Set a quota, or remove it, whether or not it was set."""
-        entity = _entity(record)
+        entity = quota_entity(record)
         if record.remove:
             self.take((entity, record.key))
         else:
             self.put((entity, record.key), ClientQuota(entity, record.key, record.value))
 
 
-def _entity(record: ClientQuotaRecord) -> QuotaEntity:
+def quota_entity(record: ClientQuotaRecord) -> QuotaEntity:
+    """Return the entity that a record names, in canonical order."""
     pairs = {(part.entity_type, part.entity_name) for part in record.entity}
     return tuple(sorted(pairs, key=_null_first))
 

@@ -12,7 +12,7 @@ from records.configs import ConfigRecord
 from records.envelope import Envelope
 from records.topics import MoveTopicRecord, RemoveTopicRecord
 from replay.image.configs import TOPIC, ConfigResource
-from replay.image.metadata import MetadataDelta
+from replay.image.metadata import MetadataImage
 
 
 class ConfigSetters:
@@ -21,24 +21,17 @@ class ConfigSetters:
     def __init__(self) -> None:
         self._rows: dict[str, dict[str, Envelope]] = {}
 
-    def replay(self, row: Envelope, delta: MetadataDelta) -> None:
-        """Let `delta` replay a row, and take in what it means for configs."""
+    def replay(self, before: MetadataImage, row: Envelope, after: MetadataImage) -> None:
+        """Take in what a row means for configs; the images are those right before and after it."""
         match row.payload:
             case ConfigRecord(resource_type=type_, resource_name=name, name=key, value=value):
-                delta.replay(row)
                 if type_ == TOPIC:
                     self._set(name, key, None if value is None else row)
             case RemoveTopicRecord(topic_id=topic_id):
-                name = _full_name(delta, topic_id)
-                delta.replay(row)
-                self._rows.pop(name, None)
+                self._rows.pop(_full_name(before, topic_id), None)
             case MoveTopicRecord(topic_id=topic_id):
-                name = _full_name(delta, topic_id)
-                delta.replay(row)
-                moved = self._rows.pop(name, {})
-                self._rows.setdefault(_full_name(delta, topic_id), {}).update(moved)
-            case _:
-                delta.replay(row)
+                moved = self._rows.pop(_full_name(before, topic_id), {})
+                self._rows.setdefault(_full_name(after, topic_id), {}).update(moved)
 
     def of(self, resource: ConfigResource | Any) -> Mapping[str, Envelope]:
         """Return the rows that set the values of a topic's configs, by key."""
@@ -51,7 +44,7 @@ class ConfigSetters:
             self._rows[name].pop(key, None)
 
 
-def _full_name(delta: MetadataDelta, topic_id: Uuid) -> str:
-    """Return a topic's name as it is now; none for one that the delta will refuse."""
-    topic = delta.topics.topic(topic_id)
-    return "" if topic is None else delta.full_name(topic)
+def _full_name(image: MetadataImage, topic_id: Uuid) -> str:
+    topic = image.topic(topic_id)
+    assert topic is not None, "the record would have contradicted the image"
+    return image.full_name(topic)

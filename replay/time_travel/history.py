@@ -6,68 +6,20 @@ from typing import Any
 import msgspec
 
 from metadata_log.batch import Batch
-from records import brokers, configs, control, partitions, security, topics
-from records.base import Record
+from records.configs import ConfigRecord
 from records.envelope import Envelope, Origin
 from records.errors import RequestError, UnknownHistoryError
+from records.topics import MoveTopicRecord
 from replay.image.metadata import MetadataDelta, MetadataImage
 from replay.image.provenance import Provenance
 from replay.loader import BatchSource, check_point, load_image
+from replay.time_travel.changes import EffectiveChange
 from replay.time_travel.config_setters import ConfigSetters
-from replay.time_travel.diff import Change, field_changes
+from replay.time_travel.kinds import Fields
 from replay.time_travel.objects import ObjectName
+from replay.time_travel.record_replay import RecordReplay
 from replay.time_travel.skim import reaching_rows
 from replay.transactions import effective_rows
-
-_NAMING = (
-    topics.TopicRecord,
-    topics.RemoveTopicRecord,
-    topics.MoveTopicRecord,
-    topics.NamespaceRecord,
-    topics.RemoveNamespaceRecord,
-)
-_REMOVALS = (
-    partitions.DeleteTopicPartitionsRecord,
-    partitions.CancelDeleteTopicPartitionsRecord,
-    partitions.RemovePartitionsRecord,
-)
-
-# Which records can change an object of a kind. More than needed costs time, fewer costs answers:
-# a test replays every record type against every kind.
-_TOUCHING: dict[str, tuple[type[Record], ...]] = {
-    "topic": (*_NAMING, partitions.PartitionRecord, partitions.RemovePartitionsRecord),
-    "partition": (
-        *_NAMING,
-        partitions.PartitionRecord,
-        partitions.PartitionChangeRecord,
-        partitions.ClearElrRecord,
-        partitions.RemovePartitionsRecord,
-    ),
-    "broker": (
-        brokers.RegisterBrokerRecord,
-        brokers.UnregisterBrokerRecord,
-        brokers.FenceBrokerRecord,
-        brokers.UnfenceBrokerRecord,
-        brokers.BrokerRegistrationChangeRecord,
-    ),
-    "controller": (brokers.RegisterControllerRecord,),
-    "namespace": (topics.NamespaceRecord, topics.RemoveNamespaceRecord),
-    "config": (
-        configs.ConfigRecord,
-        topics.TopicRecord,
-        topics.RemoveTopicRecord,
-        topics.MoveTopicRecord,
-    ),
-    "feature": (configs.FeatureLevelRecord,),
-    "acl": (security.AccessControlEntryRecord, security.RemoveAccessControlEntryRecord),
-    "quota": (configs.ClientQuotaRecord,),
-    "scram": (security.UserScramCredentialRecord, security.RemoveUserScramCredentialRecord),
-    "token": (security.DelegationTokenRecord, security.RemoveDelegationTokenRecord),
-    "removal": (*_NAMING, *_REMOVALS),
-    "deletion": (partitions.ReplicaDeletionRecord,),
-    "note": (control.NoteRecord,),
-    "cluster": (configs.ProducerIdsRecord, configs.ZkMigrationStateRecord),
-}
 
 
 class Event(msgspec.Struct, frozen=True):
@@ -81,7 +33,7 @@ class Event(msgspec.Struct, frozen=True):
     """
 
     row: Envelope
-    changes: list[Change]
+    changes: list[EffectiveChange]
     removed: bool
     set_by: Mapping[str, Envelope | None] | None = None
 
@@ -218,7 +170,7 @@ def _last_setters(
     last: dict[str, Envelope | None] = {}
     was_moved = False
     for event in events:
-        was_moved |= isinstance(event.row.payload, topics.MoveTopicRecord)
+        was_moved |= isinstance(event.row.payload, MoveTopicRecord)
         for change in event.changes:
             last[change.field] = event.setter(change.field)
         if event.removed:
@@ -250,7 +202,7 @@ def absence(source: BatchSource, name: ObjectName, at: int) -> RequestError:
             removed = event.row
     start, last = source.history_start, source.end_offset - 1
     if removed is not None:
-        how = "moved away" if isinstance(removed.payload, topics.MoveTopicRecord) else "removed"
+        how = "moved away" if isinstance(removed.payload, MoveTopicRecord) else "removed"
         what = f"was {how} at offset {removed.offset} by a {type(removed.payload).__name__}"
         return RequestError("RESOURCE_GONE", f"{name.text} {what}; it is absent at offset {at}")
     if created is not None:
@@ -268,55 +220,34 @@ def absence(source: BatchSource, name: ObjectName, at: int) -> RequestError:
 
 
 class _Watch:
-    """Replays a log and looks at one object where a record may have changed it.
-
-    Attributes:
-        image: As of the last record that may have changed the object.
-        fields: Of the object, and only the one asked for; None or empty when it is absent.
-    """
+    """Replays rows and looks at one object."""
 
     def __init__(self, image: MetadataImage, name: ObjectName) -> None:
         self._name = name
-        self._touching = frozenset(_TOUCHING[name.kind.name])
-        self.image = image
-        self.fields = name.fields(image)
-        self._delta = MetadataDelta(image)
+        self._replay = RecordReplay(image, name)
         self._setters = ConfigSetters() if name.kind.name == "config" else None
 
-    def events(self, rows: Iterable[Envelope]) -> Iterator[Event]:
-        """Take rows in; yield the events at which the object changed."""
-        for row in rows:
-            event = self.replay(row)
-            if event is not None:
-                yield event
+    @property
+    def image(self) -> MetadataImage:
+        """As of the last record that may have changed the object."""
+        return self._replay.image
 
-    def replay(self, row: Envelope) -> Event | None:
-        """Take a row in; return the event when it changed the object."""
-        if self._setters is None:
-            self._delta.replay(row)
-        else:
-            self._setters.replay(row, self._delta)
-        if type(row.payload) not in self._touching or not self._may_touch(row.payload):
-            return None
-        self.image = self._delta.apply(Provenance(offset=row.offset))
-        self._delta = MetadataDelta(self.image)
-        before, self.fields = self.fields, self._name.fields(self.image)
-        changes = field_changes(self._name.object, before, self.fields)
-        if not changes:
-            return None
-        return Event(row, changes, removed=not self.fields, set_by=self._set_by(row))
+    @property
+    def fields(self) -> Fields | None:
+        """Those asked for; None or empty when the object is absent."""
+        return self._name.fields(self.image)
+
+    def events(self, rows: Iterable[Envelope]) -> Iterator[Event]:
+        """Take in rows that take effect; yield the events at which the object changed."""
+        for row in rows:
+            changes = self._replay.replay(row)
+            if self._setters is not None:
+                self._setters.replay(self._replay.before, row, self.image)
+            if changes:
+                yield Event(row, changes, removed=not self.fields, set_by=self._set_by(row))
 
     def _set_by(self, row: Envelope) -> Mapping[str, Envelope | None] | None:
         """Return who set the values of a topic's configs that came along with the topic."""
-        if self._setters is None or isinstance(row.payload, configs.ConfigRecord):
+        if self._setters is None or isinstance(row.payload, ConfigRecord):
             return None
         return self._setters.of(self._name.key(self.image))
-
-    def _may_touch(self, record: Record) -> bool:
-        """Leave out the partition records of other topics: they are most of a log."""
-        if not isinstance(record, partitions.PartitionChangeRecord | partitions.PartitionRecord):
-            return True
-        key = self._name.key(self.image)
-        topic_id = key[0] if isinstance(key, tuple) else key
-        # A partition that is not there yet has no key: its topic is not known by it either.
-        return key is None or bool(topic_id == record.topic_id)

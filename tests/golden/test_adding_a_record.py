@@ -24,6 +24,7 @@ _TESTS = (
     "tests/records/test_schemas.py",
     "tests/records/test_json.py",
     "tests/replay/image/test_metadata.py",
+    "tests/replay/time_travel/test_changes.py",
     "tests/replay/time_travel/test_history.py",
     "tests/test_histories.py",
     "tests/test_docs.py::test_every_record_type_has_its_effect_documented",

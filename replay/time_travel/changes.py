@@ -1,0 +1,142 @@
+"""Effective changes: what one record changed, and what differs between two images.
+
+An object is known by its key: a topic that was deleted and created again under the same name is
+two objects, and each is then named by its id.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from records.envelope import Envelope, Origin
+from replay.image.metadata import MetadataImage
+from replay.time_travel.kinds import KINDS, Fields, Key, Kind
+from replay.time_travel.objects import ObjectName
+from replay.time_travel.touched import TOUCHED
+
+# ASCII only, and not endless: int() refuses some of what str.isdigit() takes for digits.
+_NUMBER = re.compile(r"[0-9]{1,4000}")
+
+
+class Change(msgspec.Struct, frozen=True):
+    """One field that differs. `before` and `after` are JSON values, None where it is absent.
+
+    `fate` is what became of the object: `new`, `gone` or `changed`.
+    """
+
+    object: str
+    field: str
+    before: Any
+    after: Any
+    fate: str
+
+
+class EffectiveChange(Change, frozen=True, kw_only=True):
+    """One field that a record changed.
+
+    Attributes:
+        offset: Of the record, also where it took effect later, at the end of its transaction.
+        timestamp: When it was appended, in ms since 1970.
+        type: Of the record.
+        origin: Who caused it, where that is known.
+        in_effect: False for what an aborted transaction would have changed.
+    """
+
+    offset: int
+    timestamp: int
+    type: str
+    origin: Origin | None
+    in_effect: bool = True
+
+
+def record_changes(
+    before: MetadataImage,
+    row: Envelope,
+    after: MetadataImage,
+    *,
+    only: ObjectName | None = None,
+    in_effect: bool = True,
+) -> list[EffectiveChange]:
+    """Return the fields that a record changed, given the images right before and after it.
+
+    Args:
+        only: Leave out all but the object, or field, of this name. It may stand for different
+            objects before and after.
+        in_effect: False for a record of an aborted transaction.
+    """
+    if only is not None:
+        changes = field_changes(only.object, only.fields(before), only.fields(after))
+    else:
+        touched = TOUCHED.get(type(row.payload), {})
+        changes = object_changes(
+            {kind: keys(row.payload, before) for kind, keys in touched.items()}, before, after
+        )
+    return [
+        EffectiveChange(
+            *(change.object, change.field, change.before, change.after, change.fate),
+            offset=row.offset,
+            timestamp=row.timestamp,
+            type=type(row.payload).__name__,
+            origin=row.origin,
+            in_effect=in_effect,
+        )
+        for change in changes
+    ]
+
+
+def object_changes(
+    keys: Mapping[str, Iterable[Key]], before: MetadataImage, after: MetadataImage
+) -> list[Change]:
+    """Return the fields in which some objects differ, ordered by kind and name.
+
+    Args:
+        keys: Of the objects, by kind; each once.
+    """
+    changes: list[Change] = []
+    for kind in KINDS.values():
+        found = [(_label(kind, key, before, after), key) for key in keys.get(kind.name, ())]
+        for label, key in sorted(found, key=lambda pair: _natural(pair[0])):
+            name = f"{kind.name}:{label}"
+            changes += field_changes(name, kind.fields(before, key), kind.fields(after, key))
+    return changes
+
+
+def field_changes(name: str, before: Fields | None, after: Fields | None) -> list[Change]:
+    """Return the fields that differ between two states of one object (None: absent)."""
+    fate = "new" if before is None else "gone" if after is None else "changed"
+    before, after = before or {}, after or {}
+    return [
+        Change(name, field, before.get(field), after.get(field), fate)
+        for field in dict.fromkeys([*before, *after])
+        if before.get(field) != after.get(field)
+    ]
+
+
+def _label(kind: Kind, key: Key, before: MetadataImage, after: MetadataImage) -> str:
+    """Name an object as it is called after, or before when it is gone; by id when in doubt."""
+    image = after if kind.fields(after, key) is not None else before
+    label = kind.label(image, key)
+    other = _found(kind, before if image is after else after, label)
+    if other is None or other == key:
+        return label
+    # The other image calls another object so. An image without this one names it by its id.
+    return kind.label(MetadataImage.EMPTY, key)
+
+
+def _found(kind: Kind, image: MetadataImage, label: str) -> Any:
+    """Return the key of the object called so; None also for a label that no one can ask for.
+
+    A log may hold what Kafka's own names never are, such as a config of a new type of resource.
+    """
+    try:
+        return kind.find(image, label)
+    except ValueError:
+        return None
+
+
+def _natural(label: str) -> list[tuple[int, int, str]]:
+    """Order `orders/10` after `orders/9`."""
+    parts = label.replace("/", "\0/\0").split("\0")
+    return [(0, int(part), "") if _NUMBER.fullmatch(part) else (1, 0, part) for part in parts]

@@ -1,0 +1,115 @@
+"""Replays a log record by record and gives what each of them changed."""
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+
+from records.base import Record
+from records.envelope import Envelope
+from records.errors import CorruptLogError
+from records.partitions import PartitionChangeRecord, PartitionRecord
+from replay.image.metadata import MetadataDelta, MetadataImage
+from replay.image.provenance import Provenance
+from replay.loader import BatchSource, check_point
+from replay.time_travel.changes import EffectiveChange, record_changes
+from replay.time_travel.objects import ObjectName
+from replay.time_travel.touched import TOUCHED, types_reaching
+from replay.transactions import Transactions, rows_within
+
+
+class RecordReplay:
+    """Follows a log row by row.
+
+    Attributes:
+        before: As of just before the last record that may have changed something.
+        image: As of that record.
+    """
+
+    def __init__(self, image: MetadataImage, only: ObjectName | None = None) -> None:
+        """Go on from an image.
+
+        Args:
+            only: Find the changes of the object of this name alone, which is faster.
+        """
+        self.before = self.image = image
+        self._only = only
+        self._reaching = TOUCHED.keys() if only is None else types_reaching(only.kind.name)
+        self._delta = MetadataDelta(image)
+
+    def replay(self, row: Envelope) -> list[EffectiveChange]:
+        """Take in a row that takes effect; return what it changed.
+
+        Raises:
+            CorruptLogError: the record contradicts the state before it; names the offset.
+        """
+        self._delta.replay(row)
+        if not self._may_change(row.payload):
+            return []
+        self._advance(row.offset)
+        return record_changes(self.before, row, self.image, only=self._only)
+
+    def would_change(self, rows: Iterable[Envelope]) -> Iterator[EffectiveChange]:
+        """Yield what the rows of an aborted transaction would have changed, had it ended.
+
+        A record that contradicts the state before it, and those after it, change nothing.
+        """
+        self._advance(self.image.provenance.offset)
+        tried = RecordReplay(self.image, self._only)
+        for row in rows:
+            try:
+                tried._delta.replay(row)
+            except CorruptLogError:
+                return
+            tried._advance(row.offset)
+            yield from record_changes(
+                tried.before, row, tried.image, only=self._only, in_effect=False
+            )
+
+    def _advance(self, offset: int | None) -> None:
+        self.before, self.image = self.image, self._delta.apply(Provenance(offset=offset))
+        self._delta = MetadataDelta(self.image)
+
+    def _may_change(self, record: Record) -> bool:
+        if type(record) not in self._reaching:
+            return False
+        if self._only is None or not isinstance(record, PartitionChangeRecord | PartitionRecord):
+            return True
+        # Leave out the partition records of other topics: they are most of a log.
+        key = self._only.key(self.image)
+        topic_id = key[0] if isinstance(key, tuple) else key
+        # A partition that is not there yet has no key: its topic is not known by it either.
+        return key is None or bool(topic_id == record.topic_id)
+
+
+def effective_changes(
+    source: BatchSource,
+    from_offset: int,
+    to_offset: int,
+    start: Callable[[int], MetadataImage],
+) -> Iterator[EffectiveChange]:
+    """Yield every field that a record in [from_offset, to_offset) changed, in order of effect.
+
+    The records of a transaction come when it ends or is aborted; not at all when that is not
+    before `to_offset`.
+
+    Args:
+        start: Returns the image as of an offset.
+
+    Raises:
+        UnknownHistoryError: `from_offset` lies before the kept history.
+        RequestError: OFFSET_OUT_OF_RANGE, `to_offset` lies past the end.
+        CorruptLogError: a record contradicts the state before it; names the offset.
+    """
+    check_point(source, from_offset - 1)
+    check_point(source, to_offset - 1)
+    image = start(from_offset - 1)
+    replay, transactions = RecordReplay(image), Transactions()
+    # Of a transaction that is open at `from_offset`, what came before that is left out.
+    first = max(image.provenance.next_offset, source.history_start)
+    for batch in source.batches(first, to_offset) if first < to_offset else ():
+        for found in transactions.resolved(rows_within(batch, first, to_offset)):
+            changes = (
+                chain.from_iterable(map(replay.replay, found.rows))
+                if found.in_effect
+                else replay.would_change(found.rows)
+            )
+            yield from (change for change in changes if change.offset >= from_offset)
