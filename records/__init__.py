@@ -1,1 +1,1 @@
-"""What can be said: typed records, their schemas, and their encodings."""
+"""The records: typed classes, their schemas, and their encodings."""

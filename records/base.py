@@ -1,4 +1,4 @@
-"""What every record is: an immutable struct whose fields are given by name."""
+"""Base of all records: an immutable struct with keyword fields."""
 
 from typing import NewType
 
@@ -11,10 +11,10 @@ ZERO_UUID = Uuid(bytes(16))
 """Reserved: means "no id"."""
 
 
-# gc=False: records never refer to themselves, and a load makes millions of them.
+# gc=False: records hold no cycles, and loading a log creates millions of them.
 class Record(msgspec.Struct, frozen=True, gc=False):
     """Base of all record types and of the structures nested in them.
 
-    Each class says `frozen=True, kw_only=True` for itself: msgspec does not inherit the second and
-    type checkers do not see the first; a test checks both.
+    Each class repeats `frozen=True, kw_only=True`: msgspec does not inherit the second, and type
+    checkers do not see the first. A test checks both.
     """

@@ -1,4 +1,4 @@
-"""Brokers and controllers: who is registered, and who is fenced."""
+"""Brokers and controllers: registration and fencing."""
 
 from records.base import Record, Uuid
 

@@ -1,4 +1,4 @@
-"""Records about the log itself: leadership, transactions, checkpoints, silence, notes."""
+"""Records about the log itself: leadership, transactions, checkpoints, NoOps, notes."""
 
 from records.base import ZERO_UUID, Record, Uuid
 

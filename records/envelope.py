@@ -1,4 +1,4 @@
-"""One row of the log: a record, where it stands, and who caused it."""
+"""One row of the log: a record with its position and origin."""
 
 from records.base import Record
 
@@ -24,7 +24,7 @@ class UnknownTag(Record, frozen=True, kw_only=True):
 
 
 class Extra(Record, frozen=True, kw_only=True):
-    """What an imported record's source held beyond its known fields."""
+    """Content of an imported record beyond the fields known to this release."""
 
     unknown_tags: tuple[UnknownTag, ...] = ()
     batch_header: bytes | None = None
@@ -32,10 +32,10 @@ class Extra(Record, frozen=True, kw_only=True):
 
 
 class SecretReference(Record, frozen=True, kw_only=True):
-    """Where a secret that was left out of an `Asked` can be found.
+    """Where to find a secret that was left out of an `Asked`.
 
     `path` leads to the place in the request or response. `record_index` counts the records of the
-    same decision; it is None when no record holds the secret.
+    same decision; it is None if no record holds the secret.
     """
 
     path: str
@@ -44,10 +44,10 @@ class SecretReference(Record, frozen=True, kw_only=True):
 
 
 class Asked(Record, frozen=True, kw_only=True):
-    """What was asked for, and everything the decision used beside the log itself.
+    """The request, and everything else the decision used beside the log itself.
 
     `request`, `observed` and `response` are MessagePack (docs/log_format.md); secrets in them are
-    null. `omitted_bytes` is set when they were too large to be kept.
+    null. `omitted_bytes` is set if they were too large to be stored.
     """
 
     command: str
@@ -71,9 +71,10 @@ class Envelope(Record, frozen=True, kw_only=True):
     """One row of the log.
 
     `offset` counts from 0 (in a checkpoint: within the file). `timestamp` is the batch's append
-    time in ms since 1970. `durable_end` and `previous_crc32c` stand on a batch's first record
-    only; docs/log_format.md says what they prove. `asked` stands on the first record of a
-    decision's first batch only, `kept` only in base checkpoints.
+    time in ms since 1970. `durable_end` and `previous_crc32c` are set on a batch's first record
+    only; docs/log_format.md says what they prove. `asked` is set on the first record of a
+    decision's
+    first batch only, `kept` only in base checkpoints.
     """
 
     offset: int

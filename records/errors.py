@@ -1,7 +1,7 @@
-"""The families of errors that a caller can act on. Our own mistakes are assertions.
+"""Error families that a caller can act on. Bugs of our own are assertions.
 
-Every error says what became of the request (`Outcome`). Whether to retry, and how, follows from
-that, never from the class: the class says what is wrong, and with whom.
+Every error says what became of the request (`Outcome`). Whether and how to retry follows from
+that, never from the class: the class says what is wrong, and on whose side.
 """
 
 from enum import StrEnum
@@ -9,10 +9,10 @@ from typing import ClassVar
 
 
 class Outcome(StrEnum):
-    """What became of a request that failed: of this asking, whatever an earlier one did.
+    """What became of a failed request; of this attempt, not of an earlier one with the same id.
 
-    NOTHING: no record of it is in the log or will be; asking again cannot do it twice.
-    UNKNOWN: its records may be in the log or not; ask again only with the same request id.
+    NOTHING: no record of it is or will be in the log; it can be sent again safely.
+    UNKNOWN: its records may be in the log; retry only with the same request id.
     PARTIAL: its first records are in the log for good, the others are not.
     """
 
@@ -31,7 +31,7 @@ class MetadataLogError(Exception):
     """
 
     usual_outcome: ClassVar[Outcome] = Outcome.NOTHING
-    """The outcome of an error that is raised without one."""
+    """Default of `outcome`."""
 
     def __init__(
         self, message: str = "", *, outcome: Outcome | None = None, done_to: int | None = None
@@ -50,11 +50,11 @@ class MetadataLogError(Exception):
 
 
 class RequestError(MetadataLogError):
-    """The caller asked for something that cannot be done.
+    """The request cannot be carried out.
 
     Attributes:
         code: Kafka's name of the error, such as INVALID_PARTITIONS.
-        retry_ms: When to ask again, in ms from now; 0 where waiting changes nothing.
+        retry_ms: When to retry, in ms from now; 0 if waiting does not help.
     """
 
     def __init__(
@@ -84,7 +84,9 @@ class RequestError(MetadataLogError):
 
 
 class UnknownHistoryError(RequestError):
-    """The point asked for lies before the kept history: neither present nor absent is known."""
+    """The point asked for is before the kept history: it is not known whether the object
+    existed.
+    """
 
     def __init__(self, message: str) -> None:
         super().__init__("OFFSET_OUT_OF_RANGE", message)
@@ -95,10 +97,10 @@ class CorruptLogError(MetadataLogError):
 
 
 class UnavailableError(MetadataLogError):
-    """Try again later: nothing is wrong with the request or with what is stored."""
+    """Temporary: nothing is wrong with the request or with what is stored; try again later."""
 
 
 class FencedError(MetadataLogError):
-    """Another writer took the log over, or a write failed; this one must not write again."""
+    """Another writer took over the log, or a write failed; this writer must not write again."""
 
     usual_outcome = Outcome.UNKNOWN

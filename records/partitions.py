@@ -1,4 +1,4 @@
-"""Partitions: their replicas, leaders, modes, and how they leave."""
+"""Partitions: replicas, leaders, modes, and removal."""
 
 from records.base import Record, Uuid
 

@@ -1,8 +1,8 @@
-"""The one list of record types: class, schema, Kafka key, newest version.
+"""The list of record types: class, schema, Kafka key, newest version.
 
 The order of `RECORD_TYPES` is the order of the payload union in every segment's schema. Old
-segments carry their own schema, so a type may be added anywhere, but is added at the end, which
-keeps the bytes of the others as they are.
+segments carry their own schema, so a new type may go anywhere; it goes to the end, which keeps the
+bytes of the others unchanged.
 """
 
 import functools
@@ -68,7 +68,7 @@ CONTROL_TYPES: frozenset[type[Record]] = frozenset(
         control.VotersRecord,
     }
 )
-"""Kafka's control records: they concern the log itself, never the cluster's state."""
+"""Kafka's control records: about the log itself, never the cluster's state."""
 
 
 @functools.cache
@@ -81,10 +81,10 @@ def schema(name: str) -> dict[str, Any]:
 
 @functools.cache
 def newest_version(cls: type[Record]) -> int:
-    """Return the newest layout version of a record type; types that Kafka lacks have version 0.
+    """Return the newest layout version of a record type; 0 for types that Kafka lacks.
 
     Raises:
-        TypeError: it is no record type.
+        TypeError: it is not a record type.
     """
     if BY_NAME.get(cls.__name__) is not cls:
         raise TypeError(f"{cls.__name__} is no record type")

@@ -1,14 +1,14 @@
-"""Which values of records are secrets.
+"""Which values in records are secrets.
 
 The keys of SCRAM credentials, delegation tokens, and the values of configs that are passwords or
-that this release does not know: an unknown name may well be a password.
+unknown to this release: an unknown config may be a password.
 """
 
 REDACTED = "(redacted)"
-"""What stands for a secret."""
+"""Printed in place of a secret."""
 
-# Names whose values anyone who may read the metadata may see. From Kafka's documentation of topic
-# and broker configs (4.0), and the settings of partition removal.
+# Names whose values may be shown to every reader of the metadata. From Kafka's documentation of
+# topic and broker configs (4.0), and the settings of partition removal.
 _PUBLIC_CONFIG_NAMES = """
     advertised.listeners auto.create.topics.enable auto.leader.rebalance.enable
     background.threads broker.rack cleanup.policy client.quota.callback.class
@@ -57,5 +57,5 @@ SECRET_FIELDS = {
 
 
 def is_secret_config(name: str) -> bool:
-    """Whether the value of a config must not be shown."""
+    """True if the value of a config must not be shown."""
     return name not in PUBLIC_CONFIGS

@@ -1,4 +1,4 @@
-"""Who may do what: ACLs, SCRAM credentials, delegation tokens."""
+"""Security: ACLs, SCRAM credentials, delegation tokens."""
 
 from records.base import Record, Uuid
 

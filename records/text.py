@@ -1,4 +1,4 @@
-"""The text forms of ids and bytes, the same in every answer, digest and document."""
+"""Text forms of ids and bytes, the same in every answer, digest and document."""
 
 import base64
 

@@ -1,8 +1,8 @@
-"""The archive: a copy that holds the sealed segments, with a list of what was checked there.
+"""The archive: a backup of the sealed segments, with a checked list of its files.
 
-An archive is a backup that ends where the last sealed segment ends, so all readers open it. Beside
-it, `archive.json` lists each file with the size and CRC that were read back; `retain` drops only
-what stands there unchanged.
+An archive ends with the last sealed segment, so any reader opens it. `archive.json` lists each file
+with the size and CRC that were read back; `retain` drops only segments that are listed there and
+unchanged.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from metadata_log.names import COMMIT_MARK, MANIFEST
 from records.errors import CorruptLogError, RequestError
 
 ARCHIVE_LIST = "archive.json"
-"""In an archive: what it holds."""
+"""In an archive: the list of its files."""
 
 ARCHIVES_NOTE = "archives.json"
 """In a log: where its archives are."""
@@ -52,13 +52,13 @@ def archive(
 ) -> CopyResult | None:
     """Copy the sealed segments of a log, and the base they need, to an archive.
 
-    Running it again copies what was sealed since; a run that was cut short is carried on.
+    Running it again copies what was sealed since, and continues an interrupted run.
 
     Args:
-        place: How the store is called, for the note in the log that `retain` reads.
+        place: The store's path or URL; noted in the log for `retain`.
 
     Returns:
-        None when no segment is sealed yet.
+        None if no segment is sealed yet.
 
     Raises:
         As `back_up`.
@@ -77,7 +77,7 @@ def archive(
 
 
 def _mark_there(store: Store, end_offset: int) -> CommitMark | None:
-    """Return the archive's mark when it ends at an offset: nothing was sealed since."""
+    """Return the archive's mark if it ends at `end_offset`: nothing was sealed since."""
     names = store.names()
     if MANIFEST in names:
         mark = LogReader.open(store.directory, fs=store.fs).mark
@@ -92,7 +92,7 @@ def _mark_there(store: Store, end_offset: int) -> CommitMark | None:
 
 
 def read_archive_list(store: Store) -> ArchiveList | None:
-    """Read what an archive says it holds; None when it says nothing yet.
+    """Read an archive's list; None if it has none yet.
 
     Raises:
         CorruptLogError: the list is damaged.
@@ -105,7 +105,7 @@ def read_archive_list(store: Store) -> ArchiveList | None:
 
 
 def archive_places(fs: Fs, directory: Path) -> list[str]:
-    """Return where the archives of a log are.
+    """Return the paths and URLs of a log's archives.
 
     Raises:
         CorruptLogError: the note is damaged.
@@ -118,13 +118,12 @@ def archive_places(fs: Fs, directory: Path) -> list[str]:
 
 
 def check_archived(fs: Fs, directory: Path, segments: list[CommittedSegment]) -> None:
-    """Check that each segment is in one of the log's archives, by reading it back there.
+    """Check that each segment is in one of the log's archives, by reading it back.
 
-    What was whole when it was put there may be damaged since, and this is the last moment at which
-    that can be mended.
+    A file may have been damaged since it was archived, and this is the last moment to repair it.
 
     Raises:
-        RequestError: one is not, or no longer; names it, and what to run.
+        RequestError: a segment is missing or damaged there; names it, and the command to run.
     """
     stores = [open_store(place, fs) for place in archive_places(fs, directory)]
     lists = [(store, read_archive_list(store)) for store in stores]
@@ -137,7 +136,7 @@ def check_archived(fs: Fs, directory: Path, segments: list[CommittedSegment]) ->
 
 
 def _is_whole(store: Store, file: ArchivedFile) -> bool:
-    """Whether an archive holds the bytes that it lists."""
+    """True if the archive still holds the bytes that its list names."""
     path = store.directory / file.name
     with contextlib.suppress(FileNotFoundError):
         if file_size(store.fs, path) == file.size:
@@ -163,7 +162,7 @@ def _not_archived(directory: Path, segment: CommittedSegment, holders: list[Stor
 def _mark_after(
     last: CommittedSegment, following: CommittedSegment, mark: CommitMark
 ) -> CommitMark:
-    """Return the commit mark that the log had, or could have had, when a segment was sealed."""
+    """Return a commit mark as it could have been when the segment `last` was sealed."""
     epoch = last.header.leader_epoch
     with last.scan() as scan:
         for _, batch in scan.batches():
@@ -183,7 +182,7 @@ def _mark_after(
 def _list_files(
     store: Store, reader: LogReader, sealed: list[CommittedSegment], mark: CommitMark
 ) -> None:
-    """Write what the archive holds: what it held before, and what was put and read back now."""
+    """Write the archive's list: the files it had before, and those copied and read back now."""
     before = read_archive_list(store)
     files = {file.name: file for file in before.files} if before else {}
     base = [] if reader.base is None else [reader.base.path.name]
@@ -204,7 +203,7 @@ def _list_files(
 
 
 def _note_archive(fs: Fs, directory: Path, place: str) -> None:
-    """Remember in the log where this archive is."""
+    """Note the archive's place in the log."""
     place = place if "://" in place else str(Path(place).absolute())
     known = archive_places(fs, directory)
     if place not in known:

@@ -1,8 +1,8 @@
-"""A copy of a log up to one mark, made beside its writer, and carried on by the next run.
+"""Backup: copies a log up to one mark, while it is being written; the next run continues the copy.
 
-The copy is a log directory. Its commit mark is put after the bytes that it speaks of, so that a
-run that was cut short leaves the copy where the last one had brought it. Sealed segments never
-change; the last one is put again, longer, and begins with the bytes it had.
+The copy is a log directory. Its commit mark is written after the bytes it covers, so an interrupted
+run leaves the copy as the run before left it. Sealed segments never change; the last segment is
+copied again, longer, and begins with the same bytes.
 """
 
 from collections.abc import Iterator
@@ -37,18 +37,18 @@ from metadata_log.names import (
 from records.errors import RequestError, UnavailableError
 
 BACKUP_NOTE = "backup.json"
-"""Says that a directory is a copy kept by `backup` or `archive`; put before anything else."""
+"""Marks a directory as a copy made by `backup` or `archive`; written first."""
 
 
 class BackupNote(msgspec.Struct, frozen=True, kw_only=True):
-    """What a copy is of."""
+    """Identity of the log that was copied."""
 
     format_version: int = 1
     cluster_id: str
 
 
 class CopyResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What a copy holds now, and what this run put there. Ends are exclusive."""
+    """What a copy holds now, and what this run added. Ends are exclusive."""
 
     start_offset: int
     end_offset: int
@@ -64,16 +64,16 @@ def back_up(
     *,
     progress: Progress = no_progress,
 ) -> CopyResult:
-    """Copy a log up to the mark that `reader` found, or carry an earlier copy on to it.
+    """Copy a log up to the reader's mark, or continue an earlier copy up to it.
 
-    Every new block is checked before it is copied, every file is read back afterwards. A segment
-    that the copy has lost, or a part of which it has lost, is put there again.
+    Every new block is checked before it is copied, and every file is read back afterwards. Segments
+    that are missing or shortened in the copy are copied again.
 
     Args:
-        progress: Told the bytes that were copied.
+        progress: Called with the number of bytes copied since the last call.
 
     Raises:
-        RequestError: something else is at the place, or the copy there is not of this history.
+        RequestError: the place holds something else, or a copy of another history.
         CorruptLogError: the log is damaged; the copy was not touched.
         UnavailableError: another run writes to the place, or the log's start moved up meanwhile.
     """
@@ -83,16 +83,16 @@ def back_up(
 
 @contextmanager
 def writing(store: Store, reader: LogReader) -> Iterator[None]:
-    """Keep other runs out of a place for copies, from before it is known what the copy there holds.
+    """Lock a place for copies, before looking at what is there.
 
     Raises:
-        RequestError: something else is at the place, or a copy of another log.
+        RequestError: the place holds something else, or a copy of another log.
         UnavailableError: another run writes to the place.
     """
     _check_place(store, reader)
     lock = store.prepare()
     try:
-        # Another run may have begun its copy there before the lock was taken.
+        # Another run may have started a copy there before the lock was taken.
         _check_place(store, reader)
         yield
     finally:
@@ -111,7 +111,7 @@ def copy_until(
     """Copy a log as `back_up` does, inside `writing`, up to a mark.
 
     Args:
-        mark: That of `reader`, or one that the same log had at the end of a segment.
+        mark: That of `reader`, or one that the log had at the end of a segment.
 
     Raises:
         As `back_up`.
@@ -130,7 +130,7 @@ def copy_until(
 
 
 def bytes_to_copy(fs: Fs, reader: LogReader, store: Store) -> int:
-    """Return about how many bytes a run will copy, for a progress bar."""
+    """Return roughly how many bytes a run will copy, for a progress bar."""
     names = store.names()
     start = 0
     if MANIFEST in names and COMMIT_MARK in names:
@@ -140,7 +140,7 @@ def bytes_to_copy(fs: Fs, reader: LogReader, store: Store) -> int:
 
 
 class _Run:
-    """One run: what it copies, and what it has put so far."""
+    """One run: what to copy, and what was copied so far."""
 
     def __init__(self, fs: Fs, reader: LogReader, store: Store, progress: Progress) -> None:
         self.fs = fs
@@ -172,10 +172,10 @@ class _Run:
 
 
 def _copy_before(run: _Run) -> LogReader | None:
-    """Open the copy that earlier runs made, None when none of them came to its end."""
+    """Open the copy left by earlier runs; None if no run completed."""
     names = run.store.names()
     if COMMIT_MARK in names and MANIFEST not in names:
-        # The manifest is put last: only it is missing.
+        # The manifest is written last; only it is missing.
         run.put_file(run.reader.directory / MANIFEST)
     elif MANIFEST not in names:
         _drop_below_start(run, names)
@@ -184,9 +184,9 @@ def _copy_before(run: _Run) -> LogReader | None:
 
 
 def _drop_below_start(run: _Run, names: list[str]) -> None:
-    """Remove segments that a run left which was stopped before the log's start moved up.
+    """Remove segments below the log's start, left by a run that stopped before the start moved up.
 
-    The copy will begin where the log does now; with them it would have a gap.
+    The new copy will begin at the log's start; with them it would have a gap.
     """
     for base in segment_offsets(names):
         if base < run.reader.start_offset:
@@ -196,7 +196,7 @@ def _drop_below_start(run: _Run, names: list[str]) -> None:
 
 
 def _lost_segments(run: _Run, before: LogReader, segments: list[CommittedSegment]) -> list[int]:
-    """Return where those segments start that the copy had, and has no longer, or not in full."""
+    """Return the start offsets of segments that are missing or too short in the copy."""
     names = set(run.store.names())
     had = [
         segment
@@ -227,7 +227,7 @@ def _carry_on(
     for segment in segments:
         if before is None or _is_new(segment, before) or segment.base_offset in lost:
             run.put_file(segment.path, _size_until(segment, mark))
-    # The index of the last segment may still grow; without one it is only read from its start.
+    # The index of the last segment may still grow; a segment without one is read from its start.
     _put_indexes(run, segments[:-1])
     _put_claim(run, mark)
     if before is None or before.mark.end_offset != mark.end_offset or before.mark != mark:
@@ -244,7 +244,7 @@ def _carry_on(
 
 
 def mark_file(mark: CommitMark) -> bytes:
-    """Return a commit mark's file that says the same in both slots, like that of a closed log."""
+    """Return the bytes of a commit mark file with this mark in both slots, as in a closed log."""
     content = bytearray(MARK_SIZE)
     for sequence in (mark.sequence - 1, mark.sequence):
         same = msgspec.structs.replace(mark, sequence=sequence)
@@ -272,7 +272,7 @@ def _put_indexes(run: _Run, segments: list[CommittedSegment]) -> None:
 
 
 def _put_claim(run: _Run, mark: CommitMark) -> None:
-    """Let a writer that opens the copy claim an epoch above all that are in it."""
+    """Write a claim, so that a writer that opens the copy claims an epoch above all those in it."""
     if run.reader.kind is not Kind.OWN:
         return
     name = claim_name(max(highest_epoch(run.fs, run.reader), mark.leader_epoch))
@@ -289,7 +289,7 @@ def _check_place(store: Store, reader: LogReader) -> None:
     if store.directory == reader.directory:
         raise RequestError("INVALID_REQUEST", f"{store.directory} is the log itself")
     if BACKUP_NOTE not in names:
-        # A run that was stopped at its first file leaves a part of the note.
+        # A run that stopped at its first file leaves a partial note.
         if set(names) - {LOCK, f"{BACKUP_NOTE}.part"}:
             raise RequestError(
                 "LOG_EXISTS",

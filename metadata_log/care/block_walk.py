@@ -1,7 +1,7 @@
-"""The blocks of one segment, also beyond damage.
+"""Walks the blocks of one segment, past damage too.
 
-After a place that does not read well, the next sync marker says where a block may begin again. What
-lies between is reported; what follows is checked as before, less its link to what was skipped.
+After bytes that do not read well, the next sync marker shows where a block may begin. The bytes
+between are reported. What follows is checked as usual, except for its link to the skipped bytes.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ _SEARCH_SIZE = 1024 * 1024
 
 
 class BadBytes(msgspec.Struct, frozen=True):
-    """Bytes that hold no block that follows; `end_position` is None when none follows at all."""
+    """Bytes that are not valid blocks. `end_position` is None if no block follows them."""
 
     position: int
     end_position: int | None
@@ -32,8 +32,8 @@ class BlockWalk:
     """Walks from the first block to a limit.
 
     Attributes:
-        scan: Where the walk stands.
-        is_whole: Whether everything so far was read and followed what stood before it.
+        scan: The current place of the walk.
+        is_whole: True if everything so far was read and followed the block before it.
     """
 
     def __init__(
@@ -63,10 +63,11 @@ class BlockWalk:
         )
 
     def __iter__(self) -> Iterator[tuple[StoredBlock, Batch] | BadBytes]:
-        """Yield each block with its batch, and each run of bad bytes, in order.
+        """Yield each block with its batch, and each stretch of bad bytes, in order.
 
-        A block that reads well but does not follow the one before convicts that one: its bad bytes
-        are then yielded after it was, before the block that told.
+        If a valid block does not follow the block before it, the one before is damaged. Its bytes
+        are then
+        yielded as bad after it was yielded as a block, and before the block that showed it.
         """
         while self.scan.position < self._limit:
             try:
@@ -78,9 +79,9 @@ class BlockWalk:
                 yield self._before_broken_link(error) or self._skip(error)
 
     def _before_broken_link(self, error: CorruptLogError) -> BadBytes | None:
-        """Return the block before, when only the link to it is broken; else None.
+        """Return the block before as bad bytes if only the link to it is broken; else None.
 
-        The walk goes on at the block that told, without that link.
+        The walk continues at the block that showed it, without checking that link.
         """
         position, next_offset = self.scan.position, self.scan.next_offset
         if self._last is None or self.scan.last_crc32c is None:

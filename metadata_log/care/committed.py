@@ -1,4 +1,4 @@
-"""The files of a log as far as they are committed: what a copy of it must hold, and no more."""
+"""The committed files of a log: what a copy must hold, and no more."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,7 +28,7 @@ class CommittedSegment(msgspec.Struct, frozen=True, kw_only=True):
 
     @contextmanager
     def scan(self) -> Iterator[SegmentScan]:
-        """Open the file and stand before its first block."""
+        """Open the file, ready to read its first block."""
         file = self.fs.open(self.path)
         try:
             _, position = read_header(file, self.path)
@@ -46,15 +46,15 @@ class CommittedSegment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def committed_segments(fs: Fs, reader: LogReader) -> list[CommittedSegment]:
-    """Return the segments of a log up to the mark that a reader found, ascending.
+    """Return the segments of a log up to the reader's mark, ascending.
 
     Raises:
-        CorruptLogError: a header is damaged, or a file is shorter than the next one says.
+        CorruptLogError: a header is damaged, or a file is shorter than the next header says.
         UnavailableError: the log's start moved up meanwhile.
     """
     paths = reader.segment_paths
     headers = [reader.header(path) for path in paths]
-    # The next header says how long a file was when it was finished; the mark speaks of the last.
+    # The next header names the length of a sealed file; for the last one the mark does.
     sizes = [header.previous_length for header in headers[1:]] + [reader.mark.position]
     segments = []
     for path, header, size in zip(paths, headers, sizes, strict=True):
@@ -65,6 +65,6 @@ def committed_segments(fs: Fs, reader: LogReader) -> list[CommittedSegment]:
 
 
 def highest_epoch(fs: Fs, reader: LogReader) -> int:
-    """Return the highest leader epoch that a log knows of: in its mark, or claimed by a writer."""
+    """Return the highest leader epoch in a log's mark and claims."""
     claims = (claimed_epoch(name) for name in fs.list(reader.directory))
     return max([reader.mark.leader_epoch, *(epoch for epoch in claims if epoch is not None)])

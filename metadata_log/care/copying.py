@@ -1,4 +1,4 @@
-"""Copying bytes between files, with a checksum of what was read."""
+"""Copies bytes between files, with a checksum of what was read."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,15 +11,15 @@ from metadata_log.segment_scan import corrupt
 CHUNK_SIZE_BYTES = 1024 * 1024
 
 Progress = Callable[[int], None]
-"""Is told how many bytes more were done."""
+"""Called with the number of bytes done since the last call."""
 
 
 def no_progress(size: int) -> None:
-    """Tell nobody."""
+    """Report no progress."""
 
 
 class CheckedRead:
-    """The first `size` bytes of a file, chunk by chunk; their CRC-32C is known afterwards."""
+    """The first `size` bytes of a file, in chunks; `crc32c` is set afterwards."""
 
     def __init__(self, fs: Fs, path: Path, size: int, progress: Progress = no_progress) -> None:
         self._fs = fs
@@ -32,7 +32,7 @@ class CheckedRead:
         """Yield the chunks.
 
         Raises:
-            CorruptLogError: the file is shorter.
+            CorruptLogError: the file is shorter than `size`.
         """
         self.crc32c = 0
         file = self._fs.open(self._path)
@@ -52,7 +52,7 @@ class CheckedRead:
             file.close()
 
     def checksum(self) -> int:
-        """Read all and return the CRC-32C."""
+        """Read everything and return the CRC-32C."""
         for _ in self:
             pass
         return self.crc32c

@@ -1,4 +1,4 @@
-"""Where a log is cut so that it ends at a given offset."""
+"""Cuts a log so that it ends at a given offset."""
 
 import msgspec
 
@@ -13,8 +13,9 @@ from records.envelope import Envelope
 class Cut(msgspec.Struct, frozen=True, kw_only=True):
     """The end of what is kept of one segment.
 
-    Its first `position` bytes are kept, whole batches below `end_offset`. `rows` are those of the
-    next batch that lie below the offset asked for, when it lies inside that batch.
+    Its first `position` bytes are kept: whole batches below `end_offset`. If the requested offset
+    is
+    inside the next batch, `rows` are that batch's rows below it.
     """
 
     segment: CommittedSegment
@@ -28,7 +29,7 @@ class Cut(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CutEnd(msgspec.Struct, frozen=True, kw_only=True):
-    """A segment that holds the beginning of a batch as its only block."""
+    """A segment whose only block is the beginning of a batch."""
 
     header: SegmentHeader
     stored: bytes
@@ -36,10 +37,11 @@ class CutEnd(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def cut_at(segment: CommittedSegment, end_offset: int) -> Cut:
-    """Find where a segment must be cut for the log to end at `end_offset` (exclusive).
+    """Return where to cut a segment so that the log ends at `end_offset` (exclusive).
 
-    Inside a run of NoOps the cut is before the run: what it held is not known apart, and no record
-    of it changes anything.
+    Inside a run of NoOps the cut is before the run: its batches are not known separately, and none
+    of
+    its records changes anything.
 
     Raises:
         CorruptLogError: the segment is damaged before that place.
@@ -78,9 +80,9 @@ def _inside(cut: Cut, batch: Batch, end_offset: int) -> Cut:
 
 
 def encode_cut_end(cut: Cut, cluster_id: str) -> CutEnd:
-    """Return the segment that holds the kept rows of a batch that was cut.
+    """Return a segment with the kept rows of a batch that was cut.
 
-    They stand in a segment of their own, because the one before may be of an older schema.
+    They need a segment of their own, because the one before may have an older schema.
     """
     first, last = cut.rows[0], cut.rows[-1]
     replaces = cut.end_offset == cut.segment.base_offset

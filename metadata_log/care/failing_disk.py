@@ -1,7 +1,7 @@
-"""Reading what a failing disk still gives: what it cannot read counts as zeros, and is told.
+"""Reads from a failing disk: unreadable bytes read as zeros and are listed.
 
-Every block and header has a checksum, so zeros are damage wherever they stand: who looks for damage
-finds it in its place, and goes on behind it.
+Every block and header has a checksum, so zeros are found as damage where they are, and the search
+continues after them.
 """
 
 import errno
@@ -12,12 +12,12 @@ import msgspec
 from metadata_log.fs import File, Fs, Lock
 
 SECTOR_SIZE = 4096
-# A sector, a file system's checksum, its structure; the last is known to Linux only.
+# Bad sector, file system checksum, file system structure; the last exists on Linux only.
 _UNREADABLE = frozenset({errno.EIO, errno.EBADMSG, getattr(errno, "EUCLEAN", errno.EIO)})
 
 
 class Unreadable(msgspec.Struct, frozen=True):
-    """Bytes of a file that the disk does not give; `end_byte` is exclusive."""
+    """Bytes of a file that the disk does not return; `end_byte` is exclusive."""
 
     file: str
     byte: int
@@ -29,7 +29,7 @@ class FailingDisk:
     """A file system to read from.
 
     Attributes:
-        unreadable: What was asked for and not given, by file and position.
+        unreadable: Byte ranges that could not be read, by file and position.
     """
 
     def __init__(self, fs: Fs) -> None:
@@ -38,7 +38,7 @@ class FailingDisk:
 
     @property
     def unreadable(self) -> list[Unreadable]:
-        """What was asked for and not given, neighbours as one, by file and position."""
+        """Byte ranges that could not be read, adjacent ones merged, by file and position."""
         found: list[Unreadable] = []
         for _, sector in sorted(self._sectors.items()):
             last = found[-1] if found else None
@@ -53,10 +53,10 @@ class FailingDisk:
         return found
 
     def note(self, path: Path, byte: int, end_byte: int, error: OSError) -> None:
-        """Note a sector that was not given.
+        """Record an unreadable sector.
 
         Raises:
-            OSError: the error is not the disk's.
+            OSError: the error does not come from the disk.
         """
         if error.errno not in _UNREADABLE:
             raise error
@@ -98,7 +98,7 @@ class _FailingFile:
         try:
             return self._file.pread(size, position)
         except OSError:
-            # One bad sector fails the whole read: find out which.
+            # One bad sector fails the whole read: find it.
             first = position - position % SECTOR_SIZE
             end = min(position + size, self._file.size())
             sectors = b"".join(self._sector(at) for at in range(first, end, SECTOR_SIZE))

@@ -1,14 +1,16 @@
-"""What an inspection of a log finds: damage with its place, and notes on what is harmless."""
+"""Results of inspecting a log: damage with its place, and harmless notes."""
 
 import msgspec
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that is not as it must be, or a note.
+    """Damage, or a note.
 
-    `byte` is the position in the file, `end_byte` (exclusive) where the bytes read well again, None
-    when they do not in this file. `from_offset` is the first offset concerned, None when it is not
-    known or the file holds no records.
+    `byte` is the position in the file. `end_byte` (exclusive) is where the bytes read well again,
+    None
+    if they do not in this file. `from_offset` is the first offset concerned, None if it is not
+    known or
+    the file holds no records.
     """
 
     file: str
@@ -20,7 +22,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Inspection(msgspec.Struct, kw_only=True):
-    """All findings in a log, and how much was looked at."""
+    """All findings in a log, and how much was examined."""
 
     damage: list[Finding] = []
     notes: list[Finding] = []
@@ -29,5 +31,5 @@ class Inspection(msgspec.Struct, kw_only=True):
     records: int = 0
     size_bytes: int = 0
     history_start: int = 0
-    # End of what is committed, exclusive; None when neither slot of the mark is whole.
+    # End of what is committed, exclusive; None if neither slot of the mark is valid.
     end_offset: int | None = None

@@ -1,4 +1,4 @@
-"""The index of a segment, made anew or checked while its blocks are read."""
+"""Builds or checks the index of a segment while its blocks are read."""
 
 from pathlib import Path
 
@@ -14,34 +14,34 @@ _OFFSET_MAX = (1 << 63) - 1
 
 
 class IndexEntries:
-    """Collects an entry for the first block, and then for one in each interval."""
+    """Collects an entry for the first block, then one per interval."""
 
     def __init__(self) -> None:
         self._entries: list[IndexEntry] = []
 
     def maybe_add(self, offset: int, position: int, max_timestamp: int | None) -> None:
-        """Add an entry for a block, when the last one is far enough behind."""
+        """Add an entry for a block if the last entry is far enough back."""
         if not self._entries or position - self._entries[-1].position >= INDEX_INTERVAL_BYTES:
             self._entries.append(IndexEntry(offset, position, max_timestamp))
 
     def encode(self) -> bytes:
-        """Return the entries as they are stored."""
+        """Return the entries as stored bytes."""
         return b"".join(entry.encode() for entry in self._entries)
 
 
 class IndexCheck:
-    """Compares the entries of an index with the blocks as they come by."""
+    """Compares the entries of an index with the blocks as they are read."""
 
     def __init__(self, fs: Fs, directory: Path, base: int) -> None:
         path = directory / index_name(base)
-        # First the size: the index of the last segment may grow meanwhile.
+        # Take the size first: the index of the last segment may grow meanwhile.
         self._count = file_size(fs, path) // ENTRY_SIZE if fs.exists(path) else 0
         self._index: OffsetIndex = read_index(fs, directory, base)
         self._seen = 0
         self._wrong: str | None = None
 
     def see(self, block: StoredBlock, batch: Batch, highest: int | None) -> None:
-        """Take a block in; `highest` is the highest time before it."""
+        """Check the next block; `highest` is the highest append time before it."""
         entry = self._index.at_offset(batch.base_offset)
         if entry is None or entry.offset != batch.base_offset or self._wrong:
             return
@@ -54,10 +54,11 @@ class IndexCheck:
         self._seen += 1
 
     def problem(self, grows_from: int | None) -> tuple[int, str] | None:
-        """Return the byte of the first entry that is wrong, and what is.
+        """Return the byte of the first wrong entry, and what is wrong with it; None if all are
+        right.
 
         Args:
-            grows_from: Entries from this offset on may be there already, None when none may.
+            grows_from: Entries from this offset on may exist already; None if none may.
         """
         byte = self._seen * ENTRY_SIZE
         if self._wrong is not None:

@@ -1,6 +1,6 @@
-"""Inspecting a whole log directory: every file, every byte up to the commit mark.
+"""Inspects a whole log directory: every file, every byte up to the commit mark.
 
-Takes no lock and changes nothing. It goes on after damage where it can: all of it is listed.
+Takes no lock and changes nothing. It continues after damage where it can, and lists all of it.
 """
 
 from itertools import zip_longest
@@ -42,18 +42,18 @@ from records.errors import CorruptLogError
 
 _KNOWN = {MANIFEST, COMMIT_MARK, LOCK, ARCHIVE_LIST, ARCHIVES_NOTE, BACKUP_NOTE, RETAIN_LOCK}
 _LEFTOVER_SUFFIX = ".part"
-# A mark that moves while it is looked at is followed this often.
+# How often the inspection starts over because the mark moved.
 _TRIES = 3
 
 
 def inspect_log(fs: Fs, directory: Path, *, progress: Progress = no_progress) -> Inspection:
-    """Look at everything in a log directory, up to its commit mark; in a live log, too.
+    """Inspect everything in a log directory up to its commit mark, in a live log too.
 
     Args:
-        progress: Told the bytes that were looked at.
+        progress: Called with the number of bytes examined since the last call.
 
     Raises:
-        RequestError: the directory is no log.
+        RequestError: the directory is not a log.
         UnavailableError: the log's start moved up meanwhile.
     """
     disk = FailingDisk(fs)
@@ -75,7 +75,7 @@ def _unreadable(lost: Unreadable, directory: Path) -> Finding:
 def _inspect(fs: Fs, directory: Path, progress: Progress) -> Inspection:
     found = Inspection()
     manifest = _manifest(fs, directory, found)
-    # The mark is read before the names: what it speaks of was there before it was written.
+    # Read the mark before the names: what it refers to existed before it was written.
     mark = read_slots(fs, directory, found)
     with vanished_or_there(directory):
         mark = mark and _proven_end(fs, directory, mark, found)
@@ -90,7 +90,7 @@ def _inspect(fs: Fs, directory: Path, progress: Progress) -> Inspection:
 
 
 def _proven_end(fs: Fs, directory: Path, mark: CommitMark, found: Inspection) -> CommitMark:
-    """Return the mark moved on to what the blocks past it prove, and report damage below that."""
+    """Return the mark advanced to what the blocks past it prove, and report damage below that."""
     if not fs.exists(directory / segment_name(mark.segment_offset)):
         return mark
     for _ in range(_TRIES):
@@ -98,7 +98,7 @@ def _proven_end(fs: Fs, directory: Path, mark: CommitMark, found: Inspection) ->
             return look_past(fs, directory, mark).proven
         except CorruptLogError as error:
             damage = error
-        # A live writer may have been in the middle of a block; then its mark moves on.
+        # A live writer may be in the middle of a block; then its mark moves.
         newer = read_mark(fs, directory)
         if newer.sequence == mark.sequence:
             break
@@ -115,7 +115,7 @@ def _proven_end(fs: Fs, directory: Path, mark: CommitMark, found: Inspection) ->
 
 
 def bytes_to_inspect(fs: Fs, directory: Path) -> int:
-    """Return about how many bytes there are to look at, for a progress bar."""
+    """Return roughly how many bytes there are to examine, for a progress bar."""
     total = 0
     for base in segment_offsets(fs.list(directory)):
         file = fs.open(directory / segment_name(base))
@@ -125,10 +125,10 @@ def bytes_to_inspect(fs: Fs, directory: Path) -> int:
 
 
 def read_slots(fs: Fs, directory: Path, found: Inspection) -> CommitMark | None:
-    """Return the newest whole commit mark, and report slots that are damaged."""
+    """Return the newest valid commit mark, and report invalid slots."""
     slots = _slots(fs, directory)
     if any(mark is None for _, mark in slots):
-        # A writer may have been in the middle of this slot.
+        # A writer may be in the middle of writing this slot.
         slots = _slots(fs, directory)
     marks = [mark for _, mark in slots if mark is not None]
     for index, (data, mark) in enumerate(slots):
@@ -238,7 +238,7 @@ def _checkpoint(
     try:
         checkpoint = open_checkpoint(fs, path)
         found.size_bytes += checkpoint.size
-        # Below the first segment nothing is left that could prove a checkpoint, or need it.
+        # Below the first segment nothing remains that could prove a checkpoint, or need it.
         if manifest is None or not bases or checkpoint.end_offset < bases[0]:
             return
         if not check_checkpoint(fs, checkpoint, manifest.cluster_id, bases):

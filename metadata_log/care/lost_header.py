@@ -1,7 +1,7 @@
-"""A segment's header made anew: all that is in it follows from what stands around it.
+"""Rebuilds a segment's damaged header from the files around it.
 
-Which epoch it was is told by the sync marker, a hash of cluster id, base offset and epoch: when the
-marker of an epoch ends the header and the first block, no other header can have stood there.
+The epoch is found by the sync marker, a hash of cluster id, base offset and epoch: if the marker of
+an epoch ends both the header and the first block, that was the epoch.
 """
 
 import msgspec
@@ -16,19 +16,19 @@ from records.errors import CorruptLogError
 def rebuild_header(
     file: File, before: SegmentHeader, epochs: range
 ) -> tuple[SegmentHeader, int] | None:
-    """Find the header that a damaged one must have been.
+    """Reconstruct a damaged header.
 
     Args:
-        before: What is known of it, with the schema that the segments around it have.
-        epochs: Which may have begun the segment.
+        before: What is known of it, with the schema of the segments around it.
+        epochs: Epochs that may have started the segment.
 
     Returns:
-        The header and the position of the first block; None when no first block proves it.
+        The header and the position of the first block; None if no first block proves it.
     """
     for epoch in epochs:
         header = msgspec.structs.replace(before, leader_epoch=epoch)
         end = len(header.encode())
-        # The marker is compared before the block is read: there may be many epochs.
+        # Compare the marker before reading the block: there may be many epochs.
         if file.pread(SYNC_SIZE, end - SYNC_SIZE) != header.sync_marker:
             continue
         data = file.pread(min(BLOCK_STORED_BYTES_MAX, file.size() - end), end)

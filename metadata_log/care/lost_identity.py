@@ -1,4 +1,6 @@
-"""What a damaged log is and starts from: its manifest, or what stands for it, and its base."""
+"""Identity and base of a damaged log: the manifest, or what replaces it, and the base
+checkpoint.
+"""
 
 from pathlib import Path
 
@@ -19,14 +21,14 @@ from records.errors import CorruptLogError, RequestError
 
 
 def claims(names: list[str]) -> list[int]:
-    """Return the epochs that writers claimed."""
+    """Return the epochs claimed by writers."""
     return [epoch for name in names if (epoch := claimed_epoch(name)) is not None]
 
 
 def find_manifest(
     fs: Fs, directory: Path, names: list[str], first_base: int
 ) -> tuple[Manifest, str | None]:
-    """Return the manifest, or else what the first header and the claims say, and why.
+    """Return the manifest; or one derived from the first header and the claims, and the reason.
 
     Raises:
         RequestError: the log is of a newer format.
@@ -56,10 +58,10 @@ def find_manifest(
 def find_base(
     fs: Fs, directory: Path, cluster_id: str, names: list[str], start: int
 ) -> tuple[Checkpoint | None, list[str]]:
-    """Return the oldest whole checkpoint that segments from `start` on need, and what was not.
+    """Return the oldest whole checkpoint that segments from `start` on need, and the rejected ones.
 
     Raises:
-        CorruptLogError: one is needed and none is whole and of this log.
+        CorruptLogError: one is needed, and none is whole and of this log.
     """
     segments = [base for base in segment_offsets(names) if base >= start]
     candidates = sorted(

@@ -1,4 +1,4 @@
-"""A log directory that is built beside its place and appears there whole, or not at all."""
+"""A log directory that is built beside its destination and renamed when complete."""
 
 import contextlib
 import os
@@ -19,21 +19,21 @@ from records.errors import RequestError
 
 
 class NewLog:
-    """Builds one log. Use as a context manager, and call `publish` when all is written.
+    """Builds one log. Use as a context manager, and call `publish` at the end.
 
     Attributes:
         directory: Where the files are until then: the target's name with `.unfinished`.
     """
 
     def __init__(self, target: Path, fs: Fs) -> None:
-        """Start a log that will appear at `target`; what a stopped run left is removed.
+        """Start a log that will appear at `target`; removes what an interrupted run left.
 
         Raises:
-            RequestError: there is something at `target` already.
-            UnavailableError: another process builds it.
+            RequestError: `target` exists already.
+            UnavailableError: another process is building it.
         """
         self.fs = fs
-        # A name that is a symbolic link stays one: the log appears where it points to.
+        # Follow a symbolic link: the log appears at its target.
         self._target = Path(os.path.realpath(target))
         if fs.exists(self._target) and not _is_empty_directory(fs, self._target):
             raise RequestError("LOG_EXISTS", f"{target} exists already; name a new directory")
@@ -64,7 +64,7 @@ class NewLog:
             shutil.rmtree(self.directory, ignore_errors=True)
 
     def add(self, name: str, chunks: Iterable[bytes]) -> None:
-        """Write a file, on stable storage."""
+        """Write a file and sync it."""
         file = self.fs.open(self.directory / name, create=True)
         try:
             position = 0
@@ -82,11 +82,11 @@ class NewLog:
         claimed_epoch: int,
         check: Callable[[LogReader], object],
     ) -> None:
-        """Finish the log, let `check` look at it, and let it appear at its place.
+        """Finish the log, run `check` on it, and rename it into place.
 
         Args:
-            claimed_epoch: An own log's next writer claims a higher one.
-            check: Raises when the log is not what it must be; then nothing appears.
+            claimed_epoch: The next writer of an own log claims a higher one.
+            check: Raises if the log is not as it must be; then nothing appears.
         """
         write_whole(self.fs, self.directory / COMMIT_MARK, mark_file(mark))
         if manifest.kind is Kind.OWN:

@@ -1,8 +1,8 @@
-"""A prefix of a bucket of an S3-compatible object store, through obstore.
+"""A prefix in a bucket of an S3-compatible object store, through obstore.
 
 Credentials, region and endpoint come from the environment (`AWS_ACCESS_KEY_ID`,
 `AWS_SECRET_ACCESS_KEY`, `AWS_REGION`, `AWS_ENDPOINT_URL`), never from the URL: URLs are printed.
-An object appears whole: a store shows the end of an upload or nothing of it.
+Uploads are atomic: an object appears whole or not at all.
 """
 
 import os
@@ -25,12 +25,12 @@ except ImportError as error:
         "object stores need the extra `archive`: pip install 'metadata-log[archive]'",
     ) from error
 
-# Where the library looks for a role of the machine when the environment holds no credentials.
+# Where the library looks for the machine's role if the environment holds no credentials.
 _METADATA_SERVICE = "/latest/api/token"
 
 
 class ObjectStore:
-    """Objects under one prefix; they can be read as a log directory through `fs`."""
+    """The objects under one prefix; `fs` reads them as a log directory."""
 
     def __init__(self, store: S3Store, directory: Path) -> None:
         self._store = store
@@ -42,7 +42,7 @@ class ObjectStore:
         """Open `s3://bucket/prefix`.
 
         Raises:
-            RequestError: it is no such URL.
+            RequestError: the URL has another form.
         """
         parts = urlsplit(url)
         prefix = parts.path.strip("/")
@@ -56,13 +56,13 @@ class ObjectStore:
         store = S3Store(
             parts.hostname,
             prefix=prefix or None,
-            # Nothing is sent in the clear unless an endpoint is named that wants it.
+            # Plain HTTP only if the endpoint's URL asks for it.
             client_options={"allow_http": endpoint.startswith("http://")},
         )
         return cls(store, Path(f"/s3:/{parts.hostname}/{prefix}"))
 
     def prepare(self) -> Lock | None:
-        # Nothing can be locked there; docs/care.md says to run one at a time.
+        # An object store has no locks; docs/care.md says to run one at a time.
         return None
 
     def names(self) -> list[str]:
@@ -78,7 +78,7 @@ class ObjectStore:
 
 
 class ObjectFs:
-    """The reading half of a file system over a prefix; it never writes."""
+    """A read-only file system over a prefix."""
 
     def __init__(self, store: S3Store, directory: Path) -> None:
         self._store = store
@@ -119,7 +119,7 @@ class ObjectFs:
 
 
 class ObjectFile:
-    """An object, read by ranges; its size is that at opening."""
+    """An object, read by ranges; its size is the one at opening."""
 
     def __init__(self, store: S3Store, path: Path, name: str, size: int) -> None:
         self._store = store
@@ -147,12 +147,12 @@ class ObjectFile:
         return self._size
 
     def close(self) -> None:
-        """Nothing is held open between two ranges."""
+        """Do nothing: no connection is held between two ranges."""
 
 
 @contextmanager
 def _named_errors(path: Path) -> Iterator[None]:
-    """Turn the store's errors into those a caller can act on; a missing object stays one."""
+    """Turn the store's errors into ours; a missing object stays a FileNotFoundError."""
     try:
         yield
     except (BaseError, OSError) as error:
@@ -176,5 +176,5 @@ def _named(error: Exception, path: Path) -> Exception:
 
 
 def _first_line(error: Exception) -> str:
-    # The rest is for the library's authors.
+    # The other lines are for the library's authors.
     return str(error).partition("\n")[0]

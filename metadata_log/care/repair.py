@@ -1,8 +1,8 @@
-"""A copy of a damaged log that holds all that is provably intact, in order, up to the first damage.
+"""Repair: copies everything provably intact of a damaged log, up to the first damage.
 
-Nothing after the first damage is taken: records after a hole would replay to a state that the
-cluster never had. The source is not touched. What can be derived is made anew: a header (it follows
-from its neighbours), the commit mark (from the blocks), indexes, a lost manifest.
+Nothing after the first damage is copied: records after a gap would replay to a state that the
+cluster never had. The source is not touched. Derived files are rebuilt: headers (from their
+neighbours), the commit mark (from the blocks), indexes, a lost manifest.
 """
 
 from collections.abc import Callable
@@ -23,8 +23,10 @@ class RepairResult(msgspec.Struct, frozen=True, kw_only=True):
     """What a repair kept and lost; ends are exclusive.
 
     `proven_end` is the highest end that the mark or any intact block proves to have been
-    acknowledged: when it is above `end_offset`, the offsets between are lost. `unreadable` is what
-    the disk of the damaged log did not give.
+    acknowledged;
+    if it is above `end_offset`, the offsets between are lost. `unreadable` lists what the disk of
+    the
+    damaged log did not return.
     """
 
     history_start: int
@@ -37,12 +39,12 @@ class RepairResult(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def lost_offsets(self) -> int:
-        """How many offsets that were acknowledged are lost."""
+        """Number of acknowledged offsets that are lost."""
         return max(self.proven_end - self.end_offset, 0)
 
     @property
     def is_complete(self) -> bool:
-        """Whether every record that was acknowledged is in the copy.
+        """True if every acknowledged record is in the copy.
 
         Without a mark, bytes at the end that do not read well may have been acknowledged.
         """
@@ -58,15 +60,15 @@ def repair(
     check: Callable[[LogReader], object],
     progress: Progress = no_progress,
 ) -> RepairResult:
-    """Write a copy of what is intact; it appears at `target` when it is whole.
+    """Copy what is intact to a new log at `target`.
 
     Args:
-        check: Raises when the copy cannot be used; then nothing appears.
-        progress: Told the bytes that were looked at.
+        check: Raises if the copy cannot be used; then nothing appears.
+        progress: Called with the number of bytes examined since the last call.
 
     Raises:
-        RequestError: the directory is no log, or `target` exists.
-        CorruptLogError: nothing can be kept: the base checkpoint is lost, or the first header.
+        RequestError: the directory is not a log, or `target` exists.
+        CorruptLogError: nothing can be kept: the base checkpoint or the first header is lost.
     """
     disk = FailingDisk(fs)
     salvage = Salvage(disk, directory, progress)

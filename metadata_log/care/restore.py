@@ -1,8 +1,8 @@
-"""A log from a backup or an archive, up to any offset; from an archive also with a log's tail.
+"""Restore: makes a log from a backup or archive, up to any offset; optionally with a log's tail.
 
-The restored log keeps its cluster id, offsets, epochs and times. Who had the log before may still
-be writing it: both would go on from the same offset. So a writer of the restored log begins far
-above every epoch that is known, and the same epoch names the same history in both.
+The restored log keeps its cluster id, offsets, epochs and times. If the old writer still runs, both
+logs would continue from the same offset. So the restored log starts far above every known epoch,
+and the same epoch names the same history in both.
 """
 
 from collections.abc import Callable
@@ -28,15 +28,16 @@ from metadata_log.names import index_name, segment_name
 from records.errors import RequestError, UnknownHistoryError
 
 RESTORED_EPOCH_GAP = 1_000
-"""How far above the known epochs a restored log begins: as many starts as the old log has left
-before the two could claim the same one."""
+"""Gap between the known epochs and those of a restored log: how often the old log can be opened
+before both could claim the same epoch."""
 
 
 class RestoreResult(msgspec.Struct, frozen=True, kw_only=True):
     """What was restored. `end_offset` is exclusive.
 
-    `cut_batch` is (base offset, end offset) of the batch that the end lies in, None when it lies
-    between two. `writer_epoch` is the lowest epoch that a writer of the log will claim, None for a
+    `cut_batch` is (base offset, end offset) of the batch that was cut, None if the end is between
+    two
+    batches. `writer_epoch` is the lowest epoch that a writer of the log will claim, None for a
     mirror.
     """
 
@@ -49,7 +50,7 @@ class RestoreResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Splice(msgspec.Struct, frozen=True, kw_only=True):
-    """The readers whose files make one log: a copy, and the log whose tail goes on after it."""
+    """Two readers whose files make one log: a copy, and the log whose tail continues it."""
 
     copy_fs: Fs
     copy: LogReader
@@ -58,14 +59,15 @@ class Splice(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def newest(self) -> LogReader:
-        """The reader that knows the end."""
+        """The reader that goes further."""
         return self.tail or self.copy
 
     def segments(self) -> list[CommittedSegment]:
-        """Return the segments of the whole, ascending; where both have one, that of the tail.
+        """Return all segments, ascending; the tail's where both have one.
 
         Raises:
-            RequestError: the two are not of one history, or records between them are in neither.
+            RequestError: the two are of different histories, or records between them are in
+            neither.
         """
         mine = committed_segments(self.copy_fs, self.copy)
         if self.tail is None or self.tail_fs is None:
@@ -82,9 +84,10 @@ class Splice(msgspec.Struct, frozen=True, kw_only=True):
         return [segment for segment in mine if segment.base_offset < start] + following
 
     def check(self, end_offset: int) -> None:
-        """Read what each of the two will give below an offset, so that damage is named where it is.
+        """Read what each of the two contributes below an offset, so that damage is reported at its
+        place.
 
-        A proof by replay reads one of them only; without a tail that is all there is.
+        A proof by replay reads only one of them; without a tail that is all there is.
 
         Raises:
             CorruptLogError: a block is damaged.
@@ -96,16 +99,16 @@ class Splice(msgspec.Struct, frozen=True, kw_only=True):
                 pass
 
     def source_of(self, offset: int) -> LogReader:
-        """Return the reader that can replay the image as of an offset."""
+        """Return the reader that can replay the image at an offset."""
         tail = self.tail
         return tail if tail is not None and offset >= self.copy.end_offset else self.copy
 
     def size_bytes(self) -> int:
-        """Return about how many bytes there are to copy."""
+        """Return roughly how many bytes there are to copy."""
         return sum(segment.size for segment in self.segments())
 
     def highest_epoch(self) -> int:
-        """Return the highest epoch that either knows of."""
+        """Return the highest epoch known to either log."""
         epoch = highest_epoch(self.copy_fs, self.copy)
         if self.tail is not None and self.tail_fs is not None:
             epoch = max(epoch, highest_epoch(self.tail_fs, self.tail))
@@ -121,17 +124,18 @@ def restore(
     check: Callable[[LogReader], object],
     progress: Progress = no_progress,
 ) -> RestoreResult:
-    """Write a log that ends at `end_offset` (exclusive); it appears at `target` when it is whole.
+    """Write a log that ends at `end_offset` (exclusive); it appears at `target` when complete.
 
-    Inside a batch the last batch of the new log holds only the rows below the end. Inside a run of
-    NoOps the new log ends before the run.
+    If the end is inside a batch, the last batch of the new log holds only the rows below it. If it
+    is
+    inside a run of NoOps, the new log ends before the run.
 
     Args:
-        check: Raises when the new log is not what it must be; then nothing appears.
+        check: Raises if the new log is not as it must be; then nothing appears.
 
     Raises:
-        UnknownHistoryError: the end lies before the kept history.
-        RequestError: the end lies past that of the source, or `target` exists.
+        UnknownHistoryError: the end is before the kept history.
+        RequestError: the end is past that of the source, or `target` exists.
         CorruptLogError: the source is damaged.
     """
     source = splice.copy
@@ -173,7 +177,7 @@ def _write(
     cut_end: CutEnd | None,
     progress: Progress,
 ) -> int:
-    """Write the base, the segments and their indexes; return how many bytes."""
+    """Write the base, the segments and their indexes; return the number of bytes."""
     size_bytes = 0
     if source.base is not None:
         size_bytes += _copy(log, kept[0].fs, source.base.path, source.base.size, progress)
@@ -183,7 +187,7 @@ def _write(
         if segment.fs.exists(segment.path.with_name(index)):
             path = segment.path.with_name(index)
             size_bytes += _copy(log, segment.fs, path, file_size(segment.fs, path), progress)
-    # A segment of which no batch is kept gives its name to the rows of the one that was cut.
+    # If no batch of a segment is kept, the rows of its cut batch take over its name.
     if cut_end is None or cut.end_offset > cut.segment.base_offset:
         size_bytes += _copy(log, cut.segment.fs, cut.segment.path, cut.position, progress)
     if cut_end is not None:

@@ -1,9 +1,9 @@
-"""Moving the log's start up: the base checkpoint is there first, then segments go, oldest first.
+"""Retention: moves the log's start up. The base checkpoint comes first, then segments are removed.
 
-Each removal is on stable storage before the next, so that a crash at any point leaves segments
-without a gap and a checkpoint at or above the first of them: a log that opens, and whose images are
-the same. A running writer is not disturbed: it holds its last segment, which is never removed, and
-adds to no other.
+Segments go oldest first, and each removal is on stable storage before the next. So a crash at any
+point leaves segments without a gap and a checkpoint at or above the first of them: a log that
+opens, with the same images. A running writer is not disturbed: it holds only the last segment,
+which is never removed.
 """
 
 import os
@@ -17,15 +17,15 @@ from metadata_log.names import checkpoint_id, index_name, segment_name, segment_
 from records.errors import UnavailableError
 
 RETAIN_LOCK = ".retain.lock"
-"""Held while a start moves up: two at once could remove each other's base."""
+"""Lock of `retain`: two runs at once could remove each other's base."""
 
 
 @contextmanager
 def retaining(fs: Fs, directory: Path) -> Iterator[None]:
-    """Keep other runs of `retain` out.
+    """Lock out other runs of `retain`.
 
     Raises:
-        UnavailableError: one is running.
+        UnavailableError: another run is active.
     """
     try:
         lock = fs.lock(directory / RETAIN_LOCK, f"{os.getpid()}\n")
@@ -46,18 +46,18 @@ def segments_below(fs: Fs, directory: Path, start_offset: int) -> list[int]:
 
 
 def drop_below(fs: Fs, directory: Path, start_offset: int) -> list[int]:
-    """Remove the segments wholly below an offset, and what belongs to them. Idempotent.
+    """Remove the segments wholly below an offset, with their indexes. Idempotent.
 
-    There must be a checkpoint at `start_offset`, on stable storage.
+    There must be a synced checkpoint at `start_offset`.
 
     Returns:
-        The base offsets of the segments that were removed.
+        The base offsets of the removed segments.
     """
     names = set(fs.list(directory))
     assert any((found := checkpoint_id(name)) and found[0] == start_offset for name in names)
     dropped = segments_below(fs, directory, start_offset)
     for base in dropped:
-        # The index first: without its segment nobody would remove it any more.
+        # The index first: a later run would not find it without its segment.
         if index_name(base) in names:
             fs.unlink(directory / index_name(base))
         fs.unlink(directory / segment_name(base))

@@ -1,4 +1,4 @@
-"""What is provably intact of a damaged log, segment after segment, up to the first damage."""
+"""Salvage: copies the provably intact part of a damaged log, segment by segment."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,23 +30,23 @@ from records.errors import CorruptLogError, RequestError
 
 
 class Salvage:
-    """One repair: takes segment after segment, until one is damaged.
+    """One repair: copies segment after segment, until one is damaged.
 
     Attributes:
-        bases: Where the segments start, ascending.
+        bases: Start offsets of the segments, ascending.
     """
 
     def __init__(self, fs: Fs, directory: Path, progress: Progress) -> None:
-        """Look at what there is.
+        """Survey the directory.
 
         Raises:
-            RequestError: the directory is no log.
+            RequestError: the directory is not a log.
         """
         self._fs = fs
         self._directory = directory
         self._progress = progress
         damaged = Inspection()
-        # Before the names: a live writer's mark speaks of files that were there already.
+        # Before the names: a live writer's mark refers to files that existed before it.
         self._mark = read_slots(fs, directory, damaged)
         self._names = fs.list(directory)
         self.bases = segment_offsets(self._names)
@@ -63,21 +63,21 @@ class Salvage:
 
     @property
     def mark_is_lost(self) -> bool:
-        """Whether neither slot of the commit mark is whole."""
+        """True if neither slot of the commit mark is valid."""
         return self._mark is None
 
     def read_identity(self, first_base: int) -> None:
-        """Learn whose log it is.
+        """Find cluster id and kind.
 
         Raises:
-            CorruptLogError: neither the manifest nor the first header says so.
+            CorruptLogError: neither the manifest nor the first header can be read.
         """
         self.manifest, mended = find_manifest(self._fs, self._directory, self._names, first_base)
         if mended is not None:
             self.rebuilt.append(mended)
 
     def highest_epoch(self) -> int:
-        """Return the highest epoch that anything names."""
+        """Return the highest epoch named anywhere in the log."""
         marked = self._mark.leader_epoch if self._mark else 0
         kept = self._end.leader_epoch if self._end else 0
         return max([marked, kept, *claims(self._names)])
@@ -97,7 +97,7 @@ class Salvage:
             copy.add(base.path.name, CheckedRead(self._fs, base.path, base.size))
 
     def take(self, copy: NewLog, base: int) -> None:
-        """Copy what is intact of the next segment, when all before it was."""
+        """Copy what is intact of the next segment, if everything before it was."""
         path = self._directory / segment_name(base)
         file = self._fs.open(path)
         try:
@@ -174,7 +174,7 @@ class Salvage:
         start: IntactEnd,
         index: IndexEntries,
     ) -> IntactEnd:
-        """Go over the blocks; return the end of those that are intact."""
+        """Walk the blocks; return the end of the intact ones."""
         kept = before_last = start
         for item in BlockWalk(
             file,
@@ -198,7 +198,7 @@ class Salvage:
         return kept
 
     def _distrust_last_block(self, path: Path, following: SegmentHeader | None) -> None:
-        """Leave out the last block when what stands after it says that it was another."""
+        """Drop the last block if the next header or the mark names another CRC."""
         end, mark = self._end, self._mark
         assert end is not None
         if self._stopped or end.end_offset == end.segment_offset:
@@ -220,7 +220,7 @@ class Salvage:
             )
 
     def _limit(self, file: File, path: Path, following: SegmentHeader | None) -> int:
-        """Return where a segment was sealed; what stands after that is left out."""
+        """Return where a segment was sealed; bytes after that are left out."""
         size = file.size()
         if following is None or not 0 < following.previous_length < size:
             return size
@@ -232,7 +232,7 @@ class Salvage:
         return following.previous_length
 
     def _header(self, file: File, path: Path, base: int) -> tuple[SegmentHeader, int, bool]:
-        """Read a segment's header, or make it anew from what stands before it."""
+        """Read a segment's header, or rebuild it from the segment before it."""
         try:
             return *read_header(file, path), False
         except CorruptLogError:
@@ -256,7 +256,7 @@ class Salvage:
             return *found, True
 
     def _header_after(self, base: int) -> SegmentHeader | None:
-        """Return the header of the next segment, None when there is none that reads well."""
+        """Return the next segment's header, None if there is none or it is damaged."""
         later = [other for other in segment_offsets(self._names) if other > base]
         if not later:
             return None
@@ -281,7 +281,7 @@ class Salvage:
         )
 
     def _look_through(self, file: File, path: Path, base: int, why: str | None = None) -> None:
-        """Look at a segment after damage only to say what was in it."""
+        """Examine a segment after damage, only to report what was in it."""
         try:
             header, position = read_header(file, path)
         except CorruptLogError as error:
@@ -303,7 +303,7 @@ class Salvage:
         self._stop(path, bad.position, end, bad.next_offset, bad.why)
 
     def _left_out(self, path: Path, block: StoredBlock, batch: Batch) -> None:
-        """Leave out a block that reads well but comes after damage."""
+        """Report a block that reads well but comes after damage."""
         self.proven_end = max(self.proven_end, batch.rows[0].durable_end or 0)
         last = self.lost[-1]
         if last.readable and (last.file, last.end_byte) == (path.name, block.position):
@@ -329,7 +329,7 @@ class Salvage:
 
 
 def _with_header(header: bytes, content: CheckedRead) -> Iterator[bytes]:
-    """Give a file's bytes with another header of the same length."""
+    """Yield a file's bytes with another header of the same length."""
     position = 0
     for chunk in content:
         replaced = header[position : position + len(chunk)]

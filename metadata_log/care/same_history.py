@@ -1,4 +1,4 @@
-"""Whether a copy holds a beginning of a log, so that it can be carried on."""
+"""Checks that a copy holds the beginning of a log, so that a run can continue it."""
 
 from metadata_log.care.committed import CommittedSegment
 from metadata_log.care.copying import CheckedRead
@@ -11,12 +11,12 @@ from records.errors import RequestError
 def check_same_history(
     fs: Fs, copy: LogReader, segments: list[CommittedSegment], reader: LogReader, end_offset: int
 ) -> None:
-    """Check that a copy holds a beginning of a log, byte for byte at its end.
+    """Check that a copy holds the beginning of a log, byte for byte at its end.
 
     Each block carries the CRC of the one before, so equal ends mean equal histories.
 
     Raises:
-        RequestError: it does not; the message says where they part.
+        RequestError: it does not; the message says where they differ.
     """
     mark = copy.mark
     if mark.end_offset > end_offset:

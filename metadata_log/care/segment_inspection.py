@@ -1,4 +1,4 @@
-"""Inspecting the segments of a log in order: headers, every block, links, and indexes."""
+"""Inspects the segments of a log in order: headers, every block, links, and indexes."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ REPAIR = "restore the file from a backup, or keep what is intact with `metalog r
 
 
 class SegmentEnd(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a segment ended; what is None is not known because of damage."""
+    """Where a segment ended; None where damage hides it."""
 
     length: int
     next_offset: int | None = None
@@ -32,7 +32,7 @@ class SegmentEnd(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SegmentInspector:
-    """Looks at one segment after the other and writes down what it finds."""
+    """Inspects one segment after the other and collects findings."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class SegmentInspector:
         self.durable_end = 0
 
     def inspect(self, base: int, following: int | None) -> None:
-        """Look at the segment that starts at `base`; `following` is the next one's start."""
+        """Inspect the segment that starts at `base`; `following` is the next one's start."""
         path = self._directory / segment_name(base)
         file = self._fs.open(path)
         try:
@@ -78,9 +78,9 @@ class SegmentInspector:
     def _limit(
         self, file: File, path: Path, marker: bytes, base: int, following: int | None
     ) -> int:
-        """Return how many bytes are to be read, and report what is missing or too much.
+        """Return how many bytes to read, and report missing or surplus bytes.
 
-        That a sealed segment is too short is noticed at the header of the next one.
+        A sealed segment that is too short is noticed at the header of the next one.
         """
         size = file.size()
         if self._mark is not None and base == self._mark.segment_offset:
@@ -88,7 +88,7 @@ class SegmentInspector:
         if following is None:
             return size
         sealed_at = self._length_before(following)
-        # Where a segment is missing, the next header speaks of that one: no block ends there.
+        # If a segment is missing, the next header refers to that one: no block ends there.
         if not 0 < sealed_at < size or file.pread(SYNC_SIZE, sealed_at - SYNC_SIZE) != marker:
             return size
         what = (
@@ -114,7 +114,7 @@ class SegmentInspector:
         return min(size, position)
 
     def _length_before(self, base: int) -> int:
-        """Return the length of the file before a segment as its header says; 0: not known."""
+        """Return the length of the file before a segment, from its header; 0 if not known."""
         path = self._directory / segment_name(base)
         file = self._fs.open(path)
         try:
@@ -156,7 +156,7 @@ class SegmentInspector:
     def _walk(
         self, file: File, path: Path, header: SegmentHeader, position: int, limit: int
     ) -> SegmentEnd:
-        """Look at every block; return where the segment ends."""
+        """Inspect every block; return where the segment ends."""
         walk = BlockWalk(
             file,
             path,
@@ -196,7 +196,9 @@ class SegmentInspector:
     def _check_batch(
         self, path: Path, block: StoredBlock, batch: Batch, highest: int | None, epoch: int
     ) -> None:
-        """Check what only holds between batches; what holds inside one was checked in reading."""
+        """Check what must hold between batches; each batch by itself was checked when it was
+        read.
+        """
         durable_end = batch.rows[0].durable_end or 0
         self.durable_end = max(self.durable_end, durable_end)
         problems = []

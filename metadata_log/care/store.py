@@ -1,7 +1,7 @@
-"""Where copies of a log are kept: a directory, or a prefix of a bucket.
+"""Stores for copies of a log: a directory, or a prefix in a bucket.
 
-Both offer the same little: a file appears whole and on stable storage, or not at all, and what was
-put can be read as a log directory.
+Both offer the same few operations: a file appears atomically and synced, and the store can be read
+as a log directory.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from records.errors import CorruptLogError, RequestError
 class Store(Protocol):
     """A place for copies.
 
-    `fs` and `directory` are for reading what is there.
+    `fs` and `directory` read what is there.
     """
 
     @property
@@ -28,7 +28,7 @@ class Store(Protocol):
     def directory(self) -> Path: ...
 
     def prepare(self) -> Lock | None:
-        """Make the place when it is missing, and keep other writers out where that is possible.
+        """Create the place if needed, and lock it where that is possible.
 
         Raises:
             UnavailableError: another process writes there.
@@ -36,15 +36,15 @@ class Store(Protocol):
         ...
 
     def names(self) -> list[str]:
-        """Return the names of the files there; none when the place does not exist."""
+        """Return the names of the files there; none if the place does not exist."""
         ...
 
     def put(self, name: str, chunks: Iterable[bytes]) -> None:
-        """Let a file appear, in place of an older one, whole and on stable storage."""
+        """Atomically write a file, synced; replaces an older one."""
         ...
 
     def delete(self, name: str) -> None:
-        """Remove a file that is there."""
+        """Remove an existing file."""
         ...
 
 
@@ -95,7 +95,7 @@ def put_checked(
     """Copy the first `size` bytes of a file, read the copy back, and return its CRC-32C.
 
     Raises:
-        CorruptLogError: what is read back is not what was sent.
+        CorruptLogError: the bytes read back differ from those sent.
     """
     source = CheckedRead(fs, path, size, progress)
     store.put(name, source)
@@ -111,13 +111,13 @@ def put_checked(
 
 
 def open_store(place: str, fs: Fs | None = None) -> Store:
-    """Return the store at a path or `s3://bucket/prefix`.
+    """Return the store for a path or `s3://bucket/prefix`.
 
     Raises:
         RequestError: the URL is not understood, or the extra `archive` is not installed.
     """
     if not place:
-        # As an unset variable leaves it; it must not mean the working directory.
+        # An unset shell variable gives an empty path; it must not mean the working directory.
         message = "the path is empty; write . for the working directory"
         raise RequestError("INVALID_REQUEST", message)
     if "://" not in place:

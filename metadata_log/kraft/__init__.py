@@ -1,1 +1,1 @@
-"""Kafka's own metadata log directories: read as they are."""
+"""Reads Kafka's own metadata log directories."""

@@ -1,7 +1,7 @@
-"""Kafka's record batch, version 2: a header of 61 bytes and the records behind it.
+"""Kafka's record batch, version 2: a header of 61 bytes, then the records.
 
 The CRC-32C covers everything from the attributes on. It does not cover base offset, length,
-leader epoch and magic: readers check these by what they must be.
+leader epoch and magic: readers check these against what they must be.
 
 Source: KIP-98 (the format), KIP-595 (its use in the metadata log).
 """
@@ -16,7 +16,7 @@ from records.envelope import Envelope
 
 HEADER = struct.Struct(">qiibIhiqqqhii")
 HEADER_SIZE = HEADER.size
-"""Of which 12 bytes, base offset and length, are not counted in the length."""
+"""Base offset and length, the first 12 bytes, are not counted in the length field."""
 
 LENGTH_END = 12
 CRC_START = 21
@@ -70,13 +70,13 @@ class BatchHeader(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def compression(self) -> str | None:
-        """Name of the compression, None when there is none."""
+        """Name of the compression, None if there is none."""
         codec = self.attributes & _COMPRESSION_BITS
         return _COMPRESSIONS.get(codec, f"unknown ({codec})")
 
     @property
     def is_plain(self) -> bool:
-        """Whether our encoder would write this header for these records."""
+        """True if our encoder would write this header for these records."""
         return (
             self.attributes in _PLAIN_ATTRIBUTES
             and self.max_timestamp == self.base_timestamp
@@ -87,8 +87,9 @@ class BatchHeader(msgspec.Struct, frozen=True, gc=False):
 class KraftBatch(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One batch as read.
 
-    `position` is the byte in its file where it starts, `size` its bytes, header included.
-    `timestamp` is the append time, ms since 1970. `end_offset` is exclusive.
+    It starts at byte `position` of its file and has `size` bytes, header included. `timestamp` is
+    the
+    append time, ms since 1970. `end_offset` is exclusive.
     """
 
     base_offset: int
@@ -107,6 +108,6 @@ def parse_header(data: bytes, start: int = 0) -> BatchHeader:
 
 
 def crc_of(batch: bytes) -> int:
-    """Return the CRC-32C that the batch's header must say."""
+    """Compute the CRC-32C that belongs in the batch's header."""
     crc: int = google_crc32c.value(batch[CRC_START:])
     return crc

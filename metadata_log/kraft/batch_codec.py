@@ -1,4 +1,4 @@
-"""Batches to rows and back: what is read gives back the same bytes when it is written."""
+"""Decodes batches to rows and encodes them back to the same bytes."""
 
 from collections.abc import Sequence
 
@@ -33,15 +33,15 @@ _NOT_PLAIN = (NotPlainError, *codec.NOT_PLAIN)
 
 
 def decode_batch(data: bytes, header: BatchHeader, position: int) -> KraftBatch:
-    """Read the records of a whole batch whose CRC is right.
+    """Decode a whole batch whose CRC is right.
 
     Args:
         data: Exactly the batch, from its header on.
-        header: As it stands in `data`, its counts checked.
-        position: Where in its file it starts.
+        header: The header in `data`, its counts checked.
+        position: Where the batch starts in its file.
 
     Raises:
-        CorruptLogError: it does not hold exactly the records that the header says; names the
+        CorruptLogError: it does not hold exactly the records that the header names; names the
             byte within the batch.
     """
     if header.compression:
@@ -70,7 +70,7 @@ def _decode_rows(data: bytes, header: BatchHeader) -> list[Envelope]:
     timestamp, is_control = header.base_timestamp, header.is_control
     plain_decoders = codec.PLAIN_DECODERS
     position = HEADER_SIZE
-    # No record is shorter than a byte, so a count beyond the bytes ends here and not in memory.
+    # A record takes at least one byte, so a false count fails here before it costs memory.
     for offset_delta in range(header.record_count):
         start = position
         extra = None
@@ -128,14 +128,14 @@ def _with_header(row: Envelope, raw_header: bytes) -> Envelope:
 
 
 def encode_batch(rows: Sequence[Envelope]) -> bytes:
-    """Write the rows of one batch as Kafka does, or as they were read if they were read.
+    """Encode the rows of one batch as Kafka does; rows that were read give their original bytes.
 
     Args:
         rows: Rows of one batch with successive offsets, all control records or none.
 
     Raises:
-        RequestError: Kafka cannot say one of the records, the rows do not make one batch, or they
-            are no longer what was read.
+        RequestError: Kafka cannot express one of the records, the rows do not make one batch, or
+            they no longer match the header they were read with.
     """
     first = rows[0]
     base_offset = first.offset

@@ -2,7 +2,7 @@
 
 The file holds batches as a segment does, with offsets that count from 0 within the file. The
 first record is a SnapshotHeaderRecord, the last a SnapshotFooterRecord; Kafka renames a file to
-its name only once it is whole.
+its name only once it is complete.
 
 Source: KIP-630.
 """
@@ -23,9 +23,9 @@ from records.errors import CorruptLogError
 class KraftCheckpoint:
     """A checkpoint on disk.
 
-    `end_offset` is exclusive: the state holds the effect of all offsets below it. `leader_epoch`
-    is that of the last of them. Whatever reads the file raises CorruptLogError when it is damaged
-    or incomplete, and UnavailableError when it is gone.
+    `end_offset` is exclusive: the state holds the effect of all offsets below it. `leader_epoch` is
+    that of the last of them. Methods that read the file raise CorruptLogError if it is damaged or
+    incomplete, and UnavailableError if it was removed.
     """
 
     def __init__(self, path: Path) -> None:
@@ -38,7 +38,7 @@ class KraftCheckpoint:
     def timestamp(self) -> int:
         """Append time of the last record whose effect the state holds, ms since 1970.
 
-        The batches carry another time: that at which the file was written.
+        The batches carry another time: when the file was written.
         """
         header = next(self.batches()).rows[0].payload
         assert isinstance(header, SnapshotHeaderRecord), self.path
@@ -57,12 +57,12 @@ class KraftCheckpoint:
             yield _decode(scan, header, data)
 
     def verify(self) -> None:
-        """Check that the file is whole: every CRC, the header, the footer."""
+        """Check the whole file: every CRC, the header, the footer."""
         for _ in self._checked(FileScan(self.path, next_offset=0)):
             pass
 
     def has_data(self) -> bool:
-        """Say whether there is anything but control records in it."""
+        """True if it holds anything but control records."""
         scan = FileScan(self.path, next_offset=0)
         return any(not header.is_control for header, _ in self._checked(scan))
 

@@ -1,19 +1,18 @@
-"""Kafka's metadata log directory, read as it is: segments, checkpoints, and where to start.
+"""Kafka's metadata log directory: its segments and checkpoints, and which state to start from.
 
-The state to start from:
-
-| what is there | base |
+| files present | base |
 |---|---|
 | segments from offset 0 on | none, or the checkpoint `0-0` if it holds data (KIP-1170) |
 | segments from a later offset on | the oldest checkpoint that reaches the first of them |
-| checkpoints alone | the newest |
+| only checkpoints | the newest |
 
-A checkpoint may end beyond the log: a copy of a running node can hold one that was made while the
-log was being copied, and a follower that lagged far behind is sent one before it empties its log.
-Kafka would empty it at the next start and lose what the segments tell. Here they are read as long
-as there is a start for them; such a checkpoint then proves nothing about them, because the tail of
-a follower's log may never have been committed. Only when no other checkpoint reaches the first
-segment are the segments stale, and that checkpoint all there is.
+A checkpoint may end beyond the log: it was made while a running node was being copied, or sent to a
+follower that lagged far behind and had not emptied its log yet. Kafka would empty that log at its
+next start and lose what is in the segments. Here they are read as long as there is a base for them.
+Such a checkpoint proves nothing about them, because the tail of a follower's log may never have
+been
+committed. Only if no other checkpoint reaches the first segment are the segments stale; then the
+checkpoint is all there is.
 
 Source: KIP-595, KIP-630.
 """
@@ -38,14 +37,14 @@ from metadata_log.kraft.names import (
 )
 from records.errors import RequestError
 
-# It has a few lines; whatever comes later in a larger file is not Kafka's.
+# The file has a few lines; Kafka writes nothing after that.
 _META_PROPERTIES_BYTES_MAX = 64 * 1024
 
 
 def open_directory(path: Path) -> "KraftDirectory":
-    """Open a metadata log directory, or that in a node's directory.
+    """Open a metadata log directory, or the one inside a node's directory.
 
-    Nothing is locked and nothing is written: the node may be running.
+    Nothing is locked or written, so the node may be running.
 
     Raises:
         RequestError: there is no metadata log; names the folder and what was looked for.
@@ -67,9 +66,9 @@ class KraftDirectory:
 
     Attributes:
         path: The partition's directory.
-        all_segments: By base offset; `segments` are those of the log, without stale ones.
+        all_segments: By base offset, stale ones included; `segments` leaves those out.
         checkpoints: By end offset.
-        trailing_bytes: Of an incomplete last batch, once `batches` has come to the end.
+        trailing_bytes: Size of an incomplete last batch; set once `batches` has reached the end.
     """
 
     def __init__(self, path: Path, names: list[str]) -> None:
@@ -88,7 +87,7 @@ class KraftDirectory:
 
     @functools.cached_property
     def cluster_id(self) -> str | None:
-        """The cluster's id from `meta.properties` beside the directory; None when it is absent."""
+        """The cluster's id from `meta.properties` beside the directory; None without that file."""
         try:
             # Java's encoding of property files; every byte is a character in it.
             with (self.path.absolute().parent / META_PROPERTIES).open("rb") as file:
@@ -102,10 +101,10 @@ class KraftDirectory:
 
     @functools.cached_property
     def base_checkpoint(self) -> KraftCheckpoint | None:
-        """The state that the segments go on from; None when they start from nothing.
+        """The checkpoint that the segments continue from; None if they start from nothing.
 
         Raises:
-            CorruptLogError: the log's head is gone and no checkpoint stands for it.
+            CorruptLogError: the log's head is gone and no checkpoint replaces it.
         """
         if not self.all_segments:
             return _with_data(self.checkpoints[-1])
@@ -134,12 +133,11 @@ class KraftDirectory:
     def committed_end_offset(self) -> int:
         """End of what is known to be committed, exclusive.
 
-        It is that of the newest checkpoint that the log reaches, or that the log starts from;
-        0 when there is none.
+        That is the end of the newest checkpoint that the log reaches or starts from; 0 without one.
 
         Raises:
             CorruptLogError: that checkpoint is damaged or incomplete, and proves nothing.
-            UnavailableError: it is gone.
+            UnavailableError: it was removed.
         """
         for checkpoint in reversed(self.checkpoints):
             if checkpoint is self.base_checkpoint or self._reaches(checkpoint.end_offset):
@@ -148,7 +146,7 @@ class KraftDirectory:
         return 0
 
     def _reaches(self, end_offset: int) -> bool:
-        """Say whether the log has all offsets from its start to an end."""
+        """True if the log has all offsets from its start to `end_offset`."""
         if not self.all_segments:
             return False
         return end_offset <= self.all_segments[-1].base_offset or end_offset <= self._end_offset
@@ -174,13 +172,13 @@ class KraftDirectory:
             self._end_offset = scan.end_offset
 
     def scan(self, start: LogPosition | None = None) -> LogScan:
-        """Return a reader of the log, from its start or behind a batch that was read before."""
+        """Return a reader of the log, from its start or after a batch that was read before."""
         ids = [(c.end_offset, c.leader_epoch) for c in self.checkpoints]
         epochs = EpochGuard(self.path, ids)
         return LogScan(self.segments if start is None else self.all_segments, epochs, start)
 
 
 def _with_data(checkpoint: KraftCheckpoint) -> KraftCheckpoint | None:
-    """Return a checkpoint, but None for the one that Kafka's `format` writes to hold voters."""
+    """Return the checkpoint, or None if it only holds voters, as Kafka's `format` writes it."""
     is_start = checkpoint.end_offset > 0 or checkpoint.has_data()
     return checkpoint if is_start else None

@@ -1,6 +1,6 @@
 """`leader-epoch-checkpoint`: at which offset each leader epoch starts.
 
-The log can be read without it; where it is there, it must not contradict the log. Kafka adds an
+The log can be read without this file; if it exists, it must not contradict the log. Kafka adds an
 epoch to it before it writes the epoch's first batch.
 """
 
@@ -14,7 +14,7 @@ _DIGITS_MAX = 19
 
 
 class EpochStarts:
-    """What the file says; nothing when there is none."""
+    """Content of the file; empty if there is none."""
 
     def __init__(self, path: Path) -> None:
         """Read the file.
@@ -26,10 +26,11 @@ class EpochStarts:
         self._start_by_epoch = _read(path)
 
     def agrees(self, leader_epoch: int, start_offset: int) -> bool | None:
-        """Say whether an epoch starts at an offset; None when the file says nothing about it.
+        """True if an epoch starts at an offset; None if the file does not mention the epoch.
 
-        The file is read again before it is said to disagree: the log may have grown since, or
-        have been truncated and grown anew.
+        The file is read again before the answer is False: the log may have grown since, or have
+        been
+        truncated and grown anew.
         """
         if not self._agrees(leader_epoch, start_offset):
             self._start_by_epoch = _read(self._path)
@@ -47,7 +48,7 @@ class EpochStarts:
 
 
 def _read(path: Path) -> dict[int, int]:
-    """Read start offsets by epoch: a version, a count, and a line `epoch start` for each."""
+    """Read start offsets by epoch: a version, a count, and a line `epoch start` for each epoch."""
     try:
         with path.open("rb") as file:
             content = file.read(_SIZE_BYTES_MAX + 1)

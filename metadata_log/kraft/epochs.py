@@ -1,20 +1,20 @@
-"""Leader epochs of a log: how they may change from batch to batch.
+"""Checks how the leader epoch changes from batch to batch.
 
-The epoch of a batch is not covered by its CRC. What guards it: epochs only grow; each has one
-LeaderChangeMessage, which begins it; and what stands beside the segments says the same, where it
-is there: `leader-epoch-checkpoint` where each epoch starts, a checkpoint's name which epoch its
-last offset has.
+A batch's CRC does not cover its epoch. Other rules do: epochs only grow; each has one
+LeaderChangeMessage, at its beginning; and the files beside the segments must agree, if they exist:
+`leader-epoch-checkpoint` on where each epoch starts, a checkpoint's name on the epoch of its last
+offset.
 
-Kafka 3.3 could write an epoch's first data before its LeaderChangeMessage, though it was made
-after it. So a batch that begins an epoch without one is held back until it comes, and let through
-if its time is not before that of the message; or at once when `leader-epoch-checkpoint` says that
-the epoch starts there.
+Kafka 3.3 could write an epoch's first data before its LeaderChangeMessage, although the message was
+created earlier. So a batch that begins an epoch without one is held back until the message comes,
+and passes if its time is not before that of the message. It passes at once if
+`leader-epoch-checkpoint` says that the epoch starts there.
 
-Two flipped bits are left that nothing shows, both only when there is no `leader-epoch-checkpoint`:
+Two kinds of flipped bits go undetected, both only without `leader-epoch-checkpoint`:
 
-- in the epoch of a LeaderChangeMessage that is alone in its epoch, to a value that still lies
+- in the epoch of a LeaderChangeMessage that is alone in its epoch, to a value that is still
   between the epochs around it (with nothing after it, any higher value);
-- in the epoch of the last batch before a LeaderChangeMessage, to just the new epoch, when the new
+- in the epoch of the last batch before a LeaderChangeMessage, to exactly the new epoch, if the new
   leader's clock is behind that of the old one.
 
 Source: KIP-595.
@@ -39,15 +39,15 @@ _LEADER_CHANGE = 2
 _NO_EPOCH = -1
 _BEYOND = (1 << 63, _NO_EPOCH)
 
-# The message and the data before it are written in one go; this is far more than that.
+# The message and the data before it are written together; this limit is far above that.
 _HELD_BATCHES_MAX = 10
 
 
 class EpochGuard:
-    """Checks the epochs of a log's batches, which it is shown in order."""
+    """Checks the epochs of a log's batches, in order."""
 
     def __init__(self, directory: Path, checkpoint_ids: Iterable[tuple[int, int]]) -> None:
-        """Take what is known of the epochs beside the segments.
+        """Collect what the files beside the segments say about epochs.
 
         Args:
             directory: That of the segments.
@@ -58,21 +58,21 @@ class EpochGuard:
         """
         self._directory = directory
         self._starts = EpochStarts(directory / LEADER_EPOCHS)
-        # A last one beyond all offsets, so that there is always a next.
+        # A sentinel beyond all offsets, so that there is always a next one.
         self._checkpoint_ids = deque([*checkpoint_ids, _BEYOND])
-        # Epoch of the last batch; whether its LeaderChangeMessage was seen, or is no more to be
-        # expected; and whether its batches may pass. Invariant: what is announced may pass.
+        # Epoch of the last batch; whether its LeaderChangeMessage was seen or is no longer
+        # expected; and whether its batches may pass. Invariant: an announced epoch may pass.
         self._epoch = _NO_EPOCH
         self._is_announced = False
         self._may_pass = False
 
     def resume(self, leader_epoch: int) -> None:
-        """Go on behind a batch of an epoch that passed before."""
+        """Continue after a batch of this epoch that passed before."""
         self._epoch = leader_epoch
         self._may_pass = True
 
     def pass_on(self, batches: Iterable[Placed]) -> Iterator[Placed]:
-        """Yield the batches, each once its epoch is known to be right.
+        """Yield each batch once its epoch is known to be right.
 
         Raises:
             CorruptLogError: an epoch is wrong; names the batch.
@@ -94,7 +94,7 @@ class EpochGuard:
             raise self._unannounced(held[0])
 
     def _is_usual(self, batch: KraftBatch) -> bool:
-        """Say whether nothing is known about a batch but that it goes on with its epoch."""
+        """True if the batch just continues the current epoch."""
         return (
             self._may_pass
             and batch.leader_epoch == self._epoch
@@ -103,7 +103,7 @@ class EpochGuard:
         )
 
     def _check_turn(self, placed: Placed, held: list[Placed]) -> None:
-        """Check a batch that may begin an epoch, or announce one."""
+        """Check a batch that may begin or announce an epoch."""
         batch = placed[1]
         announces = _announces_leader(batch)
         if batch.leader_epoch == self._epoch:
@@ -116,7 +116,7 @@ class EpochGuard:
             return
         if held:
             raise self._unannounced(held[0])
-        # A log whose head was cleaned may start in the middle of an epoch.
+        # A log whose head was removed may start in the middle of an epoch.
         is_cleaned_head = self._epoch == _NO_EPOCH and batch.base_offset > 0
         is_listed = self._starts.agrees(batch.leader_epoch, batch.base_offset)
         if is_listed is False and not is_cleaned_head:

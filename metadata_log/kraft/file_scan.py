@@ -1,4 +1,4 @@
-"""Reading the batches of one file in order, each checked before it is handed on."""
+"""Reads the batches of one file in order, and checks each before returning it."""
 
 from collections.abc import Iterator
 from io import FileIO
@@ -18,20 +18,20 @@ from metadata_log.kraft.names import segment_base_offset
 from metadata_log.kraft.torn_tail import damage_in_tail
 from records.errors import CorruptLogError
 
-# Far larger than most batches, and small enough that memory never matters.
+# Far larger than most batches, small enough not to matter for memory.
 _READ_SIZE = 1024 * 1024
 
 
 class FileScan:
-    """Batches of one segment or checkpoint from a position to the end.
+    """Batches of one segment or checkpoint, from a position to the end.
 
-    `position` is where the batch handed out last starts, and in the end where reading stopped.
+    `position` is the start of the batch returned last, and finally where reading stopped.
     `next_offset` is the offset expected there, `leader_epoch` the epoch of the batch before it
-    (-1 when there is none). `trailing_bytes` counts those of an incomplete last batch, once the
-    end is reached.
+    (-1 if there is none). `trailing_bytes` is the size of an incomplete last batch, once the end is
+    reached.
 
     Files are read, never mapped: Kafka truncates its log, and a map of a file that shrinks kills
-    the process that looks at it.
+    the process.
     """
 
     def __init__(
@@ -47,12 +47,12 @@ class FileScan:
         """Yield each batch: its header, and all its bytes, the header included.
 
         Args:
-            may_be_cut: Whether the file may end in an incomplete batch, as the last segment may.
+            may_be_cut: True if the file may end in an incomplete batch, as the last segment may.
 
         Raises:
             CorruptLogError: the bytes are not whole batches that follow each other; names file,
                 byte, and the offsets below which all is intact.
-            UnavailableError: the file is gone.
+            UnavailableError: the file was removed.
         """
         with _open(self.path) as file:
             file.seek(self.position)
@@ -80,8 +80,8 @@ class FileScan:
         self._end(held[start:], may_be_cut=may_be_cut)
 
     def corrupt(self, what: str) -> CorruptLogError:
-        """Make the error for damage in the batch at `position`."""
-        # In a checkpoint offsets count within the file, and a part of it is worth nothing.
+        """Return the error for damage in the batch at `position`."""
+        # In a checkpoint offsets count within the file, and part of a checkpoint is useless.
         intact_below = self.next_offset if segment_base_offset(self.path.name) is not None else None
         return corrupt(self.path, self.position, what, intact_below)
 
@@ -121,7 +121,7 @@ def _open(path: Path) -> FileIO:
 
 
 def _refill(file: FileIO, held: bytes, size: int) -> bytes:
-    """Return the bytes held and those that follow: `size` at least, unless the file ends."""
+    """Return `held` and the bytes that follow it: at least `size`, unless the file ends."""
     while len(held) < size and (more := file.read(max(size - len(held), _READ_SIZE))):
         held += more
     return held

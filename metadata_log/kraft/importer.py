@@ -1,4 +1,4 @@
-"""Kafka's metadata log into a mirror, without loss."""
+"""Imports Kafka's metadata log into a mirror, without loss."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -15,16 +15,17 @@ from metadata_log.mirror import MirrorBuilder
 from records.base import Record
 from records.control import UnknownRecord
 
-# What a log is called whose directory does not say which cluster it belongs to.
+# Cluster id of a mirror whose source does not name its cluster.
 UNKNOWN_CLUSTER_ID = "unknown"
 
 
 class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
     """What was imported; counts are those of the source, NoOps included.
 
-    `last_offset` is inclusive, `first_offset` - 1 when there were no records.
-    `committed_end_offset` is the end of the newest complete checkpoint, 0 if there is none:
-    Kafka may still replace what comes after.
+    `last_offset` is inclusive; it is `first_offset` - 1 if there were no records.
+    `committed_end_offset` is the end of the newest complete checkpoint, 0 if there is none: Kafka
+    may
+    still replace what comes after.
     """
 
     records: int
@@ -44,15 +45,15 @@ def import_directory(
     progress: Callable[[int], None] | None = None,
     fs: Fs | None = None,
 ) -> ImportResult:
-    """Import a whole directory as a new mirror at `log`; nothing is left there when it fails.
+    """Import a whole directory as a new mirror at `log`; on failure nothing is left there.
 
     Args:
         collapse_noops: Store runs of batches that hold only NoOps as one record each.
-        progress: Called with the bytes of segments read so far.
+        progress: Called with the number of segment bytes read so far.
 
     Raises:
         CorruptLogError: the source is damaged; names file and byte.
-        RequestError: there is something at `log` already.
+        RequestError: `log` exists already.
     """
     for checkpoint in source.checkpoints:
         checkpoint.verify()

@@ -1,4 +1,4 @@
-"""Where a batch stands in a log."""
+"""The position of a batch in a log."""
 
 import msgspec
 
@@ -6,7 +6,7 @@ import msgspec
 class LogPosition(msgspec.Struct, frozen=True, gc=False):
     """A batch that was read: its segment, the byte where it starts there, and its header.
 
-    The header tells, when reading goes on behind it, whether the log is still the same there.
+    When reading continues after it, the header shows whether the log is still the same there.
     """
 
     segment_base_offset: int

@@ -1,4 +1,4 @@
-"""Reading the segments of a log in order, as one log."""
+"""Reads the segments of a log in order, as one log."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -23,11 +23,12 @@ class KraftSegment(msgspec.Struct, frozen=True):
 
 
 class LogScan:
-    """Batches of a log, from its start or from behind a position.
+    """Batches of a log, from its start or from after a position.
 
-    `position` is that of the last batch handed out. Once the end is reached, `end_offset` is that
-    of the log (None without segments), and `trailing_bytes` counts those of an incomplete last
-    batch: its node was writing it, or crashed meanwhile.
+    `position` is that of the batch returned last. Once the end is reached, `end_offset` is that of
+    the
+    log (None without segments), and `trailing_bytes` is the size of an incomplete last batch, which
+    its node was writing or left at a crash.
     """
 
     def __init__(
@@ -48,7 +49,7 @@ class LogScan:
         Raises:
             CorruptLogError: the segments are not one whole log; names file, byte, what was
                 expected and found, and the offsets below which all is intact.
-            UnavailableError: a file is gone, or Kafka truncated the log below the position.
+            UnavailableError: a file was removed, or Kafka truncated the log below the position.
         """
         start = self.position
         if start is not None:

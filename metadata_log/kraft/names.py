@@ -1,7 +1,7 @@
-"""The names in Kafka's metadata log directory that mean something to a reader.
+"""File names in Kafka's metadata log directory that a reader needs.
 
-Everything else is passed over: indexes, producer snapshots, files being written (`.part`), going
-away (`.deleted`) or left by cleaning (`.swap`, `.cleaned`), and `bootstrap.checkpoint`, which
+All others are ignored: indexes, producer snapshots, files being written (`.part`) or deleted
+(`.deleted`), files left by cleaning (`.swap`, `.cleaned`), and `bootstrap.checkpoint`, which
 Kafka itself reads only while the log is empty.
 """
 
@@ -18,20 +18,22 @@ _CHECKPOINT = re.compile(r"([0-9]{20})-([0-9]{10})\.checkpoint")
 
 
 def segment_base_offset(name: str) -> int | None:
-    """Return a segment's base offset, or None when the name is not a segment's."""
+    """Return a segment's base offset, or None if the name is not a segment's."""
     match = _SEGMENT.fullmatch(name)
     return _offset(match[1]) if match else None
 
 
 def checkpoint_id(name: str) -> tuple[int, int] | None:
-    """Return a checkpoint's end offset and leader epoch, or None when the name is not one's."""
+    """Return a checkpoint's end offset and leader epoch, or None if the name is not a
+    checkpoint's.
+    """
     match = _CHECKPOINT.fullmatch(name)
     end_offset = _offset(match[1]) if match else None
     return None if match is None or end_offset is None else (end_offset, int(match[2]))
 
 
 def _offset(digits: str) -> int | None:
-    """Return an offset, None for more than 63 bits, which 20 digits can say."""
+    """Return the offset, or None above 63 bits, which 20 digits can exceed."""
     offset = int(digits)
     return offset if offset <= _OFFSET_MAX else None
 

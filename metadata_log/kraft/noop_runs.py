@@ -1,4 +1,4 @@
-"""Runs of NoOps as one record: an idle controller writes two a second, and nothing else."""
+"""Stores a run of NoOps as one record: an idle controller writes two a second, and nothing else."""
 
 from collections.abc import Callable, Sequence
 
@@ -18,10 +18,10 @@ class _Run(msgspec.Struct):
 
 
 class NoOpRuns:
-    """Passes batches on, in order, with each run of NoOp batches as one batch of one record.
+    """Passes batches on in order; each run of NoOp batches becomes one batch of one record.
 
-    A run is of one epoch and its times never go back, so that within it a point in time is as
-    good as any other: no record there changes anything.
+    A run has one epoch and times that never go back. Any point in time inside it means the same
+    state, because no record there changes anything.
     """
 
     def __init__(self, write: Write, *, collapse: bool) -> None:
@@ -48,7 +48,7 @@ class NoOpRuns:
         self._run = _Run(batch, batch, 1)
 
     def flush(self) -> None:
-        """Write the run that is open; a single batch is written as it is."""
+        """Write the open run; a single batch is written as it is."""
         run, self._run = self._run, None
         if run is None:
             return
@@ -65,7 +65,7 @@ class NoOpRuns:
 
 
 def _is_noop(batch: KraftBatch) -> bool:
-    """Say whether nothing would be lost but the count and the times."""
+    """True if collapsing the batch loses nothing but its count and its times."""
     if type(batch.rows[0].payload) is not NoOpRecord:
         return False
     return all(type(row.payload) is NoOpRecord and row.extra is None for row in batch.rows)

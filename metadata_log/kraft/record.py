@@ -1,4 +1,4 @@
-"""One record inside a batch: lengths, key, value and headers around the value of the record.
+"""One record inside a batch: lengths, key and headers around the record's value.
 
 Source: KIP-98.
 """
@@ -12,14 +12,14 @@ from records.kafka import codec
 from records.kafka.varint import ZIGZAG, decode_zigzag
 from records.registry import CONTROL_TYPES
 
-# Attributes and timestamp delta before the offset delta; a null key after it.
+# Before the offset delta: attributes and timestamp delta. After it: a null key.
 _PLAIN_START = b"\0\0"
 _NULL_KEY = ZIGZAG[-1]
 _NO_HEADERS = ZIGZAG[0]
 
 
 class RecordParts(msgspec.Struct, frozen=True, gc=False):
-    """A record taken apart. `is_plain` when nothing but key and value is in it."""
+    """A parsed record. `is_plain` if it has nothing but key and value."""
 
     key: bytes | None
     value: bytes
@@ -27,7 +27,7 @@ class RecordParts(msgspec.Struct, frozen=True, gc=False):
 
 
 class _PlainPrefixes(dict[int, bytes]):
-    """What stands between a plain data record's length and its value's, by offset delta."""
+    """The bytes between a plain data record's length and its value's length, by offset delta."""
 
     def __missing__(self, offset_delta: int) -> bytes:
         prefix = _PLAIN_START + ZIGZAG[offset_delta] + _NULL_KEY
@@ -43,10 +43,10 @@ class NotPlainError(Exception):
 
 
 def plain_value(batch: bytes, start: int, offset_delta: int) -> tuple[bytes, int]:
-    """Return the value of a data record in its plain form, and the position after the record.
+    """Return the value of a data record in plain form, and the position after the record.
 
     Raises:
-        NotPlainError, IndexError: it is not that; `parse_record` says what it is.
+        NotPlainError, IndexError: it is not in plain form; `parse_record` says what it is.
     """
     p = start + 1
     length = batch[start]
@@ -73,7 +73,7 @@ def plain_value(batch: bytes, start: int, offset_delta: int) -> tuple[bytes, int
 
 
 def parse_record(batch: bytes, start: int, offset_delta: int) -> tuple[RecordParts, int]:
-    """Take any record apart; return it and the position after it.
+    """Parse any record; return it and the position after it.
 
     Raises:
         CorruptLogError: it is not one whole record with this offset delta; names the byte within
@@ -135,14 +135,14 @@ def _error(position: int, what: str) -> CorruptLogError:
 
 
 def _join(key: bytes | None, value: bytes, offset_delta: int) -> bytes:
-    """Write a record in its plain form."""
+    """Encode a record in its plain form."""
     keyed = _NULL_KEY if key is None else ZIGZAG[len(key)] + key
     body = _PLAIN_START + ZIGZAG[offset_delta] + keyed + ZIGZAG[len(value)] + value + _NO_HEADERS
     return ZIGZAG[len(body)] + body
 
 
 def is_control(row: Envelope) -> bool:
-    """Say whether a row's record belongs in a control batch."""
+    """True if the row's record belongs in a control batch."""
     payload = row.payload
     if type(payload) is UnknownRecord:
         return payload.control_key is not None
@@ -150,7 +150,7 @@ def is_control(row: Envelope) -> bool:
 
 
 def encode_record(row: Envelope, offset_delta: int) -> bytes:
-    """Write one row of a batch, as it was read if it was read.
+    """Encode one row of a batch; a row that was read gives its original bytes.
 
     Raises:
         RequestError: Kafka has no such record or version, or the record does not fit it.

@@ -1,16 +1,16 @@
-"""Is what ends a file the start of a batch that was being written, or a damaged batch?
+"""Tells an incomplete last batch, which was being written, from a damaged one.
 
-The length is not covered by the CRC. A bit that flips in it can make a whole batch look as if it
-ran past the end of the file, and everything behind it with it. So an incomplete batch is believed
-only when nothing speaks against it:
+The CRC does not cover the length. A flipped bit in it can make a whole batch, and everything after
+it, look as if the batch ran past the end of the file. So a batch counts as incomplete only if
+nothing contradicts it:
 
-1. What is there of its base offset, length, epoch and magic can be what comes next.
-2. Its own records, counted and measured by themselves, do not end inside the file with the right
-   CRC. If they do, the batch is whole and its length is wrong.
-3. No whole batch starts anywhere behind it: files are only appended to.
+1. The bytes of its base offset, length, epoch and magic that exist fit what must come next.
+2. Its records, parsed without the length, do not end inside the file with the right CRC. If they
+   do, the batch is whole and its length is wrong.
+3. No whole batch starts anywhere after it: files are only appended to.
 
-Whatever else is damaged in an incomplete batch cannot be told from what was never written; none
-of it is read.
+Any other damage in an incomplete batch cannot be told from bytes that were never written; none of
+it is read.
 """
 
 from metadata_log.kraft.batch import (
@@ -30,12 +30,12 @@ _MAGIC_AT = 16
 
 
 def damage_in_tail(tail: bytes, next_offset: int, leader_epoch: int) -> str | None:
-    """Say what shows that the bytes at the end of a file are damaged; None when nothing does.
+    """Return what proves that the bytes at the end of a file are damaged; None if nothing does.
 
     Args:
         tail: From the start of the incomplete batch to the end of the file.
         next_offset: Offset that must come next.
-        leader_epoch: Epoch of the batch before; -1 when there is none.
+        leader_epoch: Epoch of the batch before; -1 if there is none.
     """
     return (
         _wrong_start(tail, next_offset, leader_epoch)
@@ -73,7 +73,9 @@ def _wrong_length(tail: bytes) -> str | None:
 
 
 def _size_by_records(tail: bytes) -> int | None:
-    """Find where a batch ends without its length; None when it does not end within `tail`."""
+    """Return the size of a batch, found without its length; None if it does not end within
+    `tail`.
+    """
     if len(tail) < HEADER_SIZE:
         return None
     header = parse_header(tail)
@@ -96,7 +98,7 @@ def _whole_batch_behind(tail: bytes, next_offset: int, leader_epoch: int) -> str
         if len(tail) - start < HEADER_SIZE:
             return None
         header = parse_header(tail, start)
-        # Cheap tests first: the magic's value is common inside records.
+        # Cheap checks first: the magic's value is common inside records.
         is_later = header.base_offset > next_offset and header.leader_epoch >= leader_epoch
         if is_later and _is_whole(tail, start, header):
             return f"an incomplete batch, and {start} bytes behind it the whole one of offset " + (

@@ -1,6 +1,6 @@
-"""Checks the union branches in rows, which fastavro does not: it takes branch -1 for the last one.
+"""Checks union branches in rows; fastavro does not, and takes branch -1 for the last one.
 
-Only for rows of schemas that our own decoder does not know: it walks over each value.
+Used only for rows of schemas that our own decoder does not know; it walks over each value.
 """
 
 from typing import Any
@@ -20,9 +20,9 @@ def check_branches(data: bytes, count: int, schema: dict[str, Any]) -> None:
 
     Raises:
         ValueError: a row names a branch that its union does not have.
-        CorruptLogError, IndexError: past such a branch the bytes make no sense.
+        CorruptLogError, IndexError: after such a branch the bytes make no sense.
     """
-    # fastavro writes every reference to a named type with its full name.
+    # fastavro writes each reference to a named type with its full name.
     parsed: Any = fastavro.parse_schema(schema)
     walk, position = _Walk(data, parsed["__named_schemas"]), 0
     for _ in range(count):

@@ -1,4 +1,4 @@
-"""Rows of a batch to bytes and back, at the speed that replay needs.
+"""Encodes and decodes the rows of a batch, fast enough for replay.
 
 `reference.py` does the same through fastavro; the two agree byte for byte and value for value.
 """
@@ -19,17 +19,17 @@ from records.envelope import Asked, Envelope, Extra, Kept, Origin
 from records.errors import CorruptLogError
 
 _FIELDS = tuple(field["name"] for field in registry.schema("Envelope")["fields"])
-# The loops below are written for this order; the schema says the same, or nothing works.
+# The loops below rely on this order, which must be that of the schema.
 assert Envelope.__struct_fields__ == _FIELDS
 
-# The nullable structures behind `previous_crc32c`, encoded one after the other.
+# The nullable structures after `previous_crc32c`, in order.
 _OPTIONAL: dict[str, type[Record]] = {
     "origin": Origin,
     "extra": Extra,
     "asked": Asked,
     "kept": Kept,
 }
-# What later releases added to the envelope, in the order of the schema.
+# Fields that later releases added to the envelope, in the order of the schema.
 _ADDED_FIELDS = ("asked", "kept")
 _SIX_NULLS = bytes(6)
 _FOUR_NULLS = bytes(4)
@@ -57,10 +57,10 @@ def _decoder_of(field: str) -> generated.Decoder:
 
 
 class Layout(msgspec.Struct, frozen=True):
-    """How rows of a schema differ from today's: what they lack.
+    """How a schema's rows differ from the newest: the fields and types they lack.
 
     `has_added_fields`: rows have `asked` and `kept`. `type_count`: how many of today's record types
-    the payload's union has.
+    the payload union has.
     """
 
     has_added_fields: bool = True
@@ -69,11 +69,11 @@ class Layout(msgspec.Struct, frozen=True):
 
 NEWEST = Layout()
 AS_APPENDED = Layout(has_added_fields=False)
-"""Rows as clients send them: the log itself adds the rest."""
+"""Rows as clients send them; the log adds the other fields."""
 
 
 def schema_of(layout: Layout) -> dict[str, Any]:
-    """Return the stored schema of rows of a layout."""
+    """Return the stored schema of a layout's rows."""
     newest = envelope_schema()
     *fields, payload = newest["fields"]
     if not layout.has_added_fields:
@@ -83,7 +83,7 @@ def schema_of(layout: Layout) -> dict[str, Any]:
 
 
 def layout_of(schema: dict[str, Any]) -> Layout | None:
-    """Return the layout of rows written with a stored schema; None: only fastavro can read them."""
+    """Return the layout of a stored schema; None if only fastavro can read its rows."""
     type_count = len(schema["fields"][-1]["type"])
     for has_added_fields in (True, False):
         layout = Layout(has_added_fields, type_count)
@@ -92,15 +92,15 @@ def layout_of(schema: dict[str, Any]) -> Layout | None:
     return None
 
 
-# Times and durable ends are large and shared by all batches of a group. Measured on batches of one
-# record: half as long again without this.
+# Times and durable ends are large and shared by all batches of a group. Without this cache, batches
+# of one record take 1.5 times as long (measured).
 _repeated_long = functools.lru_cache(256)(encode_long)
 
 
 def encode_rows(rows: Sequence[Envelope], layout: Layout = NEWEST) -> bytes:
     """Return the body of one block: the rows in Avro, one after the other.
 
-    What the layout lacks is left out.
+    Fields that the layout lacks are left out.
     """
     encoders, origins = _encoders, _OriginBytes()
     has_added_fields = layout.has_added_fields
@@ -154,7 +154,7 @@ def encode_rows(rows: Sequence[Envelope], layout: Layout = NEWEST) -> bytes:
 
 
 class _OriginBytes(dict[Origin, bytes]):
-    """Encoded origins of one batch: its rows share one."""
+    """Encoded origins of one batch; usually all rows share one."""
 
     def __missing__(self, origin: Origin) -> bytes:
         encoded = self[origin] = _encoder_of("origin")(origin)
@@ -162,7 +162,7 @@ class _OriginBytes(dict[Origin, bytes]):
 
 
 def decode_rows(data: bytes, count: int, layout: Layout = NEWEST) -> list[Envelope]:
-    """Read `count` rows that were written with a schema of this layout.
+    """Decode `count` rows written with a schema of this layout.
 
     Raises:
         CorruptLogError: the bytes are not exactly `count` rows; names the byte within `data`.

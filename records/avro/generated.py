@@ -1,7 +1,7 @@
 """Encoders and decoders of the record types, generated from their schemas.
 
-Each record type gets two straight-line functions. They are checked against fastavro byte for byte
-and value for value (tests/records/test_avro_codec.py).
+Each record type gets two functions without loops or branches where possible. They are checked
+against fastavro byte for byte and value for value (tests/records/test_avro_codec.py).
 """
 
 import struct
@@ -26,13 +26,17 @@ def encoder(schema: dict[str, Any], cls: type[Record], prefix: bytes = b"") -> E
 
 
 def decoder(schema: dict[str, Any], cls: type[Record]) -> Decoder:
-    """Return a function that reads one record of `cls` at a position, and the position after."""
+    """Return a function that decodes one record of `cls` at a position, and the position after
+    it.
+    """
     decode: Decoder = _Generator().function(_DecoderSource(), schema, cls)
     return decode
 
 
 class _Generator:
-    """Holds what the generated functions refer to, and makes one function a record type."""
+    """Holds the names that the generated functions use, and generates one function per record
+    type.
+    """
 
     def __init__(self) -> None:
         self.names: dict[str, Any] = {
@@ -208,9 +212,9 @@ def _union_branch_error(found: int, position: int) -> None:
 
 
 class PayloadEncoders(dict[type[Record], Encoder]):
-    """For each record type its encoder, the branch of the payload union included.
+    """For each record type its encoder, including the branch of the payload union.
 
-    Each is generated when it is first needed: a short run meets few types.
+    Each is generated on first use, because a short run meets few types.
     """
 
     def __missing__(self, cls: type[Record]) -> Encoder:
@@ -220,7 +224,7 @@ class PayloadEncoders(dict[type[Record], Encoder]):
 
 
 class PayloadDecoders(dict[int, Decoder]):
-    """The decoders by their branch of the payload union, generated as `PayloadEncoders` are."""
+    """The decoders by their branch of the payload union, generated on first use."""
 
     def __missing__(self, branch: int) -> Decoder:
         cls = registry.RECORD_TYPES[branch]

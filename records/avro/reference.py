@@ -34,7 +34,7 @@ def encode_rows(rows: Sequence[Envelope]) -> bytes:
 
 
 def decode_rows(data: bytes, count: int, writer_schema: dict[str, Any]) -> list[Envelope]:
-    """Read rows that were written with any released schema.
+    """Decode rows written with any released schema.
 
     Raises:
         CorruptLogError: the bytes are not exactly `count` rows of that schema.
@@ -50,7 +50,7 @@ def decode_rows(data: bytes, count: int, writer_schema: dict[str, Any]) -> list[
             return_record_name_override=True,
         )
         check_branches(data, count, writer_schema)
-    except Exception as error:  # fastavro lets whatever its C code met through
+    except Exception as error:  # fastavro raises anything that its C code does
         newer = _newer_types(writer_schema)
         if newer:
             raise RequestError(
@@ -65,10 +65,10 @@ def decode_rows(data: bytes, count: int, writer_schema: dict[str, Any]) -> list[
 
 
 def check_record(record: Record) -> None:
-    """Check that the schema can hold every value of a record, as numbers of 32 and 64 bits.
+    """Check that the schema can hold every value of a record, integer widths included.
 
     Raises:
-        ValueError: names a field that it cannot hold.
+        ValueError: names a field whose value does not fit.
     """
     row = Envelope(
         offset=0, leader_epoch=0, timestamp=0, batch_offset=0, record_version=0, payload=record
@@ -76,7 +76,7 @@ def check_record(record: Record) -> None:
     try:
         validate(_to_fastavro(row), _parsed_schema(), raise_errors=True)
     except ValidationError as error:
-        # The last one: of a nullable field the first says only that the value is not null.
+        # The last error: for a nullable field the first only says that the value is not null.
         last = error.errors[-1]
         where = last.field.removeprefix("Envelope.payload.")
         raise ValueError(f"{where} is {last.datum!r}, its type is {last.schema}") from error
@@ -94,7 +94,7 @@ def _newer_types(writer_schema: dict[str, Any]) -> list[str]:
 
 def _to_fastavro(row: Envelope) -> dict[str, Any]:
     value: dict[str, Any] = _plain(row)
-    # With tuples for union members fastavro need not search the union.
+    # Tuples for union members save fastavro a search of the union.
     value["payload"] = (type(row.payload).__name__, value["payload"])
     return value
 
@@ -115,7 +115,7 @@ def _from_fastavro(row: dict[str, Any]) -> Envelope:
 
 
 def _typed(value: Any, hint: Any) -> Any:
-    """Turn fastavro's dicts and lists into records and tuples, by the Python type."""
+    """Convert fastavro's dicts and lists to records and tuples, by the Python type."""
     if value is None or isinstance(value, Record):
         return value
     if typing.get_origin(hint) in (UnionType, typing.Union):

@@ -10,26 +10,26 @@ from records import registry
 UUID_NAME = "metalog.Uuid"
 UUID_FIXED = {"type": "fixed", "name": UUID_NAME, "size": 16}
 
-# Documentation and Kafka's layout are for people and for our own codecs; in every segment's
-# header they would only take room.
+# Documentation and Kafka's layout are for people and for our codecs; in a segment's header they
+# would only take up space.
 _NOT_STORED = ("doc", "kafka")
 
 
 @functools.cache
 def envelope_schema() -> dict[str, Any]:
-    """Return the schema that new segments are written with, ready for any Avro library."""
+    """Return the schema of new segments, ready for any Avro library."""
     return stored_schema(documented_schema())
 
 
 @functools.cache
 def envelope_schema_json() -> str:
-    """Return the text of `envelope_schema`; equal text means an equal schema."""
+    """Return `envelope_schema` as text; equal text means an equal schema."""
     return json.dumps(envelope_schema(), separators=(",", ":"))
 
 
 @functools.cache
 def documented_schema() -> dict[str, Any]:
-    """Return the same schema with `doc` and `kafka` on every field, for readers of the code."""
+    """Return the same schema with `doc` and `kafka` on every field."""
     defined: set[str] = set()
     envelope = registry.schema("Envelope")
     fields = []
@@ -42,7 +42,7 @@ def documented_schema() -> dict[str, Any]:
 
 
 def stored_schema(documented: dict[str, Any]) -> dict[str, Any]:
-    """Return a documented schema, of any release, as its segments carry it."""
+    """Return a documented schema, of any release, in the form its segments carry."""
     stored: dict[str, Any] = _stripped(documented)
     return stored
 
@@ -63,7 +63,7 @@ def _stripped(node: Any) -> Any:
 
 
 def _copied(node: Any, change: Callable[[Any], Any]) -> Any:
-    """Copy one level of a schema, with a change of the schemas in it."""
+    """Copy one level of a schema, applying `change` to the schemas in it."""
     if isinstance(node, list):
         return [change(item) for item in node]
     if isinstance(node, dict):

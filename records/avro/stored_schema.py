@@ -1,9 +1,9 @@
-"""The schema that a segment carries, checked before any decoder is made from it.
+"""The schema that a segment carries, checked before a decoder is built from it.
 
-A schema is input like the rows, and valid Avro can still ask for unbounded work: an array of nulls
-holds 2^33 items in six bytes. Here every field, item and map value takes at least one byte, and
-types are not nested deeply, so that decoding is bounded by the bytes there are. What any release
-writes is like that, and has our envelope at its top.
+A schema is input like the rows, and valid Avro can still demand unbounded work: an array of nulls
+holds 2^33 items in six bytes. Here every field, item and map value must take at least one byte and
+nesting is limited, so that decoding is bounded by the input's size. The schemas of all releases
+comply, and have our envelope at the top.
 """
 
 import json
@@ -30,7 +30,7 @@ _PRIMITIVE_SIZES = {
 
 
 class _Shape(msgspec.Struct, frozen=True):
-    """The least bytes that a value of a type takes, and how many levels of types it has."""
+    """The minimum size of a type's values in bytes, and the number of levels nested in it."""
 
     size_bytes: int
     levels: int
@@ -40,7 +40,7 @@ def parse_stored_schema(text: str) -> dict[str, Any]:
     """Return the schema of a segment, ready for fastavro.
 
     Raises:
-        ValueError: it is no schema of a metadata log.
+        ValueError: it is not a schema of a metadata log.
     """
     try:
         schema = json.loads(text)
@@ -73,16 +73,16 @@ def _check_envelope(schema: Any) -> None:
 
 
 class _Check:
-    """One walk over a schema; a type may name only types that are complete before it."""
+    """One walk over a schema. A type may refer only to types that were completed before it."""
 
     def __init__(self) -> None:
         self._named: dict[str, _Shape] = {}
 
     def shape(self, node: Any, namespace: str = "", depth: int = 0) -> _Shape:
-        """Return the shape of a type, once everything in it is checked.
+        """Return the shape of a type after checking everything in it.
 
         Raises:
-            ValueError: it is no type, or decoding it is not bounded.
+            ValueError: it is not a type, or decoding it is not bounded.
         """
         if isinstance(node, str):
             found = self._of_name(node, namespace)
@@ -173,7 +173,7 @@ class _Check:
 
 
 def _namespace(node: Mapping[str, Any], outer: str) -> str:
-    """Return the namespace that a named type's fields are in."""
+    """Return the namespace of a named type's fields."""
     name = node.get("name")
     if isinstance(name, str) and "." in name:
         return name.rpartition(".")[0]

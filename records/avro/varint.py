@@ -13,7 +13,7 @@ _SMALL = 8_192
 def encode_long(value: int) -> bytes:
     """Return the zigzag variable-length form of a 64-bit integer."""
     rest = (value << 1) ^ (value >> 63)
-    # Two to six bytes hold offsets, checksums and times; written out they are three times as fast.
+    # Offsets, checksums and times take two to six bytes; unrolled these are three times as fast.
     if 0x7F < rest < 0x400_0000_0000:
         low = rest & 0x7F | 0x80
         if rest < 0x4000:
@@ -69,7 +69,7 @@ def decode_long(data: bytes, position: int) -> tuple[int, int]:
 
 
 class _Longs(dict[int, bytes]):
-    """Encoded integers: the small ones are kept once they were needed, others are not."""
+    """Encoded integers; small ones are cached on first use."""
 
     def __missing__(self, value: int) -> bytes:
         encoded = encode_long(value)
@@ -79,7 +79,9 @@ class _Longs(dict[int, bytes]):
 
 
 class _Ints(_Longs):
-    """As `_Longs`, for fields of 32 bits: a reader of another language would refuse more."""
+    """As `_Longs`, limited to 32 bits: readers in other languages reject larger values in int
+    fields.
+    """
 
     def __missing__(self, value: int) -> bytes:
         if not -(1 << 31) <= value < 1 << 31:
@@ -88,7 +90,7 @@ class _Ints(_Longs):
 
 
 class _IntArrays(dict[tuple[int, ...], bytes]):
-    """Encoded arrays of integers. Replica lists repeat endlessly, so they are kept."""
+    """Encoded arrays of integers, cached because replica lists repeat."""
 
     def __missing__(self, items: tuple[int, ...]) -> bytes:
         if items:
@@ -139,14 +141,14 @@ def decode_ints(data: bytes, position: int) -> tuple[tuple[int, ...], int]:
 
 
 def decode_count(data: bytes, position: int) -> tuple[int, int]:
-    """Read how many items an array's next block has; 0 ends the array.
+    """Read the item count of an array's next block; 0 ends the array.
 
     Raises:
-        CorruptLogError: more items than bytes are left, so nothing is allocated for them.
+        CorruptLogError: more items than bytes are left; nothing was allocated for them.
     """
     count, position = decode_long(data, position)
     if count < 0:
-        # A writer may say how many bytes follow, for readers that skip.
+        # A negative count is followed by the block's size in bytes, for readers that skip.
         count = -count
         _, position = decode_long(data, position)
     if count > len(data) - position:

@@ -1,4 +1,4 @@
-"""Record values to bytes and back: the frame of a metadata record, the key of a control record.
+"""Kafka's encoding of metadata records (framed values) and control records (key and value).
 
 A metadata record's value is a frame (version 1, API key, record version, each an unsigned varint)
 and the message. A control record's key names its type; its value is the message alone, whose
@@ -32,11 +32,11 @@ _VERSION = struct.Struct(">h")
 
 
 class Decoded(msgspec.Struct, frozen=True, gc=False):
-    """A record as read, with what is needed to give back its bytes.
+    """A decoded record, with what is needed to reproduce its bytes.
 
-    `version` is the layout's version, -1 when it could not be read. `unknown_tags` are the tagged
-    fields that no layout of ours knows. `canonical` is True when encoding the record with these
-    tags gives the bytes it was read from.
+    `version` is the layout's version, -1 if it could not be read. `unknown_tags` are tagged fields
+    that none of our layouts knows. `canonical` is True if encoding the record with these tags gives
+    the bytes it was read from.
     """
 
     record: Record
@@ -46,7 +46,7 @@ class Decoded(msgspec.Struct, frozen=True, gc=False):
 
 
 def decode_value(value: bytes) -> Decoded:
-    """Read the value of a metadata record.
+    """Decode the value of a metadata record.
 
     A record of an unknown type or version, or in another frame, becomes an UnknownRecord.
 
@@ -62,7 +62,7 @@ def decode_value(value: bytes) -> Decoded:
 
 
 class _PlainDecoders(dict[bytes, tuple[compiled_decoder.Decoder, int]]):
-    """Compiled decoders by the three bytes of a frame, compiled when first asked for."""
+    """Compiled decoders by the three bytes of a frame, compiled on first use."""
 
     def __missing__(self, frame: bytes) -> tuple[compiled_decoder.Decoder, int]:
         if len(frame) != 3 or max(frame) > 127:
@@ -76,10 +76,10 @@ class _PlainDecoders(dict[bytes, tuple[compiled_decoder.Decoder, int]]):
 
 
 PLAIN_DECODERS = _PlainDecoders()
-"""For loops over many values: the decoder of what follows a frame, and the version."""
+"""For loops over many values: by frame, the decoder of the message and the version."""
 
 NOT_PLAIN = compiled_decoder.NOT_PLAIN
-"""What looking up and calling such a decoder raises on values that `decode_value` must see."""
+"""Errors of looking up or calling such a decoder; `decode_value` then handles the value."""
 
 
 def _decode_unusual(value: bytes) -> Decoded:
@@ -92,7 +92,7 @@ def _decode_unusual(value: bytes) -> Decoded:
     if cls is None or not has_version(cls, version):
         return _unknown(api_key, version, value)
     record, unknown_tags = reference.decode(layout(cls, version), value, position)
-    # Reading was the slow part already, and nothing else says so exactly what "the same" means.
+    # The slow path was taken already, and encoding again is the exact test for "canonical".
     canonical = encode_value(record, version, unknown_tags) == value
     return Decoded(record, version, unknown_tags, canonical)
 
@@ -117,10 +117,10 @@ def _unknown(api_key: int, version: int, value: bytes, control_key: bytes | None
 
 
 def encode_value(record: Record, version: int, unknown_tags: Sequence[UnknownTag] = ()) -> bytes:
-    """Write the value of a metadata record in one version of its layout.
+    """Encode the value of a metadata record in one version of its layout.
 
     Raises:
-        RequestError: Kafka knows no such record or version, the version lacks a field that is not
+        RequestError: Kafka has no such record or version, the version lacks a field that is not
             its default, or a value does not fit its field.
     """
     if type(record) is UnknownRecord:
@@ -130,13 +130,13 @@ def encode_value(record: Record, version: int, unknown_tags: Sequence[UnknownTag
         try:
             return _encoder(cls, version)(record)
         except compiled_encoder.NOT_ENCODED:
-            pass  # the reference says why
+            pass  # the reference encoder names the reason
     return _frame(cls, version) + reference.encode(layout(cls, version), record, unknown_tags)
 
 
 @functools.cache
 def _encoder(cls: type[Record], version: int) -> compiled_encoder.Encoder:
-    frame = _frame(cls, version)  # refuses what Kafka does not know
+    frame = _frame(cls, version)  # raises if Kafka does not have it
     return compiled_encoder.encoder(layout(cls, version), frame)
 
 
@@ -154,7 +154,7 @@ def _kafka_number(cls: type[Record], key: str, version: int) -> int:
 
 
 def decode_control(key: bytes, value: bytes) -> Decoded:
-    """Read the key and value of a control record.
+    """Decode the key and value of a control record.
 
     A record of an unknown type or version becomes an UnknownRecord.
 
@@ -179,7 +179,7 @@ def decode_control(key: bytes, value: bytes) -> Decoded:
 
 
 def encode_control(record: Record, unknown_tags: Sequence[UnknownTag] = ()) -> tuple[bytes, bytes]:
-    """Write a control record's key and value; its own field `version` selects the layout.
+    """Encode a control record's key and value; its own field `version` selects the layout.
 
     Raises:
         RequestError: as `encode_value`.

@@ -1,7 +1,7 @@
 """Encoders compiled from layouts to straight-line Python, for records without unknown tags.
 
-A record that cannot be written makes a compiled encoder raise one of `NOT_ENCODED`;
-`reference.encode` then says what is wrong with it.
+If a record cannot be encoded, a compiled encoder raises one of `NOT_ENCODED`, and
+`reference.encode` names the reason.
 """
 
 import struct
@@ -19,7 +19,7 @@ _CACHE_SIZE_MAX = 65_536
 
 
 class _NotEncodedError(Exception):
-    """The record says something that this version cannot carry."""
+    """The record has a value that this version cannot carry."""
 
 
 NOT_ENCODED = (
@@ -33,7 +33,7 @@ NOT_ENCODED = (
 
 
 def encoder(layout: Layout, prefix: bytes = b"") -> Encoder:
-    """Compile a function that writes a structure after `prefix`."""
+    """Compile a function that encodes a structure after `prefix`."""
     compiler = _Compiler()
     name = compiler.function(layout)
     exec(f"def encode(r): return {prefix!r} + {name}(r)", compiler.names)
@@ -42,7 +42,7 @@ def encoder(layout: Layout, prefix: bytes = b"") -> Encoder:
 
 
 class _IntArrays(dict[tuple[int, ...], bytes]):
-    """Encoded arrays of int32: replica lists repeat endlessly."""
+    """Encoded arrays of int32, cached because replica lists repeat."""
 
     def __missing__(self, items: tuple[int, ...]) -> bytes:
         encoded = UNSIGNED[len(items) + 1] + struct.pack(f">{len(items)}i", *items)
@@ -59,7 +59,7 @@ def _uuid(value: bytes) -> bytes:
 
 
 class _Compiler:
-    """Makes one function a structure. In their code r is the record."""
+    """Generates one function per structure. In their code r is the record."""
 
     def __init__(self) -> None:
         self.names: dict[str, Any] = {
@@ -70,7 +70,7 @@ class _Compiler:
         }
 
     def function(self, layout: Layout) -> str:
-        """Define `encode_X(r)`, which returns a structure's bytes."""
+        """Generate `encode_X(r)`, which returns a structure's bytes."""
         name = f"encode_{layout.cls.__name__}"
         if name not in self.names:
             self.names[layout.cls.__name__] = layout.cls

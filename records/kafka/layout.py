@@ -1,7 +1,7 @@
-"""How one version of a record type lies in Kafka's bytes, read from its schema.
+"""The layout of one version of a record type in Kafka's encoding, read from its schema.
 
-A schema says for each field since which version it exists, whether it may be null, and whether it
-is tagged. A `Layout` is the answer for one version, so that a codec need not ask again.
+A schema says for each field in which versions it exists, is nullable, and is tagged. A `Layout` is
+the answer for one version.
 
 Source: KIP-482 (tagged fields), KIP-631 (the metadata records).
 """
@@ -19,7 +19,7 @@ from records.base import Record
 
 
 class ArrayOf(msgspec.Struct, frozen=True):
-    """An array; its items all have one type."""
+    """An array; all items have one type."""
 
     item: "FieldType"
 
@@ -27,7 +27,7 @@ class ArrayOf(msgspec.Struct, frozen=True):
 class Field(msgspec.Struct, frozen=True, kw_only=True):
     """One field of a structure in one version.
 
-    `tag` is None for a field that is always written. A tagged one is left out when it equals
+    `tag` is None for a field that is always written. A tagged field is left out if it equals
     `default`.
     """
 
@@ -39,7 +39,9 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AbsentField(msgspec.Struct, frozen=True, kw_only=True):
-    """A field that this version cannot carry: it reads as `default` and must be that to write."""
+    """A field that this version cannot carry: decodes as `default`, and must be that to be
+    encoded.
+    """
 
     name: str
     default: Any
@@ -48,8 +50,9 @@ class AbsentField(msgspec.Struct, frozen=True, kw_only=True):
 class Layout(msgspec.Struct, frozen=True, kw_only=True):
     """One version of a structure: the fields in order, then the tagged ones by ascending tag.
 
-    One that is not `flexible` is of the older form: lengths of fixed size, and no tagged fields at
-    all. The metadata records never had it; requests and responses did.
+    If it is not `flexible` it has the older form: lengths of fixed size and no tagged fields.
+    Metadata
+    records never had that form; requests and responses did.
     """
 
     cls: type[Record]
@@ -61,7 +64,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
 
 
 FieldType: TypeAlias = str | ArrayOf | Layout
-"""A scalar by Kafka's name of it (int32, string, uuid, ...), an array, or a structure."""
+"""A scalar by Kafka's name (int32, string, uuid, ...), an array, or a structure."""
 
 
 @functools.cache
@@ -72,7 +75,7 @@ def layout(cls: type[Record], version: int) -> Layout:
 
 
 def has_version(cls: type[Record], version: int) -> bool:
-    """Say whether a record type has this version; types that Kafka lacks have none."""
+    """True if a record type has this version; types that Kafka lacks have none."""
     versions = registry.schema(cls.__name__).get("kafka", {}).get("versions")
     return versions is not None and _contains(versions, version)
 
@@ -97,7 +100,7 @@ def _keyed(key: str) -> Iterator[tuple[int, type[Record]]]:
 
 
 def _contains(versions: str | None, version: int) -> bool:
-    """Say whether a range such as `2`, `1-3` or `1+` holds a version; None holds none."""
+    """True if a range such as `2`, `1-3` or `1+` includes a version; None includes none."""
     if versions is None:
         return False
     if versions.endswith("+"):

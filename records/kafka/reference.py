@@ -1,8 +1,8 @@
-"""The plain way to read and write a message: slow, exact, and able to say what is wrong.
+"""The reference codec: slow, exact, and able to say what is wrong.
 
-The compiled codec hands over to this one whatever is not in its plainest form: damage, unknown
-tags, encodings that no writer of ours would choose. Where the two can both read a message they
-agree (tests/records/kafka/test_compiled.py).
+The compiled codec hands over everything that is not in plain form: damage, unknown tags, encodings
+that our encoder would not choose. Messages that both can decode give the same result
+(tests/records/kafka/test_compiled.py).
 """
 
 import struct
@@ -26,17 +26,17 @@ SCALARS: dict[str, struct.Struct] = {
     "float64": struct.Struct(">d"),
     "uuid": struct.Struct(">16s"),
 }
-"""The types of fixed size."""
+"""Types of fixed size."""
 
 LENGTHS = {"string": "int16", "bytes": "int32", "array": "int32"}
-"""What counts the bytes or items of a type in the older form, -1 standing for null."""
+"""The type of a length in the older form; -1 means null."""
 
 
 def decode(layout: Layout, data: bytes, position: int) -> tuple[Record, tuple[UnknownTag, ...]]:
-    """Read one structure that fills `data` from `position` to its end.
+    """Decode one structure that fills `data` from `position` to its end.
 
     Returns:
-        The structure, and the tagged fields in it whose numbers the layout does not know.
+        The structure, and its tagged fields that the layout does not know.
 
     Raises:
         CorruptLogError: names the byte within `data` and the field.
@@ -51,16 +51,18 @@ def decode(layout: Layout, data: bytes, position: int) -> tuple[Record, tuple[Un
 def decode_start(
     layout: Layout, data: bytes, position: int
 ) -> tuple[Record, tuple[UnknownTag, ...]]:
-    """Read one structure that begins at `position`, whatever follows it; as `decode`."""
+    """Decode one structure that begins at `position`, whatever follows it; otherwise as
+    `decode`.
+    """
     decoder = _Decoder(data, position)
     return decoder.structure(layout), tuple(decoder.unknown_tags)
 
 
 class _Decoder:
-    """Reads on from `position`; `_path` leads to the field it is in.
+    """Decodes from `position` on; `_path` leads to the current field.
 
-    No length is believed before as many bytes are known to be there, so nothing large is made
-    from a few damaged bytes.
+    A length is checked against the bytes left before anything is allocated, so a few damaged bytes
+    cannot cost much memory.
     """
 
     def __init__(self, data: bytes, position: int) -> None:
@@ -118,7 +120,7 @@ class _Decoder:
             self.fail(f"not UTF-8: {error.reason}", start + error.start)
 
     def _array(self, item: FieldType, count: int, flexible: bool) -> tuple[Any, ...]:
-        # An item takes a byte at least.
+        # An item takes at least one byte.
         if count > len(self._data) - self.position:
             self.fail(f"{count} items wanted, {len(self._data) - self.position} bytes are left")
         items = []
@@ -166,7 +168,7 @@ class _Decoder:
 
 
 def encode(layout: Layout, record: Record, unknown_tags: Sequence[UnknownTag] = ()) -> bytes:
-    """Write one structure, with tagged fields whose numbers the layout does not know.
+    """Encode one structure, with tagged fields that the layout does not know.
 
     Raises:
         RequestError: a field that this version lacks is not its default, or a value does not fit
@@ -188,7 +190,7 @@ class _Encoder:
     def __init__(self, unknown_tags: Sequence[UnknownTag]) -> None:
         self._path: list[str] = []
         self.parts: list[bytes] = []
-        # By path; a structure takes its own out.
+        # By path; each structure removes its own.
         self.unknown_tags: dict[str, dict[int, bytes]] = {}
         for unknown in unknown_tags:
             self.unknown_tags.setdefault(unknown.path, {})[unknown.tag] = unknown.value

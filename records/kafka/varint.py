@@ -1,6 +1,6 @@
 """Kafka's variable-length integers: unsigned inside messages, zigzag around them.
 
-Groups of seven bits, the lowest first; a set high bit says that more follow.
+Groups of seven bits, lowest first; a set high bit means that more follow.
 
 Source: KIP-482 (unsigned), KIP-98 (zigzag).
 """
@@ -12,14 +12,14 @@ _SIZE_64_BITS = 10
 
 
 def encode_unsigned(value: int) -> bytes:
-    """Return an unsigned 32-bit integer in as few bytes as it needs."""
+    """Encode an unsigned 32-bit integer."""
     if not 0 <= value < 1 << 32:
         raise OverflowError(f"{value} does not fit in 32 bits without a sign")
     return _encode(value)
 
 
 def encode_zigzag(value: int) -> bytes:
-    """Return a signed 64-bit integer; small ones of either sign are short."""
+    """Encode a signed 64-bit integer; small values of either sign are short."""
     if not -(1 << 63) <= value < 1 << 63:
         raise OverflowError(f"{value} does not fit in 64 bits")
     return _encode((value << 1) ^ (value >> 63))
@@ -70,7 +70,7 @@ def _decode(data: bytes, position: int, size_max: int) -> tuple[int, int]:
 
 
 class _Unsigned(dict[int, bytes]):
-    """Encoded unsigned integers: the small ones at hand, others made on demand and not kept."""
+    """Encoded unsigned integers: small ones are precomputed, others encoded on demand."""
 
     def __missing__(self, value: int) -> bytes:
         return encode_unsigned(value)
