@@ -1,1 +1,1 @@
-"""The reference broker: a process that follows the log and keeps records of partitions."""
+"""The reference broker: a process that follows the controller and stores partitions."""

@@ -1,4 +1,4 @@
-"""Times of the records in a batch, for lookups by time.
+"""Record times within a batch, for lookups by time.
 
 Source: KIP-32 (times), KIP-98 (the format).
 """
@@ -13,10 +13,10 @@ from records.errors import CorruptLogError
 from records.kafka.varint import decode_zigzag
 
 RECORDS_SIZE_BYTES_MAX = 32 * 1024 * 1024
-"""Of one batch's records once they are decompressed; a lookup expands one batch at a time."""
+"""Limit for one batch's records after decompression; a lookup expands one batch at a time."""
 
 _LOG_APPEND_TIME = 0x08
-"""Attribute of a batch whose records all have the time of the append, its greatest time."""
+"""Batch attribute: all records have the append time, which is the batch's greatest time."""
 
 
 class RecordTime(msgspec.Struct, frozen=True, gc=False):
@@ -27,7 +27,7 @@ class RecordTime(msgspec.Struct, frozen=True, gc=False):
 
 
 def first_at(batch: bytes, timestamp: int) -> RecordTime | None:
-    """Return the first record at or after a time.
+    """Return the first record at or after `timestamp`.
 
     Raises:
         CorruptLogError: the records cannot be read, or are too large to expand.
@@ -66,7 +66,7 @@ def record_times(batch: bytes) -> Iterator[RecordTime]:
             position = start + length
             if not after <= position <= len(records):
                 raise CorruptLogError(f"a record of {length} bytes at byte {start} of the records")
-            # Only the batch's header is checked when a client writes it.
+            # When a client writes a batch, only its header is checked.
             if found_delta != offset_delta or not -(1 << 63) <= timestamp < 1 << 63:
                 raise CorruptLogError(
                     f"record {offset_delta} says that it is {found_delta}, of time {timestamp}"

@@ -1,4 +1,4 @@
-"""Record batches as clients send them: taken apart only as far as an offset needs.
+"""Record batches as clients send them, parsed only as far as offsets require.
 
 Source: KIP-98 (the format), KIP-101 (the leader epoch in it).
 """
@@ -21,7 +21,7 @@ from metadata_log.kraft.batch import (
 from records.errors import CorruptLogError, RequestError
 
 BATCH_SIZE_BYTES_MAX = 8 * 1024 * 1024
-"""Of one batch; Kafka's default for topics is 1 MiB."""
+"""Size limit of one batch; Kafka's default for topics is 1 MiB."""
 
 _BASE_OFFSET = struct.Struct(">q")
 _LEADER_EPOCH = struct.Struct(">i")
@@ -37,11 +37,11 @@ class RawBatch(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def record_count(self) -> int:
-        """Records in it, and offsets that it takes."""
+        """Number of records, and of offsets the batch takes."""
         return self.header.last_offset_delta + 1
 
     def stamped(self, base_offset: int, leader_epoch: int) -> "RawBatch":
-        """Return the batch at its place in a log; what is stamped is not under the CRC."""
+        """Return the batch with its base offset and leader epoch; the CRC does not cover them."""
         data = b"".join(
             (
                 _BASE_OFFSET.pack(base_offset),
@@ -87,7 +87,7 @@ def whole_batches(data: bytes, position: int = 0) -> Iterator[RawBatch]:
     """Yield batch after batch to the end of the bytes.
 
     Raises:
-        CorruptLogError: no whole batch of format 2, or one whose CRC is wrong; names the byte.
+        CorruptLogError: a batch is incomplete, not of format 2, or has a wrong CRC; names the byte.
     """
     while position < len(data):
         header = _header(data, position)

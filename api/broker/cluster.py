@@ -1,4 +1,4 @@
-"""What a broker was told of its cluster: topics, leaders, modes, and who is there."""
+"""A broker's view of the cluster: topics, leaders, modes, live brokers."""
 
 from collections.abc import Iterable
 
@@ -19,11 +19,11 @@ _NOTHING = -1
 
 
 class Cluster:
-    """Follows UpdateMetadata requests.
+    """Updated by UpdateMetadata requests.
 
     Attributes:
         controller_id: Node id of the controller, -1 before the first request.
-        controller_epoch: The highest leader epoch that was heard of.
+        controller_epoch: The highest leader epoch seen.
         metadata_offset: Last offset of the log that this broker has applied, inclusive.
     """
 
@@ -37,7 +37,7 @@ class Cluster:
         self.metadata_offset = _NOTHING
 
     def check_controller(self, controller_epoch: int) -> None:
-        """Refuse a controller that has been succeeded.
+        """Refuse a controller that was replaced by a later one.
 
         Raises:
             RequestError: STALE_CONTROLLER_EPOCH.
@@ -50,7 +50,7 @@ class Cluster:
         self.controller_epoch = controller_epoch
 
     def update(self, request: UpdateMetadataRequest) -> None:
-        """Take a request in."""
+        """Apply a request."""
         if request.type == FULL:
             self._topics.clear()
             self._states.clear()
@@ -70,23 +70,23 @@ class Cluster:
         self.metadata_offset = max(self.metadata_offset, request.metadata_offset)
 
     def address(self, broker_id: int) -> tuple[str, int] | None:
-        """Return where a live broker listens."""
+        """Return host and port of a live broker, else None."""
         broker = self._brokers.get(broker_id)
         if broker is None or not broker.endpoints:
             return None
         return broker.endpoints[0].host, broker.endpoints[0].port
 
     def partition(self, name: str, partition: int) -> UpdatedPartition | None:
-        """Return what is known of a partition."""
+        """Return the state of a partition, None if it is not known."""
         return self._states.get(name, {}).get(partition)
 
     def topic_named(self, full_name: str) -> KnownTopic | None:
-        """Return the topic of a name."""
+        """Return the topic with this full name."""
         topic = self._topics.get(full_name)
         return None if topic is None else self._known(topic)
 
     def topic_of(self, topic_id: Uuid) -> KnownTopic | None:
-        """Return the topic of an id."""
+        """Return the topic with this id."""
         name = self._names.get(topic_id)
         return None if name is None else self.topic_named(name)
 
@@ -95,7 +95,7 @@ class Cluster:
         return [self._known(topic) for _, topic in sorted(self._topics.items())]
 
     def nodes(self) -> tuple[MetadataBroker, ...]:
-        """Return where the live brokers listen."""
+        """Return the live brokers and their addresses."""
         live = [self._brokers[broker_id] for broker_id in sorted(self._brokers)]
         return tuple(
             [
@@ -132,7 +132,7 @@ class Cluster:
             leader_epoch=state.leader_epoch,
             replica_nodes=state.replicas,
             isr_nodes=state.isr,
-            # Brokers come and go without a word about the partitions they do not lead.
+            # When brokers come and go, no update is sent for partitions they do not lead.
             offline_replicas=tuple([r for r in state.replicas if r not in self._brokers]),
             mode=state.mode,
         )

@@ -11,27 +11,27 @@ from metadata_log.zstd_frame import zstd
 from records.errors import CorruptLogError
 
 _CHUNK_SIZE_BYTES = 4 * 1024
-"""What follows a frame is copied once for each frame: in chunks that costs little, also for
-megabytes of empty frames."""
+"""Each frame copies the rest of its input; small chunks keep that cheap, even with megabytes of
+empty frames."""
 
 _GZIP = 31
-"""Window bits of zlib that ask for a gzip header."""
+"""zlib's window bits for input with a gzip header."""
 
-# snappy-java frames blocks itself: magic, two versions, then each block behind its length.
+# snappy-java has a framing of its own: magic, two versions, then each block after its length.
 _SNAPPY_JAVA = b"\x82SNAPPY\0"
 _SNAPPY_JAVA_HEADER_SIZE = 16
 _BLOCK_LENGTH_SIZE = 4
 
 
 def decompressed(content: bytes, codec: str | None, size_max: int) -> bytes:
-    """Return the bytes of compressed content.
+    """Return the decompressed content.
 
     Args:
         codec: gzip, snappy, lz4 or zstd; None for content that is not compressed.
-        size_max: Bytes that may come out.
+        size_max: Maximum size of the result in bytes.
 
     Raises:
-        CorruptLogError: the content is damaged, more comes out, or the codec is unknown.
+        CorruptLogError: the content is damaged, the result is too large, or the codec is unknown.
     """
     if codec is None:
         return content
@@ -56,7 +56,7 @@ def _lz4(content: bytes, size_max: int) -> bytes:
 
 
 def _frames(decoder: Callable[[], Any], content: bytes, size_max: int) -> bytes:
-    """Expand gzip members, or zstd or LZ4 frames, that follow each other."""
+    """Expand consecutive gzip members, or zstd or LZ4 frames."""
     out = bytearray()
     frame = None
     for start in range(0, len(content), _CHUNK_SIZE_BYTES):
@@ -64,7 +64,7 @@ def _frames(decoder: Callable[[], Any], content: bytes, size_max: int) -> bytes:
         while chunk:
             if frame is None or frame.eof:
                 frame = decoder()
-            # One byte more than allowed tells "exactly full" from "too large".
+            # One byte more than allowed, to tell "exactly full" from "too large".
             out += frame.decompress(chunk, size_max + 1 - len(out))
             _check_size(len(out), size_max)
             chunk = frame.unused_data or b""
@@ -88,7 +88,7 @@ def _snappy(content: bytes, size_max: int) -> bytes:
 
 
 def _snappy_block(block: bytes, size_max: int) -> bytes:
-    # The size that a block claims is what it is expanded into, so it is checked first.
+    # snappy allocates the size that a block claims, so check it first.
     _check_size(cramjam.snappy.decompress_raw_len(block), size_max)
     return bytes(cramjam.snappy.decompress_raw(block))
 

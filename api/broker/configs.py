@@ -1,4 +1,4 @@
-"""Configs that a broker follows: what the controller tells of them, and which value counts.
+"""Configs that a broker follows: which levels exist, and which value is effective.
 
 The levels, nearest first: the broker's own configs in the log, the cluster's default there, the
 broker's command line, the static configs of the controller, the built-in default.
@@ -14,13 +14,13 @@ from controller.decisions.topic_configs import DELETE_STALE_DELAY, default_value
 from replay.image.metadata import MetadataImage
 
 FOLLOWED = (DELETE_STALE_DELAY,)
-"""Names that brokers look at."""
+"""Names of configs that brokers use."""
 
 
 def broker_configs(
     image: MetadataImage, broker_id: int, static: Mapping[str, str]
 ) -> tuple[BrokerConfig, ...]:
-    """Return what is set for a broker of the configs that it follows.
+    """Return the configured values of a broker's followed configs.
 
     Args:
         static: The controller's static configs.
@@ -38,17 +38,17 @@ def broker_configs(
 
 
 def delete_stale_delay_ms(told: Iterable[BrokerConfig], own: int | None) -> int:
-    """Return the delay that counts.
+    """Return the effective delay in ms.
 
     Args:
-        told: What the controller told last.
-        own: The broker's command line, None when it says nothing.
+        told: The latest configs from the controller.
+        own: The value from the broker's command line, None if not given.
     """
     by_name = {config.name: config for config in told}
     config = by_name.get(DELETE_STALE_DELAY)
     if config is not None and (own is None or not config.is_static):
         value = whole_number(config.value)
-        # A log from elsewhere may hold anything.
+        # A log made by other software may hold any value.
         if value is not None and value >= 0:
             return value
     return int(default_value(DELETE_STALE_DELAY)) if own is None else own

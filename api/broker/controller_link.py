@@ -1,7 +1,8 @@
-"""A broker's side of the controller: registration, heartbeats, and the stream of its view.
+"""A broker's connection to the controller: registration, heartbeats, and the stream of updates.
 
-One connection carries requests, another the stream, on which the controller asks and the broker
-answers. When either ends, both are made anew; the registration stays while the controller knows it.
+One connection carries the broker's requests. On a second one, the stream, the controller sends
+requests and the broker answers. When either ends, both are reopened; the registration stays as long
+as the controller has it.
 """
 
 import asyncio
@@ -43,23 +44,23 @@ log = logging.getLogger(__name__)
 _RECONNECT_S = 0.2
 _REGISTER_AGAIN_S = 0.5
 _NO_CONTROLLER = -1
-"""Controller epoch of a broker that has been told nothing yet."""
+"""Controller epoch before the first update."""
 _FORWARD_WAIT_S = 5.0
-"""How long a forwarded request waits for a connection: a controller that starts again takes it."""
+"""How long a forwarded request waits for a connection, so that a controller can restart."""
 
 _CLEAN_SHUTDOWN = "clean_shutdown"
-"""File in the first log directory: the broker epoch that ended in order."""
+"""File in the first log directory: the broker epoch that ended with a clean shutdown."""
 
 _NO_EPOCH = -1
-"""Broker epoch of a broker that is not registered, or did not end in order."""
+"""Broker epoch of a broker that is not registered, or did not shut down cleanly."""
 
 _AGAIN = frozenset({"DUPLICATE_BROKER_REGISTRATION", "NOT_CONTROLLER", "REQUEST_TIMED_OUT"})
-"""Refusals of a registration after which it is worth trying again: an old session must end, or
-another controller take over."""
+"""Registration errors worth a retry: an old session must end first, or another controller take
+over."""
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
-    """Who registers."""
+    """What the broker registers as."""
 
     broker_id: int
     cluster_id: str
@@ -70,11 +71,11 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ControllerLink:
-    """Keeps a broker registered, alive, and told.
+    """Keeps a broker registered, alive and up to date.
 
     Attributes:
-        broker_epoch: Of the registration, -1 before the first.
-        is_fenced: As the controller said last.
+        broker_epoch: Epoch of the registration, -1 before the first.
+        is_fenced: From the controller's last answer.
     """
 
     def __init__(
@@ -90,12 +91,12 @@ class ControllerLink:
         can_serve: Callable[[], bool],
         unfenced: Callable[[], None],
     ) -> None:
-        """Nothing happens before `run`.
+        """Do nothing until `run`.
 
         Args:
-            answering: What is done with what the controller pushes.
-            can_serve: Asked before each heartbeat; if not, the broker wants to be fenced.
-            unfenced: Called whenever the broker begins to be part of the cluster.
+            answering: Handles the controller's requests on the stream.
+            can_serve: Called before each heartbeat; if False, the broker asks to be fenced.
+            unfenced: Called each time the broker is unfenced.
         """
         self._address = address
         self._identity = identity
@@ -114,10 +115,10 @@ class ControllerLink:
         self.is_fenced = True
 
     async def run(self) -> None:
-        """Stay connected until the controller lets the broker go after `stop`.
+        """Stay connected until the controller allows the shutdown that `stop` asks for.
 
         Raises:
-            RequestError: the controller will never take this broker.
+            RequestError: the controller rejects this broker for good.
         """
         while not self._stopped.is_set():
             try:
@@ -125,7 +126,7 @@ class ControllerLink:
             except UnavailableError as error:
                 log.info("the controller is away: %s", error)
                 if self._stopping.is_set():
-                    return  # there is nobody to hand over to
+                    return  # no controller to hand leaderships over to
             except RequestError as error:
                 if error.code not in ("STALE_BROKER_EPOCH", *_AGAIN):
                     raise
@@ -135,17 +136,17 @@ class ControllerLink:
             await asyncio.sleep(_RECONNECT_S)
 
     def stop(self) -> None:
-        """Ask to be let go: leaderships move first."""
+        """Start a controlled shutdown: leaderships move first."""
         self._stopping.set()
 
     def follow_anew(self) -> None:
-        """Ask for the whole view again: what could not be done before is tried once more."""
+        """Request a full update, to retry whatever failed before."""
         self._anew.set()
 
     def mark_clean_end(self) -> None:
-        """Note for the next start that nothing was lost, if the controller let the broker go.
+        """Record a clean shutdown for the next start, if the controller allowed it.
 
-        Call this when all records are on stable storage.
+        Call this after all records are on stable storage.
         """
         if not self._stopped.is_set():
             return
@@ -155,7 +156,7 @@ class ControllerLink:
             log.warning("%s cannot be written: %s; the end counts as unclean", self._marker, error)
 
     async def alter_partitions(self, topics: tuple[AlteredTopic, ...]) -> AlterPartitionResponse:
-        """Tell which followers are in sync.
+        """Send AlterPartition: which followers are in sync.
 
         Raises:
             UnavailableError: no answer, the outcome is unknown.
@@ -171,9 +172,9 @@ class ControllerLink:
         return response
 
     async def forward(self, frame: RequestFrame) -> bytes:
-        """Pass a client's request on as it came, and return the body of the controller's response.
+        """Forward a client's request unchanged, and return the body of the controller's response.
 
-        A controller that is away is waited for; what was sent to it is not sent again.
+        Waits for a controller that is away; a request that was sent is not sent again.
 
         Raises:
             RequestError: NOT_CONTROLLER, nothing was sent.
@@ -270,7 +271,7 @@ class ControllerLink:
             await self._until_next_beat()
 
     async def _until_next_beat(self) -> None:
-        """Fenced, or on the way out, waiting costs more than asking."""
+        """Wait until the next heartbeat; only briefly while fenced or shutting down."""
         if self.is_fenced or self._stopping.is_set():
             await asyncio.sleep(min(self._heartbeat_s, _RECONNECT_S))
             return
@@ -278,7 +279,7 @@ class ControllerLink:
             await asyncio.wait_for(self._stopping.wait(), self._heartbeat_s)
 
     async def _keep_following(self) -> None:
-        """Follow the log until the stream ends; begin with the whole view when that is asked."""
+        """Follow the stream until it ends; start with a full update if one was requested."""
         is_whole = False
         while True:
             self._anew.clear()
@@ -295,10 +296,10 @@ class ControllerLink:
             is_whole = True
 
     async def _follow(self, *, is_whole: bool) -> None:
-        """Ask for the stream, and answer what the controller pushes until it ends.
+        """Open the stream and answer the controller's requests until it ends.
 
         Args:
-            is_whole: Whether to be told everything, and not only what has changed.
+            is_whole: True for a full update, False for changes only.
         """
         host, port = self._address
         try:

@@ -1,6 +1,6 @@
-"""Disk work of a broker: a few threads, a few open files, and whether the disks still work.
+"""A broker's disk work: a few threads, a cache of open files, and a hook for the health check.
 
-The event loop never waits for a disk. Whoever needs an order keeps it with a lock of its own.
+The event loop never waits for a disk. Callers that need an order use a lock of their own.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 _THREADS = 8
 _OPEN_FILES_DIVISOR = 4
-"""Part of the descriptors that idle files may take; connections need most of the rest."""
+"""Idle files may take 1/4 of the descriptors; connections need most of the rest."""
 
 _CHECK_SIZE_BYTES = 4_096
 
@@ -31,14 +31,14 @@ class Disk:
 
     Attributes:
         files: Open files of the partition logs.
-        trouble: Set when some work has failed; the health check looks at the disks then.
+        trouble: Set when some work fails; the health check then tests the disks.
     """
 
     def __init__(self, descriptor_limit: int) -> None:
         """Start no thread yet.
 
         Args:
-            descriptor_limit: Open files that the process may have.
+            descriptor_limit: The process's limit of open files.
         """
         idle_max = descriptor_limit // _OPEN_FILES_DIVISOR
         self.files = OpenFiles(min(max(idle_max, _OPEN_FILES_MIN), _OPEN_FILES_MAX))
@@ -62,12 +62,12 @@ class Disk:
 
     @property
     def longest_s(self) -> float:
-        """Return for how long the oldest unfinished work has been running."""
+        """Return how long the oldest unfinished work has been running, in seconds."""
         begun = list(self._begun.values())
         return time.monotonic() - min(begun) if begun else 0.0
 
     def close(self) -> None:
-        """Wait for the work that is under way."""
+        """Wait for the work in progress."""
         self._pool.shutdown()
 
     def _timed(self, work: Callable[[], T]) -> T:
@@ -81,7 +81,7 @@ class Disk:
 
 
 def check_writable(folder: os.PathLike[str]) -> None:
-    """Write a small file to stable storage and remove it.
+    """Write a small file, sync it and remove it.
 
     Raises:
         OSError: the disk is full, failing or read-only, or the process is out of descriptors.
@@ -91,7 +91,7 @@ def check_writable(folder: os.PathLike[str]) -> None:
     try:
         left = _CHECK_SIZE_BYTES
         while left:
-            # The last bytes of a full disk are written before the error comes.
+            # A full disk may still take a few bytes before the error.
             left -= os.write(descriptor, bytes(left))
         os.fsync(descriptor)
     finally:

@@ -1,7 +1,7 @@
-"""Which replica a request means, and whether it may be read and written.
+"""Finds the replica that a request means, and checks that it may be read or written.
 
-A topic id in a request is checked against the data that lies here, not only against what the
-cluster is said to be: that fences reads from a deleted topic whose broker has not heard of it yet.
+A topic id in a request is checked against the data on disk, not only against the metadata. That
+rejects reads of a deleted topic even if the broker has not heard of the deletion yet.
 
 Source: KIP-516 (fencing by topic id), KIP-694 (modes).
 """
@@ -19,22 +19,22 @@ from replay.image.partitions import NONE, READ_WRITE
 
 
 class Fence(Protocol):
-    """Finds replicas for requests, or says why not."""
+    """Finds replicas for requests, or raises the reason why not."""
 
     def replica(self, name: str, topic_id: Uuid, partition: int) -> Replica:
-        """Return the replica that a request means."""
+        """Return the requested replica."""
 
     def check_readable(self, name: str, partition: int) -> None:
-        """Refuse what may be neither read nor written."""
+        """Refuse partitions that may be neither read nor written."""
 
     def check_writable(self, name: str, partition: int) -> None:
-        """Refuse what may not be written."""
+        """Refuse partitions that may not be written."""
 
 
 class NoReplicas:
-    """The fence of a node that leads nothing, such as the controller.
+    """The fence of a node without replicas, such as the controller.
 
-    Clients that first connect there learn what is spoken in the whole cluster, and where to go.
+    Clients that connect there first learn the API versions of the whole cluster, and where to go.
     """
 
     def replica(self, name: str, topic_id: Uuid, partition: int) -> Replica:
@@ -46,14 +46,14 @@ class NoReplicas:
         raise RequestError("NOT_LEADER_OR_FOLLOWER", f"this node leads no {name}-{partition}")
 
     def check_readable(self, name: str, partition: int) -> None:
-        """Leave it to `replica`."""
+        """Do nothing; `replica` refuses."""
 
     def check_writable(self, name: str, partition: int) -> None:
-        """Leave it to `replica`."""
+        """Do nothing; `replica` refuses."""
 
 
 class AuthorizedFence:
-    """Lets a caller through to a fence where an operation on the topic is allowed."""
+    """A fence that first checks the caller's rights on the topic."""
 
     def __init__(self, fence: Fence, access: Access, operation: Operation) -> None:
         self._fence = fence
@@ -61,7 +61,7 @@ class AuthorizedFence:
         self._operation = operation
 
     def replica(self, name: str, topic_id: Uuid, partition: int) -> Replica:
-        """Return the replica that a request means.
+        """Return the requested replica.
 
         Raises:
             RequestError: TOPIC_AUTHORIZATION_FAILED, or the fence's own.
@@ -70,26 +70,26 @@ class AuthorizedFence:
         return self._fence.replica(name, topic_id, partition)
 
     def check_readable(self, name: str, partition: int) -> None:
-        """Refuse what may be neither read nor written."""
+        """Refuse partitions that may be neither read nor written."""
         self._fence.check_readable(name, partition)
 
     def check_writable(self, name: str, partition: int) -> None:
-        """Refuse what may not be written."""
+        """Refuse partitions that may not be written."""
         self._fence.check_writable(name, partition)
 
 
 class Fencing:
-    """The fence of a broker: its replicas, and what it was told of the cluster."""
+    """The fence of a broker: its replicas, and its view of the cluster."""
 
     def __init__(self, replicas: Replicas, cluster: Cluster) -> None:
         self._replicas = replicas
         self._cluster = cluster
 
     def replica(self, name: str, topic_id: Uuid, partition: int) -> Replica:
-        """Return the replica that a request means.
+        """Return the requested replica.
 
         Args:
-            topic_id: The zero id when the sender does not know one.
+            topic_id: The zero id if the sender does not know one.
 
         Raises:
             RequestError: UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION or
@@ -105,17 +105,17 @@ class Fencing:
         raise RequestError("NOT_LEADER_OR_FOLLOWER", f"{name}-{partition} is not on this broker")
 
     def check_readable(self, name: str, partition: int) -> None:
-        """Refuse what may be neither read nor written.
+        """Refuse partitions that may be neither read nor written.
 
         Raises:
             RequestError: LEADER_NOT_AVAILABLE, the mode is NONE; NOT_LEADER_OR_FOLLOWER, this
-                broker has not been told the mode yet.
+                broker does not know the mode yet.
         """
         if self._mode(name, partition) == NONE:
             raise RequestError("LEADER_NOT_AVAILABLE", f"{name}-{partition} is being deleted")
 
     def check_writable(self, name: str, partition: int) -> None:
-        """Refuse what may not be written.
+        """Refuse partitions that may not be written.
 
         Raises:
             RequestError: POLICY_VIOLATION, the mode is READ_ONLY; or as `check_readable`.

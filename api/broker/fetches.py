@@ -1,6 +1,7 @@
-"""Fetch: what may be read is decided on the event loop, the reading is done in a thread.
+"""Fetch: the event loop decides what may be read, a thread reads it.
 
-There are no fetch sessions: each request names all it wants, and is answered with session id 0.
+There are no fetch sessions: each request names all its partitions, and is answered with session
+id 0.
 
 Source: KIP-74 (sizes), KIP-227 (sessions).
 """
@@ -30,11 +31,11 @@ _WAIT_MS_MAX = 60_000
 _NO_SESSION = 0
 
 FETCH_SIZE_BYTES_MAX = 55 * 1024 * 1024
-"""Kafka's default of `fetch.max.bytes`; a client that asks for more gets this."""
+"""Kafka's default of `fetch.max.bytes`, and the limit here."""
 
 
 class _Read(msgspec.Struct, frozen=True):
-    """What one partition of a request may read."""
+    """What to read from one partition of a request."""
 
     replica: Replica
     wanted: FetchPartition
@@ -49,17 +50,17 @@ _Answer = FetchedPartition | _Read
 
 
 class Fetches:
-    """Answers for the replicas of one node."""
+    """Answers Fetch for the replicas of one node."""
 
     def __init__(self, fence: Fence) -> None:
         self._fence = fence
 
     async def fetch(self, frame: RequestFrame, _: Caller) -> Response:
-        """Read batches; wait for some if there are too few."""
+        """Read batches; wait if fewer than `min_bytes` are available."""
         request = frame.body
         assert isinstance(request, FetchRequest)
         if request.session_id != _NO_SESSION:
-            # A session of another process that had this address: the client begins anew.
+            # The session of another process that had this address: the client starts a new one.
             return FetchResponse(error_code=CODES["FETCH_SESSION_ID_NOT_FOUND"])
         loop = asyncio.get_running_loop()
         deadline = loop.time() + min(max(request.max_wait_ms, 0), _WAIT_MS_MAX) / 1_000
@@ -119,8 +120,8 @@ class Fetches:
             replica = self._fence.replica(topic.topic, topic.topic_id, wanted.partition)
             self._fence.check_readable(topic.topic, wanted.partition)
             replica.check_leader(wanted.current_leader_epoch)
-            # A new leader may not know yet how far clients were allowed to read: it has nothing to
-            # give from there on, but the offset is a good one.
+            # A new leader may not know the high watermark yet: it returns nothing from there on,
+            # but the offset is valid.
             end = replica.log.end_offset
             if not 0 <= wanted.fetch_offset <= end:
                 raise RequestError(
@@ -136,7 +137,7 @@ class Fetches:
 
 
 def _read_all(reads: list[_Read], size_bytes_max: int) -> dict[int, bytes | None]:
-    """Return the batches of each read, by its identity; None where the disk refuses."""
+    """Return the batches of each read, by the read's id(); None if the disk fails."""
     contents: dict[int, bytes | None] = {}
     left = size_bytes_max
     for read in reads:
@@ -175,7 +176,7 @@ def _fetched(answer: _Answer, contents: dict[int, bytes | None]) -> FetchedParti
 
 
 def _is_worth(response: FetchResponse, min_bytes: int) -> bool:
-    """Return whether a fetch need not wait: there is enough, or something to tell."""
+    """True if the answer need not wait: it has enough bytes, or an error to report."""
     partitions = [p for topic in response.responses for p in topic.partitions]
     if any(partition.error_code for partition in partitions):
         return True

@@ -1,6 +1,6 @@
-"""Names of partitions' folders: `topic1_0`, and below a namespace `org/apache/kafka/topic1_0`.
+"""Folder names of partitions: `topic1_0`, and in a namespace `org/apache/kafka/topic1_0`.
 
-A folder of a partition has an underscore in its name, which a namespace's part never has.
+A partition's folder has an underscore in its name; a tier of a namespace never has one.
 """
 
 import re
@@ -9,10 +9,10 @@ from pathlib import PurePosixPath
 from replay.image.metadata import NAMESPACE_SEPARATOR
 
 DELETING = "deleting"
-"""Folder of a log directory in which stale partitions wait; no namespace may be called so."""
+"""Folder for stale partitions in a log directory; reserved, so no namespace can have this name."""
 
 MOVING = "_moving"
-"""Folder in which partitions wait whose topic gets a name that another one still has."""
+"""Folder for partitions of a topic whose new name is still taken by another topic."""
 
 _PARTITION_FOLDER = re.compile(r"(?P<topic>.+)_(?P<partition>0|[1-9][0-9]*)", re.ASCII)
 
@@ -24,7 +24,7 @@ def partition_folder(full_name: str, partition: int) -> PurePosixPath:
 
 
 def partition_of(folder: PurePosixPath) -> tuple[str, int] | None:
-    """Return the full topic name and partition of a folder; None when it is no partition's."""
+    """Return the full topic name and partition of a folder; None if it is not a partition's."""
     match = _PARTITION_FOLDER.fullmatch(folder.name)
     if match is None:
         return None

@@ -1,7 +1,7 @@
-"""Followers fetch from their leaders: first find where the logs part, then copy what follows.
+"""Follower fetching: find where the logs diverge, truncate, then copy.
 
-One task for each broker that leads something followed here. Every partition begins by asking, for
-the epoch of its own last batch, where that epoch ends on the leader, and cuts off what goes beyond.
+One task for each broker that leads a partition followed here. For every partition the leader is
+first asked where the epoch of the follower's last batch ends; anything beyond that is truncated.
 
 Source: KIP-101, KIP-279 (truncation by leader epoch).
 """
@@ -35,17 +35,17 @@ _MIN_BYTES = 1
 _MAX_BYTES = 4 * 1024 * 1024
 _PARTITION_MAX_BYTES = 1024 * 1024
 _PAUSE_S = 0.1
-"""Before asking a leader again that was away, or refused some partition."""
+"""Pause before a retry when a leader was away or refused a partition."""
 
 _Life = tuple[bytes, int, int]
-"""Topic id, partition and leader epoch: what was once brought in line stays so within it."""
+"""Topic id, partition and leader epoch; one truncation is enough for each."""
 
 
 class Following:
-    """The fetching tasks of one broker."""
+    """A broker's fetching tasks."""
 
     def __init__(self, broker_id: int, replicas: Replicas, cluster: Cluster) -> None:
-        """Nothing is fetched before `refresh`."""
+        """Fetch nothing until `refresh`."""
         self._broker_id = broker_id
         self._replicas = replicas
         self._cluster = cluster
@@ -53,7 +53,7 @@ class Following:
         self._lags: dict[_Life, int] = {}
 
     def refresh(self) -> None:
-        """Follow whom the replicas say now."""
+        """Start and stop tasks by the replicas' current leaders."""
         for leader in {r.leader_to_follow for r in self._replicas}:
             if leader is None:
                 continue
@@ -64,9 +64,9 @@ class Following:
                 )
 
     def lags(self) -> list[ReplicaLag]:
-        """Return how many records each followed partition lacks, as far as that is known.
+        """Return how many records each followed partition lacks, where known.
 
-        Nothing is known before the first fetch from a leader, and when fetches fail.
+        It is not known before the first fetch from a leader, and when fetches fail.
         """
         return [
             ReplicaLag(
@@ -86,7 +86,7 @@ class Following:
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
     async def _follow(self, leader: int) -> None:
-        """Fetch from one leader for as long as it leads something."""
+        """Fetch from one leader while it leads a followed partition."""
         while self._followed(leader):
             address = self._cluster.address(leader)
             if address is not None:
@@ -125,7 +125,9 @@ class Following:
         return [r for r in self._replicas if r.leader_to_follow == leader]
 
     async def _is_cut(self, connection: Connection, replica: Replica) -> bool:
-        """Cut a replica as `_cut`; a disk error of one does not stop the others."""
+        """Truncate a replica as `_cut` does; a disk error of one replica does not stop the
+        others.
+        """
         try:
             return await self._cut(connection, replica)
         except OSError as error:
@@ -133,10 +135,10 @@ class Following:
             return False
 
     async def _cut(self, connection: Connection, replica: Replica) -> bool:
-        """Remove what the leader does not have; return whether that is done.
+        """Truncate what the leader does not have; True if that is finished.
 
         Raises:
-            OSError: the disk refuses.
+            OSError: the disk failed.
         """
         life = _life(replica)
         while replica.log.last_epoch is not None:
@@ -155,7 +157,9 @@ class Following:
     async def _epoch_end(
         self, connection: Connection, replica: Replica, epoch: int
     ) -> tuple[int, int] | None:
-        """Return the leader's epoch at or below one and where it ends; None when it refuses."""
+        """Return the leader's highest epoch at or below `epoch` and its end; None if the leader
+        refuses.
+        """
         metadata = replica.metadata
         asked = EpochPartition(
             partition=metadata.partition,
@@ -168,11 +172,11 @@ class Following:
         (partition,) = response.topics[0].partitions
         if partition.error_code != NONE:
             return None
-        # An epoch below all of the leader's: the logs have nothing in common.
+        # The epoch is below all of the leader's: the logs have nothing in common.
         return partition.leader_epoch, max(partition.end_offset, 0)
 
     async def _copy(self, connection: Connection, replicas: list[Replica]) -> set[_Life]:
-        """Fetch once; return what the leader refused."""
+        """Fetch once; return the partitions that the leader refused."""
         by_place = {(r.metadata.name, r.metadata.partition): (r, _life(r)) for r in replicas}
         response = await connection.request(self._request(replicas), FetchResponse)
         refused: set[_Life] = set()

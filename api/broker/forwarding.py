@@ -1,7 +1,7 @@
-"""Admin requests that a broker passes on to the controller.
+"""Forwards admin requests from a broker to the controller.
 
-Request and response keep their bytes, so that tagged fields which this release does not know get
-through, and the client's id. The controller sees the address of the broker instead of the client's.
+Requests and responses keep their bytes, so that tagged fields unknown to this release get through,
+and the client's id. The controller sees the broker's address instead of the client's.
 
 Source: KIP-590.
 """
@@ -23,7 +23,7 @@ from controller.authorization.caller import Caller
 from records.errors import RequestError, UnavailableError
 
 Forward = Callable[[RequestFrame], Awaitable[bytes]]
-"""Asks the controller; raises RequestError or UnavailableError."""
+"""Sends a request to the controller; raises RequestError or UnavailableError."""
 
 FORWARDED = (
     apis.CREATE_TOPICS,
@@ -31,7 +31,7 @@ FORWARDED = (
     apis.DELETE_PARTITIONS,
     apis.RUN_COMMAND,
 )
-"""Everything that clients ask of the controller and a broker cannot answer."""
+"""The requests that only the controller can answer."""
 
 
 def forwarding_handlers(forward: Forward) -> dict[Api, Handler]:
@@ -51,7 +51,7 @@ def forwarding_handlers(forward: Forward) -> dict[Api, Handler]:
 
 
 def _refused(frame: RequestFrame, error: RequestError) -> Response:
-    """Return the response that says why the controller has not answered."""
+    """Return the error response for a request that the controller did not answer."""
     match frame.body:
         case CreateTopicsRequest() as request:
             return topics.creation_refused(request, error)

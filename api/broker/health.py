@@ -1,11 +1,11 @@
-"""Health of a broker: one that cannot write, or open a file, must not say that it serves.
+"""Disk health: a broker that cannot write or open files asks to be fenced.
 
-Disks are looked at when some work on them has failed or takes very long: a small file is written
-and synced in every log directory. While that fails, or takes too long, the broker asks in its
-heartbeats to be fenced, so that others lead. It is tried again until it works. A process that is
-out of descriptors is found in the same way, also while its disks have nothing to do.
+Disks are tested when disk work fails or takes very long: a small file is written and synced in
+every log directory. While that fails or takes too long, the broker asks in its heartbeats to be
+fenced, so that others lead. The test repeats until it succeeds. A lack of file descriptors is found
+by the same test, even while the disks are idle.
 
-An error of one partition alone, such as a folder that cannot be renamed, changes nothing.
+An error of a single partition, such as a folder that cannot be renamed, changes nothing.
 """
 
 import asyncio
@@ -20,16 +20,16 @@ log = logging.getLogger(__name__)
 
 _LOOK_S = 1.0
 _SLOW_S = 10.0
-"""Work that takes longer, and a check that does, count as a disk that hangs."""
+"""Disk work or a test that takes longer counts as a hanging disk."""
 
 _STANDARD_ERROR = 2
 
 
 class Health:
-    """Whether the log directories can be written.
+    """Tests whether the log directories can be written.
 
     Attributes:
-        problem: Why not, None while all is well.
+        problem: The reason why not; None while all is well.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Health:
         slow_s: float = _SLOW_S,
         look_s: float = _LOOK_S,
     ) -> None:
-        """`recovered` is called when the disks work again."""
+        """Call `recovered` whenever the disks work again."""
         self._disk = disk
         self._directories = directories
         self._recovered = recovered
@@ -50,7 +50,7 @@ class Health:
         self.problem: str | None = None
 
     async def watch(self) -> None:
-        """Look after the disks for ever."""
+        """Watch the disks for ever."""
         while True:
             await asyncio.sleep(self._look_s)
             is_slow = self._disk.longest_s > self._slow_s
@@ -79,7 +79,7 @@ class Health:
 
 
 def _can_open_files() -> bool:
-    """Return whether the process has a descriptor left."""
+    """True if the process has a descriptor left."""
     try:
         os.close(os.dup(_STANDARD_ERROR))
     except OSError:

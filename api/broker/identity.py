@@ -1,6 +1,6 @@
-"""Whose data a folder holds, against what a request says of the partition.
+"""Identity of the partition in a folder, compared with the partition in a request.
 
-Source: KIP-516; the creation is ours.
+Source: KIP-516; the creation offset is ours.
 """
 
 from msgspec.structs import replace
@@ -15,12 +15,12 @@ _UNKNOWN_CREATION = -1
 
 
 def nobodys(found: Found) -> PartitionMetadata:
-    """Return what is known of a folder without a file: what it is called."""
+    """Return the identity of a folder without a metadata file: only its name."""
     return PartitionMetadata(topic_id=ZERO_UUID, name=found.name, partition=found.partition)
 
 
 def named_by(topic: LeaderAndIsrTopic, state: LeaderAndIsrPartition) -> PartitionMetadata:
-    """Return what a request says of a partition."""
+    """Return the identity of the partition in a request."""
     return PartitionMetadata(
         topic_id=topic.topic_id,
         name=topic.topic,
@@ -32,7 +32,7 @@ def named_by(topic: LeaderAndIsrTopic, state: LeaderAndIsrPartition) -> Partitio
 def completed_by(
     known: PartitionMetadata, topic: LeaderAndIsrTopic, state: LeaderAndIsrPartition
 ) -> PartitionMetadata:
-    """Return what is known, and from a request what is not."""
+    """Return the known identity, with unknown fields taken from a request."""
     told = named_by(topic, state)
     return replace(
         known,
@@ -44,9 +44,9 @@ def completed_by(
 def why_stale(
     known: PartitionMetadata, topic: LeaderAndIsrTopic, state: LeaderAndIsrPartition
 ) -> str | None:
-    """Return why a folder holds other data than a request speaks of, None when it does not.
+    """Return why a folder holds another partition than the request's; None if it is the same.
 
-    What one side does not know is no difference.
+    Fields that one side does not know are not compared.
     """
     if ZERO_UUID in (known.topic_id, topic.topic_id):
         return None

@@ -1,4 +1,4 @@
-"""Leaders tell the controller which followers are in sync, whenever that has changed."""
+"""ISR changes: leaders report to the controller which followers are in sync."""
 
 import asyncio
 import logging
@@ -23,14 +23,14 @@ log = logging.getLogger(__name__)
 _CHECK_S = 0.1
 
 _NOT_MADE = frozenset({CODES["INELIGIBLE_REPLICA"]})
-"""Refusals that prove that no earlier attempt was carried out: the controller has checked before
-that the partition is still the one that the request starts from."""
+"""Errors that prove that no earlier attempt succeeded: the controller raises them only after it has
+checked that the partition has not changed since."""
 
 Alter = Callable[[tuple[AlteredTopic, ...]], Awaitable[AlterPartitionResponse]]
 
 
 class _Proposal(msgspec.Struct, frozen=True):
-    """A replica with a pending ISR. `is_retry`: an earlier attempt may have been carried out."""
+    """A replica with a pending ISR. `is_retry`: an earlier attempt may have succeeded."""
 
     replica: Replica
     is_retry: bool
@@ -39,10 +39,11 @@ class _Proposal(msgspec.Struct, frozen=True):
 async def keep_isr(
     replicas: Replicas, alter: Alter, *, lag_ms_max: int, is_live: Callable[[int], bool]
 ) -> None:
-    """Look after the ISR of every partition led here, for ever.
+    """Maintain the ISR of every partition led here, for ever.
 
-    A proposed ISR stays pending, and is proposed again, until the controller has answered or told
-    of a newer state. Until then its members count for the high watermark: the controller may elect
+    A proposed ISR stays pending and is proposed again until the controller has answered or sent a
+    newer state. Until then its members count for the high watermark, because the controller may
+    elect
     one of them.
     """
     while True:

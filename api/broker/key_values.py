@@ -1,4 +1,4 @@
-"""Small files of `key: value` lines that people can read, replaced as a whole or not at all."""
+"""Small readable files of `key: value` lines, replaced atomically."""
 
 import os
 from collections.abc import Mapping
@@ -7,16 +7,16 @@ from pathlib import Path
 from records.errors import CorruptLogError
 
 _SIZE_BYTES_MAX = 64 * 1024
-"""Some lines of names and ids; the longest name of a topic has a few hundred bytes."""
+"""A few lines of names and ids; the longest topic name has a few hundred bytes."""
 
 
 def read_key_values(path: Path) -> dict[str, str]:
     """Read a file.
 
     Raises:
-        FileNotFoundError: there is none.
-        CorruptLogError: the file is no text, too large, or a line is no `key: value`; names file
-            and line.
+        FileNotFoundError: there is no such file.
+        CorruptLogError: it is not text, too large, or a line is not `key: value`; names file and
+        line.
     """
     values: dict[str, str] = {}
     for number, line in enumerate(_read(path).splitlines(), 1):
@@ -39,7 +39,7 @@ def _read(path: Path) -> str:
 
 
 def write_key_values(path: Path, values: Mapping[str, object]) -> None:
-    """Write a file beside its place, bring it to stable storage, and move it there."""
+    """Atomically write a file: write, fsync, rename."""
     new = path.with_name(f"{path.name}.new")
     descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
@@ -54,7 +54,7 @@ def write_key_values(path: Path, values: Mapping[str, object]) -> None:
 
 
 def sync_directory(path: Path) -> None:
-    """Bring the names in a directory to stable storage."""
+    """Sync the names in a directory."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

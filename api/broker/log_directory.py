@@ -1,12 +1,12 @@
-"""One log directory of a broker: its id, the partitions' folders in it, and what waits to go.
+"""One log directory of a broker: its id, its partitions' folders, and folders to be deleted.
 
-    meta.properties                        whose directory this is
-    orders_0/partition.metadata            one partition, and whose data it is
+    meta.properties                        owner of this directory
+    orders_0/partition.metadata            one partition, and its identity
     org/apache/kafka/orders_0/             one of a topic in a namespace
     deleting/{topic_id}_{partition}/       stale, removed after a delay
 
-Everything that leaves goes through `deleting/` by one rename, so that a crash never leaves half a
-folder where it could be taken for a partition.
+A folder to be deleted is first renamed into `deleting/`, so that a crash never leaves half a folder
+where it could be taken for a partition.
 """
 
 import contextlib
@@ -34,15 +34,15 @@ from replay.image.metadata import NAMESPACE_SEPARATOR
 
 _META = "meta.properties"
 _DELETION = "deletion"
-"""File in a stale folder that says since when it waits; without a time it goes at once."""
+"""File in a stale folder: when it was moved there; without a time it is deleted at once."""
 
 _STAGED_AT, _DELETE_AT = "staged_at_ms", "delete_at_ms"
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """A partition's folder as it lies on disk. `metadata` is None when it has no file.
+    """A partition's folder on disk. `metadata` is None if it has no metadata file.
 
-    `name` and `partition` are what the folder is called.
+    `name` and `partition` are taken from the folder's name.
     """
 
     path: Path
@@ -52,32 +52,32 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Stale(msgspec.Struct, frozen=True, kw_only=True):
-    """A folder in `deleting/`, and when it goes, in ms since 1970."""
+    """A folder in `deleting/`, and when to remove it, in ms since 1970."""
 
     path: Path
     delete_at_ms: int
 
 
 class LogDirectory:
-    """One directory.
+    """One log directory.
 
     Attributes:
-        directory_id: Random, made with the directory.
+        directory_id: Random, created with the directory.
     """
 
     def __init__(self, path: Path, directory_id: Uuid) -> None:
-        """Use `LogDirectory.open`."""
+        """Use `LogDirectory.open` instead."""
         self.path = path
         self.directory_id = directory_id
-        # What the files in stale folders say; they never change.
+        # Times read from the files in stale folders; they never change.
         self._deletions: dict[Path, dict[str, int]] = {}
-        # Held while folders get or lose names: one thread may remove an empty parent in which
-        # another is about to make a folder.
+        # Held while folders are created, renamed or removed: one thread could remove an empty
+        # parent in which another is about to create a folder.
         self._names = threading.Lock()
 
     @classmethod
     def open(cls, path: Path, *, cluster_id: str, broker_id: int) -> "LogDirectory":
-        """Open a directory, or make one of a path that does not exist or is empty.
+        """Open a directory, or create one if the path does not exist or is empty.
 
         Raises:
             RequestError: it belongs to another cluster or broker.
@@ -113,10 +113,10 @@ class LogDirectory:
             raise CorruptLogError(f"{meta}: {error}") from error
 
     def partitions(self) -> Iterator[Found]:
-        """Find the partitions' folders, those that were being renamed included.
+        """Find the partitions' folders, including those whose rename was interrupted.
 
         Raises:
-            CorruptLogError: a file of one cannot be read.
+            CorruptLogError: a metadata file cannot be read.
         """
         for root, names, _ in os.walk(self.path):
             here = PurePosixPath(root).relative_to(self.path)
@@ -133,10 +133,10 @@ class LogDirectory:
             names[:] = [n for n in names if n != DELETING and partition_of(here / n) is None]
 
     def create(self, metadata: PartitionMetadata) -> Path:
-        """Make the folder of a new partition; one that an earlier attempt left is taken.
+        """Create the folder of a new partition, or reuse one that an earlier attempt left.
 
         Raises:
-            OSError: the disk refuses, or the folder holds data.
+            OSError: the disk failed, or the folder holds data.
         """
         path = self._path(metadata.name, metadata.partition)
         with self._names:
@@ -149,14 +149,14 @@ class LogDirectory:
         return path
 
     def step_aside(self, path: Path, metadata: PartitionMetadata) -> Path:
-        """Free the name of a folder whose topic gets another one."""
+        """Move a folder out of the way, so that another topic can take its name."""
         waiting = self.path / MOVING
         with self._names:
             waiting.mkdir(mode=0o700, exist_ok=True)
             return self._rename(path, waiting / _id_name(metadata.topic_id, metadata.partition))
 
     def rename(self, path: Path, metadata: PartitionMetadata) -> Path:
-        """Give a folder the name that its topic has now."""
+        """Rename a folder to its topic's current name."""
         target = self._path(metadata.name, metadata.partition)
         write_partition_metadata(path, metadata)
         with self._names:
@@ -169,7 +169,7 @@ class LogDirectory:
         """Move a stale folder to `deleting/` and return its new path.
 
         Args:
-            staged_at_ms: Since when it waits (ms since 1970); None: it goes at the next purge.
+            staged_at_ms: Start of the delay, ms since 1970; None: delete it at the next purge.
         """
         deleting = self.path / DELETING
         with self._names:
@@ -177,13 +177,13 @@ class LogDirectory:
             target = deleting / _id_name(topic_id, partition)
             life = 1
             while target.exists():
-                # An earlier life of the same partition still waits.
+                # An earlier incarnation of the same partition is still there.
                 life += 1
                 target = deleting / f"{_id_name(topic_id, partition)}.{life}"
             self._rename(path, target)
             self._remove_empty_parents(path)
         if not target.is_symlink():
-            # On a full disk, say. The folder has moved; without the file its own time counts.
+            # A full disk, for example. The folder was moved; without the file its mtime counts.
             with contextlib.suppress(OSError):
                 write_key_values(
                     target / _DELETION,
@@ -192,17 +192,17 @@ class LogDirectory:
         return target
 
     def stale(self, delay_ms: int) -> list[Stale]:
-        """Return what waits in `deleting/`.
+        """Return the folders in `deleting/`.
 
         Args:
-            delay_ms: How long a folder waits.
+            delay_ms: How long a folder stays there.
         """
         waiting = self._waiting()
         self._deletions = {p: self._deletions[p] for p in waiting if p in self._deletions}
         return [Stale(path=p, delete_at_ms=self._time(p, delay_ms)) for p in waiting]
 
     def stale_of(self, topic_id: Uuid, partition: int) -> list[Path]:
-        """Return the folders in which a partition's lives wait to go."""
+        """Return the stale folders of a partition's earlier incarnations."""
         name = _id_name(topic_id, partition)
         return [p for p in self._waiting() if p.name == name or p.name.startswith(f"{name}.")]
 
@@ -211,13 +211,13 @@ class LogDirectory:
         return sorted(deleting.iterdir()) if deleting.exists() else []
 
     def _time(self, path: Path, delay_ms: int) -> int:
-        """Return when a folder goes. Files of earlier releases name that time themselves."""
+        """Return when to delete a folder. Files of earlier releases name that time directly."""
         if path not in self._deletions:
             try:
                 values = read_key_values(path / _DELETION)
                 self._deletions[path] = {name: int(value) for name, value in values.items()}
             except (OSError, CorruptLogError, ValueError):
-                # A crash left it without the file.
+                # A crash left the folder without its file.
                 return int(path.lstat().st_mtime * 1_000) + delay_ms
         values_ms = self._deletions[path]
         if _STAGED_AT in values_ms:
@@ -226,7 +226,7 @@ class LogDirectory:
 
     def _path(self, full_name: str, partition: int) -> Path:
         folder = partition_folder(full_name, partition)
-        # A controller gives no such name; a log from elsewhere may hold any.
+        # Our controller allows no such name; a log made by other software may hold any.
         if not _is_within(full_name) or folder.parts[0] in (DELETING, MOVING):
             raise OSError(errno.EINVAL, "a name that is no folder in a log directory", full_name)
         return self.path / folder
@@ -238,7 +238,7 @@ class LogDirectory:
         return target
 
     def _remove_empty_parents(self, path: Path) -> None:
-        """A namespace's folder goes with the last folder in it."""
+        """Remove the folders of a namespace once they are empty."""
         for parent in path.parents:
             if parent == self.path:
                 return
@@ -249,12 +249,12 @@ class LogDirectory:
 
 
 def remove(path: Path) -> None:
-    """Remove a folder from `deleting/`.
+    """Delete a folder from `deleting/`.
 
     Raises:
         OSError: it, or something in it, cannot be removed.
     """
-    with contextlib.suppress(FileNotFoundError):  # somebody else has removed it
+    with contextlib.suppress(FileNotFoundError):  # removed by another thread or by hand
         shutil.rmtree(path)
 
 

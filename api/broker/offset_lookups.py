@@ -1,7 +1,7 @@
 """ListOffsets: the ends of a partition, and offsets by time.
 
-Source: KIP-79 (by time), KIP-734 (greatest time), KIP-405 and KIP-1023 (tiers, of which there is
-only the local one here), KIP-207 (a new leader that does not know its high watermark yet).
+Source: KIP-79 (by time), KIP-734 (greatest time), KIP-405 and KIP-1023 (tiers; only the local one
+exists here), KIP-207 (a new leader that does not know its high watermark yet).
 """
 
 import asyncio
@@ -40,22 +40,22 @@ _SINCE = {
     LATEST_TIERED: 9,
     EARLIEST_PENDING_UPLOAD: 11,
 }
-"""First version of the request that has a special timestamp; other negative ones mean nothing."""
+"""First request version of each special timestamp; other negative timestamps are invalid."""
 
 _OFFSET_NOT_AVAILABLE_SINCE = 5
 
 _NOTHING = -1
-"""Offset, timestamp or epoch that an answer does not name."""
+"""An absent offset, timestamp or epoch in an answer."""
 
 _NO_OFFSET = TimedOffset(_NOTHING, _NOTHING, _NOTHING)
 
 
 class OffsetLookups:
-    """Answers for the replicas of one node."""
+    """Answers ListOffsets for the replicas of one node."""
 
     def __init__(self, fence: Fence) -> None:
         self._fence = fence
-        # A lookup may expand a compressed batch: one at a time bounds the memory.
+        # A lookup may expand a compressed batch; one at a time bounds the memory.
         self._one_at_a_time = asyncio.Lock()
 
     async def list_offsets(self, frame: RequestFrame, _: Caller) -> Response:
@@ -110,7 +110,7 @@ class OffsetLookups:
         Raises:
             RequestError: OFFSET_NOT_AVAILABLE.
             CorruptLogError: a batch cannot be expanded.
-            OSError: the disk refuses.
+            OSError: the disk failed.
         """
         end = replica.high_watermark if is_client else replica.log.end_offset
         if timestamp in (EARLIEST, EARLIEST_LOCAL):
@@ -123,7 +123,7 @@ class OffsetLookups:
             return TimedOffset(end, _NOTHING, replica.leader_epoch)
         found = await self._looked_up(replica, timestamp, end)
         if found is None:
-            # What is not found below the high watermark may lie between it and the true one.
+            # A record not found below our high watermark may be between it and the true one.
             _check_known(replica, is_client=is_client)
             return _NO_OFFSET
         return found

@@ -1,7 +1,7 @@
-"""Open files of partition logs: opened when needed, kept open while used often.
+"""A cache of open partition log files.
 
-The least recently used file is closed first. A file that a caller works with is taken out of the
-cache meanwhile, so at most `idle_max` files plus one a working thread are open.
+The least recently used file is closed first. A file in use is taken out of the cache, so at most
+`idle_max` files plus one per working thread are open.
 """
 
 import contextlib
@@ -17,10 +17,10 @@ _EXHAUSTED = (errno.EMFILE, errno.ENFILE)
 
 
 class OpenFiles:
-    """A cache of descriptors, by keys that callers choose. Thread-safe."""
+    """Descriptors by keys that callers choose. Thread-safe."""
 
     def __init__(self, idle_max: int) -> None:
-        """`idle_max`: files that stay open while nobody works with them."""
+        """`idle_max`: how many unused files stay open."""
         self._idle_max = idle_max
         self._idle: OrderedDict[Hashable, int] = OrderedDict()
         self._lock = threading.Lock()
@@ -29,10 +29,10 @@ class OpenFiles:
     def use(self, key: Hashable, path: Path, *, create: bool = False) -> Iterator[int]:
         """Yield the descriptor of a file, open for reading and writing.
 
-        One caller at a time may use a key.
+        A key may be used by one caller at a time.
 
         Args:
-            create: Whether a missing file is created.
+            create: True creates a missing file.
 
         Raises:
             OSError: the file cannot be opened.
@@ -49,7 +49,7 @@ class OpenFiles:
                 self._close_above(self._idle_max)
 
     def forget(self, key: Hashable) -> None:
-        """Close the file of a key, if it is open."""
+        """Close the file of a key if it is open."""
         with self._lock:
             descriptor = self._idle.pop(key, None)
         if descriptor is not None:
@@ -57,7 +57,7 @@ class OpenFiles:
 
     @property
     def idle_count(self) -> int:
-        """Files that are open and not in use."""
+        """Number of open files that are not in use."""
         return len(self._idle)
 
     def _open(self, path: Path, more_flags: int) -> int:
@@ -67,7 +67,7 @@ class OpenFiles:
         except OSError as error:
             if error.errno not in _EXHAUSTED:
                 raise
-        # Others took the descriptors that were meant for the cache.
+        # Connections took the descriptors meant for the cache.
         with self._lock:
             self._close_above(0)
         return os.open(path, flags, _MODE)

@@ -1,11 +1,11 @@
-"""The batches of one replica: segments in a folder, and where each batch lies.
+"""The log of one replica: segments in a folder, and the position of each batch.
 
-Simple on purpose: every batch is remembered, nothing is cached, and segments are never removed. A
-batch is written before it is acknowledged but not synced: as in Kafka, the copies on other brokers
-are what outlives a machine.
+Deliberately simple: every batch's position is kept in memory, nothing is cached, and segments are
+never removed. A batch is written before it is acknowledged, but not synced: as in Kafka, the copies
+on other brokers protect against the loss of a machine.
 
-Methods that touch the disk are called in threads, one at a time a log. The properties and
-`epoch_end` only look at what is remembered, and may be called at any time.
+Methods that use the disk are called in threads, one at a time per log. The properties and
+`epoch_end` only read memory and may be called at any time.
 """
 
 import errno
@@ -32,7 +32,7 @@ _NAME = re.compile(rf"[0-9]{{20}}{re.escape(_SUFFIX)}")
 
 
 class _Place(msgspec.Struct, frozen=True, gc=False):
-    """A batch and where it lies. `end_offset` is exclusive."""
+    """A batch and its position. `end_offset` is exclusive."""
 
     base_offset: int
     end_offset: int
@@ -64,7 +64,7 @@ class TimedOffset(msgspec.Struct, frozen=True):
 
 
 class PartitionLog:
-    """The log of one replica; it begins at offset 0."""
+    """The log of one replica; it starts at offset 0."""
 
     def __init__(
         self,
@@ -72,16 +72,17 @@ class PartitionLog:
         files: OpenFiles,
         segment_size_bytes_max: int = SEGMENT_SIZE_BYTES_MAX,
     ) -> None:
-        """Begin empty, for a folder without segments; else use `PartitionLog.open`."""
+        """Start empty, for a folder without segments; otherwise use `PartitionLog.open`."""
         self.folder = folder
         self._files = files
         self._segment_size_bytes_max = segment_size_bytes_max
         self._lock = threading.Lock()
-        # Appended to in one step or replaced, so that readers without the lock see whole states.
+        # Appended to or replaced atomically, so that readers without the lock see consistent
+        # states.
         self._places: list[_Place] = []
         self._segments: list[int] = []
         self._unsynced: set[int] = set()
-        # A failed append may have left bytes behind the last batch.
+        # A failed append may have left bytes after the last batch.
         self._is_torn = False
 
     @classmethod
@@ -92,7 +93,7 @@ class PartitionLog:
         *,
         segment_size_bytes_max: int = SEGMENT_SIZE_BYTES_MAX,
     ) -> "PartitionLog":
-        """Read the segments of a folder, and cut a torn end off the last one.
+        """Read the segments of a folder, and truncate a torn end of the last one.
 
         Raises:
             CorruptLogError: a segment is damaged before its end, or one is missing.
@@ -112,33 +113,33 @@ class PartitionLog:
 
     @property
     def last_epoch(self) -> int | None:
-        """Leader epoch of the last batch, None when there is none."""
+        """Leader epoch of the last batch, None if the log is empty."""
         last = self._last
         return last.leader_epoch if last else None
 
     @property
     def first_epoch(self) -> int | None:
-        """Leader epoch of the first batch, None when there is none."""
+        """Leader epoch of the first batch, None if the log is empty."""
         head = self._places[:1]
         return head[0].leader_epoch if head else None
 
     def append(self, batches: Iterable[RawBatch]) -> None:
-        """Write batches that are stamped with the offsets that follow: all of them, or none.
+        """Append batches that already carry the next offsets; all of them, or none.
 
         Raises:
-            OSError: the disk refuses.
+            OSError: the disk failed.
         """
         with self._lock:
             self._append(batches)
 
     def append_stamped(self, batches: Iterable[RawBatch], leader_epoch: int) -> tuple[int, int]:
-        """Stamp batches with the offsets that follow and write them: all of them, or none.
+        """Assign the next offsets to batches and append them; all of them, or none.
 
         Returns:
             The offset of the first record, and the one after the last.
 
         Raises:
-            OSError: the disk refuses.
+            OSError: the disk failed.
         """
         with self._lock:
             first = offset = self.end_offset
@@ -150,13 +151,13 @@ class PartitionLog:
             return first, offset
 
     def read(self, offset: int, *, up_to: int, size_bytes_max: int) -> bytes:
-        """Return whole batches from the one that holds an offset, one at least if there is any.
+        """Return whole batches from the one that holds `offset` on; at least one if there is any.
 
         Args:
-            up_to: Batches that hold this offset or later ones are left out.
+            up_to: Exclusive; batches with this offset or later ones are left out.
 
         Raises:
-            OSError: the disk refuses.
+            OSError: the disk failed.
         """
         with self._lock:
             chosen: list[_Place] = []
@@ -166,16 +167,16 @@ class PartitionLog:
                 if chosen and size > size_bytes_max:
                     break
                 chosen.append(place)
-            # Batches of one segment lie side by side.
+            # The batches of one segment are contiguous.
             return b"".join(
                 [self._read(list(places)) for _, places in groupby(chosen, _segment_base)]
             )
 
     def truncate_to(self, offset: int) -> None:
-        """Remove every batch that holds this offset or later ones.
+        """Remove every batch with this offset or later ones.
 
         Raises:
-            OSError: the disk refuses.
+            OSError: the disk failed.
         """
         with self._lock:
             keep = len(self._places)
@@ -183,15 +184,15 @@ class PartitionLog:
                 keep -= 1
             if keep < len(self._places):
                 first_gone = self._places[keep]
-                # A new list: whoever looks at the old one without the lock keeps a whole one.
+                # A new list: readers without the lock keep the old one, which stays consistent.
                 self._places = self._places[:keep]
                 self._is_torn = True
                 self._cut(first_gone.segment_base, first_gone.position)
 
     def epoch_end(self, leader_epoch: int) -> EpochEnd | None:
-        """Return the highest epoch that is not above one, and where it ends; None when none is.
+        """Return the highest epoch at or below `leader_epoch` and its end; None if there is none.
 
-        An epoch without a record of its own is not there; the end of the last is the log's.
+        Epochs without records do not count; the last epoch ends with the log.
         """
         places = self._places
         index = bisect_right(places, leader_epoch, key=_leader_epoch)
@@ -200,27 +201,27 @@ class PartitionLog:
         return EpochEnd(places[index - 1].leader_epoch, places[index - 1].end_offset)
 
     def first_at(self, timestamp: int, *, up_to: int) -> TimedOffset | None:
-        """Return the first record below an offset whose time is at or after one.
+        """Return the first record below `up_to` whose time is at or after `timestamp`.
 
         Raises:
             CorruptLogError: the records of a batch cannot be read.
-            OSError: the disk refuses.
+            OSError: the disk failed.
         """
         with self._lock:
             for place in self._places_from(0, up_to):
                 if place.max_timestamp >= timestamp:
                     found = first_at(self._read([place]), timestamp)
-                    # A client can write a time into the header that no record has.
+                    # A client can send a header with a time that no record has.
                     if found is not None:
                         return _timed(place, found)
         return None
 
     def greatest_timestamp(self, *, up_to: int) -> TimedOffset | None:
-        """Return the first record below an offset that has the greatest time there.
+        """Return the first record below `up_to` that has the greatest time.
 
         Raises:
             CorruptLogError: the records of a batch cannot be read.
-            OSError: the disk refuses.
+            OSError: the disk failed.
         """
         with self._lock:
             latest: _Place | None = None
@@ -232,19 +233,19 @@ class PartitionLog:
             return _timed(latest, greatest(self._read([latest])))
 
     def move(self, rename: Callable[[Path], Path]) -> None:
-        """Rename the folder by a function that returns its new path; open files are the same.
+        """Rename the folder with `rename`, which returns its new path; open files stay valid.
 
         Raises:
-            OSError: as the function does; the folder has its old name then.
+            OSError: from `rename`; the folder then has its old name.
         """
         with self._lock:
             self.folder = rename(self.folder)
 
     def close(self) -> None:
-        """Bring everything to stable storage and close the files.
+        """Sync everything and close the files.
 
         Raises:
-            OSError: the disk refuses; the files are closed all the same.
+            OSError: the disk failed; the files are closed all the same.
         """
         with self._lock:
             try:
@@ -283,7 +284,7 @@ class PartitionLog:
                 position += len(batch.data)
                 end_offset = batch.header.end_offset
         except OSError:
-            # If this fails too, the next append tries again first.
+            # If this fails too, the next append retries it first.
             with suppress(OSError):
                 self._cut(*self._tail())
             raise
@@ -291,7 +292,7 @@ class PartitionLog:
         self._is_torn = False
 
     def _tail(self) -> tuple[int, int]:
-        """Return the segment that the last batch is in, and the byte behind it."""
+        """Return the segment of the last batch, and the byte after that batch."""
         last = self._last
         return (0, 0) if last is None else (last.segment_base, last.position + last.size)
 
@@ -303,7 +304,7 @@ class PartitionLog:
             _write_all(descriptor, content, position)
 
     def _read(self, places: list[_Place]) -> bytes:
-        """Read batches that lie side by side."""
+        """Read contiguous batches."""
         base, position = places[0].segment_base, places[0].position
         size = places[-1].position + places[-1].size - position
         with self._file(base) as descriptor:
@@ -313,7 +314,7 @@ class PartitionLog:
         return content
 
     def _cut(self, base: int, position: int) -> None:
-        """Remove what lies behind a byte of a segment, later segments first."""
+        """Truncate a segment at a byte, after removing the later segments."""
         for later in sorted((b for b in self._segments if b > base), reverse=True):
             self._files.forget((self, later))
             self._path(later).unlink(missing_ok=True)
@@ -341,10 +342,10 @@ class PartitionLog:
         except CorruptLogError as error:
             if not is_last:
                 raise CorruptLogError(f"{path} {error}") from error
-            # What a crash tore was acknowledged by nobody alone; the leader has it.
+            # A torn batch was never the only acknowledged copy; the leader has it.
             self._cut(base, position)
         if is_last:
-            # Also removes a segment of which nothing is left.
+            # Also removes a segment that is empty now.
             self._cut(*self._tail())
 
     def _file(self, base: int, *, create: bool = False) -> AbstractContextManager[int]:

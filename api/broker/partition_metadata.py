@@ -1,7 +1,7 @@
-"""`partition.metadata`: whose data a partition's folder holds.
+"""`partition.metadata`: the identity of the partition in a folder.
 
-The file travels with the folder between log directories. The offset at which the partition was
-created is ours: it tells two lives of one partition id apart.
+The file moves with the folder between log directories. The creation offset is ours: it
+distinguishes two incarnations of one partition id.
 
 Source: KIP-516 (partition metadata file).
 """
@@ -20,7 +20,7 @@ SCHEMA_VERSION = 1
 
 
 class PartitionMetadata(msgspec.Struct, frozen=True, kw_only=True):
-    """What the file says. `create_offset` is None where it was not known."""
+    """Content of the file. `create_offset` is None if it was not known."""
 
     topic_id: Uuid
     name: str
@@ -29,7 +29,7 @@ class PartitionMetadata(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_partition_metadata(folder: Path) -> PartitionMetadata | None:
-    """Return what the file in a folder says, None when there is no file.
+    """Return the metadata of a folder, None if it has no file.
 
     Raises:
         CorruptLogError: the file cannot be read; names it and what is wrong.
@@ -59,7 +59,7 @@ def read_partition_metadata(folder: Path) -> PartitionMetadata | None:
 
 
 def write_partition_metadata(folder: Path, metadata: PartitionMetadata) -> None:
-    """Write the file of a folder, in place of an older one."""
+    """Write the file of a folder, replacing an older one."""
     values: dict[str, object] = {
         "schema_version": SCHEMA_VERSION,
         "id": uuid_text(metadata.topic_id),

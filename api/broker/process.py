@@ -1,4 +1,4 @@
-"""The reference broker: its parts, from the start of the process to its end."""
+"""The broker process: assembles the parts, runs them, shuts down."""
 
 import asyncio
 import contextlib
@@ -43,15 +43,15 @@ log = logging.getLogger(__name__)
 
 _PURGE_S = 1.0
 _HAND_OVER_S_MAX = 30.0
-"""How long a broker waits to be let go; then it goes without."""
+"""How long a controlled shutdown may take; then the broker exits anyway."""
 
 _FIND_AGAIN_S = 0.3
 
 
 class BrokerOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What a broker is started with; port 0 lets the system choose.
+    """Options of a broker; port 0 lets the system choose.
 
-    `delete_stale_delay_ms` counts where the log sets nothing; None: it has no say.
+    `delete_stale_delay_ms` applies where the log sets nothing; None: use the next level.
     """
 
     server: str
@@ -70,13 +70,13 @@ class BrokerOptions(msgspec.Struct, frozen=True, kw_only=True):
 async def run_broker_until_stopped(
     options: BrokerOptions, ready: Callable[[dict[str, object]], None]
 ) -> None:
-    """Run a broker until SIGTERM or SIGINT; then hand its leaderships over and end.
+    """Run a broker until SIGTERM or SIGINT; then hand over its leaderships and exit.
 
     Args:
-        ready: Called when the broker is part of the cluster, each time it becomes that.
+        ready: Called each time the broker becomes part of the cluster.
 
     Raises:
-        RequestError: the controller will never take this broker, or a directory is not its own.
+        RequestError: the controller rejects this broker for good, or a directory is not its own.
         UnavailableError: the address cannot be listened on.
         CorruptLogError: a directory is damaged.
         OSError: a directory cannot be written.
@@ -104,10 +104,10 @@ async def _first_end(tasks: list[asyncio.Task[None]]) -> None:
 
 
 async def _cluster_id(server: str, stop: asyncio.Event) -> str | None:
-    """Ask until somebody answers; None when the broker is stopped before that.
+    """Ask the controller for the cluster id until it answers; None if the broker is stopped first.
 
     Raises:
-        RequestError: INVALID_REQUEST, no such URL.
+        RequestError: INVALID_REQUEST, the URL is malformed.
     """
     server_address(server)
     while not stop.is_set():
@@ -127,10 +127,10 @@ async def _broker(
     disk: Disk,
     ready: Callable[[dict[str, object]], None],
 ) -> AsyncIterator[tuple[ControllerLink, list[asyncio.Task[None]]]]:
-    """Put the parts together, and let them run while the body does.
+    """Assemble the parts, and run the background tasks while the body runs.
 
     Yields:
-        The link, which is to be run, and the tasks that run beside it.
+        The controller link, still to be run, and the background tasks.
     """
     directories = await disk.run(_open_directories, options, cluster_id)
     replicas = await disk.run(Replicas, options.broker_id, directories, disk)
@@ -232,7 +232,7 @@ def _answering(
     fencing: Fencing,
     forwarded: Mapping[Api, Handler],
 ) -> Answering:
-    """What clients ask for is answered here; what only the controller decides is passed on."""
+    """Return the handlers: local ones, and forwarding for what only the controller decides."""
 
     async def metadata(frame: RequestFrame, _: Caller) -> Response:
         assert isinstance(frame.body, MetadataRequest)
@@ -255,13 +255,13 @@ def _answering(
 
 
 def _is_from_follower(frame: RequestFrame) -> bool:
-    """True if a replica asks, for records or where an epoch ends, and no client."""
+    """True if a replica sent the request, for records or the end of an epoch; not a client."""
     replica_id: int = getattr(frame.body, "replica_id", NOT_A_REPLICA)
     return replica_id >= 0
 
 
 async def _purge(replicas: Replicas, is_configured: asyncio.Event) -> None:
-    """Remove stale partitions, once the controller has told how long they wait."""
+    """Remove stale partitions, once the controller has sent the delay."""
     await is_configured.wait()
     while True:
         await replicas.purge(now_ms())

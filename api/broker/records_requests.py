@@ -1,7 +1,7 @@
 """Produce, Fetch, ListOffsets and OffsetsForLeaderEpoch, as a broker answers them.
 
-Fetch sessions are declined (session id 0), transactions and quotas are not known, and the ISR's
-minimal size is not enforced: that is a matter of configs, which this broker does not follow.
+Fetch sessions are declined (session id 0), transactions and quotas are not supported, and
+min.insync.replicas is not enforced: this broker does not follow that config.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ class RecordsRequests:
         self._lookups = OffsetLookups(fence)
 
     def handlers(self) -> dict[Api, Handler]:
-        """Return what is answered, for a listener."""
+        """Return the handlers, for a listener."""
         return {
             apis.PRODUCE: self.produce,
             apis.FETCH: self._fetches.fetch,
@@ -55,10 +55,10 @@ class RecordsRequests:
         }
 
     async def produce(self, frame: RequestFrame, _: Caller) -> Response | None:
-        """Write batches, and answer when as many have them as the client wants."""
+        """Write batches, and answer once as many replicas have them as `acks` demands."""
         request = frame.body
         assert isinstance(request, ProduceRequest)
-        # All are begun before anything is awaited, so that a connection's batches keep their order.
+        # Start all writes before awaiting any, so that a connection's batches keep their order.
         writes = [
             (
                 topic,
@@ -78,7 +78,7 @@ class RecordsRequests:
         return None if request.acks == ACKS_NONE else ProduceResponse(responses=tuple(responses))
 
     async def offsets_for_leader_epoch(self, frame: RequestFrame, _: Caller) -> Response:
-        """Say where leader epochs ended."""
+        """Return where leader epochs end."""
         request = frame.body
         assert isinstance(request, OffsetForLeaderEpochRequest)
         return OffsetForLeaderEpochResponse(

@@ -1,7 +1,7 @@
-"""One replica: its log, its part in the partition, and how far everybody is.
+"""One replica: its log, its role in the partition, and the progress of all replicas.
 
 The high watermark is the offset below which every in-sync replica has all records; clients read up
-to there. A leader knows it from its followers' fetches, a follower from the leader's answers.
+to it. A leader derives it from its followers' fetches, a follower gets it from the leader.
 
 Source: KIP-101 and KIP-279 (leader epochs), KIP-497 (the ISR is changed by the controller).
 """
@@ -22,16 +22,16 @@ from api.kafka.messages.replicas import LeaderAndIsrPartition
 from records.errors import CorruptLogError, RequestError
 
 ANY_EPOCH = -1
-"""Leader epoch of a request that does not know one."""
+"""Leader epoch of a request that does not name one."""
 
 
 def monotonic_ms() -> int:
-    """Return the time by which followers lag: a wall clock that is set must not shrink an ISR."""
+    """Return the clock for follower lag; setting the wall clock must not shrink an ISR."""
     return time.monotonic_ns() // 1_000_000
 
 
 class Progress(msgspec.Struct):
-    """How far a follower is: the end of its log, and when it last had everything."""
+    """A follower's progress: the end of its log, and when it was last caught up."""
 
     end_offset: int = -1
     caught_up_ms: int = 0
@@ -41,11 +41,11 @@ class Replica:
     """A replica on this broker.
 
     Attributes:
-        state: What the controller said last; None before that, and once it is stopped.
+        state: The controller's latest state; None before the first, and once stopped.
         high_watermark: Exclusive. Invariant: never above the end of the log.
-        pending_isr: The ISR proposed to the controller, while the outcome is not known.
-        disk: Runs what touches the log.
-        order: Held by what writes the log or changes its leader epoch, first come, first served.
+        pending_isr: The ISR proposed to the controller, while its outcome is unknown.
+        disk: Runs the log's disk work.
+        order: Lock for writing the log or changing its leader epoch, first come, first served.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Replica:
         log: PartitionLog,
         disk: Disk,
     ) -> None:
-        """Take over a folder; nothing is served before `assign`."""
+        """Use a folder; nothing is served before `assign`."""
         self._broker_id = broker_id
         self.metadata = metadata
         self.directory = directory
@@ -77,23 +77,23 @@ class Replica:
 
     @property
     def is_leader(self) -> bool:
-        """Whether this broker leads the partition."""
+        """True if this broker leads the partition."""
         return self.state is not None and self.state.leader == self._broker_id
 
     @property
     def leader_to_follow(self) -> int | None:
-        """The broker to fetch from, None when there is none or it is this one."""
+        """The broker to fetch from, None if there is none or it is this one."""
         if self.state is None or self.is_leader or self.state.leader < 0:
             return None
         return self.state.leader
 
     @property
     def leader_epoch(self) -> int:
-        """The epoch that the controller named last, -1 before that."""
+        """The latest epoch from the controller, -1 before that."""
         return ANY_EPOCH if self.state is None else self.state.leader_epoch
 
     def assign(self, state: LeaderAndIsrPartition, now_ms: int) -> None:
-        """Take the part that the controller gives; ignore a state older than the last.
+        """Take the role that the controller assigns; ignore states older than the current one.
 
         Args:
             now_ms: By `monotonic_ms`.
@@ -105,7 +105,8 @@ class Replica:
             if versions < known_versions:
                 return
             if versions > known_versions:
-                # Made before this state, or never: it starts from a version that is over.
+                # The proposal was applied before this state or never: its partition epoch is
+                # outdated.
                 self.pending_isr = None
         self.state = state
         if old is None or old.leader_epoch != state.leader_epoch:
@@ -118,13 +119,13 @@ class Replica:
                 if broker_id == self._broker_id:
                     continue
                 if left or broker_id not in self._followers:
-                    # Whoever left must be heard of again before it may come back.
+                    # A follower that left the ISR must fetch again before it may rejoin.
                     self._followers[broker_id] = Progress(caught_up_ms=now_ms)
             self._advance()
         self._wake()
 
     def stop(self) -> None:
-        """Serve and follow no more."""
+        """Stop serving and following."""
         self.state = None
         self.pending_isr = None
         self._wake()
@@ -149,14 +150,14 @@ class Replica:
         return state
 
     def append(self, content: bytes) -> "asyncio.Task[tuple[int, int]]":
-        """Begin to write what a client sent, as leader, behind whatever was begun before.
+        """As leader, start to write a client's batches, after any writes already started.
 
-        The write goes on when the caller stops waiting for it.
+        The write continues if the caller stops waiting for it.
 
         Returns:
             A task with the offset of the first record and the one after the last. It raises
             RequestError (as `produced_batches`, or NOT_LEADER_OR_FOLLOWER: the leader has changed
-            meanwhile), or OSError: the disk refuses. Nothing was written in these cases.
+            meanwhile), or OSError: the disk failed. In these cases nothing was written.
         """
         task = asyncio.create_task(self._append(content, self.leader_epoch), name="append")
         task.add_done_callback(_look_at_error)
@@ -177,12 +178,12 @@ class Replica:
     async def replicate(
         self, content: bytes, leader_epoch: int, leader_high_watermark: int
     ) -> None:
-        """Write what the leader of an epoch sent, as follower; skip what is there already.
+        """As follower, write what the leader of an epoch sent; skip what is there already.
 
-        Does nothing when the epoch has changed meanwhile.
+        Does nothing if the epoch has changed meanwhile.
 
         Raises:
-            OSError: the disk refuses.
+            OSError: the disk failed.
             CorruptLogError: batches are damaged, or missing before one of these.
         """
         async with self.order:
@@ -206,12 +207,12 @@ class Replica:
                 self.log.append([batch])
 
     async def truncate_to(self, offset: int, leader_epoch: int) -> None:
-        """Remove, as follower, what the leader of an epoch does not have.
+        """As follower, remove what the leader of an epoch does not have.
 
-        Does nothing when the epoch has changed meanwhile.
+        Does nothing if the epoch has changed meanwhile.
 
         Raises:
-            OSError: the disk refuses.
+            OSError: the disk failed.
         """
         async with self.order:
             if self.leader_epoch == leader_epoch:
@@ -219,10 +220,10 @@ class Replica:
                 self.high_watermark = min(self.high_watermark, self.log.end_offset)
 
     async def close(self) -> None:
-        """Stop, wait for writes that are under way, and bring the log to stable storage.
+        """Stop, wait for writes in progress, and sync the log.
 
         Raises:
-            OSError: the disk refuses.
+            OSError: the disk failed.
         """
         self.stop()
         async with self.order:
@@ -230,14 +231,15 @@ class Replica:
 
     @property
     def has_caught_up_with_epoch(self) -> bool:
-        """True if the high watermark, as leader, includes all that earlier leaders wrote."""
+        """As leader: True if the high watermark includes everything that earlier leaders wrote."""
         return self.high_watermark >= self._epoch_start
 
     def epoch_end(self, leader_epoch: int) -> EpochEnd | None:
-        """Return where an epoch ends, as leader; None for an epoch later than this one.
+        """As leader, return where an epoch ends; None for an epoch later than the current one.
 
-        An epoch without records ends where the next one begins. One before all records ends at
-        the start of the log.
+        An epoch without records ends where the next one begins. An epoch before all records ends at
+        the
+        start of the log.
         """
         if leader_epoch > self.leader_epoch:
             return None
@@ -247,7 +249,7 @@ class Replica:
         return EpochEnd(leader_epoch, 0) if found is None else found
 
     def fetched_by(self, broker_id: int, offset: int, now_ms: int) -> None:
-        """Take in, as leader, that a follower has everything below an offset.
+        """As leader, note that a follower has everything below an offset.
 
         Args:
             now_ms: By `monotonic_ms`.
@@ -263,10 +265,11 @@ class Replica:
     def wanted_isr(
         self, now_ms: int, lag_ms_max: int, is_live: Callable[[int], bool]
     ) -> tuple[int, ...] | None:
-        """Return the ISR as it should be, None when it is, or a change is under way.
+        """Return the ISR to propose; None if it is right already, or a proposal is pending.
 
-        A follower that is live joins when it has everything below the high watermark and whatever
-        the epoch began with; one leaves when it has not had everything for too long.
+        A live follower joins when it has everything below the high watermark and below the start of
+        the
+        epoch. A follower leaves when it has been behind for longer than `lag_ms_max`.
 
         Args:
             now_ms: By `monotonic_ms`.
@@ -275,7 +278,7 @@ class Replica:
         if state is None or not self.is_leader or self.pending_isr is not None:
             return None
         if state.replicas == state.isr == (self._broker_id,):
-            return None  # the usual case of many partitions on one broker
+            return None  # the usual case
         isr = [
             b for b in state.isr if b == self._broker_id or not self._lags(b, now_ms, lag_ms_max)
         ]
@@ -288,7 +291,7 @@ class Replica:
         return None if set(isr) == set(state.isr) else tuple(isr)
 
     def isr_is(self, isr: tuple[int, ...], partition_epoch: int) -> None:
-        """Take in the ISR that the controller has written down."""
+        """Apply the ISR that the controller has committed."""
         self.pending_isr = None
         if self.state is not None and partition_epoch >= self.state.zk_version:
             self.state = msgspec.structs.replace(self.state, isr=isr, zk_version=partition_epoch)
@@ -296,7 +299,7 @@ class Replica:
             self._wake()
 
     async def moved(self) -> None:
-        """Return when records, the high watermark or the leader have changed."""
+        """Return once records, the high watermark or the leader have changed."""
         await self._moved.wait()
 
     def _lags(self, broker_id: int, now_ms: int, lag_ms_max: int) -> bool:
@@ -307,7 +310,7 @@ class Replica:
         return behind and now_ms - progress.caught_up_ms > lag_ms_max
 
     def _advance(self) -> None:
-        """Move the high watermark to what all in sync have, those about to join included."""
+        """Advance the high watermark to what all in-sync replicas have, pending ones included."""
         if self.state is None or not self.is_leader:
             return
         members = {*self.state.isr, *(self.pending_isr or ())} - {self._broker_id}
@@ -323,6 +326,6 @@ class Replica:
 
 
 def _look_at_error(task: "asyncio.Task[tuple[int, int]]") -> None:
-    """Errors are for the client that waits; after it has gone nobody asks for them."""
+    """Retrieve the task's error: the client gets it if it still waits, otherwise nobody does."""
     if not task.cancelled():
         task.exception()

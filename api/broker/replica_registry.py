@@ -1,4 +1,4 @@
-"""The replicas of a broker, by name and by topic id. Only the event loop changes it."""
+"""The replicas of a broker by name and by topic id. Changed only on the event loop."""
 
 from collections.abc import Iterator, Sequence
 
@@ -8,11 +8,11 @@ from api.broker.replica import Replica
 from records.base import ZERO_UUID, Uuid
 
 Name = tuple[str, int]
-"""A partition by the full name of its topic and its id."""
+"""A partition: the full name of its topic, and its number."""
 
 
 class ReplicaRegistry:
-    """Every replica has one name; those that know their topic's id are found by it too."""
+    """Every replica has one name; those with a known topic id are found by that, too."""
 
     def __init__(self, directories: Sequence[LogDirectory]) -> None:
         """Begin empty."""
@@ -22,27 +22,27 @@ class ReplicaRegistry:
         self._directories = directories
 
     def __iter__(self) -> Iterator[Replica]:
-        """Iterate over all replicas as they are now."""
+        """Iterate over a copy of the current replicas."""
         return iter(list(self._by_name.values()))
 
     def __contains__(self, name: Name) -> bool:
-        """Return whether a name is taken."""
+        """True if a name is taken."""
         return name in self._by_name
 
     def get(self, name: Name) -> Replica | None:
-        """Return the replica of a name."""
+        """Return the replica with this name."""
         return self._by_name.get(name)
 
     def of(self, topic_id: Uuid, partition: int) -> Replica | None:
-        """Return the replica of a topic id, under any name."""
+        """Return the replica with this topic id, under any name."""
         return self._by_topic.get(topic_id, {}).get(partition)
 
     def has_topic(self, topic_id: Uuid) -> bool:
-        """Return whether a partition of a topic is here, under any name."""
+        """True if a partition of a topic is here, under any name."""
         return topic_id in self._by_topic
 
     def add(self, replica: Replica) -> None:
-        """Add a replica under the name that its metadata says."""
+        """Add a replica under the name in its metadata."""
         name = name_of(replica)
         assert name not in self._by_name, "two replicas cannot have one name"
         self._by_name[name] = replica
@@ -63,7 +63,7 @@ class ReplicaRegistry:
                 del self._by_topic[metadata.topic_id]
 
     def describe(self, replica: Replica, metadata: PartitionMetadata) -> None:
-        """Give a replica another name or topic id."""
+        """Change a replica's name or topic id."""
         self.remove(replica)
         replica.metadata = metadata
         self.add(replica)
@@ -75,7 +75,7 @@ class ReplicaRegistry:
         return directory
 
     def release_directory(self, directory: LogDirectory) -> None:
-        """Count one replica less: it was added, or could not be made."""
+        """Count one replica less: it was added, or could not be created."""
         self._counts[directory.path] -= 1
 
 

@@ -1,12 +1,13 @@
-"""All replicas of a broker: what lies on its disks, and what the controller says should.
+"""All replicas of a broker: brings the disk in line with the controller's requests.
 
-A FULL request names every partition that the broker has, so whatever else is on disk is stale. In
-any request a partition whose topic id, or whose creation, differs from what is on disk makes that
-stale too. Stale folders are moved to `deleting/` and removed after a delay; a folder whose topic id
-is known under another name is renamed instead.
+A FULL request names every partition of the broker, so anything else on disk is stale. In any
+request, a partition whose topic id or creation offset differs from the folder's makes the folder
+stale. Stale folders are moved to `deleting/` and removed after a delay; a folder whose topic id is
+known under another name is renamed instead.
 
-Requests are carried out one at a time, their partitions side by side. Disk work is done in threads;
-what the broker knows changes on the event loop only.
+Requests are carried out one at a time, their partitions concurrently. Disk work runs in threads;
+the
+broker's state changes only on the event loop.
 
 Source: KIP-516.
 """
@@ -49,18 +50,17 @@ log = logging.getLogger(__name__)
 _DELETE_STALE_DELAY_MS = int(default_value(DELETE_STALE_DELAY))
 
 _SIDE_BY_SIDE = 64
-"""Partitions of a request that are worked on at once; more than there are disk threads."""
+"""How many partitions of a request are processed concurrently; more than there are disk threads."""
 
 now_ms = SystemClock().now_ms
-"""Milliseconds since 1970: staged folders keep this time across restarts."""
+"""Wall clock, ms since 1970: stale folders keep this time across restarts."""
 
 
 class Replicas:
     """The replicas of one broker.
 
     Attributes:
-        delete_stale_delay_ms: How long stale folders wait before they are removed; holds for those
-            that wait already, too.
+        delete_stale_delay_ms: How long stale folders are kept; applies to existing ones, too.
     """
 
     def __init__(
@@ -71,13 +71,13 @@ class Replicas:
         *,
         delete_stale_delay_ms: int = _DELETE_STALE_DELAY_MS,
     ) -> None:
-        """Find what lies on disk; nothing of it is served before the controller names it.
+        """Load what is on disk; nothing is served before the controller names it.
 
         Reads all of it, so call this in a thread or before anything is served.
 
         Raises:
             RequestError: INVALID_REQUEST, two directories hold the same partition.
-            CorruptLogError: a folder cannot be read.
+            CorruptLogError: a folder's content is damaged.
             OSError: a folder cannot be read.
         """
         self._broker_id = broker_id
@@ -96,15 +96,15 @@ class Replicas:
         return iter(self._registry)
 
     def get(self, name: str, partition: int) -> Replica | None:
-        """Return the replica of a name."""
+        """Return the replica with this name."""
         return self._registry.get((name, partition))
 
     def has_topic(self, topic_id: Uuid) -> bool:
-        """Return whether a partition of a topic lies here, under any name."""
+        """True if a partition of a topic is here, under any name."""
         return self._registry.has_topic(topic_id)
 
     async def take_over(self, request: LeaderAndIsrRequest) -> tuple[ReplicaResult, ...]:
-        """Bring what is on disk in line with a request, and take the parts that it gives.
+        """Bring the disk in line with a request, and assign the roles in it.
 
         A cancelled call is still carried out to its end.
         """
@@ -118,7 +118,7 @@ class Replicas:
         return await self._to_its_end(self._leave(request))
 
     async def purge(self, now_ms: int) -> None:
-        """Remove the stale folders whose time has come."""
+        """Remove the stale folders that are due."""
         delay_ms = self.delete_stale_delay_ms
         for directory in self._directories:
             try:
@@ -127,7 +127,7 @@ class Replicas:
                 log.warning("stale partitions in %s cannot be removed: %s", directory.path, error)
 
     async def close(self) -> bool:
-        """Finish what is under way; return whether everything is on stable storage now."""
+        """Finish work in progress; True if everything is on stable storage."""
         async with self._one_at_a_time:
             closing = await asyncio.gather(
                 *[replica.close() for replica in self._registry], return_exceptions=True
@@ -140,8 +140,10 @@ class Replicas:
     async def _to_its_end(
         self, request: Coroutine[Any, Any, tuple[ReplicaResult, ...]]
     ) -> tuple[ReplicaResult, ...]:
-        """Carry a request out even when the caller goes: half of one would leave what is on disk
-        and what is known of it apart."""
+        """Carry out a request even if the caller is cancelled.
+
+        Half of one would leave the disk and the state in memory different.
+        """
         task = asyncio.create_task(request, name="controller request")
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)
@@ -175,7 +177,7 @@ class Replicas:
                 "INVALID_REQUEST",
                 f"{found.path} and {other.path} hold the same partition; keep one of them",
             )
-        # What the folder is called counts: a crash may have left the file ahead of a renaming.
+        # The folder's name counts: a crash may have left the file ahead of a rename.
         metadata = msgspec.structs.replace(
             found.metadata or nobodys(found), name=found.name, partition=found.partition
         )
@@ -183,7 +185,7 @@ class Replicas:
         return Replica(self._broker_id, metadata, directory, replica_log, self._disk)
 
     async def _stage_absent(self, request: LeaderAndIsrRequest) -> None:
-        """Whatever a FULL request does not name, by id or by name, is no longer this broker's."""
+        """Mark as stale every replica that a FULL request does not name, by id or by name."""
         ids = {(t.topic_id, p.partition) for t in request.topic_states for p in t.partition_states}
         names = {(t.topic, p.partition) for t in request.topic_states for p in t.partition_states}
         for replica in self._registry:
@@ -196,7 +198,7 @@ class Replicas:
                     log.warning("%s cannot be moved away: %s", replica.path, error)
 
     async def _rename_moved(self, request: LeaderAndIsrRequest) -> set[Name]:
-        """Rename the folders of topics that have another name now; never stage them.
+        """Rename the folders of topics that have a new name; never mark them stale.
 
         Returns:
             The new names whose folders could not be renamed.
@@ -212,7 +214,7 @@ class Replicas:
                     moved[new] = replica
         for replica in moved.values():
             self._registry.remove(replica)
-        # A topic may get the name that another one is about to lose; that one steps aside first.
+        # A topic may get a name that another is about to lose; the other one steps aside first.
         in_the_way = {new: r for new, r in moved.items() if name_of(r) in moved}
         stuck = await self._try_each(in_the_way, self._step_aside)
         return stuck | await self._try_each(
@@ -222,7 +224,7 @@ class Replicas:
     async def _try_each(
         self, moved: dict[Name, Replica], rename: Callable[[Name, Replica], Awaitable[None]]
     ) -> set[Name]:
-        """Rename some folders; return the new names of those that could not be."""
+        """Rename some folders; return the new names of those that failed."""
         stuck = set()
         for new, replica in moved.items():
             try:
@@ -279,7 +281,7 @@ class Replicas:
             replica = None
         if replica is None:
             if state.leader < 0:
-                return  # nothing to hold yet
+                return  # no data yet
             replica = await self._created(named_by(topic, state))
         await self._identify(replica, completed_by(replica.metadata, topic, state))
         async with replica.order:
@@ -298,7 +300,7 @@ class Replicas:
         return replica
 
     async def _identify(self, replica: Replica, completed: PartitionMetadata) -> None:
-        """Write down what a folder did not know of itself."""
+        """Complete the identity in a folder's metadata file."""
         if completed != replica.metadata and completed.topic_id != ZERO_UUID:
             await self._disk.run(write_partition_metadata, replica.path, completed)
             self._registry.describe(replica, completed)
@@ -324,7 +326,7 @@ class Replicas:
         return self._registry.of(topic.topic_id, partition)
 
     async def _delete(self, topic_id: Uuid, partition: int, replica: Replica | None) -> None:
-        """Remove a replica, and what waits of earlier lives, at once."""
+        """Remove a replica and its stale earlier incarnations at once."""
         if replica is not None:
             await replica.close()
             await self._move_away(replica, topic_id, partition, None)
@@ -349,8 +351,8 @@ class Replicas:
         self, replica: Replica, topic_id: Uuid, partition: int, staged_at_ms: int | None
     ) -> None:
         directory = replica.directory
-        # The log moves with its folder: a fetch that still reads it must not read what the next
-        # partition of this name writes.
+        # The log moves with its folder: a fetch that still reads it must not see the records of the
+        # next partition of this name.
         await self._disk.run(
             replica.log.move, lambda path: directory.stage(path, topic_id, partition, staged_at_ms)
         )
@@ -360,7 +362,7 @@ class Replicas:
 async def _side_by_side(
     partitions: Iterable[Coroutine[Any, Any, ReplicaResult]],
 ) -> tuple[ReplicaResult, ...]:
-    """Run some at a time: thousands at once would keep the event loop from everything else."""
+    """Run a bounded number at a time; thousands at once would block the event loop."""
     results: list[ReplicaResult] = []
     left = iter(partitions)
     while some := list(islice(left, _SIDE_BY_SIDE)):

@@ -1,4 +1,4 @@
-"""What a broker does with the requests that the controller pushes."""
+"""Applies the requests that the controller sends to a broker."""
 
 from collections.abc import Callable
 
@@ -34,7 +34,7 @@ class Told:
         changed: Callable[[], None],
         configured: Callable[[tuple[BrokerConfig, ...]], None],
     ) -> None:
-        """Take what is changed by requests.
+        """Take the objects that requests change.
 
         Args:
             broker_epoch: The epoch that requests must name.
@@ -48,7 +48,7 @@ class Told:
         self._configured = configured
 
     def answering(self) -> Answering:
-        """Return what is answered on the stream."""
+        """Return the handlers for the stream."""
         return Answering(
             handlers={
                 apis.LEADER_AND_ISR: self._leader_and_isr,

@@ -1,4 +1,4 @@
-"""Writes that wait until every replica in sync has them."""
+"""Produce requests that wait until every in-sync replica has the records."""
 
 import asyncio
 
@@ -11,16 +11,16 @@ _UNKNOWN = "not all replicas in sync are known to have it; the outcome is unknow
 
 
 class Writing:
-    """Batches of a client on their way into a partition."""
+    """A client's batches being written to a partition."""
 
     def __init__(
         self, index: int, replica: Replica, append: "asyncio.Task[tuple[int, int]]", *, by_all: bool
     ) -> None:
-        """Take a write that has begun.
+        """Wrap a write that has started.
 
         Args:
             index: The partition's id, for the answer.
-            by_all: Whether all replicas in sync must have it, or the leader alone.
+            by_all: True to wait for all in-sync replicas, False for the leader alone.
         """
         self._index = index
         self._replica = replica
@@ -29,9 +29,9 @@ class Writing:
         self._by_all = by_all
 
     async def result(self, deadline: float) -> ProducedPartitionResult:
-        """Wait for the write, then for the other replicas, at most up to a loop time."""
+        """Wait for the write, then for the other replicas, until a deadline (event loop time)."""
         try:
-            # The write goes on when the client has gone.
+            # The write continues if the client disconnects.
             base_offset, end_offset = await asyncio.shield(self._append)
         except RequestError as error:
             return refused(self._index, error)
@@ -49,8 +49,8 @@ class Writing:
         )
 
     async def _is_everywhere(self, end_offset: int) -> bool:
-        """Wait for all in sync; False when that can no longer be known."""
-        # The epoch first: once it is over, other records may stand below the same offset.
+        """Wait for all in-sync replicas; False if that can no longer be known."""
+        # Check the epoch first: in a later one, other records may have the same offsets.
         while self._replica.leader_epoch == self._leader_epoch:
             if self._replica.high_watermark >= end_offset:
                 return True
@@ -64,7 +64,7 @@ class Writing:
 
 
 def refused(index: int, error: RequestError) -> ProducedPartitionResult:
-    """Return the answer for a partition whose batches were not written."""
+    """Return the result of a partition whose batches were refused."""
     return ProducedPartitionResult(
         index=index, error_code=code_for(error), error_message=str(error)
     )
