@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from typing import Any, Self, TypeVar, overload
 from urllib.parse import urlsplit
 
+import msgspec
+
 from api.commands import find_command, named
 from api.kafka import topics
 from api.kafka.connection import Connection
@@ -24,12 +26,14 @@ from api.kafka.messages.topics import (
     RunCommandRequest,
     RunCommandResponse,
 )
+from api.questions.table import find_question
 from controller.decisions.partition_removal import DeletePartitions, ShrinkResult
 from controller.decisions.topics import CreateTopics, DeleteTopics, TopicResult
 from controller.packed import packed, unpacked
 from controller.parking import Answer
 from controller.request import Request as TypedRequest
 from records.errors import MetadataLogError, Outcome, RequestError, UnavailableError
+from replay.about import About
 
 R = TypeVar("R", bound=Response)
 A = TypeVar("A")
@@ -37,6 +41,9 @@ A = TypeVar("A")
 _CLIENT_ID = "metalog"
 DEFAULT_PORT = 9092
 _SCHEMES = ("", "kafka")
+
+ANSWER_TIMEOUT_S = 600.0
+"""Some questions are answered by reading all of a long log."""
 
 _TRY_AGAIN = frozenset({"NOT_CONTROLLER", "REQUEST_TIMED_OUT"})
 """What a service answers when it is overloaded, has no room, or has lost its log."""
@@ -201,8 +208,56 @@ class MetadataClient:
         result = unpacked(response.payload, found.response)
         return Answer(result, response.end_offset, response.wrote)
 
+    async def page(
+        self,
+        question: str,
+        request: Any,
+        *,
+        at: str = "end",
+        cursor: bytes = b"",
+        principal: str | None = None,
+    ) -> "AnswerPage":
+        """Return an answer to a question of `api.questions`, or a page of a long one.
+
+        Args:
+            at: The point in time that is asked about, as on the command line; times without a
+                zone are in UTC, and ages count back from the service's clock.
+            cursor: As the page before gave it.
+            principal: As for `run`.
+
+        Raises:
+            RequestError: the question's refusal.
+            UnavailableError: no answer, or the service cannot answer now.
+        """
+        response = await self.connection.request(
+            RunCommandRequest(
+                command=question,
+                payload=packed(request),
+                point=at,
+                cursor=cursor,
+                principal=principal,
+            ),
+            RunCommandResponse,
+            timeout_s=ANSWER_TIMEOUT_S,
+        )
+        if response.error_code:
+            raise _error(response)
+        return AnswerPage(
+            unpacked(response.payload, find_question(question).response),
+            unpacked(response.about, About) if response.about else None,
+            response.cursor,
+        )
+
     async def _ask(self, request: Request, response: type[R]) -> R:
         return await self.connection.request(request, response)
+
+
+class AnswerPage(msgspec.Struct, frozen=True):
+    """An answer, or one page of it. `about` and no `cursor` stand on the last page."""
+
+    response: Any
+    about: About | None
+    cursor: bytes
 
 
 def _error(response: RunCommandResponse) -> MetadataLogError:

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from api.questions.table import DESCRIPTIONS
 from api.transactions import NAME, Transact, Transacted, guard, transact
 from controller.asked import BoundDecision, response_type
 from controller.authorization import rights
@@ -49,22 +50,7 @@ from controller.decisions.partition_removal import (
 )
 from controller.decisions.reassignments import AlterReassignments, alter_reassignments
 from controller.decisions.topics import CreateTopics, DeleteTopics, create_topics, delete_topics
-from controller.descriptions.queries import (
-    DescribeBroker,
-    DescribePartitions,
-    DescribeTopics,
-    ListBrokers,
-    ListReassignments,
-    ListRemovals,
-    ListTopics,
-    broker_described,
-    brokers_listed,
-    partitions_described,
-    reassignments_listed,
-    removals_listed,
-    topics_described,
-    topics_listed,
-)
+from controller.descriptions.queries import DescribeBroker
 from controller.raw_append import AppendRows, append_rows
 from controller.request import Request
 from controller.result import ControllerResult
@@ -72,17 +58,21 @@ from records.errors import RequestError
 
 
 class Command(msgspec.Struct, frozen=True):
-    """A decision that can be asked for, the type of its request, and the rights that it takes."""
+    """A decision that can be asked for, the type of its request, and the rights that it takes.
+
+    `answer` is the type of the response, where the annotation of `decide` does not say it.
+    """
 
     name: str
     request: Any
     decide: Callable[..., ControllerResult[Any]]
     guard: Guard
+    answer: Any = None
 
     @property
     def response(self) -> Any:
         """The type of the decision's response."""
-        return response_type(self.decide)
+        return response_type(self.decide) if self.answer is None else self.answer
 
     def bound(self, request: Any, caller: Caller) -> BoundDecision[Any]:
         """Return the decision on one request, as far as the caller may ask for it."""
@@ -102,16 +92,7 @@ COMMANDS = {
     for command in (
         Command("topics create", CreateTopics, create_topics, rights.CREATE_TOPICS),
         Command("topics alter", AlterTopics, alter_topics, rights.ALTER_TOPICS),
-        Command("topics list", ListTopics, topics_listed, rights.LIST_TOPICS),
-        Command("topics describe", DescribeTopics, topics_described, rights.DESCRIBE_TOPICS),
         Command("topics delete", DeleteTopics, delete_topics, rights.DELETE_TOPICS),
-        Command(
-            "partitions describe",
-            DescribePartitions,
-            partitions_described,
-            rights.DESCRIBE_PARTITIONS,
-        ),
-        Command("partitions removals", ListRemovals, removals_listed, rights.DESCRIBE_PARTITIONS),
         Command("partitions create", CreatePartitions, create_partitions, rights.CREATE_PARTITIONS),
         Command("partitions plan", PlanPartitions, plan_partitions, rights.PLAN_PARTITIONS),
         Command("partitions delete", DeletePartitions, delete_partitions, rights.DELETE_PARTITIONS),
@@ -125,11 +106,6 @@ COMMANDS = {
         Command(
             "reassignments alter", AlterReassignments, alter_reassignments, rights.ALTER_CLUSTER
         ),
-        Command(
-            "reassignments list", ListReassignments, reassignments_listed, rights.DESCRIBE_CLUSTER
-        ),
-        Command("brokers list", ListBrokers, brokers_listed, rights.DESCRIBE_CLUSTER),
-        Command("brokers describe", int, broker_described, rights.DESCRIBE_CLUSTER),
         Command("brokers register", RegisterBroker, register_broker, rights.BROKER_ACTION),
         Command("brokers fence", SetFencing, set_fencing, rights.ALTER_CLUSTER),
         Command("brokers unregister", int, unregister_broker, rights.ALTER_CLUSTER),
@@ -142,7 +118,7 @@ COMMANDS = {
         Command(NAME, Transact, _transact, guard(lambda name: find_command(name))),
     )
 }
-"""What clients can ask for by name."""
+"""What changes a cluster, as clients ask for it by name. For questions see `api.questions`."""
 
 BROKER_COMMANDS = {
     command.name: command
@@ -161,9 +137,16 @@ _BARE: dict[type[Request[Any]], str] = {
 }
 """Requests of one field, which alone is what their command takes."""
 
-_BY_REQUEST = {c.request: c.name for c in COMMANDS.values() if isinstance(c.request, type)}
+_DESCRIPTIONS = {
+    q.name: Command(q.name, q.request, q.decide, q.guard, q.response) for q in DESCRIPTIONS.values()
+}
+"""Questions that clients may also ask as commands: alone, or as a step of a transaction."""
 
-_ALL = COMMANDS | BROKER_COMMANDS
+_FOR_CLIENTS = COMMANDS | _DESCRIPTIONS
+
+_BY_REQUEST = {c.request: c.name for c in _FOR_CLIENTS.values() if isinstance(c.request, type)}
+
+_ALL = _FOR_CLIENTS | BROKER_COMMANDS
 
 
 def find_command(name: str) -> Command:
@@ -172,7 +155,7 @@ def find_command(name: str) -> Command:
     Raises:
         RequestError: INVALID_REQUEST, there is none.
     """
-    command = COMMANDS.get(name)
+    command = _FOR_CLIENTS.get(name)
     if command is None:
         raise RequestError("INVALID_REQUEST", f"there is no command {name!r}")
     return command

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from api.commands import Command, any_command
 from api.first_answers import told_again
 from api.history import History
+from api.questions.answers import Answers
 from controller.asked import asked_settings
 from controller.authorization.authorizer import CLUSTER, Access, Operation
 from controller.authorization.caller import CONTROLLER, Caller
@@ -48,6 +49,7 @@ class Service:
 
     Attributes:
         history: The committed images.
+        answers: Answers questions, as `run` carries out commands.
     """
 
     def __init__(
@@ -71,6 +73,7 @@ class Service:
             on_commit=self._committed,
         )
         self._timers = Timers(self._controller, metadata_log.clock)
+        self.answers = Answers(directory, self._controller, self.access)
         self._running: asyncio.Task[None] | None = None
 
     @classmethod
@@ -270,6 +273,7 @@ class Service:
         if self._running is not None:
             self._running.cancel()
             await asyncio.gather(self._running, return_exceptions=True)
+        await self.answers.close()
         await self._controller.drained()
         await self._log.close()
 

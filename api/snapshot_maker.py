@@ -6,14 +6,14 @@ reads the log as any reader does, and the service knows nothing of it but its ex
 """
 
 import asyncio
-import contextlib
 import logging
-import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+
+from api.child import end, give_way
 
 _LOOK_EVERY_S = 1.0
 
@@ -22,10 +22,6 @@ _SHARE_MAX = 0.1
 
 # A child that takes longer hangs.
 _TIME_MAX_S = 3_600
-
-_END_WAIT_S = 5.0
-
-_LOWEST_PRIORITY = 19
 
 log = logging.getLogger(__name__)
 
@@ -72,36 +68,16 @@ class SnapshotMaker:
             start_new_session=True,
         )
         try:
-            _give_way(child.pid)
+            give_way(child.pid)
             async with asyncio.timeout(_TIME_MAX_S):
                 _, errors = await child.communicate()
         except TimeoutError:
             log.warning("no snapshot of %s: it took more than %s s", self._directory, _TIME_MAX_S)
             return
         finally:
-            await _end(child)
+            await end(child)
         if child.returncode == 0:
             log.info("made a snapshot of %s at end offset %s", self._directory, self._last)
         else:
             reason = errors.decode(errors="replace").strip()
             log.warning("no snapshot of %s: %s", self._directory, reason or child.returncode)
-
-
-def _give_way(pid: int) -> None:
-    with contextlib.suppress(OSError):  # it may have ended already
-        os.setpriority(os.PRIO_PROCESS, pid, _LOWEST_PRIORITY)
-
-
-async def _end(child: asyncio.subprocess.Process) -> None:
-    """End a child that still runs, and wait for it."""
-    if child.returncode is not None:
-        return
-    with contextlib.suppress(ProcessLookupError):
-        child.terminate()
-    try:
-        async with asyncio.timeout(_END_WAIT_S):
-            await child.wait()
-    except TimeoutError:
-        with contextlib.suppress(ProcessLookupError):
-            child.kill()
-        await child.wait()

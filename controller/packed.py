@@ -89,6 +89,8 @@ def unpacked(raw: bytes, as_type: Any, *, from_log: bool = False) -> Any:
 
 
 def _built(form: _Form, plain: Any, as_type: Any, place: str) -> Any:
+    if as_type is Any:
+        return plain
     if as_type is Uuid:
         return _id(plain, place)
     as_type = getattr(as_type, "__supertype__", as_type)

@@ -33,6 +33,7 @@ from api.kafka.messages.topics import (
     RunCommandResponse,
 )
 from api.kafka.metadata import ImageCluster, metadata_response
+from api.questions.pages import Cursor
 from api.service import Service
 from controller.authorization.authorizer import Operation
 from controller.authorization.caller import Caller
@@ -186,6 +187,8 @@ class ControllerListener:
 
     async def _run_command(self, frame: RequestFrame, caller: Caller) -> Response:
         request = _body(frame, RunCommandRequest)
+        if request.point is not None:
+            return await self._answer(request, request.point, caller)
         try:
             command = find_command(request.command)
             wanted = unpacked(request.payload, command.request)
@@ -205,6 +208,25 @@ class ControllerListener:
             return topics.command_refused(error)
         return RunCommandResponse(
             end_offset=answer.end_offset, payload=packed(answer.response), wrote=answer.wrote
+        )
+
+    async def _answer(self, request: RunCommandRequest, point: str, caller: Caller) -> Response:
+        """Answer a question."""
+        try:
+            caller = self._service.access(caller).acting_as(request.principal)
+            cursor = unpacked(request.cursor, Cursor) if request.cursor else None
+            page = await _with_codes(
+                self._service.answers.page(
+                    request.command, request.payload, caller=caller, at=point, cursor=cursor
+                )
+            )
+        except RequestError as error:
+            return topics.command_refused(error)
+        return RunCommandResponse(
+            payload=page.payload,
+            wrote=False,
+            about=b"" if page.about is None else packed(page.about),
+            cursor=b"" if page.cursor is None else packed(page.cursor),
         )
 
 

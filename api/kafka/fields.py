@@ -84,4 +84,7 @@ DONE_TO_TAG = 111
 BROKER_CONFIGS_TAG = 112
 TRACE_PARENT_TAG = 113
 PRINCIPAL_TAG = 114
+POINT_TAG = 115
+CURSOR_TAG = 116
+ABOUT_TAG = 117
 """Tags of fields that Kafka does not have, one for each meaning."""

@@ -38,11 +38,12 @@ from controller.descriptions.operations import TOPIC_OPERATIONS
 from controller.descriptions.partitions import PartitionFound
 from controller.descriptions.progress import OngoingRemoval
 from controller.descriptions.queries import (
-    DescribePartitions,
+    DescribeConfigs,
     DescribeTopics,
-    ListRemovals,
+    NamespaceListing,
     TopicsDescribed,
 )
+from controller.descriptions.state_walk import Transition
 from controller.descriptions.topics import TopicDescription, TopicFound, TopicListing
 from records.errors import RequestError
 from replay.image.topics import Topic
@@ -296,19 +297,47 @@ def _restricted(description: TopicDescription, allowed: tuple[Operation, ...]) -
     return replace(description, authorized_operations=allowed, configs=configs)
 
 
-def _check_partitions(access: Access, request: DescribePartitions | ListRemovals) -> None:
+def _check_partitions(access: Access, request: Any) -> None:
     if request.topic is not None:
         require_topic(access, Operation.DESCRIBE, request.topic)
 
 
 def _partitions_seen(
-    access: Access, _: Any, found: tuple[PartitionFound | OngoingRemoval, ...]
-) -> tuple[PartitionFound | OngoingRemoval, ...]:
+    access: Access, _: Any, found: tuple[PartitionFound | OngoingRemoval | Transition, ...]
+) -> tuple[PartitionFound | OngoingRemoval | Transition, ...]:
     return tuple([partition for partition in found if _may_see(access, partition.topic)])
 
 
+def require_secrets(access: Access, request: Any) -> None:
+    """Refuse a question for secrets to a caller that may not read the log as brokers do.
+
+    Raises:
+        RequestError: CLUSTER_AUTHORIZATION_FAILED.
+    """
+    if request.show_secrets:
+        access.require(Operation.CLUSTER_ACTION, CLUSTER)
+
+
+def _check_configs(access: Access, request: DescribeConfigs) -> None:
+    require_secrets(access, request)
+    if request.resource_type == BROKER:
+        access.require(Operation.DESCRIBE_CONFIGS, CLUSTER)
+    else:
+        require_topic(access, Operation.DESCRIBE_CONFIGS, request.resource_name)
+
+
+def _namespaces_seen(
+    access: Access, _: Any, found: tuple[NamespaceListing, ...]
+) -> tuple[NamespaceListing, ...]:
+    return tuple(
+        [n for n in found if access.allows(Operation.DESCRIBE, namespace_resource(n.name))]
+    )
+
+
 LIST_TOPICS = Guard(shown=_listed)
-DESCRIBE_TOPICS = Guard(shown=_described)
+DESCRIBE_TOPICS = Guard(check=require_secrets, shown=_described)
+DESCRIBE_CONFIGS = Guard(check=_check_configs)
+LIST_NAMESPACES = Guard(shown=_namespaces_seen)
 DESCRIBE_PARTITIONS = Guard(check=_check_partitions, shown=_partitions_seen)
 
 

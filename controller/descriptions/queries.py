@@ -1,16 +1,11 @@
-"""Descriptions as questions to a controller: answered on the state it would decide on.
-
-They write nothing; their answers wait until what they tell is committed.
-"""
-
-from random import Random
+"""Questions about a cluster as it is: their requests, and what answers each from a view."""
 
 import msgspec
 
-from controller.decisions.context import Context
+from controller.decisions.levels import SUPPORTED_LEVELS
 from controller.decisions.lookup import TopicRef
-from controller.decisions.sessions import Sessions
 from controller.descriptions.brokers import BrokerDescription, describe_broker, list_brokers
+from controller.descriptions.configs import ConfigSetting, describe_configs
 from controller.descriptions.partitions import PartitionFound, describe_partitions
 from controller.descriptions.progress import (
     OngoingReassignment,
@@ -21,139 +16,185 @@ from controller.descriptions.progress import (
 from controller.descriptions.topics import TopicFound, TopicListing, describe_topics, list_topics
 from controller.descriptions.view import View
 from controller.request import Request
-from controller.result import ControllerResult
+from records.base import Uuid
 
 
 class ListTopics(Request["tuple[TopicListing, ...]"], frozen=True, kw_only=True):
-    """A question for all topics; `internal`: those that Kafka itself uses, too."""
+    """Asks for all topics. `internal`: with those that Kafka itself uses."""
 
     internal: bool = True
 
 
 class DescribeTopics(Request["TopicsDescribed"], frozen=True, kw_only=True):
-    """A question for some topics; none named means all."""
+    """Asks for some topics; none named means all.
+
+    `show_secrets`: with the values of secret configs, which needs a right of its own.
+    """
 
     topics: tuple[TopicRef, ...] = ()
+    show_secrets: bool = False
 
 
 class TopicsDescribed(msgspec.Struct, frozen=True, kw_only=True):
-    """Topics, and the cluster they are of; `controller_id` is that of who answers."""
+    """Topics, and their cluster.
+
+    `controller_id` is the node id of the controller that answers, None where a log is read.
+    """
 
     cluster_id: str
-    controller_id: int
+    controller_id: int | None
     topics: tuple[TopicFound, ...]
 
 
-def topics_listed(
-    context: Context, request: ListTopics
-) -> ControllerResult[tuple[TopicListing, ...]]:
-    """List topics, ordered by name."""
-    return ControllerResult(response=list_topics(_view(context), internal=request.internal))
-
-
-def topics_described(
-    context: Context, request: DescribeTopics
-) -> ControllerResult[TopicsDescribed]:
-    """Describe topics, in the order asked for."""
-    return ControllerResult(
-        response=TopicsDescribed(
-            cluster_id=context.settings.cluster_id,
-            controller_id=context.settings.node_id,
-            topics=describe_topics(_view(context), request.topics),
-        )
-    )
-
-
 class ListBrokers(Request["tuple[BrokerDescription, ...]"], frozen=True, kw_only=True):
-    """A question for all registered brokers."""
+    """Asks for all registered brokers."""
 
 
 class DescribeBroker(Request["BrokerDescription"], frozen=True):
-    """A question for one broker."""
+    """Asks for one broker."""
 
     broker_id: int
 
 
 class ListReassignments(Request["tuple[OngoingReassignment, ...]"], frozen=True, kw_only=True):
-    """A question for all partitions that move."""
+    """Asks for all partitions that move."""
 
 
 class ListRemovals(Request["tuple[OngoingRemoval, ...]"], frozen=True, kw_only=True):
-    """A question for the partitions on their way out, of one topic or (None) of all."""
+    """Asks for the partitions that are being removed, of one topic or (None) of all."""
 
     topic: TopicRef | None = None
 
 
 class DescribePartitions(Request["tuple[PartitionFound, ...]"], frozen=True, kw_only=True):
-    """A question for partitions: of all topics, of one, or one of them."""
+    """Asks for partitions: of all topics, of one, or one of them."""
 
     topic: TopicRef | None = None
     partition_id: int | None = None
 
 
-def brokers_listed(
-    context: Context, request: ListBrokers
-) -> ControllerResult[tuple[BrokerDescription, ...]]:
-    """Describe brokers, ordered by id."""
-    return ControllerResult(response=list_brokers(_view(context)))
+class DescribeConfigs(Request["tuple[ConfigSetting, ...]"], frozen=True, kw_only=True):
+    """Asks for the configs of a topic, a broker, or ("" as the name of a broker) the cluster.
 
-
-def broker_described(context: Context, broker_id: int) -> ControllerResult[BrokerDescription]:
-    """Describe one broker.
-
-    Raises:
-        RequestError: BROKER_ID_NOT_REGISTERED.
+    `show_secrets`: with the values of secrets, which needs a right of its own.
     """
-    return ControllerResult(response=describe_broker(_view(context), broker_id))
+
+    resource_type: int
+    resource_name: TopicRef
+    show_secrets: bool = False
 
 
-def reassignments_listed(
-    context: Context, request: ListReassignments
-) -> ControllerResult[tuple[OngoingReassignment, ...]]:
-    """List what moves, ordered by topic."""
-    return ControllerResult(response=list_reassignments(_view(context)))
+class DescribeFeatures(Request["tuple[FeatureDescription, ...]"], frozen=True, kw_only=True):
+    """Asks for the levels of all features."""
 
 
-def removals_listed(
-    context: Context, request: ListRemovals
-) -> ControllerResult[tuple[OngoingRemoval, ...]]:
-    """List what is on its way out, ordered by topic.
+class FeatureDescription(msgspec.Struct, frozen=True, kw_only=True):
+    """A feature's level, 0 when it is not finalized, and the lowest and highest one supported."""
+
+    feature: str
+    level: int
+    supported: tuple[int, int]
+
+
+class ListNamespaces(Request["tuple[NamespaceListing, ...]"], frozen=True, kw_only=True):
+    """Asks for namespaces: all, or those below one."""
+
+    below: str = ""
+
+
+class NamespaceListing(msgspec.Struct, frozen=True, kw_only=True):
+    """A namespace, and how many topics it holds itself."""
+
+    name: str
+    namespace_id: Uuid
+    topics: int
+
+
+def topics_listed(view: View, request: ListTopics) -> tuple[TopicListing, ...]:
+    """List topics, ordered by name."""
+    return list_topics(view, internal=request.internal)
+
+
+def topics_described(view: View, request: DescribeTopics) -> TopicsDescribed:
+    """Describe topics, in the order asked for."""
+    found = describe_topics(view, request.topics)
+    if not request.show_secrets:
+        found = tuple([topic.redacted() for topic in found])
+    return TopicsDescribed(
+        cluster_id=view.settings.cluster_id,
+        controller_id=None if view.sessions is None else view.settings.node_id,
+        topics=found,
+    )
+
+
+def brokers_listed(view: View, request: ListBrokers) -> tuple[BrokerDescription, ...]:
+    """Describe brokers, ordered by id."""
+    return list_brokers(view)
+
+
+def reassignments_listed(view: View, request: ListReassignments) -> tuple[OngoingReassignment, ...]:
+    """List the partitions that move, ordered by topic."""
+    return list_reassignments(view)
+
+
+def removals_listed(view: View, request: ListRemovals) -> tuple[OngoingRemoval, ...]:
+    """List the partitions that are being removed, ordered by topic.
 
     Raises:
         RequestError: UNKNOWN_TOPIC_OR_PARTITION or UNKNOWN_TOPIC_ID.
     """
-    return ControllerResult(response=list_removals(_view(context), request.topic))
+    return list_removals(view, request.topic)
 
 
-def partitions_described(
-    context: Context, request: DescribePartitions
-) -> ControllerResult[tuple[PartitionFound, ...]]:
+def partitions_described(view: View, request: DescribePartitions) -> tuple[PartitionFound, ...]:
     """Describe partitions, ordered by topic.
 
     Raises:
         RequestError: UNKNOWN_TOPIC_OR_PARTITION or UNKNOWN_TOPIC_ID.
     """
-    found = describe_partitions(_view(context), request.topic, request.partition_id)
-    return ControllerResult(response=found)
+    return describe_partitions(view, request.topic, request.partition_id)
 
 
-def context_of(view: View) -> Context:
-    """Return what a question is answered on where no controller is in office."""
-    return Context(
-        image=view.image,
-        index=view.index,
-        sessions=view.sessions or Sessions(timeout_ms=view.settings.session_timeout_ms),
-        settings=view.settings,
-        rng=Random(0),
-        now_ms=view.image.provenance.timestamp,
-        next_offset=view.image.provenance.next_offset,
+def configs_described(view: View, request: DescribeConfigs) -> tuple[ConfigSetting, ...]:
+    """Describe configs, ordered by name.
+
+    Raises:
+        RequestError: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID or BROKER_ID_NOT_REGISTERED.
+    """
+    found = describe_configs(view, request.resource_type, request.resource_name)
+    return found if request.show_secrets else tuple([config.redacted() for config in found])
+
+
+def features_described(view: View, request: DescribeFeatures) -> tuple[FeatureDescription, ...]:
+    """Describe every feature that is finalized or supported, ordered by name."""
+    levels = view.image.features()
+    return tuple(
+        [
+            FeatureDescription(
+                feature=name,
+                level=levels.get(name, 0),
+                supported=SUPPORTED_LEVELS.get(name, (0, 0)),
+            )
+            for name in sorted(levels.keys() | SUPPORTED_LEVELS.keys())
+        ]
     )
 
 
-def _view(context: Context) -> View:
-    return View(
-        image=context.image,
-        index=context.index,
-        settings=context.settings,
-        sessions=context.sessions,
+def namespaces_listed(view: View, request: ListNamespaces) -> tuple[NamespaceListing, ...]:
+    """List namespaces, ordered by name."""
+    image = view.image
+    return tuple(
+        [
+            NamespaceListing(
+                name=namespace.name,
+                namespace_id=namespace.namespace_id,
+                topics=sum(1 for _ in image.topics_in(namespace.namespace_id)),
+            )
+            for namespace in sorted(image.namespaces(), key=lambda n: n.name)
+            if not request.below or namespace.name.startswith(f"{request.below}:")
+        ]
     )
+
+
+broker_described = describe_broker
+"""Describe one broker, by its id."""

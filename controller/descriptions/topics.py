@@ -6,6 +6,7 @@ Source: KIP-4 (TopicMetadataRequest with configs and lag), KIP-516 (by id), KIP-
 from collections.abc import Iterable, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from controller.authorization.authorizer import Operation
 from controller.decisions.directories import MIGRATING, is_online
@@ -17,6 +18,7 @@ from controller.descriptions.operations import TOPIC_OPERATIONS
 from controller.descriptions.view import View
 from records.base import Uuid
 from records.errors import RequestError
+from records.secrets import REDACTED, is_secret_config
 from replay.image.configs import TOPIC
 from replay.image.partitions import NO_LEADER, NONE, READ_WRITE, Partition
 from replay.image.topics import Topic
@@ -36,6 +38,10 @@ class ConfigValue(msgspec.Struct, frozen=True, kw_only=True):
     def is_overridden(self) -> bool:
         """Whether it is set on the topic itself."""
         return self.source is ConfigSource.TOPIC
+
+    def redacted(self) -> "ConfigValue":
+        """Return the same without its value if that is a secret."""
+        return replace(self, value=REDACTED) if is_secret_config(self.name) else self
 
 
 class PartitionDescription(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,6 +75,13 @@ class TopicFound(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     description: TopicDescription | None = None
     refusal: Refusal | None = None
+
+    def redacted(self) -> "TopicFound":
+        """Return the same without the values of secret configs."""
+        if self.description is None:
+            return self
+        configs = tuple([config.redacted() for config in self.description.configs])
+        return replace(self, description=replace(self.description, configs=configs))
 
 
 class TopicListing(msgspec.Struct, frozen=True, kw_only=True):

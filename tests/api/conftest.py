@@ -28,6 +28,11 @@ class Answer(msgspec.Struct, frozen=True):
         return [json.loads(line) for line in self.out.splitlines()]
 
     @property
+    def lines_or_json(self) -> Any:
+        """The one document on standard output, or the list of those in its lines."""
+        return self.json if self.out.startswith("{\n") else self.lines
+
+    @property
     def error(self) -> Any:
         """The one document on standard error."""
         return json.loads(self.err)

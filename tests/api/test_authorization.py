@@ -12,6 +12,7 @@ import pytest
 
 from api.client import MetadataClient
 from api.commands import BROKER_COMMANDS, COMMANDS
+from api.questions.table import DESCRIPTIONS
 from api.socket.appends import encode_rows
 from api.transactions import Step, Transact
 from controller.authorization.authorizer import (
@@ -39,9 +40,12 @@ from controller.decisions.partition_removal import DeletePartitions, TopicShrink
 from controller.decisions.reassignments import AlterReassignments, PartitionTarget
 from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
 from controller.descriptions.queries import (
+    DescribeConfigs,
+    DescribeFeatures,
     DescribePartitions,
     DescribeTopics,
     ListBrokers,
+    ListNamespaces,
     ListReassignments,
     ListRemovals,
     ListTopics,
@@ -170,6 +174,20 @@ CASES = {
         Operation.ALTER,
     ),
     "reassignments list": _of_cluster(ListReassignments(), Operation.DESCRIBE, is_question=True),
+    "features describe": _of_cluster(DescribeFeatures(), Operation.DESCRIBE, is_question=True),
+    "configs describe": Case(
+        request=DescribeConfigs(resource_type=TOPIC, resource_name="a"),
+        right=(Operation.DESCRIBE_CONFIGS, A),
+        result=None,
+        other=DescribeConfigs(resource_type=TOPIC, resource_name="b"),
+        is_question=True,
+    ),
+    "namespaces list": Case(
+        request=ListNamespaces(),
+        right=(Operation.DESCRIBE, namespace_resource("full")),
+        result=["full"],
+        is_question=True,
+    ),
     "brokers list": _of_cluster(ListBrokers(), Operation.DESCRIBE, is_question=True),
     "brokers describe": _of_cluster(1, Operation.DESCRIBE, is_question=True),
     "brokers register": _of_cluster(
@@ -224,7 +242,7 @@ CASES = {
 
 
 def test_every_command_is_tried() -> None:
-    assert set(CASES) == set(COMMANDS)
+    assert set(CASES) == set(COMMANDS | DESCRIPTIONS)
 
 
 def results_of(response: Any) -> list[Any] | None:

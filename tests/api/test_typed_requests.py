@@ -3,7 +3,8 @@
 import typing
 from pathlib import Path
 
-from api.commands import COMMANDS, named
+from api.commands import COMMANDS, find_command, named
+from api.questions.table import DESCRIPTIONS
 from api.session import Session
 from controller.authorization.caller import Caller
 from controller.decisions.brokers import UnregisterBroker
@@ -29,10 +30,10 @@ def _declared(request: type[Request[typing.Any]]) -> object:
 
 
 def test_every_request_declares_the_response_of_its_command() -> None:
-    classes = {c.name: c.request for c in COMMANDS.values()}
+    classes = {c.name: c.request for c in (COMMANDS | DESCRIPTIONS).values()}
     classes |= {named(request)[0]: type(request) for request in _BARE}
     for name, request in classes.items():
-        response = COMMANDS[name].response
+        response = find_command(name).response
         assert _declared(request) in (response, None if response is type(None) else response), name
 
 

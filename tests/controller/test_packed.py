@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from api.commands import COMMANDS, find_command
+from api.questions.table import DESCRIPTIONS
 from controller.decisions.assignments import Assignment
 from controller.decisions.configs import AlterConfigs, ConfigChange, Operation, ResourceChange
 from controller.decisions.lookup import TopicRef
@@ -83,7 +84,7 @@ def test_bytes_that_are_no_messagepack_are_refused() -> None:
         unpacked(b"\xc1", int)
 
 
-@pytest.mark.parametrize("name", sorted(COMMANDS))
+@pytest.mark.parametrize("name", sorted(COMMANDS | DESCRIPTIONS))
 def test_every_command_knows_the_types_of_request_and_response(name: str) -> None:
     command = find_command(name)
     for as_type in (command.request, command.response):

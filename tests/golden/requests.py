@@ -15,7 +15,8 @@ from typing import Any
 
 import msgspec
 
-from api.commands import COMMANDS
+from api.commands import COMMANDS, find_command
+from api.questions.table import DESCRIPTIONS
 from api.socket.appends import Append, encode_append
 from api.socket.handshake import Hello, encode_hello, schema_fingerprint
 from controller.asked import version_of
@@ -64,7 +65,7 @@ def filled(as_type: Any, depth: int = 0) -> Any:
 
 def commands() -> Iterator[dict[str, Any]]:
     """Yield a line for each command."""
-    for command in COMMANDS.values():
+    for command in map(find_command, (*COMMANDS, *DESCRIPTIONS)):
         line: dict[str, Any] = {"command": command.name, "version": version_of(command.name)}
         for what, as_type in (("request", command.request), ("response", command.response)):
             value = filled(as_type)

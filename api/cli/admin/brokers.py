@@ -10,7 +10,7 @@ import typer
 
 from api.cli.admin.asker import Ask, Item, One
 from api.cli.admin.asking import changing
-from api.cli.admin.looking_at import Look, reading_anywhere
+from api.cli.admin.looking_at import Look, reading
 from api.cli.output import print_json, print_line, print_table, value_text
 from api.cli.typer_app import App
 
@@ -38,7 +38,7 @@ _Ids = Annotated[
 ]
 
 
-@reading_anywhere(app, "list")
+@reading(app, "list")
 def list_(look: Look) -> None:
     """List brokers, with how many partitions each leads and holds."""
     from controller.descriptions.queries import ListBrokers
@@ -57,7 +57,7 @@ def list_(look: Look) -> None:
     )
 
 
-@reading_anywhere(app)
+@reading(app)
 def describe(look: Look, broker_id: _Id) -> None:
     """Tell everything about one broker's registration."""
     from records.json import fields_json
@@ -72,7 +72,7 @@ def describe(look: Look, broker_id: _Id) -> None:
         print_line(f"{name.replace('_', ' '):<24}{value_text(value)}")
 
 
-@reading_anywhere(app)
+@reading(app)
 def wait(
     look: Look,
     offset: Annotated[int, typer.Argument(metavar="OFFSET", min=0, show_default=False)],
@@ -92,7 +92,7 @@ def wait(
     deadline = time.monotonic() + within
     while True:
         left_s = max(deadline - time.monotonic(), _ANSWER_WITHIN_S)
-        found, about = look.ask("brokers list", ListBrokers(), within_s=left_s)
+        found, about = look.answer("brokers list", ListBrokers(), within_s=left_s)
         active = [known for known in found if not known.broker.fenced]
         behind = [known for known in active if not _has_applied(known, offset)]
         is_committed = offset < about["log_end"]

@@ -1,6 +1,6 @@
 """Configs of topics, brokers and the cluster: set, delete, append, subtract, describe."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,12 +12,10 @@ from api.cli.admin.parsing import config_pairs, topic_object, topic_ref
 from api.cli.arguments import ShowSecrets
 from api.cli.output import print_json, print_table
 from api.cli.typer_app import App
-from api.redaction import redact_field
 
 if TYPE_CHECKING:
     from controller.decisions.configs import ConfigChange
     from controller.decisions.lookup import TopicRef
-    from controller.descriptions.view import View
 
 app = App()
 
@@ -96,19 +94,19 @@ def describe(
     show_secrets: ShowSecrets = False,
 ) -> None:
     """Tell the configs of a resource, and which level sets each of a topic's."""
+    from msgspec import to_builtins
+
+    from controller.descriptions.queries import DescribeConfigs
+
     kind, name = _resource(resource, namespace)
-    view, about = look.view()
+    question = DescribeConfigs(resource_type=kind, resource_name=name, show_secrets=show_secrets)
     with look.explaining(_object(kind, name)):
-        described = _described(view, kind, name)
-    found = [
-        {**config, "value": config["value"] if show_secrets else _redacted(config)}
-        for config in described
-        if all_ or config["source"] == _own_level(resource)
-    ]
+        answer, about = look.answer("configs describe", question)
+    found = [config for config in answer if all_ or config.source == _own_level(resource)]
     if look.json:
-        print_json({**about, "resource": resource, "configs": found})
+        print_json({**about, "resource": resource, "configs": to_builtins(found)})
     else:
-        print_table(("config", "value", "set by"), [tuple(config.values()) for config in found])
+        print_table(("config", "value", "set by"), [(c.name, c.value, c.source) for c in found])
 
 
 def _alter(
@@ -166,32 +164,3 @@ def _object(kind: int, name: "TopicRef") -> str:
 
 def _own_level(resource: str) -> str:
     return resource.partition("/")[0]
-
-
-def _described(view: "View", kind: int, name: "TopicRef") -> list[dict[str, Any]]:
-    """Return name, value and level of each config, ordered by name.
-
-    Raises:
-        RequestError: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID or BROKER_ID_NOT_REGISTERED.
-    """
-    from controller.decisions.effective_configs import BROKER
-    from controller.decisions.lookup import find_topic
-    from controller.descriptions.topics import topic_configs
-    from records.errors import RequestError
-
-    if kind != BROKER:
-        configs = topic_configs(view, find_topic(view.image, name))
-        return [{"name": c.name, "value": c.value, "source": c.source.value} for c in configs]
-    assert isinstance(name, str), "only topics have ids"
-    known = name == "" or (
-        name.isascii() and name.isdigit() and view.image.broker(int(name)) is not None
-    )
-    if not known:
-        raise RequestError("BROKER_ID_NOT_REGISTERED", f"broker {name} is not registered")
-    source = "broker" if name else "cluster"
-    own = sorted(view.image.config(kind, name).items())
-    return [{"name": key, "value": value, "source": source} for key, value in own]
-
-
-def _redacted(config: dict[str, Any]) -> Any:
-    return redact_field("config", config["name"], config["value"])

@@ -1,6 +1,6 @@
 """Features: describe, upgrade, downgrade."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -24,22 +24,15 @@ _Levels = Annotated[
 @reading(app)
 def describe(look: Look) -> None:
     """Tell the level of each feature, and the levels that this release can write."""
-    from controller.decisions.levels import SUPPORTED_LEVELS
+    from msgspec import to_builtins
 
-    view, about = look.view()
-    levels = view.image.features()
-    found: list[dict[str, Any]] = [
-        {
-            "feature": name,
-            "level": levels.get(name, 0),
-            "supported": list(SUPPORTED_LEVELS.get(name, (0, 0))),
-        }
-        for name in sorted(levels.keys() | SUPPORTED_LEVELS.keys())
-    ]
+    from controller.descriptions.queries import DescribeFeatures
+
+    answer, about = look.answer("features describe", DescribeFeatures())
     if look.json:
-        print_json({**about, "features": found})
+        print_json({**about, "features": to_builtins(answer)})
         return
-    rows = [(f["feature"], f["level"], "{} to {}".format(*f["supported"])) for f in found]
+    rows = [(f.feature, f.level, "{} to {}".format(*f.supported)) for f in answer]
     print_table(("feature", "level", "supported"), rows)
 
 

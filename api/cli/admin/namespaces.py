@@ -76,17 +76,13 @@ def list_(
     ] = "",
 ) -> None:
     """List namespaces, with how many topics lie right in each."""
+    from controller.descriptions.queries import ListNamespaces
     from records.text import uuid_text
 
-    view, about = look.view()
+    answer, about = look.answer("namespaces list", ListNamespaces(below=below))
     found = [
-        {
-            "name": namespace.name,
-            "namespace_id": uuid_text(namespace.namespace_id),
-            "topics": sum(1 for _ in view.image.topics_in(namespace.namespace_id)),
-        }
-        for namespace in sorted(view.image.namespaces(), key=lambda n: n.name)
-        if not below or namespace.name.startswith(f"{below}:")
+        {"name": n.name, "namespace_id": uuid_text(n.namespace_id), "topics": n.topics}
+        for n in answer
     ]
     if look.json:
         print_json({**about, "namespaces": found})

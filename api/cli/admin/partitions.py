@@ -1,11 +1,10 @@
 """Partitions: list, describe, and the states they walked through."""
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from api.cli.admin.looking_at import Look, reading, reading_anywhere
+from api.cli.admin.looking_at import Look, reading
 from api.cli.admin.options import NamespaceOption
 from api.cli.admin.parsing import partition_object, partition_ref, topic_object, topic_ref
 from api.cli.admin.topics import PARTITION_COLUMNS, id_text, partition_json, partition_row
@@ -24,7 +23,7 @@ _Topic = Annotated[
 ]
 
 
-@reading_anywhere(app, "list")
+@reading(app, "list")
 def list_(
     look: Look,
     topic: _Topic = None,
@@ -59,7 +58,7 @@ def list_(
         print_table(("topic", *PARTITION_COLUMNS), [(p["topic"], *partition_row(p)) for p in found])
 
 
-@reading_anywhere(app)
+@reading(app)
 def describe(
     look: Look,
     partition: Annotated[
@@ -105,34 +104,31 @@ def states(
     ] = False,
 ) -> None:
     """Print the states that partitions walked through, one transition a line."""
-    is_known = topic is None
-    for step in _transitions(look, since):
-        if _is_asked_for(step, topic):
-            is_known = True
-            if step.broker_id is None or replicas:
-                _print_transition(step, json=look.json)
-    if topic is not None and not is_known:
-        _check_known(look, topic)
+    from api.cli.asking import about_json
+    from api.questions.states import WalkStates
+
+    ref, number = _named(topic)
+    source = look.source
+    question = WalkStates(
+        since=source.point(since), topic=ref, partition_id=number, replicas=replicas
+    )
+    with look.explaining("" if topic is None else _object(ref, number)):
+        told = source.ask("partitions states", question, at=look.at)
+        for step in told.items:
+            _print_transition(step, json=look.json)
     if look.json and verbose:
-        print_json_line({"end": look.about()})
+        print_json_line({"end": about_json(told.about())})
 
 
-def _check_known(look: Look, topic: str) -> None:
-    """Tell a partition that stood still from one that there never was.
+def _named(topic: str | None) -> "tuple[TopicRef | None, int | None]":
+    if topic is None:
+        return None, None
+    return partition_ref(topic) if "/" in topic else (topic_ref(topic), None)
 
-    Raises:
-        RequestError: UNKNOWN_TOPIC_OR_PARTITION or UNKNOWN_TOPIC_ID.
-    """
-    from controller.decisions.lookup import find_partition, find_topic
 
-    view, _ = look.view()
-    if "/" not in topic:
-        with look.explaining(topic_object(topic_ref(topic))):
-            find_topic(view.image, topic_ref(topic))
-        return
-    ref, number = partition_ref(topic)
-    with look.explaining(partition_object(ref, number)):
-        find_partition(view.image, find_topic(view.image, ref), number)
+def _object(ref: "TopicRef | None", number: int | None) -> str:
+    assert ref is not None, "what is named has a topic"
+    return topic_object(ref) if number is None else partition_object(ref, number)
 
 
 def _is_listed(partition: "Partition", unavailable: bool, under_replicated: bool) -> bool:
@@ -170,28 +166,6 @@ def _print_removals(look: Look, ref: "TopicRef | None") -> None:
             for r in removals
         ],
     )
-
-
-def _transitions(look: Look, since: str) -> "Iterator[Transition]":
-    from api.cli.reading import first_offset_of, offset_of, open_reader
-    from controller.descriptions.state_walk import walk_states
-    from replay.timeline import Timeline
-
-    assert look.log is not None, "a log is read"
-    with open_reader(look.log) as reader:
-        last = offset_of(reader, look.at)
-        first = max(first_offset_of(reader, since), reader.history_start)
-        timeline = Timeline.of(reader)
-        start = timeline.image(first - 1)
-        if first <= last:
-            yield from walk_states(timeline.images(first, last + 1, start=start), start)
-
-
-def _is_asked_for(step: "Transition", topic: str | None) -> bool:
-    if topic is None:
-        return True
-    name = f"@{id_text(step.topic_id)}" if topic.startswith("@") else step.topic
-    return topic in (name, f"{name}/{step.partition_id}")
 
 
 def _print_transition(step: "Transition", *, json: bool) -> None:

@@ -6,7 +6,7 @@ import typer
 
 from api.cli.admin.asker import Ask, Item
 from api.cli.admin.asking import changing
-from api.cli.admin.looking_at import Look, reading_anywhere
+from api.cli.admin.looking_at import Look, reading
 from api.cli.admin.options import NamespaceOption, ValidateOnly
 from api.cli.admin.parsing import broker_ids, partition_ref
 from api.cli.admin.topics import id_text
@@ -68,7 +68,7 @@ def cancel(
     return _alter(ask, targets, verb, allow_rf_change=True, validate_only=validate_only)
 
 
-@reading_anywhere(app, "list")
+@reading(app, "list")
 def list_(look: Look) -> None:
     """List the partitions that move, and whom they wait for."""
     from controller.descriptions.queries import ListReassignments

@@ -7,7 +7,7 @@ import typer
 
 from api.cli.admin.asker import Ask, Item
 from api.cli.admin.asking import changing
-from api.cli.admin.looking_at import Look, reading_anywhere
+from api.cli.admin.looking_at import Look, reading
 from api.cli.admin.options import (
     Configs,
     NamespaceOption,
@@ -19,17 +19,10 @@ from api.cli.admin.parsing import assignments, config_pairs, new_topic_name, top
 from api.cli.main import REFUSED, print_error
 from api.cli.output import count_text, print_json, print_line, print_table, value_text
 from api.cli.typer_app import App
-from api.redaction import redact_field
 
 if TYPE_CHECKING:
-    from controller.decisions.lookup import TopicRef
     from controller.decisions.topics import TopicResult
-    from controller.descriptions.topics import (
-        PartitionDescription,
-        TopicDescription,
-        TopicFound,
-        TopicListing,
-    )
+    from controller.descriptions.topics import PartitionDescription, TopicDescription
 
 app = App()
 
@@ -98,7 +91,7 @@ def delete(
     return ask.report(told, items, validate_only=validate_only)
 
 
-@reading_anywhere(app, "list")
+@reading(app, "list")
 def list_(
     look: Look,
     pattern: Annotated[
@@ -110,7 +103,9 @@ def list_(
     ] = False,
 ) -> None:
     """List topics, ordered by name."""
-    listed, about = _listed(look, internal=not exclude_internal)
+    from controller.descriptions.queries import ListTopics
+
+    listed, about = look.answer("topics list", ListTopics(internal=not exclude_internal))
     prefix = f"{namespace}:" if namespace else ""
     found = [
         topic
@@ -137,7 +132,7 @@ def list_(
     )
 
 
-@reading_anywhere(app)
+@reading(app)
 def describe(
     look: Look,
     topics: Annotated[
@@ -158,50 +153,28 @@ def describe(
     """Describe topics: ids, configs, and each partition's mode, leader, replicas and lag."""
     refs = [topic_ref(name, namespace) for name in topics or []]
     refs += [topic_ref(f"@{text}") for text in topic_id or []]
-    found, about = _described(look, tuple(refs))
+    from controller.descriptions.queries import DescribeTopics
+
+    question = DescribeTopics(topics=tuple(refs), show_secrets=show_secrets)
+    answer, about = look.answer("topics describe", question)
     shown = [
-        topic_json(topic.description, all_configs=all_configs, show_secrets=show_secrets)
-        for topic in found
+        topic_json(topic.description, all_configs=all_configs)
+        for topic in answer.topics
         if topic.description is not None
     ]
     if look.json:
-        print_json({**about, "topics": shown})
+        cluster = {"cluster_id": answer.cluster_id, "controller_id": answer.controller_id}
+        print_json({**about, **cluster, "topics": shown})
     else:
         for topic in shown:
             _print_topic(topic)
     refused = False
-    for ref, asked_for in zip(refs, found, strict=False):
+    for ref, asked_for in zip(refs, answer.topics, strict=False):
         if asked_for.refusal is not None:
             refused = True
             code, message = asked_for.refusal.code, asked_for.refusal.message
             print_error(code, look.explained(code, message, topic_object(ref)))
     return REFUSED if refused else 0
-
-
-def _listed(look: Look, *, internal: bool) -> "tuple[tuple[TopicListing, ...], dict[str, Any]]":
-    from controller.descriptions.queries import ListTopics
-    from controller.descriptions.topics import list_topics
-
-    if look.server is not None:
-        return look.ask("topics list", ListTopics(internal=internal))
-    view, about = look.view()
-    return list_topics(view, internal=internal), about
-
-
-def _described(
-    look: Look, refs: "tuple[TopicRef, ...]"
-) -> "tuple[tuple[TopicFound, ...], dict[str, Any]]":
-    from controller.descriptions.queries import DescribeTopics
-    from controller.descriptions.topics import describe_topics
-
-    if look.server is not None:
-        answer, about = look.ask("topics describe", DescribeTopics(topics=refs))
-        cluster = {"cluster_id": answer.cluster_id, "controller_id": answer.controller_id}
-        return answer.topics, {**about, **cluster}
-    view, about = look.view()
-    # Who is in office a directory does not tell.
-    cluster = {"cluster_id": view.settings.cluster_id, "controller_id": None}
-    return describe_topics(view, refs), {**about, **cluster}
 
 
 def created_item(result: "TopicResult") -> Item:
@@ -232,9 +205,7 @@ def id_text(topic_id: bytes | None) -> str | None:
     return None if topic_id is None else uuid_text(topic_id)
 
 
-def topic_json(
-    topic: "TopicDescription", *, all_configs: bool, show_secrets: bool
-) -> dict[str, Any]:
+def topic_json(topic: "TopicDescription", *, all_configs: bool) -> dict[str, Any]:
     """Return a described topic as JSON."""
     return {
         "name": topic.name,
@@ -245,9 +216,7 @@ def topic_json(
         "configs": [
             {
                 "name": config.name,
-                "value": config.value
-                if show_secrets
-                else redact_field("config", config.name, config.value),
+                "value": config.value,
                 "source": config.source.value,
                 "overridden": config.is_overridden,
             }

@@ -7,8 +7,11 @@ Source: KIP-4 (batches), KIP-516 (topic ids), KIP-525 (configs in the answer), K
 from typing import Annotated
 
 from api.kafka.fields import (
+    ABOUT_TAG,
+    CURSOR_TAG,
     DONE_TO_TAG,
     OUTCOME_TAG,
+    POINT_TAG,
     PRINCIPAL_TAG,
     REQUEST_ID_TAG,
     TRACE_PARENT_TAG,
@@ -161,10 +164,12 @@ class DeletePartitionsResponse(Response, frozen=True, kw_only=True):
 
 
 class RunCommandRequest(Request, frozen=True, kw_only=True):
-    """Take a decision by its name; ours. `payload` is its request as `controller.packed` writes it.
+    """Ask for a command or a question by its name; ours.
 
-    With a `request_id` it can be asked again, and is carried out once. `principal` is an identity
-    that the caller takes, which needs a right of its own.
+    `payload` is its request as `controller.packed` writes it. With a `request_id` a command can be
+    sent again, and is carried out once. `principal` is an identity that the caller takes, which
+    needs a right of its own. With a `point` it is a question about that point in time, and `cursor`
+    asks for another page of its answer.
     """
 
     command: str
@@ -173,6 +178,8 @@ class RunCommandRequest(Request, frozen=True, kw_only=True):
     request_id: Annotated[str | None, tagged(REQUEST_ID_TAG)] = None
     trace_parent: Annotated[str | None, tagged(TRACE_PARENT_TAG)] = None
     principal: Annotated[str | None, tagged(PRINCIPAL_TAG)] = None
+    point: Annotated[str | None, tagged(POINT_TAG)] = None
+    cursor: Annotated[bytes, tagged(CURSOR_TAG)] = b""
 
 
 class RunCommandResponse(Response, frozen=True, kw_only=True):
@@ -180,6 +187,8 @@ class RunCommandResponse(Response, frozen=True, kw_only=True):
 
     `wrote`: as in `controller.parking.Answer`. `outcome` and `done_to` are those of the error; a
     service that does not tell them leaves `outcome` empty, and `done_to` is -1 where it has none.
+    Of a question, `about` says of the log what its answer does, on the last page; `cursor` asks for
+    the next page, and is empty on the last. Both are packed.
     """
 
     error_code: Int16 = 0
@@ -190,3 +199,5 @@ class RunCommandResponse(Response, frozen=True, kw_only=True):
     wrote: Annotated[bool, tagged(WROTE_TAG)] = True
     outcome: Annotated[str, tagged(OUTCOME_TAG)] = ""
     done_to: Annotated[Int64, tagged(DONE_TO_TAG)] = -1
+    about: Annotated[bytes, tagged(ABOUT_TAG)] = b""
+    cursor: Annotated[bytes, tagged(CURSOR_TAG)] = b""

@@ -1,0 +1,170 @@
+"""Asks questions: of a log directory, at any point and without a lock, or of a running service."""
+
+import datetime
+import time
+from collections.abc import Awaitable, Generator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import typer
+
+from api.cli.output import note
+from api.cli.time_zone import ASSUMED_ZONE, ZONE, zone_of
+
+if TYPE_CHECKING:
+    from api.client import AnswerPage
+    from api.questions.told import Told
+    from replay.about import About
+
+T = TypeVar("T")
+
+# Some ages reach behind all times that can be written.
+_FIRST_TIME = "0001-01-01T00:00:00Z"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """The log directory that is read, or the service that is asked."""
+
+    log: Path | None
+    server: str | None
+
+    @classmethod
+    def of(cls, log: Path | None, server: str | None) -> "Source":
+        """Return the one that was named.
+
+        Raises:
+            typer.BadParameter: none was, or both.
+        """
+        if (log is None) == (server is None):
+            raise typer.BadParameter("name one of LOG and --server URL")
+        return cls(log=log, server=server)
+
+    def ask(
+        self, question: str, request: Any, *, at: str = "end", within_s: float | None = None
+    ) -> "Told":
+        """Ask a question of `api.questions`.
+
+        Args:
+            at: The point that is asked about. Points inside the request go through `point`.
+            within_s: How long a service may take for each page; None: as long as any.
+
+        Raises:
+            RequestError: it names what does not exist; no log, or no such point.
+            UnavailableError: no service answers.
+            CorruptLogError: the log is damaged.
+        """
+        if self.server is not None:
+            return _ask_server(self.server, question, request, self.point(at), within_s)
+        return self._ask_log(question, request, at)
+
+    def point(self, text: str) -> str:
+        """Return a point as it is asked for: a service has another clock, and no time zone."""
+        return text if self.server is None else _absolute(text)
+
+    def _ask_log(self, question: str, request: Any, at: str) -> "Told":
+        from api.cli.output import progress
+        from api.cli.reading import offset_of
+        from api.questions.past import Past
+        from api.questions.table import find_question
+        from metadata_log.log_reader import LogReader
+
+        assert self.log is not None, "a log is read"
+        with LogReader.open(self.log) as reader:
+            past = Past(reader, resolve=offset_of, progress=progress)
+            return find_question(question).answered(past, past.offset(at), request)
+
+
+def about_json(about: "About") -> dict[str, Any]:
+    """Return what an answer says of the log, and of a time zone that had to be assumed."""
+    from msgspec import to_builtins
+
+    document: dict[str, Any] = to_builtins(about)
+    zone = ASSUMED_ZONE.get()
+    return document if zone is None else {**document, "time_zone": zone}
+
+
+def _absolute(point: str) -> str:
+    """Return a point that means the same everywhere: ages and local times as times in UTC."""
+    from replay.time_travel.points import age_in, is_zoneless
+
+    if is_zoneless(point):
+        zone = ZONE.get()
+        ASSUMED_ZONE.set(zone)
+        note(f"{point} has no time zone and was read as {zone}; see --time-zone")
+        return datetime.datetime.fromisoformat(point).replace(tzinfo=zone_of(zone)).isoformat()
+    age_ms = 0 if point == "now" else age_in(point)
+    if age_ms is None:
+        return point
+    then_ms = time.time_ns() // 1_000_000 - age_ms
+    try:
+        then = datetime.datetime.fromtimestamp(0, datetime.UTC) + datetime.timedelta(
+            milliseconds=then_ms
+        )
+    except OverflowError:
+        return _FIRST_TIME
+    return then.isoformat(timespec="milliseconds")
+
+
+def _ask_server(
+    server: str, question: str, request: Any, at: str, within_s: float | None
+) -> "Told":
+    from api.questions.table import find_question
+    from api.questions.told import Told
+
+    pages = _pages(server, question, request, at, within_s)
+    first = next(pages)
+    if find_question(question).item is None:
+        pages.close()
+        return Told(answer=first.response, about=lambda: _about(server, first))
+    last = first
+
+    def items() -> Iterator[Any]:
+        nonlocal last
+        yield from first.response
+        for last in pages:
+            yield from last.response
+
+    return Told(items=items(), about=lambda: _about(server, last))
+
+
+def _pages(
+    server: str, question: str, request: Any, at: str, within_s: float | None
+) -> "Generator[AnswerPage, None, None]":
+    """Yield the pages of an answer as they are taken."""
+    import asyncio
+
+    from api.client import MetadataClient
+    from records.errors import UnavailableError
+
+    async def within(answer: Awaitable[T]) -> T:
+        try:
+            async with asyncio.timeout(within_s):
+                return await answer
+        except TimeoutError as error:
+            raise UnavailableError(f"{server}: no answer in time; try again") from error
+
+    with asyncio.Runner() as runner:
+        client = runner.run(within(MetadataClient.connect(server)))
+        try:
+            cursor = b""
+            while True:
+                page = runner.run(within(client.page(question, request, at=at, cursor=cursor)))
+                yield page
+                cursor = page.cursor
+                if not cursor:
+                    return
+        finally:
+            runner.run(client.close())
+
+
+def _about(server: str, page: "AnswerPage") -> "About":
+    from records.errors import RequestError
+
+    if page.about is None:
+        raise RequestError(
+            "UNSUPPORTED_VERSION",
+            f"{server} runs a release that does not say where its answers stand",
+        )
+    return page.about

@@ -1,0 +1,134 @@
+"""Answers in pages of a bounded size.
+
+A page names where the next one begins, and the offsets of its points. Whoever asks for the next
+page sends that back, so the pages are those of one answer while the log grows. The last answers
+are kept half read; a page of one that was forgotten is computed from its beginning.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+
+import msgspec
+
+from api.questions.past import Past
+from api.questions.table import find_question
+from api.questions.told import Told
+from controller.packed import packed, unpacked
+from metadata_log.limits import MIB
+from metadata_log.log_reader import LogReader
+from replay.about import About
+
+PAGE_BYTES = MIB
+"""A page ends with the item that makes it this large."""
+
+_KEPT_MAX = 4
+"""Answers that are kept half read. Each may hold an image."""
+
+
+class Cursor(msgspec.Struct, frozen=True):
+    """Where a page begins: its first item, and the offsets of the points that were asked for.
+
+    `worker` is the process that has the answer half read.
+    """
+
+    position: int
+    points: dict[str, int]
+    worker: int = 0
+
+
+class Page(msgspec.Struct, frozen=True, kw_only=True):
+    """Some of an answer, as `controller.packed` writes it.
+
+    `about` stands on the last page, `cursor` on all others.
+    """
+
+    payload: bytes
+    about: About | None = None
+    cursor: Cursor | None = None
+
+
+class PagedLog:
+    """Answers questions of one log directory, page by page."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._kept: dict[bytes, _Reading] = {}
+
+    def page(self, name: str, payload: bytes, at: str, cursor: Cursor | None = None) -> Page:
+        """Return a page.
+
+        Args:
+            payload: The request, packed.
+            at: The point that is asked about.
+            cursor: As the page before gave it; None for the first page.
+
+        Raises:
+            RequestError: no such question, or what it names does not exist.
+            CorruptLogError: the log is damaged.
+        """
+        question = find_question(name)
+        reading = None if cursor is None else self._kept.pop(_key(name, payload, cursor), None)
+        if reading is None:
+            request = unpacked(payload, question.request)
+            with LogReader.open(self._directory) as reader:
+                past = Past(reader, points=None if cursor is None else dict(cursor.points))
+                told = question.answered(past, past.offset(at), request)
+            if question.item is None:
+                return Page(payload=packed(told.answer), about=told.about())
+            reading = _Reading(past, told)
+            if cursor is not None:
+                reading.skip(cursor.position)
+        items = reading.take(PAGE_BYTES)
+        if not reading.has_more:
+            return Page(payload=packed(items), about=reading.told.about())
+        following = Cursor(reading.position, dict(reading.past.points))
+        self._keep(_key(name, payload, following), reading)
+        return Page(payload=packed(items), cursor=following)
+
+    def _keep(self, key: bytes, reading: "_Reading") -> None:
+        self._kept[key] = reading
+        if len(self._kept) > _KEPT_MAX:
+            del self._kept[next(iter(self._kept))]
+
+
+def _key(name: str, payload: bytes, cursor: Cursor) -> bytes:
+    return packed((name, payload, cursor.position, sorted(cursor.points.items())))
+
+
+class _Reading:
+    """An answer, as far as it was read."""
+
+    def __init__(self, past: Past, told: Told) -> None:
+        self.past, self.told = past, told
+        self.position = 0
+        self._items: Iterator[msgspec.Raw] = map(_raw, told.items)
+        self._next = next(self._items, None)
+
+    @property
+    def has_more(self) -> bool:
+        return self._next is not None
+
+    def skip(self, count: int) -> None:
+        for _ in islice(self._taken(), count):
+            pass
+
+    def take(self, size_bytes: int) -> list[msgspec.Raw]:
+        items, size = [], 0
+        for item in self._taken():
+            items.append(item)
+            size += len(memoryview(item))
+            if size >= size_bytes:
+                break
+        return items
+
+    def _taken(self) -> Iterable[msgspec.Raw]:
+        while self._next is not None:
+            item, self._next = self._next, None
+            self.position += 1
+            self._next = next(self._items, None)
+            yield item
+
+
+def _raw(item: object) -> msgspec.Raw:
+    return msgspec.Raw(packed(item))

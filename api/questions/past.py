@@ -1,0 +1,109 @@
+"""The log that a question is asked of: its points, its images, and what answers say of it."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+
+import msgspec
+
+from controller.decisions.context import Settings
+from controller.descriptions.view import View
+from metadata_log.log_reader import LogReader
+from records.errors import UnknownHistoryError
+from replay.about import About, about_image
+from replay.image.metadata import MetadataImage
+from replay.not_understood import count_not_understood
+from replay.time_travel.points import resolve_point
+from replay.timeline import Timeline
+
+Resolve = Callable[[LogReader, str], int]
+"""Returns the last offset that is applied at a point; raises RequestError."""
+
+Progress = Callable[[str, int, int], AbstractContextManager[Callable[[int], None]]]
+"""Shows how far an answer is: takes what is done, from which offset, to which (exclusive)."""
+
+
+def server_clock(reader: LogReader, point: str) -> int:
+    """Resolve a point by this machine's clock; times without a zone are in UTC."""
+    return resolve_point(reader, point, time.time_ns() // 1_000_000)
+
+
+@contextmanager
+def silent(what: str, start: int, end: int) -> Iterator[Callable[[int], None]]:
+    """Show no progress."""
+    yield lambda offset: None
+
+
+class Past:
+    """One log, as far as it was written when it was opened.
+
+    Attributes:
+        points: The points that were resolved, with their offsets. The pages of one answer share
+            them, so that they are pages of the same answer while the log grows.
+    """
+
+    def __init__(
+        self,
+        reader: LogReader,
+        *,
+        resolve: Resolve = server_clock,
+        progress: Progress = silent,
+        points: dict[str, int] | None = None,
+    ) -> None:
+        self.reader = reader
+        self.timeline = Timeline.of(reader)
+        self.points = points or {}
+        self._resolve = resolve
+        self._progress = progress
+
+    def offset(self, point: str) -> int:
+        """Return the last offset that is applied at a point.
+
+        Raises:
+            RequestError: it is no point, or lies past the end or before the kept history.
+        """
+        if point not in self.points:
+            self.points[point] = self._resolve(self.reader, point)
+        return self.points[point]
+
+    def first_offset(self, point: str) -> int:
+        """Return the first offset of a range that begins at a point, inclusive.
+
+        `start`, and a time before all records, stand for the first record.
+
+        Raises:
+            RequestError: as `offset`.
+            UnknownHistoryError: the point lies before the kept history.
+        """
+        offset, start = self.offset(point), self.reader.start_offset
+        if point == "start" or offset == start - 1:
+            return start
+        if offset < start:
+            raise UnknownHistoryError(f"offset {offset} is not kept: history starts at {start}")
+        return offset
+
+    def progress(self, what: str, end: int) -> AbstractContextManager[Callable[[int], None]]:
+        """Show the way to an end offset (exclusive) while the body runs."""
+        return self._progress(what, self.reader.history_start, end)
+
+    def image(self, at: int) -> MetadataImage:
+        """Return the image as of an offset."""
+        with self.progress("replaying", at + 1) as advance:
+            return self.timeline.image(at, progress=advance)
+
+    def view(self, image: MetadataImage) -> View:
+        """Return an image as descriptions read it; no heartbeats are known."""
+        return View.of(image, Settings(cluster_id=self.reader.cluster_id))
+
+    def about(self, at: int) -> About:
+        """Return what an answer says that was not read from an image."""
+        found = about_image(self.reader, MetadataImage.EMPTY, at)
+        return msgspec.structs.replace(
+            found,
+            not_understood=count_not_understood(self.reader, at),
+            as_of_timestamp=msgspec.UNSET,
+        )
+
+    def about_image(self, image: MetadataImage, at: int) -> About:
+        """Return what an answer says that was read from the image as of an offset."""
+        return about_image(self.reader, image, at)

@@ -1,0 +1,55 @@
+"""The states that partitions and replicas walked through."""
+
+from collections.abc import Iterator
+
+from api.questions.past import Past
+from api.questions.told import Told
+from controller.decisions.lookup import TopicRef, find_partition, find_topic
+from controller.descriptions.state_walk import Transition, walk_states
+from controller.request import Request
+
+
+class WalkStates(Request[tuple[Transition, ...]], frozen=True, kw_only=True):
+    """Asks for the transitions of all partitions, of one topic's, or of one partition.
+
+    `since` is the point of the first one, inclusive. `replicas`: also those of replicas.
+    """
+
+    since: str = "start"
+    topic: TopicRef | None = None
+    partition_id: int | None = None
+    replicas: bool = False
+
+
+def walked_states(past: Past, at: int, request: WalkStates) -> Told:
+    """Yield transitions up to an offset, in the order of the log.
+
+    Raises:
+        RequestError: UNKNOWN_TOPIC_OR_PARTITION or UNKNOWN_TOPIC_ID: there never was such a one.
+    """
+    first = max(past.first_offset(request.since), past.reader.history_start)
+    return Told(items=_transitions(past, first, at, request), about=lambda: past.about(at))
+
+
+def _transitions(past: Past, first: int, at: int, request: WalkStates) -> Iterator[Transition]:
+    is_known = request.topic is None
+    start = past.timeline.image(first - 1)
+    if first <= at:
+        steps = past.timeline.images(first, at + 1, start=start)
+        for transition in walk_states(steps, start):
+            if _is_asked_for(transition, request):
+                is_known = True
+                if transition.broker_id is None or request.replicas:
+                    yield transition
+    if not is_known and request.topic is not None:
+        # It may have been there all the time, without a transition.
+        image = past.image(at)
+        topic = find_topic(image, request.topic)
+        if request.partition_id is not None:
+            find_partition(image, topic, request.partition_id)
+
+
+def _is_asked_for(transition: Transition, request: WalkStates) -> bool:
+    if request.topic not in (None, transition.topic, transition.topic_id):
+        return False
+    return request.partition_id in (None, transition.partition_id)

@@ -1,0 +1,84 @@
+"""The process that answers a service's questions about the past; run as `-m api.questions.worker`.
+
+It reads requests from standard input and writes pages to standard output, each with its length in
+front, until its input ends.
+"""
+
+import signal
+import struct
+import sys
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from api.questions.pages import Cursor, Page, PagedLog
+from records.errors import CorruptLogError, MetadataLogError, RequestError, UnavailableError
+
+LENGTH = struct.Struct("!I")
+"""What stands in front of each message."""
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """A request for a page; see `PagedLog.page`."""
+
+    question: str
+    payload: bytes
+    at: str
+    cursor: Cursor | None = None
+
+
+class Reply(msgspec.Struct, frozen=True, kw_only=True):
+    """A page, or the error there is instead."""
+
+    page: Page | None = None
+    error: "Failure | None" = None
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """An error; a `code` is that of a RequestError."""
+
+    message: str
+    code: str | None = None
+    is_damage: bool = False
+
+    @classmethod
+    def of(cls, error: MetadataLogError) -> "Failure":
+        """Return what is told of an error."""
+        code = error.code if isinstance(error, RequestError) else None
+        return cls(str(error), code, isinstance(error, CorruptLogError))
+
+    def error(self) -> MetadataLogError:
+        """Return the error again."""
+        if self.code is not None:
+            return RequestError(self.code, self.message)
+        return CorruptLogError(self.message) if self.is_damage else UnavailableError(self.message)
+
+
+def main(directory: str) -> None:
+    """Answer until the input ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the service ends this process itself
+    log = PagedLog(Path(directory))
+    while (asked := _read(sys.stdin.buffer)) is not None:
+        reply = msgspec.msgpack.encode(_reply(log, asked))
+        sys.stdout.buffer.write(LENGTH.pack(len(reply)) + reply)
+        sys.stdout.buffer.flush()
+
+
+def _read(stream: BinaryIO) -> Asked | None:
+    head = stream.read(LENGTH.size)
+    if len(head) < LENGTH.size:
+        return None
+    (size,) = LENGTH.unpack(head)
+    return msgspec.msgpack.decode(stream.read(size), type=Asked)
+
+
+def _reply(log: PagedLog, asked: Asked) -> Reply:
+    try:
+        return Reply(page=log.page(asked.question, asked.payload, asked.at, asked.cursor))
+    except MetadataLogError as error:
+        return Reply(error=Failure.of(error))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,61 @@
+"""What an answer says of the log it comes from."""
+
+from typing import Protocol
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from replay.image.metadata import MetadataImage
+from replay.image.provenance import NotUnderstood
+from replay.loader import BatchSource
+
+
+class ConfirmedSource(BatchSource, Protocol):
+    """A log that knows which of its records stay."""
+
+    @property
+    def confirmed_end(self) -> int:
+        """Exclusive; offsets from here on may still be replaced by Kafka (mirror)."""
+
+
+class About(msgspec.Struct, frozen=True, kw_only=True):
+    """Where in which log an answer stands.
+
+    Attributes:
+        as_of: Last offset that the answer takes into account, inclusive.
+        history_start: First offset whose effect is known apart.
+        log_end: Exclusive.
+        not_understood: Records up to `as_of` that this release does not know or not wholly, None
+            when there are none.
+        as_of_timestamp: Append time at `as_of`, ms since 1970; None for the state before all
+            records.
+        confirmed_end: Only where some of the log may still be replaced.
+        mid_batch: True, only where the batch at `as_of` goes on after it.
+        pending_transaction: Offset of the open transaction's Begin, only where there is one.
+    """
+
+    as_of: int
+    history_start: int
+    log_end: int
+    not_understood: NotUnderstood | None = None
+    as_of_timestamp: int | UnsetType | None = UNSET
+    confirmed_end: int | UnsetType = UNSET
+    mid_batch: bool | UnsetType = UNSET
+    pending_transaction: int | UnsetType = UNSET
+
+
+def about_image(source: ConfirmedSource, image: MetadataImage, at: int) -> About:
+    """Return what an answer says that was read from the image as of offset `at`."""
+    found = image.provenance
+    pending = found.pending_transaction
+    is_confirmed = source.confirmed_end >= source.end_offset
+    return About(
+        as_of=at,
+        history_start=source.history_start,
+        log_end=source.end_offset,
+        not_understood=found.not_understood,
+        as_of_timestamp=None if found.offset is None else found.timestamp,
+        confirmed_end=UNSET if is_confirmed else source.confirmed_end,
+        mid_batch=True if found.mid_batch else UNSET,
+        pending_transaction=UNSET if pending is None else pending,
+    )

@@ -1,0 +1,63 @@
+"""Counts the records that this release does not know, without building an image."""
+
+from collections.abc import Iterable
+
+from metadata_log.batch import Batch
+from metadata_log.needles import Needles
+from records.control import (
+    AbortTransactionRecord,
+    BeginTransactionRecord,
+    EndTransactionRecord,
+    UnknownRecord,
+)
+from records.envelope import Envelope
+from replay.image.provenance import NotUnderstood, has_unknown_tags
+from replay.image.versions import UNKNOWN
+from replay.loader import BatchSource
+from replay.time_travel.skim import SkimmableSource
+from replay.transactions import effective_rows
+
+_TYPES = (
+    UnknownRecord,
+    BeginTransactionRecord,
+    EndTransactionRecord,
+    AbortTransactionRecord,
+)
+
+
+def count_not_understood(source: BatchSource, at: int) -> NotUnderstood | None:
+    """Return how many records up to offset `at` this release does not know, None for none.
+
+    Blocks that hold no unknown record are not decoded. Records that are known but for a tag are
+    counted where their block is decoded; only an image counts all of them.
+
+    Raises:
+        CorruptLogError: the log is damaged.
+    """
+    found: NotUnderstood | None = None
+    if source.base is not None:
+        for rows in source.base.rows():
+            for row in rows:
+                if _is_not_understood(row):
+                    offset = UNKNOWN if row.kept is None else row.kept.version
+                    found = NotUnderstood.added(found, None if offset == UNKNOWN else offset)
+    start, end = source.history_start, at + 1
+    for row in effective_rows(_batches(source, end), start, end):
+        if _is_not_understood(row):
+            found = NotUnderstood.added(found, row.offset)
+    return found
+
+
+def _batches(source: BatchSource, end: int) -> Iterable[Batch]:
+    if source.history_start >= end:
+        return ()
+    if not isinstance(source, SkimmableSource):
+        return source.batches(source.history_start, end)
+    needles = Needles()
+    for record_type in _TYPES:
+        needles.add_type(record_type)
+    return source.skim(needles, end)
+
+
+def _is_not_understood(row: Envelope) -> bool:
+    return isinstance(row.payload, UnknownRecord) or has_unknown_tags(row)

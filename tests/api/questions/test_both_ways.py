@@ -1,0 +1,89 @@
+"""Every question has the same answer from a log directory and from the service of that log."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from api.cli.main import run
+from api.questions.table import QUESTIONS
+from tests.api.conftest import Metalog
+from tests.api.services import serving
+
+VERBS: dict[str, list[list[object]]] = {
+    "topics list": [["topics", "list"], ["topics", "list", "--at", 120]],
+    "topics describe": [
+        ["topics", "describe"],
+        ["topics", "describe", "--all-configs", "--show-secrets", "--at", "end-50"],
+    ],
+    "partitions describe": [["partitions", "list"], ["partitions", "list", "--at", "start"]],
+    "partitions removals": [["partitions", "list", "--removing"]],
+    "reassignments list": [["reassignments", "list"], ["reassignments", "list", "--at", 400]],
+    "brokers list": [["brokers", "list"], ["brokers", "list", "--at", "end-3h"]],
+    "brokers describe": [["brokers", "describe", 1]],
+    "configs describe": [
+        ["configs", "describe", "topic/__consumer_offsets", "--all"],
+        ["configs", "describe", "cluster", "--at", "2026-01-01T02:00:00", "--time-zone", "+01:00"],
+    ],
+    "features describe": [["features", "describe"]],
+    "namespaces list": [["namespaces", "list"]],
+    "partitions states": [
+        ["partitions", "states", "--verbose"],
+        ["partitions", "states", "__consumer_offsets/3", "--replicas", "--since", "end-10h"],
+    ],
+}
+"""Command lines that ask each question; LOG stands for the log directory, where it is named so."""
+
+OF_THE_SERVICE_ONLY = frozenset({"applied_offset", "controller_id", "lags"})
+"""Fields that a service knows from heartbeats and settings, and a log directory does not hold."""
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
+    """A log and the service that writes it, which changes nothing meanwhile."""
+    log = tmp_path_factory.mktemp("both") / "log"
+    assert run(["demo", str(log), "--topics", "6", "--brokers", "3", "--changes", "200"]) == 0
+    with serving(log, "--session-timeout-ms", 600_000) as service:
+        yield log, service.kafka
+
+
+def test_every_question_is_asked() -> None:
+    assert set(VERBS) == set(QUESTIONS)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [pytest.param(a, id=f"{name} {i}") for name, of in VERBS.items() for i, a in enumerate(of)],
+)
+def test_log_and_service_answer_alike(
+    metalog: Metalog, served: tuple[Path, str], arguments: list[object]
+) -> None:
+    log, server = served
+    if "LOG" in arguments:
+        of_log = [log if a == "LOG" else a for a in arguments]
+        of_server = [a for a in arguments if a != "LOG"] + ["--server", server]
+    else:
+        of_log, of_server = [[*arguments, *w] for w in (("--log", log), ("--server", server))]
+    read, asked = metalog(*of_log, "--json"), metalog(*of_server, "--json")
+    assert (read.code, asked.code, asked.err) == (0, 0, read.err)
+    assert _common(asked.lines_or_json) == _common(read.lines_or_json)
+    # The text comes from the same answer.
+    assert metalog(*of_server).code == 0
+
+
+def _common(value: Any) -> Any:
+    """Return JSON without what only a service knows."""
+    if isinstance(value, dict):
+        return {k: _common(v) for k, v in value.items() if k not in OF_THE_SERVICE_ONLY}
+    return [_common(item) for item in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("name", [n for n, q in QUESTIONS.items() if q.item is None])
+def test_every_document_says_where_it_stands(
+    metalog: Metalog, served: tuple[Path, str], name: str
+) -> None:
+    arguments = VERBS[name][0]
+    where = () if "LOG" in arguments else ("--log", served[0])
+    document = metalog(*[served[0] if a == "LOG" else a for a in arguments], *where, "--json").json
+    assert {"as_of", "history_start", "log_end", "not_understood"} <= document.keys()
