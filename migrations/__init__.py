@@ -1,4 +1,4 @@
-"""How the database of snapshots came to be: one migration a step, run by Alembic.
+"""Schema migrations of the snapshot database, run by Alembic.
 
-`replay.snapshot.schema` runs them; nothing here is imported by other rooms.
+`replay.snapshot.schema` runs them; no other package imports them.
 """

@@ -1,7 +1,6 @@
-"""Alembic runs this to carry migrations out, inside the transaction of the connection it is given.
+"""Alembic's environment: runs migrations inside the transaction of the given connection.
 
-That transaction makes an upgrade all or nothing, where the database can take table definitions
-back: SQLite and PostgreSQL can.
+The transaction makes an upgrade atomic on databases with transactional DDL: SQLite and PostgreSQL.
 """
 
 from alembic import context

@@ -1,1 +1,3 @@
-"""A history made by the real controller over a simulated cluster, the same for the same seed."""
+"""The demo: a history made by the real controller over a simulated cluster; same seed, same
+history.
+"""

@@ -1,4 +1,4 @@
-"""Brokers that only pretend: they register, send heartbeats, fail, stop and come back."""
+"""Simulated brokers for the demo: register, heartbeat, fail, stop, restart."""
 
 import enum
 from random import Random
@@ -25,7 +25,7 @@ _FEATURES = tuple(
 
 
 class Process(enum.Enum):
-    """What a broker's process is doing."""
+    """State of a broker's process."""
 
     DOWN = "down"
     RUNNING = "running"
@@ -33,7 +33,9 @@ class Process(enum.Enum):
 
 
 class SimulatedBroker:
-    """One broker. Its disk outlives its processes: id, directory, and the mark of a clean stop."""
+    """One broker. Its disk survives restarts: id, directory, and whether the last stop was
+    clean.
+    """
 
     def __init__(self, broker_id: int, rng: Random) -> None:
         self.broker_id = broker_id
@@ -47,12 +49,12 @@ class SimulatedBroker:
 
     @property
     def is_running(self) -> bool:
-        """Whether there is a process."""
+        """True if there is a process."""
         return self.process is not Process.DOWN
 
     @property
     def is_serving(self) -> bool:
-        """Whether it is registered and means to go on."""
+        """True if it is registered and not shutting down."""
         return self.process is Process.RUNNING and self.epoch is not None
 
     def start(self) -> None:
@@ -62,21 +64,21 @@ class SimulatedBroker:
         self._incarnation = new_id(self._rng)
 
     def crash(self) -> None:
-        """Go down without a word."""
+        """Kill the process."""
         self.process = Process.DOWN
         self.epoch = None
         self._clean_stop_epoch = _NEVER_STOPPED_CLEANLY
 
     def stop(self) -> None:
-        """Ask, with the next heartbeats, to be let go."""
+        """Ask for a controlled shutdown in the next heartbeats."""
         if self.is_serving:
             self.process = Process.STOPPING
 
     def next_event(self, cluster_id: str, metadata_offset: int) -> Event | None:
-        """Return what the broker says next; None while it is down.
+        """Return the broker's next request; None while it is down.
 
         Args:
-            metadata_offset: The last offset of the log, which the broker has applied.
+            metadata_offset: The last offset of the log; the broker reports it as applied.
         """
         if self.process is Process.DOWN:
             return None
@@ -96,7 +98,7 @@ class SimulatedBroker:
         )
 
     def _registration(self, cluster_id: str) -> Event:
-        """A refused one (the process before it is believed to live) is tried again."""
+        """Return a registration; it is retried while the old process's session lasts."""
         request = RegisterBroker(
             broker_id=self.broker_id,
             cluster_id=cluster_id,

@@ -3,11 +3,11 @@
 from datetime import UTC, datetime
 
 DEMO_START_MS = int(datetime(2026, 1, 1, tzinfo=UTC).timestamp() * 1_000)
-"""When every demo begins, whatever its seed."""
+"""Start time of every demo, for every seed."""
 
 
 class SimulatedClock:
-    """Stands still between two steps of the simulation.
+    """Advanced only by the simulation.
 
     The log must be opened with the same clock, or its own times would be ahead of the demo's.
     """
@@ -20,6 +20,6 @@ class SimulatedClock:
         return self._now_ms
 
     def advance(self, elapsed_ms: int) -> None:
-        """Let time pass."""
+        """Move the clock forward."""
         assert elapsed_ms >= 0, "time does not go back"
         self._now_ms += elapsed_ms

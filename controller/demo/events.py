@@ -1,4 +1,4 @@
-"""Something that the controller shall decide, and who wants to hear the answer."""
+"""Events of the simulation: requests to the controller, with a callback for the response."""
 
 from asyncio import Future
 from collections.abc import Callable
@@ -40,18 +40,18 @@ COMMANDS: dict[Callable[..., ControllerResult[Any]], str] = {
     unregister_broker: "brokers unregister",
     update_features: "features update",
 }
-"""Names under which the log keeps requests; clients and brokers ask by the same (api.commands)."""
+"""Names of requests in the log, the same that clients and brokers use (api.commands)."""
 
 
 def _nobody(_: Any) -> None:
-    """The answer is of no interest."""
+    """Ignore the response."""
 
 
 class Event(msgspec.Struct, frozen=True):
-    """A request to the controller, not yet made.
+    """A request to the controller that has not been sent yet.
 
-    `kind` is what the summary counts it under. `hear` gets the response; a refusal is heard by
-    nobody, as by people who try again another day.
+    `kind` is its line in the summary. `hear` gets the response; refusals are ignored, as if people
+    try again another day.
     """
 
     kind: str
@@ -67,7 +67,7 @@ def event(
     *,
     hear: Callable[[Any], None] = _nobody,
 ) -> Event:
-    """Make an event of a decision and its request."""
+    """Make an event from a decision and its request."""
     return Event(
         kind,
         lambda controller: controller.submit(
@@ -80,7 +80,7 @@ def event(
 def own_event(
     kind: str, decision: Callable[[Context], ControllerResult[Any]], origin: Origin
 ) -> Event:
-    """Make an event of a decision that the controller takes on its own."""
+    """Make an event from a decision that the controller takes by itself."""
     assert origin.command is not None
     bound: BoundDecision[Any] = BoundDecision(origin.command, decision)
     return Event(kind, lambda controller: controller.submit(bound, origin=origin))

@@ -1,4 +1,4 @@
-"""Names for topics, made of words that a shop's teams would use."""
+"""Names for topics, made of words that the teams of a shop would use."""
 
 from random import Random
 
@@ -16,14 +16,14 @@ _NAMESPACES = ("shop:checkout", "shop:search", "shop:stock", "data:features", "d
 
 
 class Names:
-    """Gives each topic name once."""
+    """Returns each topic name once."""
 
     def __init__(self, rng: Random) -> None:
         self._rng = rng
         self._given: set[str] = set()
 
     def topic(self) -> str:
-        """Return a name not given before, such as `orders.events.v2`."""
+        """Return a new name, such as `orders.events.v2`."""
         version = 1
         while True:
             name = f"{self._rng.choice(_DOMAINS)}.{self._rng.choice(_KINDS)}.v{version}"
@@ -33,9 +33,9 @@ class Names:
             version += 1
 
     def partitions(self) -> int:
-        """Return how many partitions a new topic might have; small numbers are common."""
+        """Return a partition count for a new topic; small ones are common."""
         return self._rng.choice(_PARTITIONS)
 
     def namespace(self) -> str:
-        """Return the name of a namespace, given before or not."""
+        """Return the name of a namespace, new or not."""
         return self._rng.choice(_NAMESPACES)

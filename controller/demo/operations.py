@@ -1,4 +1,4 @@
-"""What people ask for on an ordinary day."""
+"""Everyday requests: topics created, changed and deleted, configs, reassignments."""
 
 from collections.abc import Callable
 from functools import partial
@@ -50,11 +50,11 @@ _REASONS = (
 )  # fmt: skip
 
 _COUNTED_BY_HAND = 4
-"""Partitions of a topic whose replicas somebody names one by one."""
+"""Partitions of a topic with a manual replica assignment."""
 
 
 def ordinary_event(world: World) -> Event | None:
-    """Return what somebody asks for next; None when there is nothing to ask it about."""
+    """Return the next everyday request; None if there is nothing to change."""
     few_topics = len(world.topics()) < world.options.topics
     operations: list[tuple[int, Callable[[World], Event | None]]] = [
         (9 if few_topics else 3, create_topic),
@@ -72,7 +72,9 @@ def ordinary_event(world: World) -> Event | None:
 
 
 def create_topic(world: World) -> Event:
-    """Return a request for one more topic, sometimes in a namespace, sometimes by hand."""
+    """Return a request for a new topic, sometimes in a namespace, sometimes with manual
+    assignment.
+    """
     rng = world.rng
     namespace = world.names.namespace()
     if rng.random() > 0.3 or world.image.namespace_by_name(namespace) is None:
@@ -93,7 +95,7 @@ def create_topic(world: World) -> Event:
 def new_topic(
     world: World, *, namespace: str = "", configs: tuple[tuple[str, str], ...] = ()
 ) -> NewTopic:
-    """Return a topic that the controller shall place."""
+    """Return a topic for the controller to place."""
     return NewTopic(
         name=world.names.topic(),
         namespace=namespace,
@@ -122,7 +124,7 @@ def config_change(resource_type: int, name: str, change: ConfigChange, asked: Or
 
 
 def origin(world: World, command: str) -> Origin:
-    """Return somebody with some reason."""
+    """Return an origin with a random operator and reason."""
     return world.people.asks(command, world.rng.choice(_REASONS))
 
 

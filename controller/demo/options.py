@@ -1,4 +1,4 @@
-"""What a demo is asked for, and what it made."""
+"""Options and summary of a demo."""
 
 from collections.abc import Callable
 
@@ -11,13 +11,13 @@ REPLICATION_FACTOR = 3
 
 
 _NUMBERS_MAX = {"topics": 100_000, "brokers": 1_000, "changes": 10_000_000}
-"""More would fill the disk or take days; who asks for it has mistyped."""
+"""More would fill the disk or take days, so it is probably a typing error."""
 
 
 class DemoOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How large a history to make.
+    """Size and seed of the history.
 
-    `changes` is about how many requests and events leave records, beyond those that set the
+    `changes` is roughly how many requests and events write records, besides those that set the
     cluster up. Equal options give equal records, origins and times.
     """
 
@@ -27,7 +27,7 @@ class DemoOptions(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 1
 
     def checked(self) -> "DemoOptions":
-        """Return the options.
+        """Return the options unchanged.
 
         Raises:
             RequestError: INVALID_REQUEST, a number is too small or too large.
@@ -44,9 +44,9 @@ class DemoOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DemoSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """What a demo made.
+    """Result of a demo.
 
-    `changes` counts the requests and events of each kind that left records. Times are in ms since
+    `changes` counts the requests and events of each kind that wrote records. Times are in ms since
     1970; `end_offset` is exclusive.
     """
 
@@ -57,4 +57,4 @@ class DemoSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Progress = Callable[[int, int], None]
-"""Called with how many changes are made, and how many there will be."""
+"""Called with the number of changes made, and the total."""

@@ -1,4 +1,4 @@
-"""Who asks for changes, and why: what blame has to show."""
+"""Operators and their reasons, so that blame has something to show."""
 
 from random import Random
 
@@ -12,7 +12,7 @@ _SHELL = "metalog"
 
 
 class People:
-    """Gives requests their origins."""
+    """Makes the origins of requests."""
 
     def __init__(self, rng: Random) -> None:
         self._rng = rng
@@ -34,10 +34,10 @@ class People:
 
 
 def broker_origin(broker_id: int, command: str) -> Origin:
-    """Return the origin of what a broker sends."""
+    """Return the origin of a broker's request."""
     return Origin(principal=f"User:broker-{broker_id}", command=command)
 
 
 def controller_origin(command: str, reason: str) -> Origin:
-    """Return the origin of what the controller does on its own."""
+    """Return the origin of a decision that the controller takes by itself."""
     return Origin(principal=CONTROLLER, command=command, reason=reason)

@@ -1,4 +1,4 @@
-"""What brokers do for their partitions: followers lag and catch up, replicas get deleted."""
+"""Partition events of the brokers: followers lag and catch up, replicas are deleted."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from controller.demo.people import broker_origin
 from controller.demo.world import World
 from replay.image.partitions import Partition
 
-# Topics whose partitions are looked at in one step: a bound on the time a step takes.
+# Topics examined in one step; bounds the time a step takes.
 _TOPICS_LOOKED_AT = 200
 
 _PARTITIONS_IN_A_REQUEST = 20
@@ -32,7 +32,7 @@ _DELETING_FAILS = 0.1
 
 
 def isr_changes(world: World) -> Iterator[Event]:
-    """Yield the requests of leaders whose followers lag or have caught up, one a leader."""
+    """Yield AlterPartition requests for followers that lag or have caught up, one per leader."""
     serving = {broker.broker_id for broker in world.serving()}
     led = [
         partition
@@ -57,7 +57,7 @@ def isr_changes(world: World) -> Iterator[Event]:
 
 
 def deletion_reports(world: World) -> Iterator[Event]:
-    """Yield the reports of brokers that were told to delete replicas."""
+    """Yield the deletion reports of brokers that have replicas to delete."""
     reports: dict[int, list[ReplicaReport]] = defaultdict(list)
     started = [d for d in world.image.replica_deletions() if d.state == DELETION_STARTED]
     for deletion in sorted(started, key=lambda d: (d.topic_id, d.partition_id, d.broker_id)):
@@ -80,7 +80,7 @@ def deletion_reports(world: World) -> Iterator[Event]:
 
 
 def _with_one_more(world: World, partition: Partition, serving: set[int]) -> tuple[int, ...]:
-    """Return the ISR when a follower has caught up, if one can."""
+    """Return the ISR with a follower that has caught up, or unchanged if there is none."""
     missing = [r for r in partition.replicas if r in serving and r not in partition.isr]
     if not missing or world.rng.random() >= _CATCHING_UP:
         return partition.isr
@@ -88,7 +88,7 @@ def _with_one_more(world: World, partition: Partition, serving: set[int]) -> tup
 
 
 def _with_one_less(world: World, partition: Partition) -> tuple[int, ...]:
-    """Return the ISR when a follower has fallen behind."""
+    """Return the ISR without a follower that has fallen behind."""
     behind = world.rng.choice([r for r in partition.isr if r != partition.leader])
     return tuple([r for r in partition.isr if r != behind])
 

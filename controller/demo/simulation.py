@@ -1,7 +1,7 @@
-"""The demo itself: time passes in steps, and in each the brokers, the controller and people act.
+"""The simulation: in each time step brokers, controller and operators act.
 
-All choices come from the seed, and what happens at the same time is submitted in the same order,
-so that equal options give equal records, origins and times.
+All choices come from the seed, and concurrent events are submitted in a fixed order, so equal
+options give equal records, origins and times.
 """
 
 import itertools
@@ -30,12 +30,12 @@ from records.errors import RequestError
 from replay.image.metadata import MetadataImage
 
 START_LEVELS = {METADATA_VERSION: 21}
-"""Feature levels at the demo's start, so that it has an upgrade to show."""
+"""Feature levels at the start, low enough to show an upgrade."""
 
 _SECOND_MS = 1_000
 _MINUTE_MS = 60 * _SECOND_MS
 
-# How often the controller looks for leaders to give back and partitions to remove; as in Kafka.
+# Intervals for preferred leader elections and partition removals; Kafka's.
 _HOUSEKEEPING_INTERVAL_MS = 5 * _MINUTE_MS
 
 _BETWEEN_EVENTS_MS = 40
@@ -49,11 +49,11 @@ _INTERNAL_TOPIC = NewTopic(
 
 
 def demo_settings(options: DemoOptions, cluster_id: str) -> Settings:
-    """Return what the demo's controller decides with."""
+    """Return the settings of the demo's controller."""
     return Settings(
         cluster_id=cluster_id,
         default_replication_factor=options.replication_factor,
-        # Kafka's own, so that a demo looks like the history of a real cluster.
+        # Kafka's defaults, so that a demo looks like the history of a real cluster.
         placer=StripedPlacer(),
     )
 
@@ -77,14 +77,14 @@ async def run_demo(
     options: DemoOptions,
     progress: Progress | None = None,
 ) -> DemoSummary:
-    """Write a history through the controller, which it activates.
+    """Activate the controller and write a history through it.
 
     Args:
         clock: The clock of controller and log.
         progress: Called after each step.
 
     Raises:
-        RequestError: INVALID_REQUEST, the options make no sense; NOT_CONTROLLER, the log failed.
+        RequestError: INVALID_REQUEST, the options are invalid; NOT_CONTROLLER, the log failed.
     """
     options = options.checked()
     start_ms = clock.now_ms()
@@ -119,9 +119,9 @@ _REMOVING = own_event(
 
 
 class _Simulation:
-    """Steps through time.
+    """Advances the demo step by step.
 
-    `changes` counts the events of each kind that left records.
+    `changes` counts the events of each kind that wrote records.
     """
 
     def __init__(self, world: World) -> None:
@@ -149,7 +149,7 @@ class _Simulation:
         )
 
     async def run(self, progress: Progress) -> None:
-        """Step on until enough has changed."""
+        """Advance until there are enough changes."""
         wanted = self._world.options.changes
         before = self.changes.total()
         stories = _schedule(wanted)
@@ -164,7 +164,7 @@ class _Simulation:
         progress(wanted, wanted)
 
     async def _step(self, *, people: bool) -> bool:
-        """Let some time pass and everybody act once; return whether the story goes on."""
+        """Advance time and let everyone act once; True if the current story continues."""
         world = self._world
         world.clock.advance(self._elapsed_ms())
         await self._submit(self._broker_events())
@@ -178,7 +178,7 @@ class _Simulation:
         return told is not None
 
     def _elapsed_ms(self) -> int:
-        """Seconds while brokers come or go, else minutes."""
+        """Return the length of the next step: seconds while brokers come or go, else minutes."""
         if self._world.is_unsettled():
             return self._world.rng.randrange(2 * _SECOND_MS, 5 * _SECOND_MS)
         return self._world.rng.randrange(_MINUTE_MS, 30 * _MINUTE_MS)
@@ -191,7 +191,7 @@ class _Simulation:
         return [event for event in said if event is not None]
 
     def _housekeeping(self) -> list[Event]:
-        """What the controller's own timers bring."""
+        """Return the events of the controller's timers that are due."""
         now_ms = self._world.clock.now_ms()
         if now_ms < self._next_housekeeping_ms:
             return []
@@ -205,7 +205,9 @@ class _Simulation:
         return [event for event in asked if event is not None]
 
     async def _submit(self, events: Sequence[Event]) -> int:
-        """Submit events that share syncs, then hear the answers; return how many left records."""
+        """Submit events that share syncs, then pass on the responses; return how many wrote
+        records.
+        """
         world = self._world
         futures = []
         for event in events:
@@ -218,7 +220,7 @@ class _Simulation:
             except RequestError as error:
                 if error.code == "NOT_CONTROLLER":
                     raise
-                continue  # people live with a refusal
+                continue  # operators accept a refusal
             if answer.end_offset > self._end_offset:
                 self._end_offset = answer.end_offset
                 self.changes[event.kind] += 1
@@ -228,7 +230,7 @@ class _Simulation:
 
 
 def _schedule(wanted: int) -> Iterator[tuple[int, Callable[[World], Story]]]:
-    """Yield after how many changes each story begins, cycle after cycle without an end."""
+    """Yield each story with the change count at which it starts, in endless cycles."""
     cycle = min(wanted, _CYCLE_CHANGES)
     yield cycle // 50, FIRST_STORY
     for base in itertools.count(cycle // 8, cycle):

@@ -1,7 +1,7 @@
-"""Incidents worth looking into, each told step by step.
+"""Incidents worth investigating, step by step.
 
-A story is a generator: each `yield` hands over what happens now, and goes on when the simulation
-has made its next step. A few seconds pass with a step while brokers come or go, else minutes.
+A story is a generator: each `yield` returns the events of one step and continues in the next step.
+A step takes a few seconds while brokers come or go, else minutes.
 """
 
 from collections.abc import Callable, Iterator
@@ -54,7 +54,7 @@ _HOUR_MS = 60 * _MINUTE_MS
 
 
 def namespaces_come(world: World) -> Story:
-    """The features are switched on, teams get their namespaces, and topics move into them."""
+    """Features are enabled, teams get namespaces, and topics move into them."""
     asks = partial(world.people.asks, who="User:alice")
     levels = [
         (NAMESPACE_FEATURE, 1),
@@ -76,7 +76,7 @@ def namespaces_come(world: World) -> Story:
 
 
 def namespace_moves(world: World) -> Story:
-    """One topic moves, then a whole namespace is given up: its topics move, and it goes."""
+    """A topic moves, then a whole namespace is dissolved: its topics move and it is deleted."""
     asks, reason = world.people.asks, "the team was renamed"
     for topic in [t for t in world.topics() if t.namespace_id is None][:1]:
         yield [_move(world, "", "shop:checkout", topic.name)]
@@ -92,7 +92,7 @@ def namespace_moves(world: World) -> Story:
 
 
 def broker_dies(world: World) -> Story:
-    """A broker goes down without a word; its partitions move, and come back with it."""
+    """A broker crashes; its leaders move, and return when it does."""
     yield from _until_all_serve(world)
     broker = world.rng.choice(list(world.brokers.values()))
     broker.crash()
@@ -102,7 +102,7 @@ def broker_dies(world: World) -> Story:
 
 
 def topic_is_recreated(world: World) -> Story:
-    """Somebody deletes a topic; somebody else misses it and creates it anew."""
+    """An operator deletes a topic; another one needs it and creates it again."""
     topic = world.topic()
     if topic is None:
         return
@@ -119,7 +119,7 @@ def topic_is_recreated(world: World) -> Story:
 
 
 def partitions_lose_their_leader(world: World) -> Story:
-    """Both brokers of a topic die; one partition is elected uncleanly, the other waits."""
+    """Both brokers of a topic die; one partition gets an unclean election, the other waits."""
     if len(world.brokers) < 2:
         return
     yield from _until_all_serve(world)
@@ -141,7 +141,7 @@ def partitions_lose_their_leader(world: World) -> Story:
 
 
 def configs_drift(world: World) -> Story:
-    """Two people do not agree on how long a topic is kept."""
+    """Two operators disagree about a topic's retention."""
     topic = world.topic()
     if topic is None:
         return
@@ -160,7 +160,7 @@ def configs_drift(world: World) -> Story:
 
 
 def rolling_restart(world: World) -> Story:
-    """Every broker is stopped in order and started again, one after the other."""
+    """Every broker is stopped cleanly and restarted, one after the other."""
     for broker in list(world.brokers.values()):
         yield from _until_all_serve(world)
         broker.stop()
@@ -170,7 +170,7 @@ def rolling_restart(world: World) -> Story:
 
 
 def shrink_is_cancelled(world: World) -> Story:
-    """A topic is to have fewer partitions, and somebody thinks better of it."""
+    """The removal of partitions is requested, then cancelled."""
     asked = world.people.asks("configs alter", "fewer partitions, see the cost review")
     change = ConfigChange(DELETE_PARTITIONS_ENABLED, "true")
     yield [config_change(BROKER, CLUSTER_DEFAULT, change, asked)]
@@ -184,7 +184,7 @@ def shrink_is_cancelled(world: World) -> Story:
 
 
 def shrink_is_finished(world: World) -> Story:
-    """A topic gets fewer partitions, although a broker that holds some is down for a while."""
+    """Partitions are removed although one of their brokers is down for a while."""
     yield from _until_all_serve(world)
     topic = _large_topic(world)
     if topic is None:
@@ -224,7 +224,7 @@ STORIES: tuple[Callable[[World], Story], ...] = (
     stray_broker,
     rolling_restart,
 )
-"""What happens in each cycle of a long history, in this order."""
+"""The stories of each cycle, in order."""
 
 
 def _until_all_serve(world: World) -> Story:
@@ -265,7 +265,7 @@ def _shrink(world: World, topic: Topic, *, delay_ms: int) -> Event:
 
 
 def _large_topic(world: World) -> Topic | None:
-    """Return the topic with the most partitions, to take some of them away."""
+    """Return the topic with the most partitions, for a removal."""
     image = world.image
     settled = [t for t in world.topics() if not any(image.pending_removals(t.topic_id))]
     large = max(settled, key=lambda t: len(image.partitions(t.topic_id)), default=None)

@@ -1,4 +1,4 @@
-"""The simulated cluster and the people around it, as the parts of the demo share them."""
+"""State shared by the parts of the demo: the simulated brokers, names, people, and the image."""
 
 from random import Random
 
@@ -16,7 +16,7 @@ _INTERNAL_PREFIX = "__"
 
 
 class World:
-    """What the demo knows. Requests are made from the committed image, as clients make theirs."""
+    """What the demo knows. Requests are based on the committed image, as a client's would be."""
 
     def __init__(
         self, controller: Controller, clock: SimulatedClock, options: DemoOptions, rng: Random
@@ -39,7 +39,7 @@ class World:
         return self.controller.image
 
     def topics(self) -> list[Topic]:
-        """Return the ordinary topics, ordered by full name; computed once for each image."""
+        """Return the ordinary topics by full name; cached per image."""
         image = self.image
         if self._topics[0] is not image:
             ordinary = [t for t in image.topics() if not t.name.startswith(_INTERNAL_PREFIX)]
@@ -47,21 +47,21 @@ class World:
         return self._topics[1]
 
     def some_topics(self, count: int) -> list[Topic]:
-        """Return that many ordinary topics at most, in any order."""
+        """Return up to `count` ordinary topics, in random order."""
         topics = self.topics()
         return topics if len(topics) <= count else self.rng.sample(topics, count)
 
     def topic(self) -> Topic | None:
-        """Return some ordinary topic, None when there is none."""
+        """Return a random ordinary topic, None if there is none."""
         topics = self.topics()
         return self.rng.choice(topics) if topics else None
 
     def serving(self) -> list[SimulatedBroker]:
-        """Return the brokers that serve and that the controller lets serve."""
+        """Return the brokers that are serving and not fenced."""
         return [broker for broker in self.brokers.values() if self.serves(broker.broker_id)]
 
     def serves(self, broker_id: int) -> bool:
-        """Return whether a broker serves and the controller lets it."""
+        """True if a broker is serving and not fenced."""
         broker, known = self.brokers.get(broker_id), self.image.broker(broker_id)
         return (
             broker is not None
@@ -72,12 +72,12 @@ class World:
         )
 
     def is_fenced(self, broker_id: int) -> bool:
-        """Return whether the controller keeps a broker from serving, or does not know it."""
+        """True if the broker is fenced or not registered."""
         known = self.image.broker(broker_id)
         return known is None or known.fenced
 
     def is_unsettled(self) -> bool:
-        """Return whether a broker is coming or going."""
+        """True if a broker is starting or stopping."""
         return any(
             not self.is_fenced(broker.broker_id)
             if not broker.is_running

@@ -1,1 +1,1 @@
-"""What a cluster looks like to those who ask: pure functions of a view, which change nothing."""
+"""Descriptions of a cluster for clients: pure functions of a view."""

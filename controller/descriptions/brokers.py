@@ -1,4 +1,4 @@
-"""Brokers described and listed."""
+"""Descriptions of brokers."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -13,9 +13,9 @@ from replay.image.partitions import Partition
 
 
 class BrokerDescription(msgspec.Struct, frozen=True, kw_only=True):
-    """A broker, and how many partitions it leads and holds now.
+    """A broker, with the number of partitions it leads and holds now.
 
-    `applied_offset`: up to where it has followed the log, None is unknown.
+    `applied_offset`: the last offset of the log it has applied; None if unknown.
     """
 
     broker: Broker

@@ -1,4 +1,4 @@
-"""Operations that can be authorized, as descriptions and Kafka's protocol list them.
+"""Operations that can be authorized, as listed in descriptions and Kafka's protocol.
 
 Source: KIP-430 (operations in descriptions).
 """
@@ -17,7 +17,7 @@ TOPIC_OPERATIONS = (
     Operation.DESCRIBE_CONFIGS,
     Operation.ALTER_CONFIGS,
 )
-"""What can be done to a topic."""
+"""Operations on a topic."""
 
 CLUSTER_OPERATIONS = (
     Operation.CREATE,
@@ -28,9 +28,11 @@ CLUSTER_OPERATIONS = (
     Operation.ALTER_CONFIGS,
     Operation.IDEMPOTENT_WRITE,
 )
-"""What can be done to the cluster."""
+"""Operations on the cluster."""
 
 
 def operation_bits(operations: Iterable[Operation]) -> int:
-    """Return operations as Kafka's protocol has them: the bit of each one's code."""
+    """Return operations as a bit field, with the bit of each operation's code, as Kafka's protocol
+    does.
+    """
     return sum(1 << operation.value for operation in operations)

@@ -1,4 +1,4 @@
-"""Partitions described, apart from their topics."""
+"""Descriptions of partitions, without their topics."""
 
 from collections.abc import Iterable
 
@@ -12,7 +12,7 @@ from replay.image.topics import Topic
 
 
 class PartitionFound(msgspec.Struct, frozen=True, kw_only=True):
-    """A partition, and the full name of its topic."""
+    """A partition, with the full name of its topic."""
 
     topic: str
     topic_id: Uuid
@@ -22,7 +22,7 @@ class PartitionFound(msgspec.Struct, frozen=True, kw_only=True):
 def describe_partitions(
     view: View, ref: TopicRef | None = None, partition_id: int | None = None
 ) -> tuple[PartitionFound, ...]:
-    """Describe the partitions of all topics, of one, or one of them, ordered by name.
+    """Describe the partitions of all topics or of one topic, or a single one, ordered by name.
 
     Raises:
         RequestError: UNKNOWN_TOPIC_OR_PARTITION or UNKNOWN_TOPIC_ID.

@@ -1,8 +1,9 @@
-"""How far things are that go on after their command was answered.
+"""Progress of operations that continue after their command was answered.
 
-A move waits for replicas to get in sync, a removal for its delay and then for brokers to delete, a
-broker for the log to reach it. An election is one write, so its answer is its end: who wants to
-know asks for the offset.
+A reassignment waits for replicas to get in sync, a removal for its delay and then for brokers to
+delete, a broker for the log to reach it. An election is complete when it is answered; to see
+whether
+brokers have applied it, ask for the offset.
 
 Source: KIP-455 (reassignments), KIP-694 (removals), KIP-4 (answers that can be verified).
 """
@@ -22,7 +23,9 @@ from replay.image.removals import PendingRemoval
 
 
 class OngoingReassignment(msgspec.Struct, frozen=True, kw_only=True):
-    """A partition that moves. It is done when nobody is `waited_for`, who are not in sync yet."""
+    """A partition that is being reassigned. `waited_for`: new replicas not in sync yet; done when
+    empty.
+    """
 
     topic: str
     topic_id: Uuid
@@ -34,11 +37,12 @@ class OngoingReassignment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OngoingRemoval(msgspec.Struct, frozen=True, kw_only=True):
-    """A partition that is on its way out.
+    """A partition that is being removed.
 
-    `due_ms` is when it is no longer readable, ms since 1970. `replica_states` are those of the
-    replicas whose deletion is tracked, as in `replica_states`; `waited_for` are the registered
-    brokers that have not deleted theirs.
+    `due_ms` is when it stops being readable, ms since 1970. `replica_states` are those of the
+    replicas
+    whose deletion is tracked, named as in `replica_states`; `waited_for` are the registered brokers
+    that have not deleted their replica.
     """
 
     topic: str
@@ -51,7 +55,7 @@ class OngoingRemoval(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AppliedOffset(msgspec.Struct, frozen=True, kw_only=True):
-    """The last offset a broker has applied; None is unknown."""
+    """The last offset a broker has applied; None if unknown."""
 
     broker_id: int
     offset: int | None
@@ -60,7 +64,7 @@ class AppliedOffset(msgspec.Struct, frozen=True, kw_only=True):
 def list_reassignments(
     view: View, partitions: Sequence[tuple[TopicRef, int]] | None = None
 ) -> tuple[OngoingReassignment, ...]:
-    """List the partitions that move, of those named or (None) of all, ordered by topic.
+    """List the partitions being reassigned, of those given or (None) of all, ordered by topic.
 
     Raises:
         RequestError: UNKNOWN_TOPIC_OR_PARTITION or UNKNOWN_TOPIC_ID.
@@ -95,7 +99,7 @@ def list_removals(view: View, topic: TopicRef | None = None) -> tuple[OngoingRem
 
 
 def applied_offsets(view: View) -> tuple[AppliedOffset, ...]:
-    """Return how far each registered broker has followed the log, as its last heartbeat said."""
+    """Return the applied offset of each registered broker, from its last heartbeat."""
     applied = []
     for broker_id in sorted(broker.broker_id for broker in view.image.brokers()):
         session = None if view.sessions is None else view.sessions.get(broker_id)
@@ -105,9 +109,9 @@ def applied_offsets(view: View) -> tuple[AppliedOffset, ...]:
 
 
 def brokers_behind(view: View, offset: int) -> tuple[int, ...]:
-    """Return the unfenced brokers that have not applied an offset, or have not said so.
+    """Return the unfenced brokers that have not reported an offset as applied.
 
-    A fenced broker serves nobody, and follows the log before it does again.
+    Fenced brokers are left out: they serve no clients, and catch up before they are unfenced.
     """
     behind = []
     for applied in applied_offsets(view):

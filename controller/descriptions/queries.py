@@ -1,4 +1,7 @@
-"""Questions about a cluster as it is: their requests, and what answers each from a view."""
+"""Descriptions as requests to a controller, answered on the state it would decide on.
+
+They write no records; an answer waits until everything in it is committed.
+"""
 
 import msgspec
 
@@ -20,26 +23,20 @@ from records.base import Uuid
 
 
 class ListTopics(Request["tuple[TopicListing, ...]"], frozen=True, kw_only=True):
-    """Asks for all topics. `internal`: with those that Kafka itself uses."""
+    """List all topics; `internal` includes Kafka's own."""
 
     internal: bool = True
 
 
 class DescribeTopics(Request["TopicsDescribed"], frozen=True, kw_only=True):
-    """Asks for some topics; none named means all.
-
-    `show_secrets`: with the values of secret configs, which needs a right of its own.
-    """
+    """Describe topics; an empty list means all."""
 
     topics: tuple[TopicRef, ...] = ()
     show_secrets: bool = False
 
 
 class TopicsDescribed(msgspec.Struct, frozen=True, kw_only=True):
-    """Topics, and their cluster.
-
-    `controller_id` is the node id of the controller that answers, None where a log is read.
-    """
+    """Topics and the cluster they belong to; `controller_id` is the answering node."""
 
     cluster_id: str
     controller_id: int | None
@@ -47,27 +44,27 @@ class TopicsDescribed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ListBrokers(Request["tuple[BrokerDescription, ...]"], frozen=True, kw_only=True):
-    """Asks for all registered brokers."""
+    """List all registered brokers."""
 
 
 class DescribeBroker(Request["BrokerDescription"], frozen=True):
-    """Asks for one broker."""
+    """Describe one broker."""
 
     broker_id: int
 
 
 class ListReassignments(Request["tuple[OngoingReassignment, ...]"], frozen=True, kw_only=True):
-    """Asks for all partitions that move."""
+    """List all partitions being reassigned."""
 
 
 class ListRemovals(Request["tuple[OngoingRemoval, ...]"], frozen=True, kw_only=True):
-    """Asks for the partitions that are being removed, of one topic or (None) of all."""
+    """List the partitions being removed, of one topic or (None) of all."""
 
     topic: TopicRef | None = None
 
 
 class DescribePartitions(Request["tuple[PartitionFound, ...]"], frozen=True, kw_only=True):
-    """Asks for partitions: of all topics, of one, or one of them."""
+    """Describe the partitions of all topics or of one topic, or a single one."""
 
     topic: TopicRef | None = None
     partition_id: int | None = None
@@ -116,7 +113,7 @@ def topics_listed(view: View, request: ListTopics) -> tuple[TopicListing, ...]:
 
 
 def topics_described(view: View, request: DescribeTopics) -> TopicsDescribed:
-    """Describe topics, in the order asked for."""
+    """Describe topics, in the requested order."""
     found = describe_topics(view, request.topics)
     if not request.show_secrets:
         found = tuple([topic.redacted() for topic in found])
@@ -133,12 +130,12 @@ def brokers_listed(view: View, request: ListBrokers) -> tuple[BrokerDescription,
 
 
 def reassignments_listed(view: View, request: ListReassignments) -> tuple[OngoingReassignment, ...]:
-    """List the partitions that move, ordered by topic."""
+    """List the partitions being reassigned, ordered by topic."""
     return list_reassignments(view)
 
 
 def removals_listed(view: View, request: ListRemovals) -> tuple[OngoingRemoval, ...]:
-    """List the partitions that are being removed, ordered by topic.
+    """List the partitions being removed, ordered by topic.
 
     Raises:
         RequestError: UNKNOWN_TOPIC_OR_PARTITION or UNKNOWN_TOPIC_ID.

@@ -1,8 +1,8 @@
-"""The states that partitions and replicas walked through in a run of the log.
+"""State transitions of partitions and replicas along a log.
 
-A machine moves when a batch commits (or the transaction around it ends). What lies between the
-states before and after a batch is the shortest legal way: a topic that is created walks its
-partitions through NonExistent, New and Online, though one record says it all.
+A state machine moves when a batch commits (or the transaction around it ends). Between the states
+before and after a batch it takes the shortest legal path: the partitions of a new topic go through
+NonExistent, New and Online, although one record creates them.
 """
 
 from collections import defaultdict
@@ -22,10 +22,11 @@ from replay.image.partitions import Partition
 
 
 class Transition(msgspec.Struct, frozen=True, kw_only=True):
-    """One step of one machine.
+    """One step of one state machine.
 
     `offset` and `timestamp` (ms since 1970) are those of the batch's last record. `broker_id` is
-    None for a partition's step. `leader` is the partition's after the batch, -1 for none. States
+    None for a partition's step. `leader` is the partition's leader after the batch, -1 for none.
+    States
     are named as in the machine's table.
     """
 
@@ -43,9 +44,9 @@ class Transition(msgspec.Struct, frozen=True, kw_only=True):
 def walk_states(
     steps: Iterable[tuple[Batch, MetadataImage]], start: MetadataImage
 ) -> Iterator[Transition]:
-    """Yield every transition of a run, in the order of its batches.
+    """Yield every transition, in the order of the batches.
 
-    Costs O(objects touched) a batch; a change of a broker touches all topics' partitions.
+    Costs O(objects touched) per batch; a change of a broker touches all topics' partitions.
 
     Args:
         steps: Batches in order, each with the image after it, as `replay.loader.images` gives.
@@ -86,7 +87,7 @@ def transitions(
 
 
 class _Tracked:
-    """Replica deletions of an image, found by topic and by partition."""
+    """An image's replica deletions, by topic and partition."""
 
     def __init__(self, image: MetadataImage) -> None:
         self._states: defaultdict[Uuid, defaultdict[int, dict[int, int]]]
@@ -104,7 +105,7 @@ _NO_STATES: Mapping[int, int] = {}
 
 
 class _Steps:
-    """Steps of one topic between two images."""
+    """The steps of one topic between two images."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Topics described and listed.
+"""Descriptions of topics.
 
 Source: KIP-4 (TopicMetadataRequest with configs and lag), KIP-516 (by id), KIP-694 (mode).
 """
@@ -24,11 +24,11 @@ from replay.image.partitions import NO_LEADER, NONE, READ_WRITE, Partition
 from replay.image.topics import Topic
 
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
-"""Topics of the default namespace that Kafka itself uses."""
+"""Kafka's own topics, in the default namespace."""
 
 
 class ConfigValue(msgspec.Struct, frozen=True, kw_only=True):
-    """A config of a topic: the value that counts, and the level that sets it."""
+    """A config of a topic: its effective value, and the level that sets it."""
 
     name: str
     value: str
@@ -36,7 +36,7 @@ class ConfigValue(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_overridden(self) -> bool:
-        """Whether it is set on the topic itself."""
+        """True if it is set on the topic itself."""
         return self.source is ConfigSource.TOPIC
 
     def redacted(self) -> "ConfigValue":
@@ -45,9 +45,9 @@ class ConfigValue(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PartitionDescription(msgspec.Struct, frozen=True, kw_only=True):
-    """One partition. `lags` are in the order of `replicas`; None is unknown.
+    """One partition. `lags` are in the order of `replicas`; None if unknown.
 
-    `offline_replicas` are those on brokers that are fenced or gone, or in directories that failed.
+    `offline_replicas` are those on brokers that are fenced or gone, or in failed directories.
     """
 
     partition: Partition
@@ -70,7 +70,7 @@ class TopicDescription(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TopicFound(msgspec.Struct, frozen=True, kw_only=True):
-    """What a topic that was asked for looks like, or why it cannot be told. `name`: as asked."""
+    """The description of a requested topic, or the error. `name`: as requested."""
 
     name: str
     description: TopicDescription | None = None
@@ -85,7 +85,7 @@ class TopicFound(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TopicListing(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of a list of topics. `replication_factor` is that of the first partition."""
+    """One row of a list of topics. `replication_factor` is that of the first partition."""
 
     name: str
     topic_id: Uuid
@@ -95,7 +95,7 @@ class TopicListing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def describe_topics(view: View, refs: Sequence[TopicRef] = ()) -> tuple[TopicFound, ...]:
-    """Describe topics by name or id; none named means all, ordered by name."""
+    """Describe topics by name or id; an empty list means all, ordered by name."""
     if not refs:
         return tuple([_found(view, name, topic) for name, topic in _by_name(view)])
     found = []
@@ -137,7 +137,7 @@ def describe_partition(view: View, partition: Partition) -> PartitionDescription
 
 
 def list_topics(view: View, *, internal: bool = True) -> tuple[TopicListing, ...]:
-    """List all topics, ordered by name; `internal`: those that Kafka itself uses, too."""
+    """List all topics, ordered by name; `internal` includes Kafka's own."""
     listed = []
     for name, topic in _by_name(view):
         if internal or not is_internal(topic):
@@ -155,9 +155,9 @@ def list_topics(view: View, *, internal: bool = True) -> tuple[TopicListing, ...
 
 
 def topic_configs(view: View, topic: Topic) -> tuple[ConfigValue, ...]:
-    """Return all configs of a topic, those set elsewhere or nowhere included.
+    """Return all configs of a topic, including inherited values and defaults.
 
-    A config that this release does not know is told as it is set.
+    A config unknown to this release is returned as it is set.
     """
     own = view.image.config(TOPIC, view.image.full_name(topic))
     values = []
@@ -171,7 +171,7 @@ def topic_configs(view: View, topic: Topic) -> tuple[ConfigValue, ...]:
 
 
 def offline_replicas(view: View, partition: Partition) -> tuple[int, ...]:
-    """Return the replicas that cannot be served now."""
+    """Return the replicas that are not available now."""
     directories = dict(zip(partition.replicas, partition.directories, strict=False))
     offline = []
     for broker_id in partition.replicas:
@@ -183,7 +183,7 @@ def offline_replicas(view: View, partition: Partition) -> tuple[int, ...]:
 
 
 def available_partitions(view: View, topic: Topic, *, for_write: bool) -> tuple[Partition, ...]:
-    """Return the partitions that a client can write to, or read from, now.
+    """Return the partitions that a client can now write to, or read from.
 
     They have a leader, and a mode that allows it (KIP-694).
     """
@@ -198,7 +198,7 @@ def available_partitions(view: View, topic: Topic, *, for_write: bool) -> tuple[
 
 
 def is_internal(topic: Topic) -> bool:
-    """Return whether Kafka itself uses a topic."""
+    """True if this is one of Kafka's own topics."""
     return topic.namespace_id is None and topic.name in INTERNAL_TOPICS
 
 
@@ -211,7 +211,7 @@ def _found(view: View, name: str, topic: Topic) -> TopicFound:
 
 
 def _lag(view: View, partition: Partition, broker_id: int) -> int | None:
-    """A leader is never behind itself."""
+    """Return the lag of a replica; 0 for the leader, None if unknown."""
     if broker_id == partition.leader:
         return 0
     session = None if view.sessions is None else view.sessions.get(broker_id)

@@ -1,4 +1,4 @@
-"""What descriptions read: an image, what is derived from it, and what heartbeats told."""
+"""Input of descriptions: an image, its derived index, and the latest heartbeats."""
 
 import msgspec
 
@@ -9,10 +9,10 @@ from replay.image.metadata import MetadataImage
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True):
-    """A cluster as it can be described.
+    """A cluster to describe.
 
-    `sessions` is None where no controller is in office, as when a log directory is read: then lag
-    and applied offsets are unknown. `settings` are those of the controller, or its defaults.
+    `sessions` is None without an active controller, as when a log directory is read: then lag and
+    applied offsets are unknown. `settings` are those of the controller, or the defaults.
     """
 
     image: MetadataImage
@@ -22,5 +22,5 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, image: MetadataImage, settings: Settings | None = None) -> "View":
-        """Derive the view of an image alone: O(partitions)."""
+        """Make a view from an image alone: O(partitions)."""
         return cls(image=image, index=ClusterIndex.of(image), settings=settings or Settings())

@@ -1,1 +1,1 @@
-"""What must hold at every offset; docs/invariants.md says why, in words."""
+"""Invariants that hold at every offset; docs/invariants.md gives the reasons."""

@@ -1,4 +1,4 @@
-"""Running the invariants: over one image, over a step, or along a whole log."""
+"""Runs the invariants: over one image, one step, or a whole log."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
@@ -18,7 +18,7 @@ from replay.image.topics import Topic
 
 
 class Violation(msgspec.Struct, frozen=True):
-    """An invariant that does not hold, by the name of its check, and what was found."""
+    """A violated invariant: the name of its check, and what was found."""
 
     invariant: str
     finding: str
@@ -35,7 +35,7 @@ def check_image(image: MetadataImage) -> Iterator[Violation]:
 
 
 def check_topics(image: MetadataImage, topic_ids: Collection[Uuid]) -> Iterator[Violation]:
-    """Check topics with all their partitions; one that does not exist has nothing to be checked."""
+    """Check topics with all their partitions; ignores topics that do not exist."""
     for topic_id in sorted(topic_ids):
         topic = image.topic(topic_id)
         if topic is not None:
@@ -43,7 +43,7 @@ def check_topics(image: MetadataImage, topic_ids: Collection[Uuid]) -> Iterator[
 
 
 def check_touched(image: MetadataImage, touched: Touched) -> Iterator[Violation]:
-    """Check the topics and partitions that records name: O(partitions named)."""
+    """Check the topics and partitions named in records: O(partitions named)."""
     for topic_id in sorted(touched.topic_ids):
         topic = image.topic(topic_id)
         if topic is not None:
@@ -66,30 +66,31 @@ def _topic_violations(
 def check_step(
     before: MetadataImage, after: MetadataImage, touched: Touched
 ) -> Iterator[Violation]:
-    """Check what lies between two consecutive images: O(objects touched)."""
+    """Check the change between two consecutive images: O(objects touched)."""
     step = Step(before, after, touched)
     for check in OF_STEPS:
         yield from _named(check, check(step))
 
 
 class HistoryCheck:
-    """Follows a log and checks every image, every step, and that no id comes back.
+    """Follows a log and checks every image and every step, and that no topic id is reused.
 
-    Images are looked at where batches and transactions end: in between, what belongs together may
-    not stand together.
+    Images are checked where batches and transactions end; inside a transaction the state may be
+    inconsistent.
     """
 
     def __init__(self, start: MetadataImage = MetadataImage.EMPTY) -> None:
-        """Begin with what stands before the first batch."""
+        """Start from the image before the first batch."""
         self._before = start
         self._touched = Touched()
         self._retired: set[Uuid] = set()
 
     def step(self, batch: Batch, after: MetadataImage) -> Iterator[Violation]:
-        """Check what a batch led to.
+        """Check the image after a batch.
 
-        The topics it touched are checked whole, and so is the rest of the image; the partitions of
-        other topics only when a broker changed, which some of them may be led by.
+        The topics it touched are checked completely, and so is the rest of the image. The
+        partitions of
+        other topics are checked only if a broker changed, because it may lead some of them.
         """
         self._touched.add(row.payload for row in batch.rows)
         if after.provenance.pending_transaction is not None:
@@ -106,7 +107,7 @@ class HistoryCheck:
     def _check_ids(
         self, before: MetadataImage, after: MetadataImage, touched: Touched
     ) -> Iterator[Violation]:
-        """H1: the id of a topic that is gone is never given again."""
+        """H1: the id of a deleted topic is never used again."""
         for topic_id in sorted(touched.topic_ids):
             was, is_ = before.topic(topic_id) is not None, after.topic(topic_id) is not None
             if is_ and topic_id in self._retired:

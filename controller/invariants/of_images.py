@@ -1,4 +1,4 @@
-"""What holds for an image apart from its partitions."""
+"""Invariants of an image, apart from its partitions."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -53,14 +53,14 @@ def namespaces_have_parents(image: MetadataImage) -> Findings:
 
 
 def configs_are_of_topics_that_exist(image: MetadataImage) -> Findings:
-    """C4: no topic that is gone, or was moved away, has configs left."""
+    """C4: no configs of a topic that was deleted or moved away."""
     for (resource_type, name), _ in image.configs():
         if resource_type == TOPIC and image.topic_by_full_name(name) is None:
             yield f"configs of topic {name!r}, which does not exist"
 
 
 def removals_are_of_partitions_that_exist(image: MetadataImage) -> Findings:
-    """C5: no partition that is gone is waiting to go."""
+    """C5: every pending removal is of an existing partition."""
     for removal in image.pending_removals():
         if image.partition(removal.topic_id, removal.partition_id) is None:
             yield (
@@ -70,7 +70,9 @@ def removals_are_of_partitions_that_exist(image: MetadataImage) -> Findings:
 
 
 def deletions_are_under_way(image: MetadataImage) -> Findings:
-    """C6: a replica's deletion is started, successful or ineligible, and of a NONE partition."""
+    """C6: a tracked replica deletion is started, successful or ineligible, and of a NONE
+    partition.
+    """
     for (topic_id, partition_id, broker_id), state in deletion_states(image).items():
         who = f"replica {broker_id} of partition {partition_id} of {uuid_text(topic_id)}"
         if state not in (DELETION_STARTED, DELETION_SUCCESSFUL, DELETION_INELIGIBLE):
@@ -83,7 +85,7 @@ def deletions_are_under_way(image: MetadataImage) -> Findings:
 
 
 def removals_end(image: MetadataImage) -> Findings:
-    """C7: a topic whose leaving replicas are all deleted has let them go: nothing is stuck."""
+    """C7: once all leaving replicas of a topic are deleted, its removed partitions are gone."""
     states = deletion_states(image)
     for topic_id in {removal.topic_id for removal in image.pending_removals()}:
         leaving = [
@@ -103,7 +105,7 @@ def removals_end(image: MetadataImage) -> Findings:
 
 
 def broker_epochs_are_unique(image: MetadataImage) -> Findings:
-    """C8: a broker's epoch is the offset of its registration, so no two share one."""
+    """C8: no two brokers share an epoch, the offset of their registration."""
     epochs = Counter(broker.broker_epoch for broker in image.brokers())
     for epoch, count in epochs.items():
         if count > 1:
@@ -129,4 +131,4 @@ OF_IMAGES = (
     broker_epochs_are_unique,
     directories_belong_to_one_broker,
 )
-"""All of them: each takes an image and yields what it finds."""
+"""All checks of an image: each takes one and yields findings."""

@@ -1,4 +1,4 @@
-"""What holds for every topic and partition of an image, whatever led to it."""
+"""Invariants of every topic and partition of an image."""
 
 from collections.abc import Iterable, Iterator
 
@@ -15,20 +15,20 @@ Some = Iterable[Partition]
 
 def partition_ids_are_dense(image: MetadataImage, topic: Topic, all_: Partitions) -> Findings:
     """P1: ids are 0 to n-1."""
-    # They are ordered, so the ends tell.
+    # They are ordered, so first and last are enough.
     if all_ and (all_[0].partition_id, all_[-1].partition_id) != (0, len(all_) - 1):
         yield f"partition ids {[partition.partition_id for partition in all_]}"
 
 
 def replicas_are_a_set(image: MetadataImage, topic: Topic, some: Some) -> Findings:
-    """P2: no partition is without replicas or has one twice."""
+    """P2: a partition has at least one replica, and none twice."""
     for p in some:
         if not p.replicas or len(set(p.replicas)) < len(p.replicas):
             yield _says(p, f"replicas {list(p.replicas)}")
 
 
 def isr_is_of_replicas(image: MetadataImage, topic: Topic, some: Some) -> Findings:
-    """P3: in sync are some of the replicas, each once; none only where others are eligible."""
+    """P3: the ISR is a subset of the replicas, without duplicates; empty only if ELR is kept."""
     for p in some:
         if len(set(p.isr)) < len(p.isr) or not set(p.isr) <= set(p.replicas):
             yield _says(p, f"ISR {list(p.isr)} of replicas {list(p.replicas)}")
@@ -37,7 +37,7 @@ def isr_is_of_replicas(image: MetadataImage, topic: Topic, some: Some) -> Findin
 
 
 def leader_is_in_sync(image: MetadataImage, topic: Topic, some: Some) -> Findings:
-    """P4: the leader is in the ISR, and with that among the replicas; or there is none."""
+    """P4: the leader is in the ISR, and so among the replicas; or there is none."""
     for p in some:
         if p.leader != NO_LEADER and p.leader not in p.isr:
             yield _says(p, f"leader {p.leader}, ISR {list(p.isr)}")
@@ -54,7 +54,7 @@ def leader_can_lead(image: MetadataImage, topic: Topic, some: Some) -> Findings:
 
 
 def isr_is_of_the_live(image: MetadataImage, topic: Topic, some: Some) -> Findings:
-    """P14: who is fenced or gone is in sync only alone: nobody else has all records."""
+    """P14: a fenced or unregistered broker is in the ISR only if it is the only member."""
     for p in some:
         if len(p.isr) > 1:
             brokers = {replica: image.broker(replica) for replica in p.isr}
@@ -72,7 +72,7 @@ def eligible_are_not_in_sync(image: MetadataImage, topic: Topic, some: Some) -> 
 
 
 def moves_are_of_replicas(image: MetadataImage, topic: Topic, some: Some) -> Findings:
-    """P7: who joins or leaves is among the replicas, and nobody does both; one stays."""
+    """P7: adding and removing replicas are replicas, no replica is both, and at least one stays."""
     for p in some:
         joining, leaving = set(p.adding_replicas), set(p.removing_replicas)
         if not joining | leaving <= set(p.replicas) or joining & leaving:
@@ -82,7 +82,7 @@ def moves_are_of_replicas(image: MetadataImage, topic: Topic, some: Some) -> Fin
 
 
 def recovering_leader_stands_alone(image: MetadataImage, topic: Topic, some: Some) -> Findings:
-    """P8: while a leader recovers from an unclean election, nobody else is in sync."""
+    """P8: while a leader recovers from an unclean election, the ISR has no other member."""
     for p in some:
         if p.leader_recovery_state not in (RECOVERED, RECOVERING):
             yield _says(p, f"recovery state {p.leader_recovery_state}")
@@ -91,14 +91,14 @@ def recovering_leader_stands_alone(image: MetadataImage, topic: Topic, some: Som
 
 
 def directories_are_of_replicas(image: MetadataImage, topic: Topic, some: Some) -> Findings:
-    """P9: directories are unknown, or one is named for each replica."""
+    """P9: directories are unknown, or there is one for each replica."""
     for p in some:
         if p.directories and len(p.directories) != len(p.replicas):
             yield _says(p, f"{len(p.directories)} directories, {len(p.replicas)} replicas")
 
 
 def modes_are_of_removals(image: MetadataImage, topic: Topic, some: Some) -> Findings:
-    """P10: exactly the partitions on their way out are not READ_WRITE; a NONE one has no leader."""
+    """P10: exactly the partitions being removed are not READ_WRITE; a NONE one has no leader."""
     pending = {removal.partition_id for removal in image.pending_removals(topic.topic_id)}
     for p in some:
         if p.mode not in (READ_WRITE, READ_ONLY, NONE):
@@ -113,7 +113,7 @@ def modes_are_of_removals(image: MetadataImage, topic: Topic, some: Some) -> Fin
 def removals_are_of_the_highest_ids(
     image: MetadataImage, topic: Topic, all_: Partitions
 ) -> Findings:
-    """P11: partitions on their way out exist, are the last of their topic, and are not all."""
+    """P11: partitions being removed exist, have the highest ids of their topic, and are not all."""
     pending = sorted(removal.partition_id for removal in image.pending_removals(topic.topic_id))
     if not pending:
         return
@@ -125,7 +125,7 @@ def removals_are_of_the_highest_ids(
 def nothing_moves_while_some_leave(
     image: MetadataImage, topic: Topic, all_: Partitions
 ) -> Findings:
-    """P12: while partitions of a topic are removed, none of it is reassigned."""
+    """P12: a topic is not reassigned while partitions of it are being removed."""
     if next(image.pending_removals(topic.topic_id), None) is not None:
         for p in all_:
             if p.adding_replicas or p.removing_replicas:
@@ -133,7 +133,7 @@ def nothing_moves_while_some_leave(
 
 
 def epochs_are_counts(image: MetadataImage, topic: Topic, some: Some) -> Findings:
-    """P13: epochs count from 0."""
+    """P13: epochs are not negative."""
     for p in some:
         if p.leader_epoch < 0 or p.partition_epoch < 0:
             yield _says(p, f"leader epoch {p.leader_epoch}, partition epoch {p.partition_epoch}")
@@ -148,7 +148,7 @@ OF_TOPICS = (
     removals_are_of_the_highest_ids,
     nothing_moves_while_some_leave,
 )
-"""Of all partitions of a topic together: each takes an image, a topic and all its partitions."""
+"""Checks of a topic as a whole: each takes an image, a topic and all its partitions."""
 
 OF_PARTITIONS = (
     replicas_are_a_set,
@@ -163,4 +163,4 @@ OF_PARTITIONS = (
     epochs_are_counts,
     isr_is_of_the_live,
 )
-"""Of each partition alone: each takes an image, a topic and any of its partitions."""
+"""Checks of single partitions: each takes an image, a topic and any of its partitions."""

@@ -1,4 +1,4 @@
-"""What holds between an image and the next one, for whatever the step touched."""
+"""Invariants between two consecutive images, for the objects that the step touched."""
 
 from collections.abc import Iterator
 
@@ -16,14 +16,14 @@ Findings = Iterator[str]
 
 
 class Step(msgspec.Struct, frozen=True):
-    """Two consecutive images, and what the records between them speak of."""
+    """Two consecutive images, and the objects named by the records between them."""
 
     before: MetadataImage
     after: MetadataImage
     touched: Touched
 
     def partitions(self) -> Iterator[tuple[Partition, Partition]]:
-        """Yield the touched partitions that are in both images, as they were and as they are."""
+        """Yield the touched partitions that are in both images, before and after."""
         for topic_id in sorted(self.touched.topic_ids):
             for old in self.touched.partitions(self.before, topic_id):
                 new = self.after.partition(topic_id, old.partition_id)
@@ -44,7 +44,7 @@ def epochs_never_go_back(step: Step) -> Findings:
 
 
 def new_leaders_have_new_epochs(step: Step) -> Findings:
-    """S2: another leader leads in another epoch, and so does whoever lost a replica."""
+    """S2: a new leader, or the loss of a replica, means a new leader epoch."""
     for old, new in step.partitions():
         lost = not set(old.replicas) <= set(new.replicas)
         if (old.leader != new.leader or lost) and new.leader_epoch <= old.leader_epoch:
@@ -55,11 +55,11 @@ def new_leaders_have_new_epochs(step: Step) -> Findings:
 
 
 def modes_only_go_forward(step: Step) -> Findings:
-    """S3: READ_WRITE, READ_ONLY, NONE, and gone; back only from READ_ONLY, when called off."""
+    """S3: modes go READ_WRITE, READ_ONLY, NONE, removed; back only from READ_ONLY, by a cancel."""
     order = (READ_WRITE, READ_ONLY, NONE)
     for old, new in step.partitions():
         if old.mode not in order or new.mode not in order:
-            continue  # what is no mode at all is found in the image
+            continue  # an invalid mode is found in the image
         called_off = old.mode == READ_ONLY and new.mode == READ_WRITE
         if order.index(new.mode) < order.index(old.mode) and not called_off:
             yield f"{_who(new)}: mode {old.mode} to {new.mode}"
@@ -72,7 +72,7 @@ def modes_only_go_forward(step: Step) -> Findings:
 
 
 def deletions_take_legal_steps(step: Step) -> Findings:
-    """S4: replicas walk through the states of deletion as their machine allows."""
+    """S4: replica deletions change state only as their state machine allows."""
     old, new = deletion_states(step.before), deletion_states(step.after)
     for key in sorted(old.keys() | new.keys()):
         before, after = old.get(key), new.get(key, NON_EXISTENT)
@@ -88,7 +88,7 @@ def deletions_take_legal_steps(step: Step) -> Findings:
 
 
 def broker_epochs_never_go_back(step: Step) -> Findings:
-    """S5: a broker that registers anew has a higher epoch."""
+    """S5: a broker that registers again gets a higher epoch."""
     for broker_id in sorted(step.touched.broker_ids):
         old, new = step.before.broker(broker_id), step.after.broker(broker_id)
         if old is None or new is None:
@@ -101,7 +101,7 @@ def broker_epochs_never_go_back(step: Step) -> Findings:
 
 
 def log_goes_forward(step: Step) -> Findings:
-    """S6: offsets grow, and the log's leader epoch never goes back."""
+    """S6: offsets grow, and the log's leader epoch never decreases."""
     old, new = step.before.provenance, step.after.provenance
     if new.next_offset <= old.next_offset or new.leader_epoch < old.leader_epoch:
         yield (
@@ -111,7 +111,7 @@ def log_goes_forward(step: Step) -> Findings:
 
 
 def producer_ids_grow(step: Step) -> Findings:
-    """S7: no block of producer ids is handed out twice."""
+    """S7: no block of producer ids is allocated twice."""
     old, new = step.before.producer_ids, step.after.producer_ids
     if old is None or new is None or old == new:
         return
@@ -120,7 +120,7 @@ def producer_ids_grow(step: Step) -> Findings:
 
 
 def _without_elr(partition: Partition) -> Partition:
-    """Clearing eligible replicas changes no epoch."""
+    """Return a partition without its ELR, because clearing it changes no epoch."""
     return msgspec.structs.replace(partition, eligible_leader_replicas=(), last_known_elr=())
 
 
@@ -137,4 +137,4 @@ OF_STEPS = (
     log_goes_forward,
     producer_ids_grow,
 )
-"""All of them: each takes a step and yields what it finds."""
+"""All checks of a step: each takes one and yields findings."""

@@ -1,1 +1,1 @@
-"""Where the replicas of new partitions go. Pure: the randomness comes in from outside."""
+"""Placement of new partitions' replicas. Pure: randomness is passed in."""

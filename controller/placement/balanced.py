@@ -1,17 +1,16 @@
-"""The default placement: new partitions go where there is least, over all topics.
+"""The default placement: new partitions go to the least loaded brokers, counted over all topics.
 
-Leaders and replicas are counted per broker as they stand now, so brokers that joined late catch up
-and odd numbers of partitions do not pile up, which the classic placements leave to chance. For
-each partition the leader is the broker that is preferred least often; then its followers are those
-that hold fewest replicas, in racks not used yet as long as there are some (when every broker has a
-rack). Ties are broken by chance anew each time, so that partitions of one leader have different
-followers.
+Leaders and replicas are counted per broker, so late brokers catch up, and odd numbers of partitions
+do not accumulate on some brokers as with the classic placements. The leader of each partition is
+the broker that is preferred leader least often. Its followers are the brokers with the fewest
+replicas, in unused racks as long as there are any (if every broker has a rack). Ties are broken at
+random each time, so that partitions with the same leader have different followers.
 
-A broker that is empty would take a whole topic. So of one topic it takes no more than twice its
-fair share, as long as others can take the rest.
+An empty broker would get a whole topic. So it gets no more than twice its fair share of one topic,
+as long as other brokers can take the rest.
 
-Costs O(brokers) a topic and O(racks) a replica, whatever the number of partitions that exist, and
-O(distinct loads) each time that all who have least were taken.
+Costs O(brokers) per topic and O(racks) per replica, independent of the number of existing
+partitions, and O(distinct loads) each time the least loaded brokers are used up.
 """
 
 import math
@@ -27,15 +26,15 @@ from controller.placement.placer import (
 )
 from controller.refusals import invalid_replication_factor
 
-# Added to the load of a fenced broker, which comes after all others: nobody can use it yet.
+# Added to the load of a fenced broker, so that it comes last: clients cannot use it yet.
 _FENCED = 1 << 48
 
 
 class BalancedPlacer:
-    """Places by what each broker leads and holds."""
+    """Places by the number of partitions each broker leads and holds."""
 
     def start(self, brokers: Sequence[UsableBroker], rng: PlacementRng) -> PlacementRun:
-        """See `Placer.start`: what one topic is given counts for the next."""
+        """See `Placer.start`: the load of one topic counts for the next."""
         return _Run(brokers, rng)
 
     def place(
@@ -47,13 +46,13 @@ class BalancedPlacer:
         start_partition_id: int,
         rng: PlacementRng,
     ) -> list[tuple[int, ...]]:
-        """See `Placer.place`. `start_partition_id` has no influence: the load tells it all."""
+        """See `Placer.place`. `start_partition_id` is ignored; only the load matters."""
         run = self.start(brokers, rng)
         return run.place(partitions, replication_factor, start_partition_id)
 
 
 class Followers:
-    """Who holds fewest replicas, apart in each rack. A topic begins with `begin_topic`."""
+    """Brokers by number of replicas, per rack. Call `begin_topic` before each topic."""
 
     def __init__(self, brokers: Sequence[UsableBroker], ties: TieBreaker) -> None:
         self._load: dict[int, int] = {}
@@ -63,7 +62,7 @@ class Followers:
             self._load[broker_id] = broker.replicas + (_FENCED if broker.fenced else 0)
             by_rack[broker.rack].append(broker_id)
         racks = [list(self._load)] if None in by_rack else by_rack.values()
-        # Of those that are fenced nobody is to need any, so they are due no share.
+        # Fenced brokers are the last resort, so they have no share.
         self._sharers = sum(not broker.fenced for broker in brokers) or len(brokers)
         self._queues: list[LoadQueue] = []
         self._queue_of: dict[int, LoadQueue] = {}
@@ -74,14 +73,14 @@ class Followers:
                 self._queue_of[broker_id] = queue
 
     def begin_topic(self, replicas: int) -> None:
-        """Forget what brokers were given of the topic before; this one has so many replicas."""
+        """Reset the counts per topic; `replicas` is how many the new topic needs."""
         limit = _limit(replicas, self._sharers)
         before = self._load.copy()
         for queue in self._queues:
             queue.begin_topic(before, limit)
 
     def join(self, replicas: list[int], count: int) -> None:
-        """Append that many brokers to a partition's replicas, and count them; they must be left."""
+        """Append `count` brokers to a partition's replicas, and count them; enough must be left."""
         queues = self._queues
         queues.append(queues.pop(0))  # racks of equal load take turns
         unused = queues.copy()
@@ -93,7 +92,7 @@ class Followers:
             unused = sorted(unused, key=LoadQueue.front)[:count]
         replicas.extend([queue.take() for queue in unused])
         for _ in range(count - len(unused)):
-            # Without racks there is nothing to compare, which would take as long as the taking.
+            # Without racks there is nothing to compare, and comparing would double the time.
             least = queues[0]
             if len(queues) > 1:
                 least = min(queues, key=lambda queue: queue.front(replicas))
@@ -142,5 +141,5 @@ class _Run:
 
 
 def _limit(count: int, broker_count: int) -> int:
-    """Return how many of `count` one broker takes: up to twice its fair share."""
+    """Return how many of `count` one broker may take: twice its fair share."""
     return max(math.ceil(count / broker_count), 2 * count // broker_count)

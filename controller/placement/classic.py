@@ -1,8 +1,7 @@
-"""The two placements of Kafka before KRaft, which its reassignment tool still uses.
+"""Kafka's two placements before KRaft; its reassignment tool still uses them.
 
-Leaders go round the broker list from a random start. Followers follow at a distance that grows by
-one each time the leaders have gone round, so that the partitions of one leader do not all have
-the same followers.
+Leaders are assigned round robin from a random start. Followers come at a distance that grows by
+one after each round, so that partitions with the same leader have different followers.
 
 Source: Kafka's AdminUtils (KIP-36 for racks).
 """
@@ -20,10 +19,10 @@ from controller.refusals import invalid_assignment
 
 
 class ClassicPlacer:
-    """Places with racks in view when every broker has one, and without when none has.
+    """Rack-aware if every broker has a rack, rack-unaware if none has.
 
     `rack_aware=False` ignores racks. `fixed_start` replaces both random numbers, for tests and
-    for results that can be repeated.
+    reproducible results.
     """
 
     def __init__(self, *, rack_aware: bool = True, fixed_start: int | None = None) -> None:
@@ -43,10 +42,10 @@ class ClassicPlacer:
         start_partition_id: int,
         rng: PlacementRng,
     ) -> list[tuple[int, ...]]:
-        """See `Placer.place`. Fenced brokers are used like any other, as the classic tools do.
+        """See `Placer.place`. Fenced brokers are used like any other, as in the classic tools.
 
         Raises:
-            RequestError: also INVALID_REPLICA_ASSIGNMENT when only some brokers have a rack.
+            RequestError: also INVALID_REPLICA_ASSIGNMENT if only some brokers have a rack.
         """
         check_counts(partitions, replication_factor, len(brokers))
         fixed = self._fixed_start
@@ -69,10 +68,10 @@ def rack_unaware(
     start_index: int,
     replica_shift: int,
 ) -> list[tuple[int, ...]]:
-    """Return the replicas of each partition, over `broker_ids` in the order given.
+    """Return the replicas of each partition, over `broker_ids` in the given order.
 
     Args:
-        start_index: Position of the broker that partition 0 would start with.
+        start_index: Position of the broker that leads partition 0.
         replica_shift: Distance of the first follower before the first round.
     """
     count = len(broker_ids)
@@ -93,7 +92,7 @@ def rack_aware(
     start_index: int,
     replica_shift: int,
 ) -> list[tuple[int, ...]]:
-    """Return the replicas of each partition, each in another rack as long as there are some.
+    """Return the replicas of each partition, in different racks as long as there are enough.
 
     Args:
         racks: Rack of each broker.
@@ -104,7 +103,7 @@ def rack_aware(
     placed = []
     for partition_id, shift in _shifted(partition_ids, len(broker_ids), replica_shift):
         first = (partition_id + start_index) % len(broker_ids)
-        # One turn past all brokers is enough to find a follower, so `step` stays small.
+        # A follower is found within one round of all brokers, so `step` stays small.
         step = 0
         replicas = [broker_ids[first]]
         while len(replicas) < replication_factor:
@@ -117,7 +116,7 @@ def rack_aware(
 
 
 def rack_alternated(racks: dict[int, str]) -> list[int]:
-    """Return all brokers, one of each rack in turn; racks and their brokers in sorted order."""
+    """Return all brokers, alternating between racks; racks and their brokers in sorted order."""
     by_rack: dict[str, list[int]] = {}
     for broker_id in sorted(racks):
         by_rack.setdefault(racks[broker_id], []).append(broker_id)
@@ -127,7 +126,7 @@ def rack_alternated(racks: dict[int, str]) -> list[int]:
 
 
 def _racks(brokers: Sequence[UsableBroker]) -> dict[int, str]:
-    """Return the rack of each broker, nothing when no broker has one."""
+    """Return the rack of each broker; empty if no broker has one."""
     racks = {broker.broker_id: broker.rack for broker in brokers if broker.rack is not None}
     if racks and len(racks) < len(brokers):
         lacking = sorted(broker.broker_id for broker in brokers if broker.rack is None)
@@ -139,7 +138,7 @@ def _racks(brokers: Sequence[UsableBroker]) -> dict[int, str]:
 
 
 def _shifted(partition_ids: range, broker_count: int, shift: int) -> list[tuple[int, int]]:
-    """Return each partition with its follower shift, which grows when the leaders went round."""
+    """Return each partition with its follower shift, which grows after each round of leaders."""
     shifted = []
     for partition_id in partition_ids:
         if partition_id > 0 and partition_id % broker_count == 0:
@@ -156,10 +155,11 @@ def _follower(first: int, shift: int, number: int, broker_count: int) -> int:
 
 
 def _welcome(broker_id: int, replicas: list[int], racks: dict[int, str], rack_count: int) -> bool:
-    """Return whether a broker may join: a new rack while there is one, never a broker twice.
+    """True if a broker may join: never twice, and a new rack first while there is one.
 
-    The classic rule also lets a broker join again once every broker is used; a replication factor
-    is never larger than the number of brokers, so that never happens.
+    The classic rule also lets a broker join twice once every broker is used. The replication factor
+    is
+    never larger than the number of brokers, so that cannot happen.
     """
     used_racks = {racks[replica] for replica in replicas}
     if racks[broker_id] in used_racks and len(used_racks) < rack_count:

@@ -1,8 +1,9 @@
-"""Brokers in the order of their load, for a load that only grows.
+"""Brokers ordered by load, for loads that only grow.
 
-Brokers of equal load lie in one bucket; those of the least are ready, in an order left to chance.
-Loads may be counted behind the queue's back: who has become too heavy is put right when it comes to
-the front, so counting costs nothing where it happens.
+Brokers of equal load share a bucket; the least loaded ones are ready, in random order. Loads may
+also be increased outside the queue: a broker that has become too loaded is moved when it reaches
+the
+front, so counting itself costs nothing.
 """
 
 from collections import defaultdict
@@ -13,28 +14,28 @@ from controller.placement.placer import PlacementRng
 _MASK = (1 << 30) - 1
 
 _SATED = 1 << 60
-"""Added to the load of a broker that has had its share, so that it comes after all others."""
+"""Added to the load of a broker that has had its share of the topic, so that it comes last."""
 
 NOBODY = 1 << 61
-"""Past every load: there is no broker at the front."""
+"""Larger than every load: there is no broker at the front."""
 
 
 class TieBreaker:
-    """Cheap chance: one number from outside, and what a linear congruence makes of it."""
+    """Cheap randomness: one number from outside, expanded by a linear congruential generator."""
 
     def __init__(self, rng: PlacementRng) -> None:
         self._state = rng.randrange(_MASK)
 
     def next(self, _: object = None) -> int:
-        """Return a number below 2**20; as the key of a sort it shuffles."""
+        """Return a number below 2**20; as a sort key it shuffles."""
         self._state = state = (self._state * 1_103_515_245 + 12_345) & _MASK
         return state >> 10
 
 
 class LoadQueue:
-    """Some brokers, the least loaded first; who was given the limit of a topic comes last.
+    """Brokers, the least loaded first; those that have had their share of the topic come last.
 
-    Invariant: who is ready had `ready_load` when it was put there, and no bucket is below that.
+    Invariant: a ready broker had `ready_load` when it was put there, and no bucket is below that.
     """
 
     __slots__ = (
@@ -50,10 +51,10 @@ class LoadQueue:
     )
 
     def __init__(self, broker_ids: Iterable[int], loads: dict[int, int], ties: TieBreaker) -> None:
-        """Order brokers.
+        """Order brokers by load.
 
         Args:
-            loads: By broker id; also counted up by others.
+            loads: By broker id; also increased from outside.
         """
         self._loads = loads
         self._ties = ties
@@ -68,16 +69,16 @@ class LoadQueue:
         self._limit = 1
 
     def begin_topic(self, before: Mapping[int, int], limit: int) -> None:
-        """Let everybody take part again, until it has so much more than `before`."""
+        """Start a topic: a broker has its share once it has `limit` more than in `before`."""
         self._before = before
         self._limit = limit
         if self._sated:
             self._put_back(self._sated)
 
     def front(self, excluded: Collection[int] = ()) -> int:
-        """Return the load of the next broker that is not excluded.
+        """Return the load of the first broker that is not excluded.
 
-        More than any load if it has had its share already; NOBODY if all are excluded.
+        Above any real load if it has had its share already; NOBODY if all are excluded.
         """
         broker_id = self._pop(excluded)
         if broker_id is None:
@@ -86,7 +87,9 @@ class LoadQueue:
         return self._ready_load
 
     def take(self, excluded: Collection[int] = ()) -> int:
-        """Count one more on the next broker that is not excluded, and return it; it must exist."""
+        """Count one more on the first broker that is not excluded, and return it; there must be
+        one.
+        """
         broker_id = self._pop(excluded)
         assert broker_id is not None, "not all brokers are excluded"
         loads = self._loads
@@ -131,7 +134,7 @@ class LoadQueue:
             self._buckets[load].append(broker_id)
 
     def _put_back(self, broker_ids: list[int]) -> None:
-        """Let some take part again, before those that are ready if they have less."""
+        """Put brokers back, before the ready ones if they have less load."""
         loads = self._loads
         back = broker_ids.copy()
         broker_ids.clear()

@@ -1,4 +1,4 @@
-"""What every placement needs and gives, so that one can stand in for another."""
+"""The interface of placements."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -11,7 +11,8 @@ from controller.refusals import invalid_partitions, invalid_replication_factor
 class UsableBroker(msgspec.Struct, frozen=True, kw_only=True):
     """A registered broker that is not shutting down, and its load before the placement.
 
-    `leaders` is of how many partitions it is the preferred leader; `replicas` how many it holds,
+    `leaders` is the number of partitions whose preferred leader it is; `replicas` the number it
+    holds,
     those included.
     """
 
@@ -23,14 +24,14 @@ class UsableBroker(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlacementRng(Protocol):
-    """The randomness of a placement; `random.Random` is one."""
+    """Randomness for a placement; `random.Random` fits."""
 
     def randrange(self, stop: int, /) -> int:
         """Return a number in [0, stop)."""
         ...
 
     def shuffle(self, items: Any, /) -> None:
-        """Put the items of a list into a random order."""
+        """Shuffle a list in place."""
         ...
 
 
@@ -40,11 +41,11 @@ class PlacementRun(Protocol):
     def place(
         self, partitions: int, replication_factor: int, start_partition_id: int
     ) -> list[tuple[int, ...]]:
-        """As `Placer.place`, and counts what it places."""
+        """Place as `Placer.place` does, and count the result."""
         ...
 
     def count(self, replicas: Sequence[int]) -> None:
-        """Count a partition of the same request that was placed by hand."""
+        """Count a partition of the same request that was assigned manually."""
         ...
 
 
@@ -52,7 +53,7 @@ class Placer(Protocol):
     """Chooses the replicas of new partitions."""
 
     def start(self, brokers: Sequence[UsableBroker], rng: PlacementRng) -> PlacementRun:
-        """Begin a request that may bring several topics."""
+        """Start a request, which may create several topics."""
         ...
 
     def place(
@@ -68,18 +69,18 @@ class Placer(Protocol):
 
         Args:
             brokers: The usable brokers, in any order.
-            partitions: How many partitions are new.
-            start_partition_id: Id of the first new partition; above 0 when a topic grows.
+            partitions: Number of new partitions.
+            start_partition_id: Id of the first new partition; above 0 if a topic grows.
 
         Raises:
-            RequestError: INVALID_PARTITIONS or INVALID_REPLICATION_FACTOR, when no placement can
+            RequestError: INVALID_PARTITIONS or INVALID_REPLICATION_FACTOR, if no placement can
                 satisfy the request.
         """
         ...
 
 
 class IndependentRun:
-    """The run of a placement that places every topic as if it were the only one."""
+    """The run of a placement that places each topic independently."""
 
     def __init__(self, placer: Placer, brokers: Sequence[UsableBroker], rng: PlacementRng) -> None:
         self._placer = placer
@@ -99,11 +100,11 @@ class IndependentRun:
         )
 
     def count(self, replicas: Sequence[int]) -> None:
-        """Nothing counts."""
+        """Do nothing: other partitions do not matter."""
 
 
 def check_counts(partitions: int, replication_factor: int, broker_count: int) -> None:
-    """Refuse counts that no placement can satisfy.
+    """Refuse impossible counts.
 
     Raises:
         RequestError: INVALID_PARTITIONS or INVALID_REPLICATION_FACTOR.

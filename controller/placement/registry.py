@@ -1,4 +1,4 @@
-"""The placements by the names under which a request may ask for one."""
+"""The placements by name."""
 
 from collections.abc import Mapping
 
@@ -17,7 +17,7 @@ PLACERS: Mapping[str, Placer] = {
 
 
 def placer_named(name: str) -> Placer:
-    """Return the placement of a name.
+    """Return the placement with this name.
 
     Raises:
         RequestError: INVALID_REQUEST, there is none.
@@ -31,7 +31,7 @@ def placer_named(name: str) -> Placer:
 
 
 def name_of(placer: Placer) -> str | None:
-    """Return the name of a placement; None when it is not one of those that have a name."""
+    """Return the name of a placement; None if it is not registered."""
     for name, named in PLACERS.items():
         if type(named) is type(placer) and vars(named) == vars(placer):
             return name

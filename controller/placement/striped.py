@@ -1,9 +1,8 @@
-"""KRaft's placement: partitions are striped over the racks, and within each over its brokers.
+"""KRaft's placement: partitions are striped over the racks, and within each rack over its brokers.
 
-The racks form a ring, and so do the brokers of each rack, the unfenced and the fenced ones apart.
-Each partition starts one rack further than the one before, and one broker further in each rack.
-Goals in order: spread over racks, then over brokers, then prefer unfenced brokers. Existing load
-is not looked at.
+The racks form a ring, and so do the unfenced and the fenced brokers of each rack. Each partition
+starts one rack further than the one before, and one broker further in each rack. Goals in order:
+spread over racks, spread over brokers, prefer unfenced brokers. Existing load is ignored.
 
 Source: StripedReplicaPlacer of Kafka 4.0.
 """
@@ -36,7 +35,7 @@ class StripedPlacer:
         start_partition_id: int,
         rng: PlacementRng,
     ) -> list[tuple[int, ...]]:
-        """See `Placer.place`. `start_partition_id` has no influence, as in Kafka."""
+        """See `Placer.place`. `start_partition_id` is ignored, as in Kafka."""
         check_counts(partitions, replication_factor, len(brokers))
         if all(broker.fenced for broker in brokers):
             raise invalid_replication_factor("all brokers are fenced")
@@ -47,8 +46,8 @@ class StripedPlacer:
 class _BrokerRing:
     """Brokers of one rack that are all fenced or all unfenced, taken in turn.
 
-    Within one partition each broker is given out once. The start moves by one when a partition
-    takes its first broker from here.
+    A partition gets each broker at most once. The start advances by one when a partition takes its
+    first broker from the ring.
     """
 
     def __init__(self, broker_ids: list[int], rng: PlacementRng) -> None:
@@ -58,7 +57,7 @@ class _BrokerRing:
         self._round = 0
 
     def next(self, round_: int) -> int | None:
-        """Return a broker not yet given out in this round, or None when there is none left."""
+        """Return a broker not yet taken in this round, or None if there is none left."""
         if not self.broker_ids:
             return None
         if self._round != round_:
@@ -80,7 +79,7 @@ class _Rack:
         self.unfenced = _BrokerRing([b.broker_id for b in brokers if not b.fenced], rng)
 
     def next(self, round_: int) -> int | None:
-        """Return a broker not yet given out in this round, unfenced ones first."""
+        """Return a broker not yet taken in this round, unfenced ones first."""
         broker_id = self.unfenced.next(round_)
         return self.fenced.next(round_) if broker_id is None else broker_id
 
@@ -110,7 +109,7 @@ class _RackRing:
         replicas = [leader]
         rack = self._start
         while len(replicas) < replication_factor:
-            # The leader's rack has given its broker in this first turn of the ring.
+            # The leader's rack has already provided a broker in this first round.
             if rack == leader_rack:
                 leader_rack = None
             elif (broker_id := self._racks[rack].next(self._round)) is not None:
@@ -128,7 +127,7 @@ class _RackRing:
         return broker_id, rack
 
     def _shuffle_when_all_led(self) -> None:
-        """Break the pattern once it would repeat: after as many partitions as brokers can lead."""
+        """Shuffle after as many partitions as brokers can lead, before the pattern repeats."""
         if self._round == self._unfenced_count and self._unfenced_count > 1:
             self._rng.shuffle(self._racks)
             for rack in self._racks:

@@ -1,4 +1,4 @@
-"""Create the tables of snapshots: what they are, what they consist of, and their content."""
+"""Create the tables of snapshots: their description, their chunks, and the content."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,6 +1,6 @@
-"""Snapshots say exactly what they were made of: position, rules, and what was not understood.
+"""Snapshots record their origin: position, version of the replay rules, what was not understood.
 
-Rows from before keep null: what they were made under is not known.
+Existing rows keep null, because the rules they were made under are not known.
 """
 
 import sqlalchemy as sa
@@ -21,7 +21,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop the columns, and with them the snapshots that the release before cannot check."""
+    """Drop the columns, and the snapshots that the release before cannot check."""
     op.execute("DELETE FROM snapshot WHERE rules IS NOT NULL")
     for name in reversed(_COLUMNS):
         op.drop_column("snapshot", name)

@@ -1,1 +1,1 @@
-"""The steps, in order. A step that was released is never changed."""
+"""The migrations, in order. A released migration is never changed."""
