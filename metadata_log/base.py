@@ -18,6 +18,7 @@ import msgspec
 
 from metadata_log.checkpoint import Checkpoint, open_checkpoint, read_checkpoint_header
 from metadata_log.fs import Fs
+from metadata_log.missing_files import missing_as_unavailable
 from metadata_log.names import (
     MANIFEST,
     checkpoint_id,
@@ -26,7 +27,6 @@ from metadata_log.names import (
 )
 from metadata_log.segment import SegmentHeader
 from metadata_log.segment_scan import read_header
-from metadata_log.vanishing import vanished_or_there
 from records.errors import CorruptLogError
 
 
@@ -162,7 +162,7 @@ def _after(header: SegmentHeader) -> str:
 
 def _read_segment_header(fs: Fs, directory: Path, base_offset: int) -> SegmentHeader:
     path = directory / segment_name(base_offset)
-    with vanished_or_there(directory):
+    with missing_as_unavailable(directory):
         file = fs.open(path)
     try:
         return read_header(file, path)[0]

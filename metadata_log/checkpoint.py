@@ -18,10 +18,10 @@ import msgspec
 from metadata_log.block import BlockEncoder, StoredBlock
 from metadata_log.fs import File, Fs
 from metadata_log.limits import BLOCK_DECODED_BYTES_MAX
+from metadata_log.missing_files import missing_as_unavailable
 from metadata_log.names import checkpoint_id, checkpoint_name
 from metadata_log.segment import SegmentHeader
 from metadata_log.segment_scan import SegmentScan, corrupt, read_header
-from metadata_log.vanishing import vanished_or_there
 from records.base import Record
 from records.control import SnapshotFooterRecord, SnapshotHeaderRecord
 from records.envelope import Envelope, Extra, Kept
@@ -146,7 +146,7 @@ def _size(fs: Fs, path: Path) -> int:
 def _blocks(
     fs: Fs, path: Path
 ) -> Iterator[tuple[SegmentHeader, StoredBlock, tuple[Envelope, ...]]]:
-    with vanished_or_there(path.parent):
+    with missing_as_unavailable(path.parent):
         file = fs.open(path)
     try:
         header, position = _header(file, path)

@@ -12,9 +12,9 @@ from pathlib import Path
 import google_crc32c
 import msgspec
 
+from metadata_log.file_publish import Owner, publish_file
 from metadata_log.fs import File, Fs, read_start
 from metadata_log.names import COMMIT_MARK
-from metadata_log.placing import Owner, place
 from records.errors import CorruptLogError
 
 SLOT_SPACING = 512
@@ -101,7 +101,7 @@ class MarkWriter:
                 numbered = msgspec.structs.replace(mark, sequence=sequence)
                 file.pwrite(numbered.encode(), numbered.slot_position)
 
-        file = place(self._fs, self._directory / COMMIT_MARK, write, owner)
+        file = publish_file(self._fs, self._directory / COMMIT_MARK, write, owner)
         self._file.close()
         self._file = file
         self._sequence, self._step = start + 2, 1

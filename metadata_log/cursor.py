@@ -20,9 +20,9 @@ from metadata_log.fs import File, Fs, OsFs
 from metadata_log.limits import FOLLOW_READ_RECORDS
 from metadata_log.log_reader import LogReader, check_follows
 from metadata_log.manifest import read_manifest
+from metadata_log.missing_files import missing_as_unavailable
 from metadata_log.names import COMMIT_MARK, segment_name, segment_offsets
 from metadata_log.segment_scan import SegmentScan, corrupt, read_header
-from metadata_log.vanishing import vanished_or_there
 from records.errors import RequestError, UnavailableError, UnknownHistoryError
 
 # The two slots of a mark are not read atomically. A writer can replace both in between, so that
@@ -95,7 +95,7 @@ class LogCursor:
         """
         place = self._place
         try:
-            with vanished_or_there(self._directory):
+            with missing_as_unavailable(self._directory):
                 return self._next_batches(records_max)
         except BaseException:
             # Batches read before the error were not returned: the next call must read them again.

@@ -4,9 +4,9 @@ import fcntl
 import os
 from pathlib import Path
 
+from metadata_log.disk_full import full_as_unavailable
 from metadata_log.fs import Fs, Lock
 from metadata_log.names import LOCK
-from metadata_log.no_room import room_or_refusal
 from records.errors import UnavailableError
 
 
@@ -18,7 +18,7 @@ def lock_directory(fs: Fs, directory: Path) -> Lock:
             to write this one's process id.
     """
     try:
-        with room_or_refusal(directory):
+        with full_as_unavailable(directory):
             return fs.lock(directory / LOCK, f"{os.getpid()}\n")
     except BlockingIOError as error:
         raise UnavailableError(

@@ -19,6 +19,7 @@ from metadata_log.checkpoint import Checkpoint
 from metadata_log.commit_mark import CommitMark, Marks, read_marks
 from metadata_log.fs import File, Fs, OsFs
 from metadata_log.manifest import Kind, read_manifest
+from metadata_log.missing_files import missing_as_unavailable
 from metadata_log.names import (
     COMMIT_MARK,
     segment_name,
@@ -30,7 +31,6 @@ from metadata_log.position import Position, position_at
 from metadata_log.proof import look_past, placed
 from metadata_log.segment import SegmentHeader
 from metadata_log.segment_scan import SegmentScan, check_identity, corrupt, read_header, short_copy
-from metadata_log.vanishing import vanished_or_there
 from records.control import NoOpRunRecord
 from records.errors import CorruptLogError, UnavailableError, UnknownHistoryError
 
@@ -88,7 +88,7 @@ class LogReader:
                 moved up meanwhile, or the log was removed.
         """
         directory = Path(directory).absolute()
-        with vanished_or_there(directory):
+        with missing_as_unavailable(directory):
             return cls(fs or OsFs(), directory)
 
     def close(self) -> None:

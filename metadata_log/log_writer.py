@@ -14,6 +14,8 @@ import msgspec
 
 from metadata_log.block import BlockEncoder
 from metadata_log.commit_mark import MARK_SIZE, CommitMark, MarkWriter
+from metadata_log.disk_full import full_as_unavailable
+from metadata_log.file_publish import Owner, publish_file
 from metadata_log.fs import File, Fs
 from metadata_log.limits import (
     BATCH_SIZE_BYTES_MAX,
@@ -21,9 +23,7 @@ from metadata_log.limits import (
     WRITE_SIZE_BYTES,
 )
 from metadata_log.names import COMMIT_MARK, segment_name
-from metadata_log.no_room import room_or_refusal
 from metadata_log.offset_index import IndexWriter
-from metadata_log.placing import Owner, place
 from metadata_log.segment import SegmentHeader
 from records.envelope import Envelope
 from records.errors import UnavailableError
@@ -255,7 +255,7 @@ class LogWriter:
             return
         data = b"".join(self._unwritten)
         try:
-            with room_or_refusal(self._directory):
+            with full_as_unavailable(self._directory):
                 self._file.pwrite(data, self.tail.position - len(data))
         except UnavailableError:
             self.roll_back()
@@ -282,7 +282,7 @@ class LogWriter:
     def _create_segment(self, header: SegmentHeader) -> int:
         """Rename the new segment into place, ready for writing; return its size."""
         path, encoded = self._directory / segment_name(header.base_offset), header.encode()
-        self._file = place(self._fs, path, lambda file: file.pwrite(encoded, 0), self._owner)
+        self._file = publish_file(self._fs, path, lambda file: file.pwrite(encoded, 0), self._owner)
         self._sync_marker = header.sync_marker
         self._index = IndexWriter(self._fs, self._directory, header.base_offset)
         return len(encoded)

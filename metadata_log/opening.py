@@ -8,15 +8,15 @@ from metadata_log.base import check_base_header
 from metadata_log.chain import check_chain, cut_surplus
 from metadata_log.claims import Claim, claim_epoch
 from metadata_log.commit_mark import read_mark
+from metadata_log.disk_full import full_as_unavailable
+from metadata_log.file_publish import remove_unpublished
 from metadata_log.fs import Fs, Lock
 from metadata_log.lock import lock_directory
 from metadata_log.log_writer import LogWriter
 from metadata_log.manifest import Kind, read_manifest
+from metadata_log.missing_files import missing_as_unavailable
 from metadata_log.names import segment_offsets
-from metadata_log.no_room import room_or_refusal
-from metadata_log.placing import withdraw_earlier
 from metadata_log.recovery import recover
-from metadata_log.vanishing import vanished_or_there
 from records.errors import RequestError
 
 
@@ -43,8 +43,8 @@ def own_log(fs: Fs, directory: Path, segment_size_bytes_max: int) -> OwnedLog:
     cluster_id = _cluster_id(fs, directory)
     lock = lock_directory(fs, directory)
     try:
-        with vanished_or_there(directory):
-            with room_or_refusal(directory):
+        with missing_as_unavailable(directory):
+            with full_as_unavailable(directory):
                 claim = claim_epoch(fs, directory, read_mark(fs, directory).leader_epoch)
             writer = _recovered(fs, directory, cluster_id, claim, segment_size_bytes_max)
     except BaseException:
@@ -68,7 +68,7 @@ def _recovered(
     fs: Fs, directory: Path, cluster_id: str, claim: Claim, segment_size_bytes_max: int
 ) -> LogWriter:
     """Return a writer at the end of the log, with a new segment."""
-    withdraw_earlier(fs, directory, claim)
+    remove_unpublished(fs, directory, claim)
     # Read the tail only after claiming: an earlier writer may have written until then.
     mark = read_mark(fs, directory)
     # Check all headers before cutting: the bytes cut may be evidence of damage elsewhere.

@@ -13,11 +13,11 @@ from pathlib import Path
 import msgspec
 
 from metadata_log.commit_mark import CommitMark
+from metadata_log.file_publish import Owner, publish_file
 from metadata_log.fs import File, Fs
 from metadata_log.log_writer import Tail
 from metadata_log.marked_block import check_marked_block
 from metadata_log.names import segment_name, segment_offsets
-from metadata_log.placing import Owner, place
 from metadata_log.proof import placed, proves_more
 from metadata_log.recovery_rules import Action, Marked, Next, Rest, decide
 from metadata_log.segment import SegmentHeader
@@ -119,7 +119,7 @@ class _Segment:
             for position in range(0, end, _COPY_SIZE):
                 new.pwrite(file.pread(min(_COPY_SIZE, end - position), position), position)
 
-        place(self._fs, self._path, copy, self._owner).close()
+        publish_file(self._fs, self._path, copy, self._owner).close()
 
     def _look_at_next(self) -> tuple[Next, SegmentHeader | None]:
         """Return the state of the next segment, and its header."""

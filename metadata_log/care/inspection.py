@@ -25,6 +25,7 @@ from metadata_log.commit_mark import (
 )
 from metadata_log.fs import Fs, read_start
 from metadata_log.manifest import Kind, Manifest, read_manifest
+from metadata_log.missing_files import missing_as_unavailable
 from metadata_log.names import (
     COMMIT_MARK,
     LOCK,
@@ -37,7 +38,6 @@ from metadata_log.names import (
     segment_offsets,
 )
 from metadata_log.proof import look_past
-from metadata_log.vanishing import vanished_or_there
 from records.errors import CorruptLogError
 
 _KNOWN = {MANIFEST, COMMIT_MARK, LOCK, ARCHIVE_LIST, ARCHIVES_NOTE, BACKUP_NOTE, RETAIN_LOCK}
@@ -77,7 +77,7 @@ def _inspect(fs: Fs, directory: Path, progress: Progress) -> Inspection:
     manifest = _manifest(fs, directory, found)
     # Read the mark before the names: what it refers to existed before it was written.
     mark = read_slots(fs, directory, found)
-    with vanished_or_there(directory):
+    with missing_as_unavailable(directory):
         mark = mark and _proven_end(fs, directory, mark, found)
         names = fs.list(directory)
         _segments(fs, directory, names, found, manifest, mark, progress)

@@ -9,11 +9,11 @@ import pytest
 
 from metadata_log.commit_mark import CommitMark, read_mark
 from metadata_log.creation import create_log
+from metadata_log.file_publish import SoleOwner
 from metadata_log.fs import OsFs
 from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
 from metadata_log.names import COMMIT_MARK, segment_name
-from metadata_log.placing import SoleOwner
 from metadata_log.recovery import recover
 from metadata_log.recovery_rules import Action, Marked, Next, Rest, as_markdown, decide, rule_for
 from records.errors import CorruptLogError

@@ -1,7 +1,7 @@
 """The check of one crash state: start on it, and read what is there."""
 
 from metadata_log.commit_mark import read_mark
-from metadata_log.placing import SoleOwner
+from metadata_log.file_publish import SoleOwner
 from metadata_log.recovery import recover
 from records.errors import RequestError
 from tests.simulated_disk.disk import DiskState, SimulatedDisk

@@ -82,7 +82,7 @@ BUGS = (
     Bug(
         name="slow takers-over are let be",
         what="Who claimed earlier puts its file under a name that its successor uses by now.",
-        file="metadata_log/placing.py",
+        file="metadata_log/file_publish.py",
         old="int(part[1]) < owner.leader_epoch:\n",
         new="int(part[1]) > owner.leader_epoch:\n",
         campaign="tests/metadata_log/test_faults.py",

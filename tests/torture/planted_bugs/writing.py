@@ -43,7 +43,7 @@ BUGS = (
     Bug(
         name="skip directory sync after rename",
         what="A new segment's name is not on stable storage when records in it are answered.",
-        file="metadata_log/placing.py",
+        file="metadata_log/file_publish.py",
         old="        fs.sync_directory(path.parent)\n",
         new="",
         campaign="crashes",

@@ -8,7 +8,7 @@ from records.errors import UnavailableError
 
 
 @contextmanager
-def vanished_or_there(directory: Path) -> Iterator[None]:
+def missing_as_unavailable(directory: Path) -> Iterator[None]:
     """Turn a FileNotFoundError on a file of an existing log into UnavailableError.
 
     Raises:

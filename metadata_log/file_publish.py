@@ -11,8 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
+from metadata_log.disk_full import full_as_unavailable
 from metadata_log.fs import File, Fs, create_synced
-from metadata_log.no_room import room_or_refusal
 from records.errors import FencedError
 
 _PART_NAME = re.compile(r".+\.(\d+)\.part")
@@ -45,7 +45,7 @@ class SoleOwner:
         """Return at once: there can be no other writer."""
 
 
-def place(fs: Fs, path: Path, write: Callable[[File], None], owner: Owner) -> File:
+def publish_file(fs: Fs, path: Path, write: Callable[[File], None], owner: Owner) -> File:
     """Atomically publish a file under a name, synced; return it, open.
 
     A process that has an older file of this name open continues with that one.
@@ -59,11 +59,11 @@ def place(fs: Fs, path: Path, write: Callable[[File], None], owner: Owner) -> Fi
         UnavailableError: the disk is full; nothing changed under the name.
     """
     part = path.with_name(f"{path.name}.{owner.leader_epoch}.part")
-    with room_or_refusal(path.parent):
+    with full_as_unavailable(path.parent):
         file = create_synced(fs, part, write)
     try:
         owner.check()
-        with room_or_refusal(path.parent):
+        with full_as_unavailable(path.parent):
             _rename(fs, part, path)
         fs.sync_directory(path.parent)
     except BaseException:
@@ -74,7 +74,7 @@ def place(fs: Fs, path: Path, write: Callable[[File], None], owner: Owner) -> Fi
     return file
 
 
-def withdraw_earlier(fs: Fs, directory: Path, owner: Owner) -> None:
+def remove_unpublished(fs: Fs, directory: Path, owner: Owner) -> None:
     """Remove the unfinished files of earlier owners, so that they cannot be renamed."""
     for name in fs.list(directory):
         part = _PART_NAME.fullmatch(name)

@@ -11,7 +11,7 @@ _NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 @contextmanager
-def room_or_refusal(directory: Path) -> Iterator[None]:
+def full_as_unavailable(directory: Path) -> Iterator[None]:
     """Turn the system's error for a full disk, quota or file into UnavailableError.
 
     Raises:
