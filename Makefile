@@ -5,7 +5,7 @@ JOBS ?= 2
 BIN := .venv/bin
 SOURCES := records metadata_log replay controller api migrations tests benchmarks
 
-.PHONY: help demo test lint types check bench torture mutants lock clean
+.PHONY: help demo test lint types check bench torture mutants redecide lock clean
 help: ## Show what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
@@ -31,6 +31,9 @@ torture: .venv/installed ## Break the log in every way we know; ARGS="crashes --
 
 mutants: .venv/installed ## Change the code in 400 places and see which tests notice; resumable
 	$(BIN)/python -m tests.mutants $(ARGS)
+
+redecide: .venv/installed ## Decide all requests of logs anew and compare; ARGS=LOG for one of yours
+	$(BIN)/python -m tests.redecide $(ARGS)
 
 lock: .venv/installed ## Pin the newest allowed versions anew
 	$(BIN)/uv pip compile pyproject.toml --extra archive --extra spark --group dev --group bench \

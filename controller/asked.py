@@ -11,17 +11,16 @@ from typing import Any, Generic, TypeVar, get_args, get_type_hints
 
 import msgspec
 
-from controller.decisions.configs import ConfigChange, Operation
 from controller.decisions.context import Context, Settings
-from controller.decisions.topics import NewTopic
-from controller.packed import plain_of
-from controller.placement.registry import name_of
+from controller.kept_secrets import HiddenSecrets, restored
+from controller.packed import unpacked
+from controller.placement.registry import name_of, placer_named
 from controller.raw_append import AppendRecords, AppendRows
 from controller.result import ControllerResult
 from metadata_log.request_window import takes_part
 from records.base import Record
-from records.configs import ConfigRecord
 from records.envelope import Asked, Origin, SecretReference
+from records.errors import RequestError
 from records.secrets import REDACTED, is_secret_config
 
 T = TypeVar("T")
@@ -86,7 +85,7 @@ def asked_of(
         seed: What its random numbers came from; None when it drew none.
         seen: What else it read (`controller.observed`).
     """
-    secrets = _Secrets(result.records)
+    secrets = HiddenSecrets(result.records)
     request = response = None
     if decision.request is not msgspec.UNSET:
         request = msgspec.msgpack.encode(secrets.hidden(_kept_request(decision), "request"))
@@ -135,6 +134,55 @@ def asked_settings(settings: Settings) -> Asked:
     )
 
 
+def request_of(asked: Asked, as_type: Any, records: Sequence[Record]) -> Any:
+    """Return a kept request as it was when it was decided.
+
+    Records to append are not part of it.
+
+    Args:
+        as_type: Of the command's request.
+        records: Those of the decision, which hold the secrets.
+
+    Raises:
+        RequestError: INVALID_REQUEST, it was too large to be kept, or is of another version.
+    """
+    if asked.version != version_of(asked.command):
+        raise _lost(f"{asked.command} is kept in version {asked.version}")
+    if asked.request is None:
+        raise _lost(f"its {asked.omitted_bytes or 0} bytes were not kept")
+    raw = restored(asked.request, asked.secrets, records)
+    if as_type is AppendRows and isinstance(msgspec.msgpack.decode(raw)[0], list):
+        # Services of 0.2.0.dev2 kept appends in this form.
+        return _without_records(unpacked(raw, AppendRecords, from_log=True))
+    return unpacked(raw, as_type, from_log=True)
+
+
+def settings_of(asked: Asked, cluster_id: str) -> Settings:
+    """Return the settings that a writer's first batch holds; secrets in them are placeholders.
+
+    Raises:
+        RequestError: INVALID_REQUEST, they were too large to be kept, or the placement has no name.
+    """
+    if asked.request is None:
+        raise _lost("the settings were not kept")
+    kept = msgspec.msgpack.decode(asked.request)
+    placer = kept.pop("placer")
+    if placer is None:
+        raise _lost("the placement has no name")
+    del kept["has_topic_policy"]  # its refusals are kept with each decision
+    configs = kept.pop("static_configs")
+    return Settings(
+        cluster_id=cluster_id,
+        placer=placer_named(placer),
+        static_configs={n: REDACTED if v is None else v for n, v in configs.items()},
+        **kept,
+    )
+
+
+def _lost(why: str) -> RequestError:
+    return RequestError("INVALID_REQUEST", f"the request cannot be read back: {why}")
+
+
 def _of_limited_size(asked: Asked) -> Asked:
     """Leave the request out of what is too large, and the rest when that is not enough."""
     sizes = {name: len(getattr(asked, name) or b"") for name in ("request", "observed", "response")}
@@ -158,87 +206,16 @@ def _of_limited_size(asked: Asked) -> Asked:
 
 def _kept_request(decision: BoundDecision[Any]) -> Any:
     """Return a request without the records that it appends: they stand in the batch itself."""
-    if isinstance(decision.request, AppendRecords):
-        return msgspec.structs.replace(decision.request, records=())
-    if isinstance(decision.request, AppendRows):
-        return msgspec.structs.replace(decision.request, rows=b"", count=0, request_hash=None)
-    return decision.request
+    request = decision.request
+    if isinstance(request, AppendRecords | AppendRows):
+        return _without_records(request)
+    return request
 
 
-class _Secrets:
-    """Takes secrets out of a request and its response, and finds the records that hold them."""
-
-    def __init__(self, records: Sequence[Record]) -> None:
-        self._records = records
-        self._values: set[str] = set()
-        self.references: list[SecretReference] = []
-
-    def hidden(self, value: Any, path: str) -> Any:
-        """Return the plain form of a value with null in place of its secrets."""
-        return plain_of(value, path, self._replacement)
-
-    def _replacement(self, value: Any, path: str) -> Any:
-        """Return what stands for a value that is a secret, or quotes one; else the value."""
-        if isinstance(packed := getattr(value, "request", None), bytes):  # a transaction's step
-            return [value.command, self._hidden_step(value.command, packed, f"{path}/1")]
-        match value:
-            case ConfigChange(name=name, value=str(secret)) if is_secret_config(name):
-                self._refer(name, secret, f"{path}/1")
-                # A list, in which the null at the end is not left out as the default.
-                operation = value.operation
-                return [name, None] if operation is Operation.SET else [name, None, operation]
-            case NewTopic(configs=configs):
-                return msgspec.structs.replace(value, configs=self._hidden_configs(configs, path))
-            case str() if path.startswith("response") and self._values:
-                # A refusal can quote the value that it refuses.
-                for secret in filter(None, self._values):
-                    value = value.replace(secret, REDACTED)
-        return value
-
-    def _hidden_step(self, command: str, packed: bytes, path: str) -> bytes:
-        """Return the packed request of a transaction's step; paths go on inside it."""
-        plain = msgspec.msgpack.decode(packed)
-        if command == "records append":
-            plain = {**plain, "rows": b"", "count": 0}  # they stand in the batch itself
-        return msgspec.msgpack.encode(self._hidden_plain(plain, path))
-
-    def _hidden_plain(self, plain: Any, path: str) -> Any:
-        """Take secrets out of a request in the form of connections."""
-        match plain:
-            case {"name": str(name), "value": str(secret)} if is_secret_config(name):
-                self._refer(name, secret, f"{path}/value")
-                return {**plain, "value": None}
-            case [str(name), str(secret)] if "/configs/" in path and is_secret_config(name):
-                self._refer(name, secret, f"{path}/1")
-                return [name, None]
-            case dict():
-                return {k: self._hidden_plain(item, f"{path}/{k}") for k, item in plain.items()}
-            case list():
-                return [self._hidden_plain(v, f"{path}/{i}") for i, v in enumerate(plain)]
-        return plain
-
-    def _hidden_configs(
-        self, configs: tuple[tuple[str, str | None], ...], path: str
-    ) -> tuple[tuple[str, str | None], ...]:
-        place = NewTopic.__struct_fields__.index("configs")
-        kept = []
-        for index, (name, value) in enumerate(configs):
-            if value is not None and is_secret_config(name):
-                self._refer(name, value, f"{path}/{place}/{index}/1")
-                value = None
-            kept.append((name, value))
-        return tuple(kept)
-
-    def _refer(self, name: str, secret: str, path: str) -> None:
-        self._values.add(secret)
-        index = next(
-            (
-                index
-                for index, record in enumerate(self._records)
-                if isinstance(record, ConfigRecord)
-                and (record.name, record.value) == (name, secret)
-            ),
-            None,
-        )
-        field = None if index is None else "value"
-        self.references.append(SecretReference(path=path, record_index=index, field=field))
+def _without_records(request: AppendRecords | AppendRows) -> AppendRows:
+    return AppendRows(
+        rows=b"",
+        count=0,
+        expected_end_offset=request.expected_end_offset,
+        expected_versions=request.expected_versions,
+    )

@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -38,7 +38,7 @@ from controller.decisions.mutation_quotas import MutationBuckets
 from controller.decisions.sessions import Sessions
 from controller.descriptions.view import View
 from controller.log_port import LogPort
-from controller.observed import Draws, ObservedBuckets, ObservedSessions
+from controller.observed import Draws, Reads, observed
 from controller.parking import Answer
 from controller.pipeline import Pipeline
 from controller.raw_append import Appended, AppendRecords, append_records
@@ -135,7 +135,7 @@ class Controller:
         self._pipeline.abort_left_open("Controller failover", timestamp=self._now_ms())
         origin = Origin(command="activate", reason="a new log gets its feature levels")
         try:
-            await self.submit(BoundDecision("bootstrap", _bootstrap, levels), origin=origin)
+            await self.submit(BoundDecision("bootstrap", bootstrap, levels), origin=origin)
         except MetadataLogError:
             self._activated = False
             raise
@@ -295,13 +295,12 @@ class Controller:
         note: Callable[[T], None],
     ) -> None:
         self._pipeline.abort_left_open("A batch of it failed", timestamp=self._now_ms())
-        seen: dict[str, Any] = {}
-        draws = Draws(self._rng)
-        context = self._context(origin, draws, seen)
+        reads, draws = Reads(), Draws(self._rng)
+        context = self._context(origin, draws, reads)
         result = decide(context)
         asked = None
         if isinstance(decide, BoundDecision) and result.records:
-            asked = asked_of(decide, result, origin, seed=draws.seed, seen=seen)
+            asked = asked_of(decide, result, origin, seed=draws.seed, seen=reads.kept)
         batches = list(result.batches(origin))
         if len(batches) > self._pipeline.room:
             # One that the log refused would take all behind it along.
@@ -336,26 +335,27 @@ class Controller:
             raise _not_active()
         if not self._pipeline.room:
             raise _overloaded()
-        level = self._context(None, Draws(self._rng), {}).metadata_version
+        level = self._context(None, Draws(self._rng), Reads()).metadata_version
         if level < TRANSACTIONS_LEVEL:
             raise RequestError(
                 "UNSUPPORTED_VERSION",
                 f"transactions need metadata.version {TRANSACTIONS_LEVEL}, it is {level}",
             )
 
-    def _context(self, origin: Origin | None, draws: Draws, seen: dict[str, Any]) -> Context:
-        """Return what a decision reads; what no record holds of it is noted in `seen`."""
-        return Context(
+    def _context(self, origin: Origin | None, draws: Draws, reads: Reads) -> Context:
+        """Return what a decision reads; what no record holds of it is noted in `reads`."""
+        context = Context(
             image=self._pipeline.latest.image,
             index=self._pipeline.latest.index,
-            sessions=ObservedSessions.noting(self._sessions, seen),
+            sessions=self._sessions,
             settings=self.settings,
             rng=draws,
             now_ms=self._now_ms(),
             next_offset=self._pipeline.next_offset,
             origin=origin,
-            buckets=ObservedBuckets.noting(self._buckets, seen),
+            buckets=self._buckets,
         )
+        return observed(context, reads)
 
     def _send(
         self,
@@ -399,7 +399,7 @@ class Controller:
         return max(self._clock.now_ms(), self._pipeline.timestamp)
 
 
-def _bootstrap(context: Context, levels: Mapping[str, int]) -> ControllerResult[None]:
+def bootstrap(context: Context, levels: Mapping[str, int]) -> ControllerResult[None]:
     """Give a new log its feature levels."""
     records = bootstrap_records(levels) if _is_empty(context.image) else ()
     return ControllerResult(response=None, records=tuple(records))

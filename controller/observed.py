@@ -1,19 +1,25 @@
-"""What a decision reads that no record holds: chance, sessions of brokers, and spent quotas.
+"""What a decision reads that no record holds: chance, broker sessions, quotas, rights, policies.
 
-An `Observer` notes what was read, so that it can be written beside the records; `Recorded` gives it
-back when the decision is taken again.
+While it is decided, `Observed...` notes what was read, to be kept beside the records. When it is
+decided again, `Recorded...` gives the same values back, read by read.
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
-from controller.decisions.context import Rng
+from controller.authorization.authorizer import ALLOW_ALL, Authorizer, Operation, Resource
+from controller.authorization.caller import Caller
+from controller.decisions.context import Context, PlannedTopic, Rng, TopicPolicy
 from controller.decisions.mutation_quotas import Allowance, MutationBuckets
 from controller.decisions.sessions import Session, Sessions
-from records.envelope import Origin
+from records.base import Record
+from records.envelope import Asked, Origin
+from records.errors import RequestError
 from replay.image.cluster import Broker
 from replay.image.metadata import MetadataImage
 
@@ -23,6 +29,8 @@ _LIVE = "{} is live"
 _STALE = "stale broker"
 _LOWEST = "lowest active offset"
 _TOKENS = "tokens"
+_DENIED = "{} on {} {} is denied"
+_POLICY = "policy on {}"
 
 
 class Draws:
@@ -57,63 +65,85 @@ class Draws:
         return self._random
 
 
-class ObservedSessions(Sessions, frozen=True, kw_only=True):
-    """Sessions that note what is read of them in `seen`."""
+class Reads:
+    """The values that one decision reads, by name.
 
-    seen: dict[str, Any]
+    Between two steps of a transaction a value can change. So a later read has a name of its own,
+    `NAME (2)` for the second one, where its value differs from that of the read before.
+
+    Attributes:
+        kept: What goes into the log.
+    """
+
+    def __init__(self, kept: Mapping[str, Any] | None = None) -> None:
+        """Start with nothing read; `kept` is given back by `again`."""
+        self.kept: dict[str, Any] = dict(kept or {})
+        self._counts: Counter[str] = Counter()
+        self._last: dict[str, Any] = {}
+
+    def note(self, name: str, value: Any) -> None:
+        """Keep what is read."""
+        numbered = self._numbered(name)
+        if name not in self._last or self._last[name] != value:
+            self.kept[numbered] = self._last[name] = value
+
+    def again(self, name: str) -> Any:
+        """Return what was read at this place before; None when nothing was."""
+        numbered = self._numbered(name)
+        if numbered in self.kept:
+            self._last[name] = self.kept[numbered]
+        return self._last.get(name)
+
+    def _numbered(self, name: str) -> str:
+        self._counts[name] += 1
+        count = self._counts[name]
+        return name if count == 1 else f"{name} ({count})"
+
+
+class ObservedSessions(Sessions, frozen=True, kw_only=True):
+    """Sessions that note what is read of them."""
+
+    reads: Reads
 
     @classmethod
-    def noting(cls, sessions: Sessions, seen: dict[str, Any]) -> "ObservedSessions":
+    def noting(cls, sessions: Sessions, reads: Reads) -> "ObservedSessions":
         """Return the same sessions, observed."""
-        return cls(timeout_ms=sessions.timeout_ms, _by_broker=sessions._by_broker, seen=seen)
+        return cls(timeout_ms=sessions.timeout_ms, _by_broker=sessions._by_broker, reads=reads)
 
     def get(self, broker_id: int) -> Session | None:
         session = super().get(broker_id)
-        self.seen[_SESSION.format(broker_id)] = session and (
+        kept = session and [
             session.last_contact_ms,
             session.registration_offset,
             session.metadata_offset,
             session.shutdown_offset,
-        )
+        ]
+        self.reads.note(_SESSION.format(broker_id), kept)
         return session
 
     def is_live(self, broker: Broker, now_ms: int) -> bool:
-        found = self.seen[_LIVE.format(broker.broker_id)] = super().is_live(broker, now_ms)
+        found = super().is_live(broker, now_ms)
+        self.reads.note(_LIVE.format(broker.broker_id), found)
         return found
 
     def stale_broker(self, image: MetadataImage, now_ms: int) -> int | None:
-        found = self.seen[_STALE] = super().stale_broker(image, now_ms)
+        found = super().stale_broker(image, now_ms)
+        self.reads.note(_STALE, found)
         return found
 
     def lowest_active_offset(self, image: MetadataImage) -> int | None:
-        found = self.seen[_LOWEST] = super().lowest_active_offset(image)
-        return found
-
-
-class ObservedBuckets(MutationBuckets, frozen=True, kw_only=True):
-    """Buckets that note in `seen` what a client with a quota had left."""
-
-    seen: dict[str, Any]
-
-    @classmethod
-    def noting(cls, buckets: MutationBuckets, seen: dict[str, Any]) -> "ObservedBuckets":
-        """Return the same buckets, observed."""
-        return cls(buckets._by_client, seen=seen)
-
-    def allowance(self, image: MetadataImage, origin: Origin | None, now_ms: int) -> Allowance:
-        found = super().allowance(image, origin, now_ms)
-        if found.bucket is not None:
-            self.seen[_TOKENS] = found.tokens
+        found = super().lowest_active_offset(image)
+        self.reads.note(_LOWEST, found)
         return found
 
 
 class RecordedSessions(Sessions, frozen=True, kw_only=True):
     """Sessions as a decision of the past saw them."""
 
-    seen: Mapping[str, Any]
+    reads: Reads
 
     def get(self, broker_id: int) -> Session | None:
-        found = self.seen.get(_SESSION.format(broker_id))
+        found = self.reads.again(_SESSION.format(broker_id))
         if found is None:
             return None
         last_contact_ms, registration_offset, metadata_offset, shutdown_offset = found
@@ -125,24 +155,130 @@ class RecordedSessions(Sessions, frozen=True, kw_only=True):
         )
 
     def is_live(self, broker: Broker, now_ms: int) -> bool:
-        return bool(self.seen.get(_LIVE.format(broker.broker_id)))
+        return bool(self.reads.again(_LIVE.format(broker.broker_id)))
 
     def stale_broker(self, image: MetadataImage, now_ms: int) -> int | None:
-        found: int | None = self.seen.get(_STALE)
+        found: int | None = self.reads.again(_STALE)
         return found
 
     def lowest_active_offset(self, image: MetadataImage) -> int | None:
-        found: int | None = self.seen.get(_LOWEST)
+        found: int | None = self.reads.again(_LOWEST)
+        return found
+
+    def replayed(self, records: Sequence[Record], *, base_offset: int, now_ms: int) -> Sessions:
+        return self  # the reads of later steps were noted as well
+
+
+class ObservedBuckets(MutationBuckets, frozen=True, kw_only=True):
+    """Buckets that note what a client with a quota had left."""
+
+    reads: Reads
+
+    @classmethod
+    def noting(cls, buckets: MutationBuckets, reads: Reads) -> "ObservedBuckets":
+        """Return the same buckets, observed."""
+        return cls(buckets._by_client, reads=reads)
+
+    def allowance(self, image: MetadataImage, origin: Origin | None, now_ms: int) -> Allowance:
+        found = super().allowance(image, origin, now_ms)
+        if found.bucket is not None:
+            self.reads.note(_TOKENS, found.tokens)
         return found
 
 
 class RecordedBuckets(MutationBuckets, frozen=True, kw_only=True):
     """Buckets as a decision of the past saw them."""
 
-    seen: Mapping[str, Any]
+    reads: Reads
 
     def allowance(self, image: MetadataImage, origin: Origin | None, now_ms: int) -> Allowance:
         found = super().allowance(image, origin, now_ms)
-        if found.bucket is None or _TOKENS not in self.seen:
-            return found
-        return replace(found, tokens=self.seen[_TOKENS])
+        tokens = None if found.bucket is None else self.reads.again(_TOKENS)
+        return found if tokens is None else replace(found, tokens=tokens)
+
+
+class ObservedAuthorizer:
+    """An authorizer whose refusals are noted: they shape what is written."""
+
+    def __init__(self, authorizer: Authorizer, reads: Reads) -> None:
+        self._authorizer = authorizer
+        self._reads = reads
+
+    def allows(
+        self, image: MetadataImage, caller: Caller, operation: Operation, resource: Resource
+    ) -> bool:
+        """Ask, and note a refusal."""
+        allowed = self._authorizer.allows(image, caller, operation, resource)
+        if not allowed:
+            self._reads.kept[_denied(operation, resource)] = True
+        return allowed
+
+
+class RecordedAuthorizer:
+    """Refuses what was refused to a decision of the past."""
+
+    def __init__(self, reads: Reads) -> None:
+        self._reads = reads
+
+    def allows(
+        self, image: MetadataImage, caller: Caller, operation: Operation, resource: Resource
+    ) -> bool:
+        """True unless it was refused."""
+        return _denied(operation, resource) not in self._reads.kept
+
+
+def _denied(operation: Operation, resource: Resource) -> str:
+    return _DENIED.format(operation.name, resource.type.name, resource.name)
+
+
+def observed(context: Context, reads: Reads) -> Context:
+    """Return the same context; what a decision reads of it, and no record holds, is noted."""
+    settings = context.settings
+    if settings.topic_policy is not None or settings.authorizer is not ALLOW_ALL:
+        settings = replace(
+            settings,
+            authorizer=ObservedAuthorizer(settings.authorizer, reads),
+            topic_policy=settings.topic_policy and _observed_policy(settings.topic_policy, reads),
+        )
+    return replace(
+        context,
+        sessions=ObservedSessions.noting(context.sessions, reads),
+        buckets=ObservedBuckets.noting(context.buckets, reads),
+        settings=settings,
+    )
+
+
+def recorded(context: Context, asked: Asked) -> Context:
+    """Return a context in which a decision reads again what it read when it was taken."""
+    reads = Reads({} if asked.observed is None else msgspec.msgpack.decode(asked.observed))
+    return replace(
+        context,
+        rng=Random(asked.seed),
+        sessions=RecordedSessions(timeout_ms=context.settings.session_timeout_ms, reads=reads),
+        buckets=RecordedBuckets(reads=reads),
+        settings=replace(
+            context.settings,
+            authorizer=RecordedAuthorizer(reads),
+            topic_policy=_recorded_policy(reads),
+        ),
+    )
+
+
+def _observed_policy(policy: TopicPolicy, reads: Reads) -> TopicPolicy:
+    def check(topic: PlannedTopic) -> None:
+        try:
+            policy(topic)
+        except RequestError as error:
+            reads.kept[_POLICY.format(topic.name)] = [error.code, str(error)]
+            raise
+
+    return check
+
+
+def _recorded_policy(reads: Reads) -> TopicPolicy:
+    def check(topic: PlannedTopic) -> None:
+        refused = reads.kept.get(_POLICY.format(topic.name))
+        if refused is not None:
+            raise RequestError(*refused)
+
+    return check

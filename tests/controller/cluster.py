@@ -66,7 +66,7 @@ class Cluster:
     """An image that decisions lead on.
 
     `records` is what the last one wrote; `steps` all batches, each with the image after it. `asker`
-    is who asks from now on.
+    is who asks from now on. `problems` is for those who check each step.
     """
 
     def __init__(
@@ -80,6 +80,7 @@ class Cluster:
         self.records: tuple[Record, ...] = ()
         self.base_offset = 0
         self.steps: list[tuple[Batch, MetadataImage]] = []
+        self.problems: list[str] = []
         self._latest = Latest(State.of(MetadataImage.EMPTY), 0)
         self.sessions = Sessions(timeout_ms=self.settings.session_timeout_ms)
         self.write(bootstrap_records(levels))

@@ -94,7 +94,6 @@ class _Cluster(Cluster):
     """Checks every batch."""
 
     def __init__(self) -> None:
-        self.problems: list[str] = []
         self._check = HistoryCheck()
         super().__init__()
 
@@ -111,9 +110,10 @@ class _Cluster(Cluster):
 class Schedule:
     """One run. `problems` is what should not have happened."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, cluster: Cluster | None = None) -> None:
+        """Use a cluster; None is one that checks every batch."""
         self._seed = seed
-        self._cluster = _Cluster()
+        self._cluster = cluster or _Cluster()
         self._clock_ms = self._cluster.now_ms
         # Brokers whose process runs, and those of them that the controller does not hear.
         self._running: set[int] = set()

@@ -23,7 +23,7 @@ _FILES = sorted(Path(__file__).parent.glob("*.txt"))
 @pytest.mark.parametrize("path", _FILES, ids=lambda path: path.stem)
 def test_the_scenario_leaves_exactly_the_records_it_names(path: Path) -> None:
     cluster = Cluster()
-    for commands, expected in _blocks(path.read_text("utf-8")):
+    for commands, expected in blocks(path.read_text("utf-8")):
         left: list[str] = []
         for command in commands:
             left.extend(_left(cluster, command))
@@ -48,7 +48,7 @@ def _left(cluster: Cluster, command: str) -> list[str]:
     return [*lines, *(f"refused {code}" for code in refused)]
 
 
-def _blocks(text: str) -> Iterator[tuple[list[str], list[str] | None]]:
+def blocks(text: str) -> Iterator[tuple[list[str], list[str] | None]]:
     """Yield the commands of each block and what is expected of them, None for nothing."""
     for block in text.split("\n\n"):
         lines = [line for line in block.splitlines() if line and not line.startswith("#")]

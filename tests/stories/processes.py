@@ -113,11 +113,11 @@ class World:
         self.brokers: dict[int, Process] = {}
         create_log(self.log, uuid_text(bytes(range(16))))
 
-    async def serve(self) -> None:
+    async def serve(self, *more: str) -> None:
         """Start the service, on the port that it had before."""
         process = await Process.start(
             self.directory / "service.txt",
-            *("serve", self.log, "--kafka", f"127.0.0.1:{self.port}", *SERVICE_OPTIONS),
+            *("serve", self.log, "--kafka", f"127.0.0.1:{self.port}", *SERVICE_OPTIONS, *more),
         )
         self.service = process
         await process.is_ready()

@@ -1,0 +1,133 @@
+"""Secrets in kept requests: left out when a request is kept, put back when it is decided again.
+
+Null stands in the place of a secret, and a reference leads from that place to the record that holds
+it. Paths are indexes and keys, from the outside in.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from controller.decisions.configs import ConfigChange, Operation
+from controller.decisions.topics import NewTopic
+from controller.packed import plain_of
+from records.base import Record
+from records.configs import ConfigRecord
+from records.envelope import SecretReference
+from records.secrets import REDACTED, is_secret_config
+
+
+def restored(raw: bytes, secrets: Sequence[SecretReference], records: Sequence[Record]) -> bytes:
+    """Return a kept request with its secrets.
+
+    One that no record holds belongs to an item that was refused; a placeholder stands for it.
+
+    Args:
+        records: Those of the decision.
+    """
+    plain = msgspec.msgpack.decode(raw)
+    for secret in secrets:
+        what, *path = secret.path.split("/")
+        if what == "request":
+            plain = _with(plain, path, _value(secret, records))
+    return msgspec.msgpack.encode(plain)
+
+
+def _value(secret: SecretReference, records: Sequence[Record]) -> str:
+    if secret.record_index is None or secret.field is None:
+        return REDACTED
+    value: str = getattr(records[secret.record_index], secret.field)
+    return value
+
+
+def _with(plain: Any, path: Sequence[str], value: str) -> Any:
+    """Return a plain value in which the one at a path is replaced."""
+    if not path:
+        return value
+    first, *rest = path
+    if isinstance(plain, bytes):  # the packed request of a transaction's step
+        return msgspec.msgpack.encode(_with(msgspec.msgpack.decode(plain), path, value))
+    key = int(first) if isinstance(plain, list) else first
+    plain = list(plain) if isinstance(plain, list) else dict(plain)
+    plain[key] = _with(plain[key], rest, value)
+    return plain
+
+
+class HiddenSecrets:
+    """Takes secrets out of a request and its response, and finds the records that hold them."""
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        self._records = records
+        self._values: set[str] = set()
+        self.references: list[SecretReference] = []
+
+    def hidden(self, value: Any, path: str) -> Any:
+        """Return the plain form of a value with null in place of its secrets."""
+        return plain_of(value, path, self._replacement)
+
+    def _replacement(self, value: Any, path: str) -> Any:
+        """Return what stands for a value that is a secret, or quotes one; else the value."""
+        if isinstance(packed := getattr(value, "request", None), bytes):  # a transaction's step
+            return [value.command, self._hidden_step(value.command, packed, f"{path}/1")]
+        match value:
+            case ConfigChange(name=name, value=str(secret)) if is_secret_config(name):
+                self._refer(name, secret, f"{path}/1")
+                # A list, in which the null at the end is not left out as the default.
+                operation = value.operation
+                return [name, None] if operation is Operation.SET else [name, None, operation]
+            case NewTopic(configs=configs):
+                return msgspec.structs.replace(value, configs=self._hidden_configs(configs, path))
+            case str() if path.startswith("response") and self._values:
+                # A refusal can quote the value that it refuses.
+                for secret in filter(None, self._values):
+                    value = value.replace(secret, REDACTED)
+        return value
+
+    def _hidden_step(self, command: str, packed: bytes, path: str) -> bytes:
+        """Return the packed request of a transaction's step; paths go on inside it."""
+        plain = msgspec.msgpack.decode(packed)
+        if command == "records append":
+            plain = {**plain, "rows": b""}  # they stand in the batch itself
+        return msgspec.msgpack.encode(self._hidden_plain(plain, path))
+
+    def _hidden_plain(self, plain: Any, path: str) -> Any:
+        """Take secrets out of a request in the form of connections."""
+        match plain:
+            case {"name": str(name), "value": str(secret)} if is_secret_config(name):
+                self._refer(name, secret, f"{path}/value")
+                return {**plain, "value": None}
+            case [str(name), str(secret)] if "/configs/" in path and is_secret_config(name):
+                self._refer(name, secret, f"{path}/1")
+                return [name, None]
+            case dict():
+                return {k: self._hidden_plain(item, f"{path}/{k}") for k, item in plain.items()}
+            case list():
+                return [self._hidden_plain(v, f"{path}/{i}") for i, v in enumerate(plain)]
+        return plain
+
+    def _hidden_configs(
+        self, configs: tuple[tuple[str, str | None], ...], path: str
+    ) -> tuple[tuple[str, str | None], ...]:
+        place = NewTopic.__struct_fields__.index("configs")
+        kept = []
+        for index, (name, value) in enumerate(configs):
+            if value is not None and is_secret_config(name):
+                self._refer(name, value, f"{path}/{place}/{index}/1")
+                value = None
+            kept.append((name, value))
+        return tuple(kept)
+
+    def _refer(self, name: str, secret: str, path: str) -> None:
+        self._values.add(secret)
+        index = next(
+            (
+                index
+                for index, record in enumerate(self._records)
+                if isinstance(record, ConfigRecord)
+                and (record.name, record.value) == (name, secret)
+            ),
+            None,
+        )
+        field = None if index is None else "value"
+        self.references.append(SecretReference(path=path, record_index=index, field=field))

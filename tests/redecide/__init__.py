@@ -1,0 +1,1 @@
+"""Takes every decision of a log again, and compares its records: `make redecide`."""

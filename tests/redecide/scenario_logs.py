@@ -1,0 +1,150 @@
+"""Logs of scenario files and of fault schedules, by the real controller over a log on disk."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any, TypeVar
+
+from api.commands import BROKER_COMMANDS, COMMANDS
+from controller.asked import BoundDecision, asked_settings
+from controller.authorization.caller import CONTROLLER
+from controller.controller import Controller, Decision
+from controller.decisions.context import Context, Settings
+from controller.decisions.heartbeats import Heartbeat, HeartbeatReply
+from controller.decisions.levels import NEW_CLUSTER_LEVELS
+from controller.parking import Answer
+from controller.result import ControllerResult
+from controller.timers import TIMERS
+from metadata_log.creation import create_log
+from metadata_log.log import MetadataLog
+from records.base import Record
+from records.envelope import Origin
+from replay.image.metadata import MetadataImage
+from tests.controller.cluster import START_MS, Cluster
+from tests.controller.schedules import Schedule
+from tests.scenarios.commands import run
+from tests.scenarios.test_scenarios import blocks
+
+T = TypeVar("T")
+
+SCENARIOS = Path(__file__).parent.parent / "scenarios"
+
+_COMMANDS = {c.decide: c for c in (*COMMANDS.values(), *BROKER_COMMANDS.values())}
+_TIMERS: Mapping[Any, str] = {timer.decide: timer.name for timer in TIMERS}
+
+
+class LoggedCluster(Cluster):
+    """A cluster whose decisions a controller takes, and writes to a log."""
+
+    def __init__(self, directory: Path) -> None:
+        """Make the log, and take office."""
+        self.settings = Settings(cluster_id="test")
+        self.now_ms = START_MS
+        self.asker: Origin | None = None
+        self.records = ()
+        self.steps = []
+        self.problems = []
+        # Ids of processes and directories; the controller has a source of its own.
+        self.rng = Random("cluster")  # type: ignore[assignment]
+        self._directory = directory
+        self._runner = asyncio.Runner()
+        create_log(directory, self.settings.cluster_id)
+        self._runner.run(self._take_office(MetadataImage.EMPTY))
+
+    @property
+    def image(self) -> MetadataImage:
+        return self._controller.image
+
+    @property
+    def next_offset(self) -> int:
+        return self._log.end_offset
+
+    def write(self, records: Sequence[Record]) -> None:
+        """Append records that nobody asked for, as an older release would have left them."""
+        result = ControllerResult(response=None, records=tuple(records))
+        self._submit(lambda _: result)
+
+    def decide(self, decision: Decision[T]) -> T:
+        """Take a decision of a timer."""
+        return self._submit(BoundDecision(_TIMERS[decision], decision))
+
+    def do(self, decision: Callable[..., Any], request: object) -> Any:
+        command = _COMMANDS.get(decision)
+        if command is None:  # nobody can ask for it
+            return self._submit(partial(_decided, decision, request))
+        return self._submit(command.bound(request, CONTROLLER))
+
+    def heartbeat(self, broker_id: int, **fields: Any) -> HeartbeatReply:
+        fields.setdefault("metadata_offset", self.next_offset - 1)
+        fields.setdefault("broker_epoch", self.broker(broker_id).broker_epoch)
+        request = Heartbeat(broker_id=broker_id, **fields)
+
+        async def beat() -> Answer[HeartbeatReply]:
+            return await self._controller.heartbeat(request)
+
+        return self._runner.run(beat()).response
+
+    def fail_over(self) -> None:
+        image = self.image
+        self._runner.run(self._log.close())
+        self._runner.run(self._take_office(image))
+
+    def close(self) -> None:
+        """Give the log up."""
+        self._runner.run(self._log.close())
+        self._runner.close()
+
+    async def _take_office(self, image: MetadataImage) -> None:
+        self._log = await MetadataLog.open(
+            self._directory,
+            clock=_Clock(self),
+            sync_mark_in_time=False,
+            asked=asked_settings(self.settings),
+        )
+        self._controller = Controller(
+            self._log,
+            image,
+            clock=self._log.clock,
+            rng=Random(self._log.leader_epoch),
+            settings=self.settings,
+            on_commit=lambda batch: self.steps.append((batch, self.image)),
+        )
+        await self._controller.activate(NEW_CLUSTER_LEVELS)
+
+    def _submit(self, decision: Decision[T]) -> T:
+        async def submit() -> Answer[T]:
+            return await self._controller.submit(decision, origin=self.asker)
+
+        return self._runner.run(submit()).response
+
+
+class _Clock:
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    def now_ms(self) -> int:
+        return self._cluster.now_ms
+
+
+def _decided(
+    decision: Callable[..., ControllerResult[T]], request: object, context: Context
+) -> ControllerResult[T]:
+    return decision(context, request)
+
+
+def write_scenario(path: Path, directory: Path) -> None:
+    """Play a scenario file; its expectations are about other random numbers, and do not count."""
+    with closing(LoggedCluster(directory)) as cluster:
+        for commands, _ in blocks(path.read_text("utf-8")):
+            for command in commands:
+                run(cluster, command)
+
+
+def write_schedule(seed: int, operations: int, directory: Path) -> None:
+    """Run a random fault schedule."""
+    with closing(LoggedCluster(directory)) as cluster:
+        problems = Schedule(seed, cluster).run(range(operations))
+    assert not problems, problems

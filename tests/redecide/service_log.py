@@ -1,0 +1,224 @@
+"""A log that a running service writes: real clients, brokers that fail, timers, and a restart."""
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from api.admin.local import LocalAdmin
+from api.cli.append_doors import door_of_server
+from api.client import MetadataClient
+from api.socket.appends import encode_rows
+from api.transactions import NAME as TRANSACTION
+from api.transactions import Step, Transact
+from controller.decisions.alter_topics import AlterTopics, TopicAlteration
+from controller.decisions.configs import AlterConfigs, ConfigChange, Operation, ResourceChange
+from controller.decisions.effective_configs import BROKER, CLUSTER_DEFAULT
+from controller.decisions.elections import ElectLeaders
+from controller.decisions.features import FeatureUpdate, UpdateFeatures
+from controller.decisions.fencing import SetFencing
+from controller.decisions.growth import CreatePartitions, TopicGrowth
+from controller.decisions.levels import ELR_FEATURE
+from controller.decisions.mutation_quotas import MUTATION_RATE
+from controller.decisions.namespaces import CreateNamespace, DeleteNamespace, MoveTopics
+from controller.decisions.partition_removal import DeletePartitions, TopicShrink
+from controller.decisions.reassignments import AlterReassignments, PartitionTarget
+from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
+from controller.raw_append import AppendRows
+from metadata_log.batch import NewBatch
+from records.base import Record
+from records.configs import ClientQuotaRecord, EntityData
+from records.control import NoteRecord
+from records.envelope import Origin
+from replay.image.configs import TOPIC
+from tests.stories.partition_client import Partitions, partitions
+from tests.stories.processes import World, soon
+
+_BROKERS = (1, 2, 3)
+_SECRET = ConfigChange("ssl.keystore.password", "a secret")
+
+
+async def write_service_log(directory: Path) -> Path:
+    """Run a cluster of real processes for about a minute; return the log."""
+    world = World(directory)
+    try:
+        await world.serve("--socket", "127.0.0.1:0")
+        await world.start_brokers(*_BROKERS)
+        async with partitions(world) as some:
+            await ask_for_everything(some.client)
+            await _lose_a_broker(world, some)
+        await _append(world)
+        await _run_other_clients(world)
+        await _restart(world)
+    finally:
+        await world.end()
+    await LocalAdmin(world.log, principal="User:ann").run(
+        "namespaces create", CreateNamespace("offline"), request_id="offline"
+    )
+    return world.log
+
+
+async def ask_for_everything(client: MetadataClient) -> None:
+    """Ask brokers 1, 2 and 3 for what there is to ask, with a request id and without."""
+    for number, (command, request) in enumerate(_requests()):
+        request_id = f"request-{number}" if number % 2 else None
+        await client.run(command, request, request_id=request_id, reason="a reason")
+
+
+def _requests() -> Iterator[tuple[str, Any]]:
+    yield "namespaces create", CreateNamespace("org:apache")
+    for placement in ("balanced", "striped", "classic", None):
+        topics = [_topic(f"{placement}.{n}", partitions=n) for n in (1, 2, 7)]
+        yield (
+            "topics create",
+            CreateTopics(topics=(*topics, _topic("no/name")), placement=placement),
+        )
+    yield "partitions create", _growth("balanced.1", 9)
+    yield "topics alter", _altered(TopicAlteration(topic="balanced.2", replication_factor=3))
+    yield "topics alter", _altered(TopicAlteration(topic="balanced.2", partitions=5))
+    yield "configs alter", _configs(TOPIC, "balanced.1", ConfigChange("retention.ms", "1000"))
+    yield "configs alter", _configs(TOPIC, "balanced.1", ConfigChange("retention.ms", "1000"))
+    yield "configs alter", _configs(BROKER, "1", _SECRET, ConfigChange("log.retention.ms", "5"))
+    yield "configs alter", _configs(BROKER, "1", _SECRET)
+    yield (
+        "configs alter",
+        _configs(
+            BROKER,
+            CLUSTER_DEFAULT,
+            ConfigChange("unclean.leader.election.enable", "true"),
+            _SECRET,
+            ConfigChange("min.insync.replicas", operation=Operation.DELETE),
+        ),
+    )
+    yield "features update", UpdateFeatures(updates=(FeatureUpdate(name=ELR_FEATURE, level=1),))
+    yield "reassignments alter", _moved("striped.2", 0, (2, 3))
+    yield "reassignments alter", _moved("striped.2", 1, (3, 1))
+    yield "brokers fence", SetFencing(broker_id=3, fenced=True)
+    yield "leaders elect", ElectLeaders()
+    yield "leaders elect", ElectLeaders(unclean=True)
+    yield "partitions delete", _shrunk("striped.7", 3, delay_ms=3_600_000)
+    yield "partitions cancel-delete", "striped.7"
+    yield "partitions delete", _shrunk("classic.7", 2)
+    yield "topics move", MoveTopics(from_namespace="", to_namespace="org", topic="classic.1")
+    yield "namespaces delete", DeleteNamespace(name="org:apache")
+    yield "topics delete", DeleteTopics(topics=("balanced.7", "nobody"))
+    yield "records append", _rows(_note("one"), _note("two"))
+    yield (
+        TRANSACTION,
+        steps(
+            ("namespaces create", CreateNamespace("net")),
+            ("records append", _rows(_note("three"))),
+            ("topics create", CreateTopics(topics=(_topic("in", namespace="net", partitions=3),))),
+            ("partitions create", _growth("net:in", 5)),
+            ("records append", _rows(_note("four"), _note("five"))),
+            ("configs alter", _configs(BROKER, "2", _SECRET)),
+        ),
+    )
+    quota = ClientQuotaRecord(
+        entity=(EntityData(entity_type="user", entity_name=None),),
+        key=MUTATION_RATE,
+        value=2.0,
+        remove=False,
+    )
+    yield "records append", _rows(quota)
+    for number in range(3):  # the last ones are refused
+        topics = [_topic(f"quota-{number}-{n}", partitions=9) for n in range(2)]
+        yield "topics create", CreateTopics(topics=tuple(topics))
+    yield "records append", _rows(_without(quota))
+
+
+async def _lose_a_broker(world: World, some: Partitions) -> None:
+    """Kill a broker until its session ends, bring it back, and let another one go in order."""
+    await some.create("kept", (2, 1, 3), (3, 2, 1))
+    await some.produce("kept", b"one")
+    await some.led_by("kept", 2, {1, 2, 3})
+    await world.brokers[2].kill()
+    await soon(lambda: _is_fenced(world, 2))
+    await some.produce("kept", b"two")
+    await world.start_brokers(2)
+    await some.client.run("leaders elect", ElectLeaders(partitions=(("kept", 0),), unclean=False))
+    await world.brokers[3].stop()
+    await some.client.run("brokers unregister", 3)
+    await world.start_brokers(3)
+
+
+async def _append(world: World) -> None:
+    """Append over Kafka's protocol and over the socket."""
+    assert world.service is not None
+    doors = {"kafka": f"kafka://127.0.0.1:{world.port}", "socket": world.service.ready["socket"]}
+    for name, url in doors.items():
+        scheme = "" if "://" in url else "socket://"
+        async with door_of_server(f"{scheme}{url}") as door:
+            origin = Origin(request_id=f"by {name}", request_hash=b"h")
+            await door.append(NewBatch(records=(_note(name),), origin=origin))
+            await door.append(NewBatch(records=(_note(name), _note("again"))))
+
+
+async def _run_other_clients(world: World) -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *("-m", "tests.stories.kafka_python_client", f"127.0.0.1:{world.port}"),
+        stdout=asyncio.subprocess.DEVNULL,
+    )
+    assert await process.wait() == 0
+
+
+async def _restart(world: World) -> None:
+    """Kill the service; the next one learns from heartbeats what is not in the log."""
+    assert world.service is not None
+    await world.service.kill()
+    await world.serve()
+    async with world.client() as client:
+        await client.run("topics create", CreateTopics(topics=(_topic("after", partitions=5),)))
+        await world.brokers[1].kill()
+        await soon(lambda: _is_fenced(world, 1))
+
+
+def _is_fenced(world: World, broker_id: int) -> bool:
+    broker = world.image().broker(broker_id)
+    return broker is not None and broker.fenced
+
+
+def _topic(name: str, **fields: Any) -> NewTopic:
+    return NewTopic(name=name, **fields)
+
+
+def _growth(topic: str, partitions: int) -> CreatePartitions:
+    return CreatePartitions(topics=(TopicGrowth(topic=topic, partitions=partitions),))
+
+
+def _altered(alteration: TopicAlteration) -> AlterTopics:
+    return AlterTopics(topics=(alteration,))
+
+
+def _shrunk(topic: str, partitions: int, delay_ms: int = 0) -> DeletePartitions:
+    shrink = TopicShrink(topic=topic, partitions=partitions)
+    return DeletePartitions(topics=(shrink,), delay_ms=delay_ms)
+
+
+def _configs(resource_type: int, name: str, *changes: ConfigChange) -> AlterConfigs:
+    resource = ResourceChange(resource_type=resource_type, resource_name=name, changes=changes)
+    return AlterConfigs(resources=(resource,))
+
+
+def _moved(topic: str, partition_id: int, broker_ids: tuple[int, ...]) -> AlterReassignments:
+    target = PartitionTarget(topic=topic, partition_id=partition_id, broker_ids=broker_ids)
+    return AlterReassignments(partitions=(target,))
+
+
+def steps(*of: tuple[str, Any]) -> Transact:
+    """Return commands as one transaction."""
+    return Transact(steps=tuple([Step.of(command, request) for command, request in of]))
+
+
+def _rows(*records: Record) -> AppendRows:
+    return AppendRows(rows=encode_rows(NewBatch(records=records)), count=len(records))
+
+
+def _note(text: str) -> NoteRecord:
+    return NoteRecord(at_offset=0, author="ann", text=text)
+
+
+def _without(quota: ClientQuotaRecord) -> ClientQuotaRecord:
+    return ClientQuotaRecord(entity=quota.entity, key=quota.key, value=0.0, remove=True)

@@ -1,0 +1,176 @@
+"""The log holds what a decision needs: each can be taken again and writes the same records."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from api.client import MetadataClient
+from api.transactions import NAME as TRANSACTION
+from controller.authorization.authorizer import Operation, topic_resource
+from controller.decisions.brokers import RegisterBroker
+from controller.decisions.context import PlannedTopic, Settings
+from controller.decisions.fencing import SetFencing
+from controller.decisions.partition_removal import DELETE_PARTITIONS_ENABLED
+from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
+from metadata_log.batch import Batch
+from metadata_log.log_reader import LogReader
+from records.base import Uuid
+from records.envelope import Asked
+from records.errors import RequestError
+from tests.api.guarded import guarded
+from tests.api.kafka.servers import CLUSTER_ID, server
+from tests.controller.cluster import FEATURES
+from tests.redecide.deciding import redecide
+from tests.redecide.report import Report
+from tests.redecide.scenario_logs import SCENARIOS, write_scenario, write_schedule
+from tests.redecide.service_log import ask_for_everything, steps
+
+# Of all, those in which decisions read sessions, quotas and settings.
+_SCENARIOS = (
+    "broker_shuts_down_in_order",
+    "clients_have_quotas",
+    "placements",
+    "shrink_outlives_a_broker_that_is_down",
+)
+
+
+def report_of(reader: LogReader) -> Report:
+    return Report().add(reader.directory.name, redecide(reader))
+
+
+def assert_equal(log: Path, *commands: str) -> None:
+    """Check that all decisions come out the same, and that there are some of these commands."""
+    with LogReader.open(log) as reader:
+        report = report_of(reader)
+    assert report.is_perfect, "\n".join(report.lines())
+    assert not report.not_kept, "everything that was decided can be decided again"
+    assert set(report.equal) >= set(commands)
+
+
+def test_decisions_of_the_demo_come_out_the_same(demo_log: Path) -> None:
+    assert_equal(demo_log, "register", "heartbeat", "topics create", "fence stale broker")
+
+
+@pytest.mark.parametrize("name", _SCENARIOS)
+def test_decisions_of_scenarios_come_out_the_same(name: str, tmp_path: Path) -> None:
+    write_scenario(SCENARIOS / f"{name}.txt", tmp_path / "log")
+    with LogReader.open(tmp_path / "log") as reader:
+        report = report_of(reader)
+    assert report.is_perfect, "\n".join(report.lines())
+    assert report.equal.total() > 3
+
+
+@pytest.fixture(scope="module")
+def faults(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    log = tmp_path_factory.mktemp("faults") / "log"
+    write_schedule(4, 60, log)
+    return log
+
+
+def test_decisions_among_faults_come_out_the_same(faults: Path) -> None:
+    with LogReader.open(faults) as reader:
+        report = report_of(reader)
+    assert report.is_perfect, "\n".join(report.lines())
+    assert set(report.equal) >= {"report deletions", "alter partition", "advance removals"}
+
+
+async def test_what_clients_ask_of_a_service_comes_out_the_same(tmp_path: Path) -> None:
+    settings = Settings(static_configs={DELETE_PARTITIONS_ENABLED: "true", "my.password": "secret"})
+    async with server(tmp_path, settings=settings) as at:
+        for broker_id in (1, 2, 3):
+            await at.register(broker_id, broker_id)
+        await ask_for_everything(at.client)
+    assert_equal(tmp_path / "log", "records append", TRANSACTION, "configs alter", "topics alter")
+
+
+async def test_what_was_refused_to_the_caller_is_refused_again(tmp_path: Path) -> None:
+    async with guarded(tmp_path) as (at, rights):
+        rights.but = {(Operation.DELETE, topic_resource("b"))}
+        results = (await at.client.run("topics delete", DeleteTopics(topics=("a", "b")))).response
+        assert [result.refusal is None for result in results] == [True, False]
+    assert_equal(tmp_path / "log", "topics delete")
+
+
+async def test_what_a_policy_refused_is_refused_again(tmp_path: Path) -> None:
+    def policy(topic: PlannedTopic) -> None:
+        if topic.name == "b":
+            raise RequestError("POLICY_VIOLATION", "no b")
+
+    async with server(tmp_path, settings=Settings(topic_policy=policy)) as at:
+        await at.register(1)
+        request = CreateTopics(topics=(NewTopic(name="a"), NewTopic(name="b")))
+        results = (await at.client.run("topics create", request, request_id="r")).response
+        assert [result.refusal is None for result in results] == [True, False]
+    assert_equal(tmp_path / "log", "topics create")
+
+
+async def test_steps_of_a_transaction_see_sessions_change(tmp_path: Path) -> None:
+    again = RegisterBroker(
+        broker_id=1,
+        cluster_id=CLUSTER_ID,
+        incarnation_id=Uuid(bytes([2]) * 16),
+        features=FEATURES,
+        log_dirs=(Uuid(bytes([101]) * 16),),
+    )
+    async with server(tmp_path) as at:
+        await at.register(1)
+        await _run(
+            at.client,
+            ("brokers fence", SetFencing(broker_id=1, fenced=True)),
+            ("brokers register", again),
+            ("brokers fence", SetFencing(broker_id=1, fenced=False)),
+        )
+        (broker,) = at.service.image.brokers()
+        assert not broker.fenced
+    assert_equal(tmp_path / "log", TRANSACTION)
+
+
+async def _run(client: MetadataClient, *of: tuple[str, Any]) -> None:
+    await client.run(TRANSACTION, steps(*of))
+
+
+class _Changed(LogReader):
+    """A log whose kept requests were changed."""
+
+    change: Callable[[Asked], Asked]
+
+    def batches(
+        self, from_offset: int | None = None, to_offset: int | None = None
+    ) -> Iterator[Batch]:
+        for batch in super().batches(from_offset, to_offset):
+            first, *others = batch.rows
+            if first.asked is not None:
+                first = replace(first, asked=self.change(first.asked))
+            yield Batch.of([first, *others])
+
+
+def _other_request(asked: Asked) -> Asked:
+    if asked.command != "partitions create":
+        return asked
+    ((topic, partitions), *more), *rest = msgspec.msgpack.decode(asked.request or b"")
+    raw = msgspec.msgpack.encode([[[topic, partitions + 1], *more], *rest])
+    return replace(asked, request=raw)
+
+
+@pytest.mark.parametrize(
+    ("change", "commands"),
+    [
+        (lambda asked: replace(asked, seed=asked.seed and asked.seed + 1), {"topics create"}),
+        (lambda asked: replace(asked, observed=None), {"fence stale broker"}),
+        (_other_request, {"partitions create"}),
+    ],
+    ids=["seed", "observed", "request"],
+)
+def test_difference_is_found_and_named(
+    change: Callable[[Asked], Asked], commands: set[str], faults: Path
+) -> None:
+    with _Changed.open(faults) as reader:
+        reader.change = change
+        report = report_of(reader)
+    assert not report.is_perfect
+    assert {c for c in report.decided if report.equal[c] < report.decided[c]} >= commands
+    assert any("offset" in line and next(iter(commands)) in line for line in report.shown)
