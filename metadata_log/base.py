@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from metadata_log.checkpoint import Checkpoint, open_checkpoint, read_checkpoint_header
-from metadata_log.fs import Fs
+from metadata_log.fs import ByteStore
 from metadata_log.missing_files import missing_as_unavailable
 from metadata_log.names import (
     MANIFEST,
@@ -40,7 +40,7 @@ class _Identity(msgspec.Struct, frozen=True):
 
 
 def find_base(
-    fs: Fs, directory: Path, cluster_id: str, names: list[str], segments: Sequence[int]
+    fs: ByteStore, directory: Path, cluster_id: str, names: list[str], segments: Sequence[int]
 ) -> Checkpoint | None:
     """Return the checkpoint that replay starts from, read and checked; None if none is needed.
 
@@ -61,7 +61,7 @@ def find_base(
 
 
 def check_base_header(
-    fs: Fs, directory: Path, cluster_id: str, names: list[str], segments: Sequence[int]
+    fs: ByteStore, directory: Path, cluster_id: str, names: list[str], segments: Sequence[int]
 ) -> None:
     """Check the base by headers alone; enough for a writer that opens the log.
 
@@ -75,7 +75,7 @@ def check_base_header(
 
 
 def check_checkpoint(
-    fs: Fs, checkpoint: Checkpoint, cluster_id: str, segments: Sequence[int]
+    fs: ByteStore, checkpoint: Checkpoint, cluster_id: str, segments: Sequence[int]
 ) -> bool:
     """Check that the log continues from a checkpoint.
 
@@ -113,7 +113,7 @@ def _needed(directory: Path, names: list[str], start: int) -> Path | None:
     return None
 
 
-def _check(fs: Fs, base: _Identity, cluster_id: str, segments: Sequence[int]) -> bool:
+def _check(fs: ByteStore, base: _Identity, cluster_id: str, segments: Sequence[int]) -> bool:
     header, directory = base.header, base.path.parent
     if header.cluster_id != cluster_id:
         raise _foreign(
@@ -160,7 +160,7 @@ def _after(header: SegmentHeader) -> str:
     )
 
 
-def _read_segment_header(fs: Fs, directory: Path, base_offset: int) -> SegmentHeader:
+def _read_segment_header(fs: ByteStore, directory: Path, base_offset: int) -> SegmentHeader:
     path = directory / segment_name(base_offset)
     with missing_as_unavailable(directory):
         file = fs.open(path)

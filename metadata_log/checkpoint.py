@@ -16,7 +16,7 @@ import google_crc32c
 import msgspec
 
 from metadata_log.block import BlockEncoder, StoredBlock
-from metadata_log.fs import File, Fs
+from metadata_log.fs import ByteStore, Fs, ReadableFile
 from metadata_log.limits import BLOCK_DECODED_BYTES_MAX
 from metadata_log.missing_files import missing_as_unavailable
 from metadata_log.names import checkpoint_id, checkpoint_name
@@ -50,7 +50,7 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
     the append time of the last of them (ms), `size` and `last_crc32c` identify the file's content.
     """
 
-    fs: Fs
+    fs: ByteStore
     path: Path
     header: SegmentHeader
     end_offset: int
@@ -74,7 +74,7 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
             )
 
 
-def open_checkpoint(fs: Fs, path: Path) -> Checkpoint:
+def open_checkpoint(fs: ByteStore, path: Path) -> Checkpoint:
     """Open a checkpoint after reading and checking all of it.
 
     Raises:
@@ -115,7 +115,7 @@ def open_checkpoint(fs: Fs, path: Path) -> Checkpoint:
     )
 
 
-def read_checkpoint_header(fs: Fs, path: Path) -> tuple[SegmentHeader, int]:
+def read_checkpoint_header(fs: ByteStore, path: Path) -> tuple[SegmentHeader, int]:
     """Return a checkpoint's header and the file's size, without reading its blocks.
 
     Raises:
@@ -128,14 +128,14 @@ def read_checkpoint_header(fs: Fs, path: Path) -> tuple[SegmentHeader, int]:
         file.close()
 
 
-def _header(file: File, path: Path) -> tuple[SegmentHeader, int]:
+def _header(file: ReadableFile, path: Path) -> tuple[SegmentHeader, int]:
     header, position = read_header(file, path)
     if checkpoint_id(path.name) != (header.base_offset, header.leader_epoch):
         raise corrupt(path, 0, f"the header is that of checkpoint {header.base_offset}")
     return header, position
 
 
-def _size(fs: Fs, path: Path) -> int:
+def _size(fs: ByteStore, path: Path) -> int:
     file = fs.open(path)
     try:
         return file.size()
@@ -144,7 +144,7 @@ def _size(fs: Fs, path: Path) -> int:
 
 
 def _blocks(
-    fs: Fs, path: Path
+    fs: ByteStore, path: Path
 ) -> Iterator[tuple[SegmentHeader, StoredBlock, tuple[Envelope, ...]]]:
     with missing_as_unavailable(path.parent):
         file = fs.open(path)

@@ -13,7 +13,7 @@ import google_crc32c
 import msgspec
 
 from metadata_log.file_publish import Owner, publish_file
-from metadata_log.fs import File, Fs, read_start
+from metadata_log.fs import ByteStore, File, Fs, read_start
 from metadata_log.names import COMMIT_MARK
 from records.errors import CorruptLogError
 
@@ -144,7 +144,7 @@ def decode_slot(data: bytes) -> CommitMark | None:
     return CommitMark(**dict(zip(CommitMark.__struct_fields__, fields, strict=True)))
 
 
-def read_marks(fs: Fs, directory: Path) -> Marks:
+def read_marks(fs: ByteStore, directory: Path) -> Marks:
     """Read both slots; retries once if one is invalid, because it may be in the middle of a write.
 
     Raises:
@@ -165,7 +165,7 @@ def read_marks(fs: Fs, directory: Path) -> Marks:
     return Marks(max(marks, key=lambda mark: mark.sequence), min(damaged, default=None))
 
 
-def read_mark(fs: Fs, directory: Path) -> CommitMark:
+def read_mark(fs: ByteStore, directory: Path) -> CommitMark:
     """Return the newest valid mark.
 
     Raises:
@@ -174,7 +174,7 @@ def read_mark(fs: Fs, directory: Path) -> CommitMark:
     return read_marks(fs, directory).newest
 
 
-def _read_slots(fs: Fs, path: Path) -> dict[int, CommitMark | None]:
+def _read_slots(fs: ByteStore, path: Path) -> dict[int, CommitMark | None]:
     try:
         data = read_start(fs, path, MARK_SIZE)
     except FileNotFoundError:

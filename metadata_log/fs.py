@@ -14,8 +14,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import wraps
 from itertools import takewhile
-from pathlib import Path
-from typing import Concatenate, ParamSpec, Protocol, TypeVar
+from pathlib import Path, PosixPath
+from typing import Concatenate, ParamSpec, Protocol, Self, TypeVar
 
 from metadata_log.network_file_systems import refuse_network_file_system
 
@@ -26,12 +26,22 @@ _LOCK_TRIES = 4
 _LOCK_RETRY_S = 0.002
 
 
-class File(Protocol):
-    """An open file, read and written by position."""
+class ReadableFile(Protocol):
+    """An open file, read by ranges of bytes."""
 
     def pread(self, size: int, position: int) -> bytes:
         """Return up to `size` bytes; fewer only at the end of the file."""
         ...
+
+    def size(self) -> int:
+        """Return the file's length in bytes."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class File(ReadableFile, Protocol):
+    """An open file, read and written by position."""
 
     def pwrite(self, data: bytes, position: int) -> None:
         """Write all of `data`; an OSError may leave any part of it written."""
@@ -45,12 +55,6 @@ class File(Protocol):
         """Return once everything written is on stable storage."""
         ...
 
-    def size(self) -> int:
-        """Return the file's length in bytes."""
-        ...
-
-    def close(self) -> None: ...
-
 
 class Lock(Protocol):
     """An exclusive lock on a file, held until released or until the process ends."""
@@ -58,11 +62,15 @@ class Lock(Protocol):
     def release(self) -> None: ...
 
 
-class Fs(Protocol):
-    """A file system."""
+class ByteStore(Protocol):
+    """Where the files of a log are read from: a file system, or a prefix of an object store."""
 
-    def open(self, path: Path, *, write: bool = False, create: bool = False) -> File:
-        """Open a file; `create` creates it and fails if it exists."""
+    def open(self, path: Path) -> ReadableFile:
+        """Open a file.
+
+        Raises:
+            FileNotFoundError: there is none.
+        """
         ...
 
     def list(self, directory: Path) -> list[str]:
@@ -70,6 +78,27 @@ class Fs(Protocol):
         ...
 
     def exists(self, path: Path) -> bool: ...
+
+
+class UrlPath(PosixPath):
+    """The path of a file in an object store: printed as the URL it stands for.
+
+    `UrlPath("/s3:/bucket/prefix")` is `s3://bucket/prefix`.
+    """
+
+    def __str__(self) -> str:
+        return super().__str__().removeprefix("/").replace(":/", "://", 1)
+
+    def absolute(self) -> Self:
+        return self
+
+
+class Fs(ByteStore, Protocol):
+    """A file system."""
+
+    def open(self, path: Path, *, write: bool = False, create: bool = False) -> File:
+        """Open a file; `create` creates it and fails if it exists."""
+        ...
 
     def make_directory(self, path: Path) -> None:
         """Create a directory and its missing parents, on stable storage."""
@@ -248,7 +277,7 @@ else:
         os.fdatasync(descriptor)
 
 
-def read_start(fs: Fs, path: Path, size_bytes_max: int) -> bytes:
+def read_start(fs: ByteStore, path: Path, size_bytes_max: int) -> bytes:
     """Return a small file's content, or the first `size_bytes_max` bytes of a larger one."""
     file = fs.open(path)
     try:

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import msgspec
 
-from metadata_log.fs import Fs, read_start
+from metadata_log.fs import ByteStore, read_start
 from records.errors import CorruptLogError
 
 T = TypeVar("T")
@@ -14,7 +14,7 @@ T = TypeVar("T")
 _SIZE_BYTES_MAX = 64 * 1024 * 1024
 
 
-def read_json(fs: Fs, path: Path, kind: type[T], remedy: str) -> T:
+def read_json(fs: ByteStore, path: Path, kind: type[T], remedy: str) -> T:
     """Read a JSON file.
 
     Args:

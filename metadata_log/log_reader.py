@@ -1,4 +1,6 @@
-"""Reads a log directory without a lock and without writing, even while it is being written.
+"""Reads a log without a lock and without writing, even while it is being written.
+
+The log is a directory, or an archive in an object store, which is read by ranges of bytes.
 
 A reader sees the log up to the commit mark at opening, and past it what is proven to have been
 acknowledged. All of that was on stable storage, so anything there that does not read well is
@@ -17,7 +19,7 @@ from metadata_log.batch import Batch
 from metadata_log.block import SYNC_SIZE
 from metadata_log.checkpoint import Checkpoint
 from metadata_log.commit_mark import CommitMark, Marks, read_marks
-from metadata_log.fs import File, Fs, OsFs
+from metadata_log.fs import ByteStore, OsFs, ReadableFile, UrlPath
 from metadata_log.manifest import Kind, read_manifest
 from metadata_log.missing_files import missing_as_unavailable
 from metadata_log.names import (
@@ -42,7 +44,7 @@ class LogReader:
     """A log up to its commit mark.
 
     Attributes:
-        directory: The log directory.
+        directory: The log directory, or the path that stands for a prefix of a bucket.
         kind: Own or mirror.
         cluster_id: Id of the cluster whose metadata this is.
         mark: The commit mark at opening, advanced to what is proven past it (proof.py).
@@ -53,7 +55,7 @@ class LogReader:
         confirmed_end: Exclusive; in a mirror Kafka may still replace offsets from here on.
     """
 
-    def __init__(self, fs: Fs, directory: Path) -> None:
+    def __init__(self, fs: ByteStore, directory: Path) -> None:
         self._fs = fs
         self.directory = directory
         manifest = read_manifest(fs, directory)
@@ -77,17 +79,27 @@ class LogReader:
         self.confirmed_end: int = self.mark.confirmed_end
 
     @classmethod
-    def open(cls, directory: Path | str, *, fs: Fs | None = None) -> Self:
+    def open(cls, place: Path | str, *, fs: ByteStore | None = None) -> Self:
         """Open a log for reading.
 
+        Args:
+            place: A directory, or `s3://bucket/prefix`, where an archive or a backup lies. Of
+                that every read is of the version that was there when it was opened.
+            fs: Where a directory is read from; None is this machine's file system.
+
         Raises:
-            RequestError: the directory is not a log, or of a newer format.
+            RequestError: there is no log, or one of a newer format.
             CorruptLogError: its manifest, mark, base checkpoint or last segment is damaged.
             UnavailableError: a crash tore the mark, which the next writer repairs; or the log's
-            start
-                moved up meanwhile, or the log was removed.
+                start moved up meanwhile, or the log was removed.
         """
-        directory = Path(directory).absolute()
+        if fs is None and isinstance(place, str) and "://" in place:
+            from metadata_log.care.store import open_store
+
+            store = open_store(place)
+            fs, directory = store.pinned(), store.directory
+        else:
+            directory = (Path(place) if isinstance(place, str) else place).absolute()
         with missing_as_unavailable(directory):
             return cls(fs or OsFs(), directory)
 
@@ -104,6 +116,25 @@ class LogReader:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+    @property
+    def local_directory(self) -> Path | None:
+        """The log's directory on this machine; None when it is in an object store."""
+        return None if isinstance(self.directory, UrlPath) else self.directory
+
+    def size_bytes(self) -> int:
+        """Return the size of all files of the log, and of those beside them, in bytes."""
+        return sum(self._size(self.directory / name) for name in self._fs.list(self.directory))
+
+    def _size(self, path: Path) -> int:
+        try:
+            file = self._fs.open(path)
+        except (FileNotFoundError, IsADirectoryError):
+            return 0
+        try:
+            return file.size()
+        finally:
+            file.close()
 
     @property
     def segment_paths(self) -> list[Path]:
@@ -252,7 +283,7 @@ class LogReader:
             marks = newer
         return marks.newest
 
-    def _open_segment(self, path: Path) -> File:
+    def _open_segment(self, path: Path) -> ReadableFile:
         try:
             return self._fs.open(path)
         except FileNotFoundError as error:
@@ -337,7 +368,7 @@ class LogReader:
 
     def _scan(
         self,
-        file: File,
+        file: ReadableFile,
         path: Path,
         base: int,
         following: int | None,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from metadata_log.fs import Fs, write_whole
+from metadata_log.fs import ByteStore, Fs, write_whole
 from metadata_log.json_file import read_json
 from metadata_log.kraft.names import PARTITION_DIRECTORY, checkpoint_id, segment_base_offset
 from metadata_log.names import MANIFEST
@@ -37,7 +37,7 @@ def write_manifest(fs: Fs, directory: Path, manifest: Manifest) -> None:
     write_whole(fs, directory / MANIFEST, text)
 
 
-def read_manifest(fs: Fs, directory: Path) -> Manifest:
+def read_manifest(fs: ByteStore, directory: Path) -> Manifest:
     """Read the manifest of a log.
 
     Raises:
@@ -66,7 +66,7 @@ def read_manifest(fs: Fs, directory: Path) -> Manifest:
     return manifest
 
 
-def _what_it_is(fs: Fs, directory: Path) -> str:
+def _what_it_is(fs: ByteStore, directory: Path) -> str:
     """Return what a directory without a manifest looks like, and what to do about it."""
     try:
         names = fs.list(directory)

@@ -13,7 +13,7 @@ from pathlib import Path
 import google_crc32c
 import msgspec
 
-from metadata_log.fs import File, Fs, read_start
+from metadata_log.fs import ByteStore, File, Fs, read_start
 from metadata_log.limits import INDEX_INTERVAL_BYTES
 from metadata_log.names import index_name
 
@@ -123,7 +123,7 @@ class IndexWriter:
         return self._fs.open(self._path, create=True)
 
 
-def read_index(fs: Fs, directory: Path, base_offset: int) -> OffsetIndex:
+def read_index(fs: ByteStore, directory: Path, base_offset: int) -> OffsetIndex:
     """Read a segment's index; empty if there is none."""
     try:
         data = read_start(fs, directory / index_name(base_offset), _READ_BYTES_MAX)

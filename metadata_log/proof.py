@@ -17,7 +17,7 @@ import msgspec
 
 from metadata_log.block import SYNC_SIZE, block_size
 from metadata_log.commit_mark import CommitMark
-from metadata_log.fs import File, Fs
+from metadata_log.fs import ByteStore, ReadableFile
 from metadata_log.names import segment_name, segment_offsets
 from metadata_log.segment import SegmentHeader
 from metadata_log.segment_scan import SegmentScan, read_header
@@ -31,7 +31,7 @@ class PastMark(msgspec.Struct, frozen=True):
     has_more: bool
 
 
-def placed(fs: Fs, directory: Path, mark: CommitMark) -> CommitMark:
+def placed(fs: ByteStore, directory: Path, mark: CommitMark) -> CommitMark:
     """Return a mark with its position in the current file.
 
     A mark into an empty segment names the length of its header. A later writer may have replaced
@@ -52,7 +52,7 @@ def placed(fs: Fs, directory: Path, mark: CommitMark) -> CommitMark:
     return msgspec.structs.replace(mark, position=start)
 
 
-def look_past(fs: Fs, directory: Path, mark: CommitMark) -> PastMark:
+def look_past(fs: ByteStore, directory: Path, mark: CommitMark) -> PastMark:
     """Walk the blocks past a mark, and return how far they are proven.
 
     Raises:
@@ -90,7 +90,7 @@ class _Walk:
     def prove(self, end_offset: int) -> None:
         self._limit = max(self._limit, end_offset)
 
-    def go_over(self, file: File, path: Path, limit: int) -> None:
+    def go_over(self, file: ReadableFile, path: Path, limit: int) -> None:
         header, start = read_header(file, path)
         last = self._ends[-1]
         scan = SegmentScan(
@@ -133,7 +133,7 @@ class _Walk:
         return PastMark(proven, has_more=self._ends[-1].end_offset > proven.end_offset)
 
 
-def _previous_length(fs: Fs, path: Path) -> int:
+def _previous_length(fs: ByteStore, path: Path) -> int:
     file = fs.open(path)
     try:
         return read_header(file, path)[0].previous_length
@@ -142,7 +142,7 @@ def _previous_length(fs: Fs, path: Path) -> int:
 
 
 def proves_more(
-    file: File, path: Path, header: SegmentHeader, position: int, end_offset: int
+    file: ReadableFile, path: Path, header: SegmentHeader, position: int, end_offset: int
 ) -> bool:
     """True if a later whole block proves that more than `end_offset` was on stable storage.
 

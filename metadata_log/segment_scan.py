@@ -5,7 +5,7 @@ from pathlib import Path
 
 from metadata_log.batch import Batch
 from metadata_log.block import StoredBlock, block_size, decompress, parse_block
-from metadata_log.fs import File
+from metadata_log.fs import ReadableFile
 from metadata_log.names import MANIFEST, segment_name
 from metadata_log.needles import Needles, previous_crc32c_bytes
 from metadata_log.segment import HEADER_SIZE_BYTES_MAX, SegmentHeader, decode_header, row_decoder
@@ -38,7 +38,7 @@ def short_copy(path: Path, size: int, marked: str) -> CorruptLogError:
     )
 
 
-def read_header(file: File, path: Path) -> tuple[SegmentHeader, int]:
+def read_header(file: ReadableFile, path: Path) -> tuple[SegmentHeader, int]:
     """Read and check a file's header; return it and the position of the first block.
 
     Raises:
@@ -83,7 +83,7 @@ class SegmentScan:
 
     def __init__(
         self,
-        file: File,
+        file: ReadableFile,
         path: Path,
         header: SegmentHeader,
         *,

@@ -22,12 +22,12 @@ Progress = Callable[[int], None]
 """Called with the end offset of each batch as it is read."""
 
 
-class LogDirectory(BatchSource, Protocol):
-    """A log in a directory, whose snapshots stand beside it."""
+class StoredLog(BatchSource, Protocol):
+    """A log that snapshots may stand beside."""
 
     @property
-    def directory(self) -> Path:
-        """Where it is."""
+    def local_directory(self) -> Path | None:
+        """Where it is on this machine; None when it is elsewhere, where no snapshots are."""
 
     @property
     def cluster_id(self) -> str:
@@ -43,9 +43,11 @@ class Timeline:
         self._snapshots = snapshots
 
     @classmethod
-    def of(cls, log: LogDirectory) -> Self:
+    def of(cls, log: StoredLog) -> Self:
         """Use a log with the snapshots in its directory, if there are any."""
-        path = log.directory / SNAPSHOTS_NAME
+        if log.local_directory is None:
+            return cls(log)
+        path = log.local_directory / SNAPSHOTS_NAME
         if not path.exists():
             return cls(log)
         from replay.snapshot.file import SnapshotFile

@@ -1,14 +1,13 @@
 """What tests of several rooms share."""
 
 import os
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from api.cli.main import run
-from tests.s3 import environment, make_bucket, s3_server
+from tests.s3 import environment, new_place, s3_server
 
 SPARK_TIME_LIMIT_S = 1_800
 
@@ -47,10 +46,13 @@ def s3_url() -> Iterator[str]:
 
 
 @pytest.fixture
-def s3_place(s3_url: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """An empty place in a bucket of its own."""
+def s3_environment(s3_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a client needs to know of that server."""
     for name, value in environment(s3_url).items():
         monkeypatch.setenv(name, value)
-    bucket = f"bucket-{uuid.uuid4().hex}"
-    make_bucket(s3_url, bucket)
-    return f"s3://{bucket}/logs/first"
+
+
+@pytest.fixture
+def s3_place(s3_url: str, s3_environment: None) -> str:
+    """An empty place in a bucket of its own."""
+    return new_place(s3_url)

@@ -1,12 +1,18 @@
 """A real S3 server in a process of its own, on a free port of the loopback address."""
 
 import contextlib
+import http.client
+import http.server
 import socket
 import subprocess
 import sys
+import threading
 import time
+import urllib.parse
 import urllib.request
+import uuid
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 _START_TIMEOUT_S = 60
 _HOST = "127.0.0.1"
@@ -41,11 +47,68 @@ def environment(url: str) -> dict[str, str]:
     }
 
 
-def make_bucket(url: str, name: str) -> None:
-    """Make an empty bucket."""
-    request = urllib.request.Request(f"{url}/{name}", method="PUT")
+def new_place(url: str) -> str:
+    """Make a bucket; return the URL of an empty place in it."""
+    bucket = f"bucket-{uuid.uuid4().hex}"
+    request = urllib.request.Request(f"{url}/{bucket}", method="PUT")
     with urllib.request.urlopen(request, timeout=30) as answer:
         assert answer.status == 200
+    return f"s3://{bucket}/logs/first"
+
+
+@dataclass
+class Requests:
+    """What a client asked of an S3 server: (method, object's name, bytes answered), in order."""
+
+    url: str
+    made: list[tuple[str, str, int]] = field(default_factory=list)
+
+    def bytes_of(self, suffix: str) -> int:
+        """How many bytes of objects whose names end so were answered."""
+        return sum(size for _, name, size in self.made if name.endswith(suffix))
+
+
+@contextlib.contextmanager
+def counted(url: str) -> Iterator[Requests]:
+    """Run a proxy before an S3 server that counts what is asked and answered."""
+    upstream = urllib.parse.urlsplit(url)
+    assert upstream.hostname
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def _forward(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            server = http.client.HTTPConnection(str(upstream.hostname), upstream.port, timeout=30)
+            with contextlib.closing(server):
+                server.request(self.command, self.path, body, dict(self.headers))
+                answer = server.getresponse()
+                content = answer.read()
+            name = urllib.parse.urlsplit(self.path).path.rpartition("/")[2]
+            requests.made.append((self.command, name, len(content)))
+            self.send_response(answer.status)
+            for key, value in answer.getheaders():
+                if key.lower() not in ("transfer-encoding", "connection", "date", "server"):
+                    self.send_header(key, value)
+            self.end_headers()
+            self.wfile.write(content)
+
+        do_GET = do_PUT = do_HEAD = do_POST = do_DELETE = _forward  # noqa: N815
+
+        def log_message(self, *arguments: object) -> None:
+            """Print nothing."""
+
+    proxy = http.server.ThreadingHTTPServer((_HOST, 0), Handler)
+    proxy.daemon_threads = True
+    requests = Requests(f"http://{_HOST}:{proxy.server_address[1]}")
+    thread = threading.Thread(target=proxy.serve_forever)
+    thread.start()
+    try:
+        yield requests
+    finally:
+        proxy.shutdown()
+        thread.join()
+        proxy.server_close()
 
 
 def _wait_until_open(server: "subprocess.Popen[bytes]", port: int) -> None:

@@ -9,10 +9,22 @@ OFFSET_MAX = 2**63 - 1
 """Largest offset that a record can have."""
 
 
-def log_path(text: str) -> Path:
-    """Read a path; an empty one, as an unset variable leaves it, is not the working directory."""
+def log_place(text: str) -> str:
+    """Read a path or URL; an empty one, as an unset variable leaves it, is not the working
+    directory.
+    """
     if not text:
         raise typer.BadParameter("the path is empty; write . for the working directory")
+    return text
+
+
+def log_path(text: str) -> Path:
+    """Read the path of a directory."""
+    if "://" in log_place(text):
+        raise typer.BadParameter(
+            f"this command needs a log directory; `metalog restore {text} LOG` makes one of an "
+            "archive or backup"
+        )
     return Path(text)
 
 
@@ -23,6 +35,17 @@ Log = Annotated[
         help="Log directory; METALOG_LOG stands for it.",
         show_default=False,
         parser=log_path,
+    ),
+]
+
+LogPlace = Annotated[
+    str,
+    typer.Argument(
+        metavar="LOG",
+        help="Log directory, or s3://bucket/prefix of an archive or backup; METALOG_LOG stands "
+        "for it.",
+        show_default=False,
+        parser=log_place,
     ),
 ]
 

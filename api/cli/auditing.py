@@ -4,12 +4,11 @@ import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from api.cli.arguments import Json, ShowSecrets
+from api.cli.arguments import Json, ShowSecrets, log_place
 from api.cli.main import app
 from api.cli.output import print_json, print_line, print_table, value_text
 
@@ -47,7 +46,7 @@ def audit(
         raise typer.BadParameter("LOG is missing")
     if (name == "sql") != (query is not None):
         raise typer.BadParameter("`audit sql` takes a query, the others take none")
-    with open_reader(Path(log)) as reader:
+    with open_reader(log_place(log)) as reader:
         columns, rows, about = _ask(
             reader, name, query, since, until, limit, show_secrets=show_secrets
         )

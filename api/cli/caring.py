@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from api.cli.arguments import Json, Log
+from api.cli.arguments import Json, Log, LogPlace
 from api.cli.main import DONE, FOUND, app
 from api.cli.output import (
     bytes_size_text,
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from metadata_log.care.findings import Finding, Inspection
     from metadata_log.care.repair import RepairResult
-    from metadata_log.care.store import Store
+    from metadata_log.fs import ByteStore
     from metadata_log.log_reader import LogReader
     from replay.care.proof import Proof
 
@@ -41,18 +41,8 @@ def bytes_progress(what: str, size_bytes: int) -> "Iterator[Callable[[int], None
         yield add
 
 
-_Place = Annotated[
-    str,
-    typer.Argument(
-        metavar="LOG",
-        help="A log, a backup or an archive: a path, or s3://bucket/prefix.",
-        show_default=False,
-    ),
-]
-
-
 @app.command()
-def verify(log: _Place, json: Json = False) -> int:
+def verify(log: LogPlace, json: Json = False) -> int:
     """Check every byte of a log up to its commit mark, and replay it; exit 1 when damage is found.
 
     Takes no lock, also beside a running writer. Goes on after damage, to list all of it.
@@ -61,13 +51,14 @@ def verify(log: _Place, json: Json = False) -> int:
     from metadata_log.care.store import open_store
 
     store = open_store(log)
+    fs, directory = store.pinned(), store.directory
     if not store.names():
         from metadata_log.manifest import read_manifest
 
-        read_manifest(store.fs, store.directory)
-    with bytes_progress("verifying", bytes_to_inspect(store.fs, store.directory)) as advance:
-        found = inspect_log(store.fs, store.directory, progress=advance)
-    proof = None if found.damage else _replayed(store, found)
+        read_manifest(fs, directory)
+    with bytes_progress("verifying", bytes_to_inspect(fs, directory)) as advance:
+        found = inspect_log(fs, directory, progress=advance)
+    proof = None if found.damage else _replayed(fs, directory, found)
     if json:
         print_json(_verify_document(found, proof))
     else:
@@ -75,19 +66,19 @@ def verify(log: _Place, json: Json = False) -> int:
     return FOUND if found.damage else DONE
 
 
-def _replayed(store: "Store", found: "Inspection") -> "Proof | None":
+def _replayed(fs: "ByteStore", directory: Path, found: "Inspection") -> "Proof | None":
     """Build the image; a record that contradicts the state before it is damage, too."""
     from metadata_log.care.findings import Finding
     from metadata_log.log_reader import LogReader
     from records.errors import CorruptLogError
     from replay.care.proof import prove
 
-    with LogReader.open(store.directory, fs=store.fs) as reader:
+    with LogReader.open(directory, fs=fs) as reader:
         try:
             with progress("replaying", reader.history_start, reader.end_offset) as advance:
                 return prove(reader, reader.end_offset - 1, advance)
         except CorruptLogError as error:
-            remedy = f"look at the records before it with `metalog dump {store.directory}`"
+            remedy = f"look at the records before it with `metalog dump {directory}`"
             found.damage.append(Finding(file="", byte=0, what=str(error), remedy=remedy))
             return None
 

@@ -120,9 +120,10 @@ def restore(
     from replay.care.proof import check_equal, prove
 
     store = open_store(backup)
+    copy_fs = store.pinned()
     splice = Splice(
-        copy_fs=store.fs,
-        copy=LogReader.open(store.directory, fs=store.fs),
+        copy_fs=copy_fs,
+        copy=LogReader.open(store.directory, fs=copy_fs),
         tail_fs=OsFs() if tail else None,
         tail=LogReader.open(tail) if tail else None,
     )

@@ -24,7 +24,13 @@ def by_snapshot(reader: LogReader, at: int) -> str:
     from replay.snapshot.store import SnapshotStore
     from replay.timeline import Timeline
 
-    with SnapshotStore.open(default_url(reader.directory), reader.cluster_id) as store:
+    if reader.local_directory is None:
+        raise RequestError(
+            "SNAPSHOT_NOT_FOUND",
+            f"{reader.directory} holds no snapshots; make a log of it with `metalog restore`, or "
+            "say --by replay",
+        )
+    with SnapshotStore.open(default_url(reader.local_directory), reader.cluster_id) as store:
         timeline = Timeline(reader, store)
         start = timeline.newest_snapshot(at)
     # Replay alone would be no second opinion; of an unknown offset it says so.

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from api.cli.arguments import Json, Log
+from api.cli.arguments import Json, Log, LogPlace
 from api.cli.main import app
 from api.cli.output import (
     bytes_size_text,
@@ -15,8 +15,6 @@ from api.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from metadata_log.log_reader import LogReader
 
 
@@ -42,7 +40,7 @@ def init(log: Log, json: Json = False) -> None:
 
 
 @app.command()
-def info(log: Log, json: Json = False) -> None:
+def info(log: LogPlace, json: Json = False) -> None:
     """Show what a log is: kind, cluster, offsets, epoch, size, writer."""
     from api.cli.reading import open_reader
 
@@ -62,7 +60,7 @@ def _info(reader: "LogReader") -> dict[str, Any]:
     from metadata_log.clock import SystemClock
     from metadata_log.lock import writer_process
 
-    mark = reader.mark
+    mark, directory = reader.mark, reader.local_directory
     latest = mark.max_timestamp or None
     return {
         "kind": reader.kind.value,
@@ -75,8 +73,8 @@ def _info(reader: "LogReader") -> dict[str, Any]:
         "mark": mark.sequence,
         "leader_epoch": mark.leader_epoch,
         "segments": len(reader.segment_paths),
-        "bytes": _size(reader.directory),
-        "writer_process": writer_process(reader.directory),
+        "bytes": reader.size_bytes(),
+        "writer_process": writer_process(directory) if directory else None,
         "latest_timestamp": latest,
         # Negative when the clock is ahead, as after any pause.
         "clock_difference_ms": None if latest is None else latest - SystemClock().now_ms(),
@@ -98,10 +96,6 @@ def _latest_record_text(document: dict[str, Any]) -> str:
     if document["writer_process"] is not None and difference_ms <= -_AHEAD_MS:
         return f"{shown}, {-difference_ms / 1_000:,.0f} s behind this machine's clock"
     return shown
-
-
-def _size(directory: "Path") -> int:
-    return sum(path.stat().st_size for path in directory.iterdir() if path.is_file())
 
 
 @app.command()

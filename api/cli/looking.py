@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from api.cli.arguments import At, From, Json, Log, ShowAsked, ShowSecrets, To
+from api.cli.arguments import At, From, Json, LogPlace, ShowAsked, ShowSecrets, To
 from api.cli.main import app
 from api.cli.output import (
     print_json,
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @app.command()
 def dump(
-    log: Log,
+    log: LogPlace,
     from_: From = "start",
     to: To = "end",
     types: Annotated[
@@ -68,7 +68,7 @@ def _rows(reader: "LogReader", first: int, last: int, object_: str | None) -> "I
 
 @app.command()
 def image(
-    log: Log,
+    log: LogPlace,
     at: At = "end",
     parts: Annotated[
         list[str] | None,
@@ -106,7 +106,7 @@ def image(
 
 @app.command()
 def digest(
-    log: Log,
+    log: LogPlace,
     at: At = "end",
     by: Annotated[
         str, typer.Option("--by", metavar="replay|snapshot|spark", help="How to compute it.")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from api.cli.arguments import At, From, Json, Log, ObjectText, ShowSecrets, To
+from api.cli.arguments import At, From, Json, LogPlace, ObjectText, ShowSecrets, To
 from api.cli.main import FOUND, app
 from api.cli.output import (
     count_text,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @app.command()
 def history(
-    log: Log,
+    log: LogPlace,
     object_: ObjectText,
     from_: From = "start",
     to: To = "end",
@@ -89,7 +89,7 @@ def _print_event(event: "Event", *, json: bool, show_secrets: bool) -> None:
 # The start of a log is printed as offset -1, which must not be taken for an option.
 @app.command(context_settings={"ignore_unknown_options": True})
 def diff(
-    log: Log,
+    log: LogPlace,
     before: Annotated[str, typer.Argument(metavar="P1", help="The earlier point.")],
     after: Annotated[str, typer.Argument(metavar="P2", help="The later point.")],
     object_: Annotated[
@@ -136,7 +136,7 @@ def diff(
 
 @app.command()
 def blame(
-    log: Log,
+    log: LogPlace,
     object_: ObjectText,
     at: At = "end",
     json: Json = False,

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def open_reader(log: Path) -> "Iterator[LogReader]":
-    """Open a log directory for reading, without a lock."""
+def open_reader(log: Path | str) -> "Iterator[LogReader]":
+    """Open a log for reading, without a lock: a directory, or the URL of an archive."""
     from metadata_log.log_reader import LogReader
 
     with LogReader.open(log) as reader:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from metadata_log.log_reader import LogReader
+from records.errors import RequestError
 from replay.audit.session import session
 
 if TYPE_CHECKING:
@@ -28,6 +29,11 @@ def spark_and_files(reader: LogReader) -> "Iterator[tuple[SparkSession, LogFiles
         UnavailableError: PySpark or a Java is missing, or Spark fails.
         CorruptLogError: Spark fails in the block, and the log is damaged.
     """
+    if reader.local_directory is None:
+        raise RequestError(
+            "INVALID_REQUEST",
+            f"Spark reads a log directory; make one with `metalog restore {reader.directory} LOG`",
+        )
     size = sum(path.stat().st_size for path in reader.segment_paths)
     with (
         session(quick=size < _SMALL_LOG_BYTES) as spark,

@@ -11,7 +11,7 @@ import msgspec
 
 from metadata_log.batch import Batch
 from metadata_log.block import SYNC_SIZE, StoredBlock
-from metadata_log.fs import File
+from metadata_log.fs import ReadableFile
 from metadata_log.segment import SegmentHeader
 from metadata_log.segment_scan import SegmentScan
 from records.errors import CorruptLogError
@@ -38,7 +38,7 @@ class BlockWalk:
 
     def __init__(
         self,
-        file: File,
+        file: ReadableFile,
         path: Path,
         header: SegmentHeader,
         *,

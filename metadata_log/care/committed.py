@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from metadata_log.fs import Fs
+from metadata_log.fs import ByteStore
 from metadata_log.log_reader import LogReader
 from metadata_log.names import claimed_epoch, segment_offset
 from metadata_log.segment import SegmentHeader
@@ -16,7 +16,7 @@ from metadata_log.segment_scan import SegmentScan, corrupt, read_header
 class CommittedSegment(msgspec.Struct, frozen=True, kw_only=True):
     """One segment; only its first `size` bytes are committed."""
 
-    fs: Fs
+    fs: ByteStore
     path: Path
     size: int
     header: SegmentHeader
@@ -45,7 +45,7 @@ class CommittedSegment(msgspec.Struct, frozen=True, kw_only=True):
             file.close()
 
 
-def committed_segments(fs: Fs, reader: LogReader) -> list[CommittedSegment]:
+def committed_segments(fs: ByteStore, reader: LogReader) -> list[CommittedSegment]:
     """Return the segments of a log up to the reader's mark, ascending.
 
     Raises:
@@ -64,7 +64,7 @@ def committed_segments(fs: Fs, reader: LogReader) -> list[CommittedSegment]:
     return segments
 
 
-def highest_epoch(fs: Fs, reader: LogReader) -> int:
+def highest_epoch(fs: ByteStore, reader: LogReader) -> int:
     """Return the highest leader epoch in a log's mark and claims."""
     claims = (claimed_epoch(name) for name in fs.list(reader.directory))
     return max([reader.mark.leader_epoch, *(epoch for epoch in claims if epoch is not None)])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import google_crc32c
 
-from metadata_log.fs import Fs
+from metadata_log.fs import ByteStore
 from metadata_log.segment_scan import corrupt
 
 CHUNK_SIZE_BYTES = 1024 * 1024
@@ -21,7 +21,9 @@ def no_progress(size: int) -> None:
 class CheckedRead:
     """The first `size` bytes of a file, in chunks; `crc32c` is set afterwards."""
 
-    def __init__(self, fs: Fs, path: Path, size: int, progress: Progress = no_progress) -> None:
+    def __init__(
+        self, fs: ByteStore, path: Path, size: int, progress: Progress = no_progress
+    ) -> None:
         self._fs = fs
         self._path = path
         self._size = size
@@ -58,7 +60,7 @@ class CheckedRead:
         return self.crc32c
 
 
-def file_size(fs: Fs, path: Path) -> int:
+def file_size(fs: ByteStore, path: Path) -> int:
     """Return a file's length in bytes."""
     file = fs.open(path)
     try:

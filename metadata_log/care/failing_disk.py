@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from metadata_log.fs import File, Fs, Lock
+from metadata_log.fs import ByteStore, ReadableFile
 
 SECTOR_SIZE = 4096
 # Bad sector, file system checksum, file system structure; the last exists on Linux only.
@@ -32,7 +32,7 @@ class FailingDisk:
         unreadable: Byte ranges that could not be read, by file and position.
     """
 
-    def __init__(self, fs: Fs) -> None:
+    def __init__(self, fs: ByteStore) -> None:
         self._fs = fs
         self._sectors: dict[tuple[str, int], Unreadable] = {}
 
@@ -63,8 +63,8 @@ class FailingDisk:
         why = str(error.strerror)
         self._sectors[path.name, byte] = Unreadable(path.name, byte, end_byte, why)
 
-    def open(self, path: Path, *, write: bool = False, create: bool = False) -> File:
-        return _FailingFile(self._fs.open(path, write=write, create=create), path, self)
+    def open(self, path: Path) -> ReadableFile:
+        return _FailingFile(self._fs.open(path), path, self)
 
     def list(self, directory: Path) -> list[str]:
         return self._fs.list(directory)
@@ -72,24 +72,9 @@ class FailingDisk:
     def exists(self, path: Path) -> bool:
         return self._fs.exists(path)
 
-    def make_directory(self, path: Path) -> None:
-        self._fs.make_directory(path)
-
-    def rename(self, source: Path, target: Path) -> None:
-        self._fs.rename(source, target)
-
-    def unlink(self, path: Path) -> None:
-        self._fs.unlink(path)
-
-    def sync_directory(self, path: Path) -> None:
-        self._fs.sync_directory(path)
-
-    def lock(self, path: Path, owner: str) -> Lock:
-        return self._fs.lock(path, owner)
-
 
 class _FailingFile:
-    def __init__(self, file: File, path: Path, disk: FailingDisk) -> None:
+    def __init__(self, file: ReadableFile, path: Path, disk: FailingDisk) -> None:
         self._file = file
         self._path = path
         self._disk = disk
@@ -111,15 +96,6 @@ class _FailingFile:
         except OSError as error:
             self._disk.note(self._path, start, end, error)
             return bytes(end - start)
-
-    def pwrite(self, data: bytes, position: int) -> None:
-        self._file.pwrite(data, position)
-
-    def truncate(self, size: int) -> None:
-        self._file.truncate(size)
-
-    def sync(self) -> None:
-        self._file.sync()
 
     def size(self) -> int:
         return self._file.size()

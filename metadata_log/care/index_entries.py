@@ -5,7 +5,7 @@ from pathlib import Path
 from metadata_log.batch import Batch
 from metadata_log.block import StoredBlock
 from metadata_log.care.copying import file_size
-from metadata_log.fs import Fs
+from metadata_log.fs import ByteStore
 from metadata_log.limits import INDEX_INTERVAL_BYTES
 from metadata_log.names import index_name
 from metadata_log.offset_index import ENTRY_SIZE, IndexEntry, OffsetIndex, read_index
@@ -32,7 +32,7 @@ class IndexEntries:
 class IndexCheck:
     """Compares the entries of an index with the blocks as they are read."""
 
-    def __init__(self, fs: Fs, directory: Path, base: int) -> None:
+    def __init__(self, fs: ByteStore, directory: Path, base: int) -> None:
         path = directory / index_name(base)
         # Take the size first: the index of the last segment may grow meanwhile.
         self._count = file_size(fs, path) // ENTRY_SIZE if fs.exists(path) else 0

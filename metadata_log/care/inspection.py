@@ -23,7 +23,7 @@ from metadata_log.commit_mark import (
     decode_slot,
     read_mark,
 )
-from metadata_log.fs import Fs, read_start
+from metadata_log.fs import ByteStore, read_start
 from metadata_log.manifest import Kind, Manifest, read_manifest
 from metadata_log.missing_files import missing_as_unavailable
 from metadata_log.names import (
@@ -46,7 +46,7 @@ _LEFTOVER_SUFFIX = ".part"
 _TRIES = 3
 
 
-def inspect_log(fs: Fs, directory: Path, *, progress: Progress = no_progress) -> Inspection:
+def inspect_log(fs: ByteStore, directory: Path, *, progress: Progress = no_progress) -> Inspection:
     """Inspect everything in a log directory up to its commit mark, in a live log too.
 
     Args:
@@ -72,7 +72,7 @@ def _unreadable(lost: Unreadable, directory: Path) -> Finding:
     )
 
 
-def _inspect(fs: Fs, directory: Path, progress: Progress) -> Inspection:
+def _inspect(fs: ByteStore, directory: Path, progress: Progress) -> Inspection:
     found = Inspection()
     manifest = _manifest(fs, directory, found)
     # Read the mark before the names: what it refers to existed before it was written.
@@ -89,7 +89,7 @@ def _inspect(fs: Fs, directory: Path, progress: Progress) -> Inspection:
     return found
 
 
-def _proven_end(fs: Fs, directory: Path, mark: CommitMark, found: Inspection) -> CommitMark:
+def _proven_end(fs: ByteStore, directory: Path, mark: CommitMark, found: Inspection) -> CommitMark:
     """Return the mark advanced to what the blocks past it prove, and report damage below that."""
     if not fs.exists(directory / segment_name(mark.segment_offset)):
         return mark
@@ -114,7 +114,7 @@ def _proven_end(fs: Fs, directory: Path, mark: CommitMark, found: Inspection) ->
     return mark
 
 
-def bytes_to_inspect(fs: Fs, directory: Path) -> int:
+def bytes_to_inspect(fs: ByteStore, directory: Path) -> int:
     """Return roughly how many bytes there are to examine, for a progress bar."""
     total = 0
     for base in segment_offsets(fs.list(directory)):
@@ -124,7 +124,7 @@ def bytes_to_inspect(fs: Fs, directory: Path) -> int:
     return total
 
 
-def read_slots(fs: Fs, directory: Path, found: Inspection) -> CommitMark | None:
+def read_slots(fs: ByteStore, directory: Path, found: Inspection) -> CommitMark | None:
     """Return the newest valid commit mark, and report invalid slots."""
     slots = _slots(fs, directory)
     if any(mark is None for _, mark in slots):
@@ -145,7 +145,7 @@ def read_slots(fs: Fs, directory: Path, found: Inspection) -> CommitMark | None:
     return max(marks, key=lambda mark: mark.sequence, default=None)
 
 
-def _slots(fs: Fs, directory: Path) -> list[tuple[bytes, CommitMark | None]]:
+def _slots(fs: ByteStore, directory: Path) -> list[tuple[bytes, CommitMark | None]]:
     try:
         content = read_start(fs, directory / COMMIT_MARK, MARK_SIZE)
     except FileNotFoundError:
@@ -154,7 +154,7 @@ def _slots(fs: Fs, directory: Path) -> list[tuple[bytes, CommitMark | None]]:
     return [(slot, decode_slot(slot)) for slot in slots]
 
 
-def _manifest(fs: Fs, directory: Path, found: Inspection) -> Manifest | None:
+def _manifest(fs: ByteStore, directory: Path, found: Inspection) -> Manifest | None:
     try:
         return read_manifest(fs, directory)
     except CorruptLogError as error:
@@ -171,7 +171,7 @@ def _manifest(fs: Fs, directory: Path, found: Inspection) -> Manifest | None:
 
 
 def _segments(
-    fs: Fs,
+    fs: ByteStore,
     directory: Path,
     names: list[str],
     found: Inspection,
@@ -210,7 +210,7 @@ def _segments(
 
 
 def _checkpoints(
-    fs: Fs, directory: Path, names: list[str], found: Inspection, manifest: Manifest | None
+    fs: ByteStore, directory: Path, names: list[str], found: Inspection, manifest: Manifest | None
 ) -> None:
     bases = segment_offsets(names)
     start = bases[0] if bases else 0
@@ -233,7 +233,7 @@ def _checkpoints(
 
 
 def _checkpoint(
-    fs: Fs, path: Path, bases: list[int], found: Inspection, manifest: Manifest | None
+    fs: ByteStore, path: Path, bases: list[int], found: Inspection, manifest: Manifest | None
 ) -> None:
     try:
         checkpoint = open_checkpoint(fs, path)

@@ -7,14 +7,14 @@ an epoch ends both the header and the first block, that was the epoch.
 import msgspec
 
 from metadata_log.block import SYNC_SIZE, parse_block
-from metadata_log.fs import File
+from metadata_log.fs import ReadableFile
 from metadata_log.limits import BLOCK_STORED_BYTES_MAX
 from metadata_log.segment import SegmentHeader
 from records.errors import CorruptLogError
 
 
 def rebuild_header(
-    file: File, before: SegmentHeader, epochs: range
+    file: ReadableFile, before: SegmentHeader, epochs: range
 ) -> tuple[SegmentHeader, int] | None:
     """Reconstruct a damaged header.
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from metadata_log.base import check_checkpoint
 from metadata_log.checkpoint import Checkpoint, open_checkpoint
-from metadata_log.fs import Fs
+from metadata_log.fs import ByteStore
 from metadata_log.manifest import Kind, Manifest, read_manifest
 from metadata_log.names import (
     MANIFEST,
@@ -26,7 +26,7 @@ def claims(names: list[str]) -> list[int]:
 
 
 def find_manifest(
-    fs: Fs, directory: Path, names: list[str], first_base: int
+    fs: ByteStore, directory: Path, names: list[str], first_base: int
 ) -> tuple[Manifest, str | None]:
     """Return the manifest; or one derived from the first header and the claims, and the reason.
 
@@ -56,7 +56,7 @@ def find_manifest(
 
 
 def find_base(
-    fs: Fs, directory: Path, cluster_id: str, names: list[str], start: int
+    fs: ByteStore, directory: Path, cluster_id: str, names: list[str], start: int
 ) -> tuple[Checkpoint | None, list[str]]:
     """Return the oldest whole checkpoint that segments from `start` on need, and the rejected ones.
 

@@ -21,7 +21,7 @@ from metadata_log.care.cut import Cut, CutEnd, cut_at, encode_cut_end
 from metadata_log.care.new_log import NewLog
 from metadata_log.care.same_history import check_same_history
 from metadata_log.commit_mark import CommitMark
-from metadata_log.fs import Fs, OsFs
+from metadata_log.fs import ByteStore, Fs, OsFs
 from metadata_log.log_reader import LogReader
 from metadata_log.manifest import Kind, Manifest
 from metadata_log.names import index_name, segment_name
@@ -52,9 +52,9 @@ class RestoreResult(msgspec.Struct, frozen=True, kw_only=True):
 class Splice(msgspec.Struct, frozen=True, kw_only=True):
     """Two readers whose files make one log: a copy, and the log whose tail continues it."""
 
-    copy_fs: Fs
+    copy_fs: ByteStore
     copy: LogReader
-    tail_fs: Fs | None = None
+    tail_fs: ByteStore | None = None
     tail: LogReader | None = None
 
     @property
@@ -197,7 +197,7 @@ def _write(
     return size_bytes
 
 
-def _copy(log: NewLog, fs: Fs, path: Path, size: int, progress: Progress) -> int:
+def _copy(log: NewLog, fs: ByteStore, path: Path, size: int, progress: Progress) -> int:
     log.add(path.name, CheckedRead(fs, path, size, progress))
     return size
 

@@ -17,7 +17,7 @@ from metadata_log.care.lost_header import rebuild_header
 from metadata_log.care.lost_identity import claims, find_base, find_manifest
 from metadata_log.care.new_log import NewLog
 from metadata_log.commit_mark import CommitMark
-from metadata_log.fs import File, Fs
+from metadata_log.fs import ByteStore, ReadableFile
 from metadata_log.manifest import Kind
 from metadata_log.names import (
     index_name,
@@ -36,7 +36,7 @@ class Salvage:
         bases: Start offsets of the segments, ascending.
     """
 
-    def __init__(self, fs: Fs, directory: Path, progress: Progress) -> None:
+    def __init__(self, fs: ByteStore, directory: Path, progress: Progress) -> None:
         """Survey the directory.
 
         Raises:
@@ -136,7 +136,7 @@ class Salvage:
             max_timestamp=end.max_timestamp or 0,
         )
 
-    def _take(self, copy: NewLog, file: File, path: Path, base: int) -> None:
+    def _take(self, copy: NewLog, file: ReadableFile, path: Path, base: int) -> None:
         end = self._end
         try:
             header, position, rebuilt = self._header(file, path, base)
@@ -167,7 +167,7 @@ class Salvage:
 
     def _walk(
         self,
-        file: File,
+        file: ReadableFile,
         path: Path,
         header: SegmentHeader,
         limit: int,
@@ -219,7 +219,7 @@ class Salvage:
                 f"the block has CRC 0x{end.last_crc32c:08x}, what follows says 0x{expected:08x}",
             )
 
-    def _limit(self, file: File, path: Path, following: SegmentHeader | None) -> int:
+    def _limit(self, file: ReadableFile, path: Path, following: SegmentHeader | None) -> int:
         """Return where a segment was sealed; bytes after that are left out."""
         size = file.size()
         if following is None or not 0 < following.previous_length < size:
@@ -231,7 +231,7 @@ class Salvage:
         )
         return following.previous_length
 
-    def _header(self, file: File, path: Path, base: int) -> tuple[SegmentHeader, int, bool]:
+    def _header(self, file: ReadableFile, path: Path, base: int) -> tuple[SegmentHeader, int, bool]:
         """Read a segment's header, or rebuild it from the segment before it."""
         try:
             return *read_header(file, path), False
@@ -280,7 +280,9 @@ class Salvage:
             leader_epoch=batch.leader_epoch,
         )
 
-    def _look_through(self, file: File, path: Path, base: int, why: str | None = None) -> None:
+    def _look_through(
+        self, file: ReadableFile, path: Path, base: int, why: str | None = None
+    ) -> None:
         """Examine a segment after damage, only to report what was in it."""
         try:
             header, position = read_header(file, path)

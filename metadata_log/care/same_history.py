@@ -2,14 +2,18 @@
 
 from metadata_log.care.committed import CommittedSegment
 from metadata_log.care.copying import CheckedRead
-from metadata_log.fs import Fs
+from metadata_log.fs import ByteStore
 from metadata_log.log_reader import LogReader
 from metadata_log.names import segment_name
 from records.errors import RequestError
 
 
 def check_same_history(
-    fs: Fs, copy: LogReader, segments: list[CommittedSegment], reader: LogReader, end_offset: int
+    fs: ByteStore,
+    copy: LogReader,
+    segments: list[CommittedSegment],
+    reader: LogReader,
+    end_offset: int,
 ) -> None:
     """Check that a copy holds the beginning of a log, byte for byte at its end.
 

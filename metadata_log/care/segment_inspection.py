@@ -11,7 +11,7 @@ from metadata_log.care.copying import Progress
 from metadata_log.care.findings import Finding, Inspection
 from metadata_log.care.index_entries import IndexCheck
 from metadata_log.commit_mark import CommitMark
-from metadata_log.fs import File, Fs
+from metadata_log.fs import ByteStore, ReadableFile
 from metadata_log.manifest import Kind
 from metadata_log.names import index_name, segment_name
 from metadata_log.segment import SegmentHeader
@@ -36,7 +36,7 @@ class SegmentInspector:
 
     def __init__(
         self,
-        fs: Fs,
+        fs: ByteStore,
         directory: Path,
         found: Inspection,
         *,
@@ -76,7 +76,7 @@ class SegmentInspector:
         self._progress(limit)
 
     def _limit(
-        self, file: File, path: Path, marker: bytes, base: int, following: int | None
+        self, file: ReadableFile, path: Path, marker: bytes, base: int, following: int | None
     ) -> int:
         """Return how many bytes to read, and report missing or surplus bytes.
 
@@ -154,7 +154,7 @@ class SegmentInspector:
                 )
 
     def _walk(
-        self, file: File, path: Path, header: SegmentHeader, position: int, limit: int
+        self, file: ReadableFile, path: Path, header: SegmentHeader, position: int, limit: int
     ) -> SegmentEnd:
         """Inspect every block; return where the segment ends."""
         walk = BlockWalk(

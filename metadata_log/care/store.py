@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from metadata_log.care.copying import CheckedRead, Progress, file_size, no_progress
-from metadata_log.fs import File, Fs, Lock, OsFs, create_synced
+from metadata_log.fs import ByteStore, File, Fs, Lock, OsFs, create_synced
 from metadata_log.lock import lock_directory
 from records.errors import CorruptLogError, RequestError
 
@@ -18,14 +18,22 @@ from records.errors import CorruptLogError, RequestError
 class Store(Protocol):
     """A place for copies.
 
-    `fs` and `directory` read what is there.
+    `fs` and `directory` read what is there, also while it is written.
     """
 
     @property
-    def fs(self) -> Fs: ...
+    def fs(self) -> ByteStore: ...
 
     @property
     def directory(self) -> Path: ...
+
+    def pinned(self) -> ByteStore:
+        """Return what is there now, for reading: one version of each file, or an error.
+
+        Raises:
+            UnavailableError: the place cannot be reached.
+        """
+        ...
 
     def prepare(self) -> Lock | None:
         """Create the place if needed, and lock it where that is possible.
@@ -54,6 +62,10 @@ class DirectoryStore:
     def __init__(self, fs: Fs, directory: Path) -> None:
         self.fs = fs
         self.directory = directory
+
+    def pinned(self) -> ByteStore:
+        # A file that is open stays what it was when another is renamed into its place.
+        return self.fs
 
     def prepare(self) -> Lock | None:
         with contextlib.suppress(FileExistsError):
@@ -90,7 +102,7 @@ class DirectoryStore:
 
 
 def put_checked(
-    store: Store, name: str, fs: Fs, path: Path, size: int, progress: Progress = no_progress
+    store: Store, name: str, fs: ByteStore, path: Path, size: int, progress: Progress = no_progress
 ) -> int:
     """Copy the first `size` bytes of a file, read the copy back, and return its CRC-32C.
 

@@ -1,0 +1,179 @@
+"""Objects of an S3-compatible store as files to read: by ranges, each of one version.
+
+An object's ETag changes with its content. A range is asked for with the ETag that the object had
+when it was opened, so the ranges of one file are never of different contents.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import obstore
+from obstore.exceptions import (
+    BaseError,
+    PermissionDeniedError,
+    PreconditionError,
+    UnauthenticatedError,
+)
+from obstore.store import S3Store
+
+from records.errors import RequestError, UnavailableError
+
+if TYPE_CHECKING:
+    from obstore import GetOptions, ObjectMeta
+
+# Headers, marks and indexes: these bytes of a file are read again and again.
+_HEAD_SIZE = 64 * 1024
+# Objects whose first bytes are kept: 16 MiB at most.
+_HEADS_KEPT = 256
+
+# Where the library looks for the machine's role if the environment holds no credentials.
+_METADATA_SERVICE = "/latest/api/token"
+
+
+class LiveObjects:
+    """The objects under a prefix as they are now; each is pinned when it is opened."""
+
+    def __init__(self, store: S3Store, directory: Path) -> None:
+        self._store = store
+        self._directory = directory
+
+    def open(self, path: Path) -> "ObjectFile":
+        with named_errors(path):
+            found = obstore.head(self._store, path.name)
+        # Nothing is kept from one opening to the next: what was put is read back from the store.
+        return ObjectFile(_Ranges(self._store), path, found)
+
+    def list(self, directory: Path) -> list[str]:
+        assert directory == self._directory
+        return sorted(_listed(self._store, directory))
+
+    def exists(self, path: Path) -> bool:
+        return path.name in self.list(path.parent)
+
+
+class PinnedObjects:
+    """The objects under a prefix as one listing found them; what is put later is not seen."""
+
+    def __init__(self, store: S3Store, directory: Path) -> None:
+        """List the prefix.
+
+        Raises:
+            RequestError: there is no such bucket, or access is denied.
+            UnavailableError: the store does not answer.
+        """
+        self._ranges = _Ranges(store)
+        self._directory = directory
+        self._found = _listed(store, directory)
+
+    def open(self, path: Path) -> "ObjectFile":
+        found = self._found.get(path.name)
+        if found is None:
+            raise FileNotFoundError(2, "no such object", str(path))
+        return ObjectFile(self._ranges, path, found)
+
+    def list(self, directory: Path) -> list[str]:
+        assert directory == self._directory
+        return sorted(self._found)
+
+    def exists(self, path: Path) -> bool:
+        return path.name in self._found
+
+
+class ObjectFile:
+    """One version of an object."""
+
+    def __init__(self, ranges: "_Ranges", path: Path, found: "ObjectMeta") -> None:
+        self._ranges = ranges
+        self._path = path
+        self._size = found["size"]
+        self._e_tag = found["e_tag"] or ""
+
+    def pread(self, size: int, position: int) -> bytes:
+        end = min(position + size, self._size)
+        if end <= position:
+            return b""
+        if end > _HEAD_SIZE:
+            return self._ranges.get(self._path, self._e_tag, position, end)
+        head_size = min(_HEAD_SIZE, self._size)
+        return self._ranges.head(self._path, self._e_tag, head_size)[position:end]
+
+    def size(self) -> int:
+        return self._size
+
+    def close(self) -> None:
+        """Nothing is held open between two ranges."""
+
+
+class _Ranges:
+    """Asks for ranges of objects; keeps the first bytes of many, and the last other range."""
+
+    def __init__(self, store: S3Store) -> None:
+        self._store = store
+        self.head = lru_cache(maxsize=_HEADS_KEPT)(self._head)
+        self._last: tuple[Path, str, int, bytes] | None = None
+
+    def get(self, path: Path, e_tag: str, start: int, end: int) -> bytes:
+        """Return the bytes [start, end) of one version of an object.
+
+        Raises:
+            UnavailableError: it was replaced, or the store does not answer.
+            FileNotFoundError: it was removed.
+        """
+        last = self._last
+        if last is not None and last[:2] == (path, e_tag):
+            _, _, first, kept = last
+            if first <= start and end <= first + len(kept):
+                return kept[start - first : end - first]
+        found = self._fetch(path, e_tag, start, end)
+        self._last = path, e_tag, start, found
+        return found
+
+    def _head(self, path: Path, e_tag: str, size: int) -> bytes:
+        return self._fetch(path, e_tag, 0, size)
+
+    def _fetch(self, path: Path, e_tag: str, start: int, end: int) -> bytes:
+        with named_errors(path):
+            options: GetOptions = {"range": (start, end), "if_match": e_tag}
+            return bytes(obstore.get(self._store, path.name, options=options).bytes())
+
+
+def _listed(store: S3Store, directory: Path) -> "dict[str, ObjectMeta]":
+    """Return the objects right below the prefix, by name."""
+    with named_errors(directory):
+        found = [item for page in obstore.list(store) for item in page]
+    return {item["path"]: item for item in found if "/" not in item["path"]}
+
+
+@contextmanager
+def named_errors(path: Path) -> Iterator[None]:
+    """Turn the store's errors into those a caller can act on; a missing object stays one."""
+    try:
+        yield
+    except (BaseError, OSError) as error:
+        raise _named(error, path) from error
+
+
+def _named(error: Exception, path: Path) -> Exception:
+    if "NoSuchBucket" in str(error):
+        return RequestError("INVALID_REQUEST", f"{path}: there is no such bucket; make it first")
+    if _METADATA_SERVICE in str(error):
+        return RequestError(
+            "AUTHORIZATION_FAILED",
+            f"{path}: no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY "
+            "(this machine has no role that would give some)",
+        )
+    if isinstance(error, FileNotFoundError):
+        return FileNotFoundError(2, "no such object", str(path))
+    if isinstance(error, PreconditionError):
+        return UnavailableError(f"{path} was replaced while it was read; try again")
+    if isinstance(error, PermissionDeniedError | UnauthenticatedError):
+        return RequestError("AUTHORIZATION_FAILED", f"{path}: {_first_line(error)}")
+    return UnavailableError(f"{path}: {_first_line(error)}; try again")
+
+
+def _first_line(error: Exception) -> str:
+    # The rest is for the library's authors.
+    return str(error).partition("\n")[0]
