@@ -8,12 +8,11 @@ Requests and results are those of the decisions, so the same code asks a service
 """
 
 from collections.abc import Sequence
-from typing import Any, Self, TypeVar, overload
+from typing import Any, Self, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
 
-from api.commands import find_command, named
 from api.kafka import topics
 from api.kafka.connection import Connection
 from api.kafka.errors import MAYBE_DONE, check
@@ -26,17 +25,16 @@ from api.kafka.messages.topics import (
     RunCommandRequest,
     RunCommandResponse,
 )
+from api.packed_requests import CommandClient, PackedAnswer, PackedRequest
 from api.questions.table import find_question
 from controller.decisions.partition_removal import DeletePartitions, ShrinkResult
 from controller.decisions.topics import CreateTopics, DeleteTopics, TopicResult
+from controller.decisions.versions import VersionMismatchError
 from controller.packed import packed, unpacked
-from controller.parking import Answer
-from controller.request import Request as TypedRequest
 from records.errors import MetadataLogError, Outcome, RequestError, UnavailableError
 from replay.about import About
 
 R = TypeVar("R", bound=Response)
-A = TypeVar("A")
 
 _CLIENT_ID = "metalog"
 DEFAULT_PORT = 9092
@@ -67,7 +65,7 @@ def server_address(url: str) -> tuple[str, int]:
     return host, DEFAULT_PORT if port is None else port
 
 
-class MetadataClient:
+class MetadataClient(CommandClient):
     """Asks one service; requests may run side by side.
 
     Attributes:
@@ -143,70 +141,24 @@ class MetadataClient:
         check(response.error_code, response.error_message)
         return topics.shrunk(response)
 
-    @overload
-    async def run(
-        self,
-        command: TypedRequest[A],
-        /,
-        *,
-        reason: str | None = ...,
-        request_id: str | None = ...,
-        trace_parent: str | None = ...,
-        principal: str | None = ...,
-    ) -> Answer[A]: ...
-
-    @overload
-    async def run(
-        self,
-        command: str,
-        request: Any,
-        *,
-        reason: str | None = ...,
-        request_id: str | None = ...,
-        trace_parent: str | None = ...,
-        principal: str | None = ...,
-    ) -> Answer[Any]: ...
-
-    async def run(
-        self,
-        command: str | TypedRequest[Any],
-        request: Any = None,
-        *,
-        reason: str | None = None,
-        request_id: str | None = None,
-        trace_parent: str | None = None,
-        principal: str | None = None,
-    ) -> Answer[Any]:
-        """Take any decision of `api.commands` by its name; see `Admin`.
-
-        Args:
-            command: A request, whose class tells the command and the response; or the name of a
-                command, and its request behind it.
-            principal: An identity to take, which needs a right of its own; None: the connection's.
-
-        Raises:
-            RequestError: the decision's refusal.
-            UnavailableError: no answer, or the service cannot decide now; the outcome says what
-                became of the request.
-        """
-        if not isinstance(command, str):
-            command, request = named(command)
-        found = find_command(command)
+    async def run_packed(self, request: PackedRequest) -> PackedAnswer:
+        """Run a command whose request is packed; raises as `run`."""
         response = await self._ask(
             RunCommandRequest(
-                command=command,
-                reason=reason,
-                payload=packed(request),
-                request_id=request_id,
-                trace_parent=trace_parent,
-                principal=principal,
+                command=request.command,
+                reason=request.reason,
+                payload=request.request,
+                request_id=request.request_id,
+                trace_parent=request.trace_parent,
+                principal=request.principal,
             ),
             RunCommandResponse,
         )
         if response.error_code:
             raise _error(response)
-        result = unpacked(response.payload, found.response)
-        return Answer(result, response.end_offset, response.wrote)
+        return PackedAnswer(
+            response=response.payload, end_offset=response.end_offset, wrote=response.wrote
+        )
 
     async def page(
         self,
@@ -266,6 +218,11 @@ def _error(response: RunCommandResponse) -> MetadataLogError:
     outcome, done_to = _outcome(response, name)
     if name in _TRY_AGAIN:
         return UnavailableError(message, outcome=outcome, done_to=done_to)
+    if response.version_object:
+        mismatch = VersionMismatchError.from_texts(
+            response.version_object, response.expected_version, response.current_version, message
+        )
+        return mismatch.with_outcome(outcome, done_to=done_to)
     return RequestError(name, message, outcome=outcome, done_to=done_to)
 
 

@@ -4,9 +4,11 @@ from typing import Any, TypeVar, overload
 
 from api.commands import find_command, named
 from api.first_answers import identified
+from api.packed_requests import PackedAnswer, PackedRequest
 from api.service import Service
 from controller.authorization.caller import Caller
-from controller.packed import packed
+from controller.decisions.versions import ExpectedVersion
+from controller.packed import packed, unpacked
 from controller.parking import Answer
 from controller.request import Request as TypedRequest
 from metadata_log.append_result import AppendResult
@@ -75,10 +77,37 @@ class Session:
             origin = identified(origin, request_id, found.name, packed(request))
         return await self._service.run(found.name, request, caller=self._caller, origin=origin)
 
+    async def run_packed(self, request: PackedRequest) -> PackedAnswer:
+        """Run a command that came across a connection.
+
+        Raises:
+            RequestError: INVALID_REQUEST, no such command, or a request that cannot be read; or
+                CLUSTER_AUTHORIZATION_FAILED, the caller may not take the identity; or as `run`.
+            UnavailableError, FencedError: as `run`.
+        """
+        command = find_command(request.command)
+        wanted = unpacked(request.request, command.request)
+        caller = self._service.access(self._caller).acting_as(request.principal)
+        origin = caller.origin(
+            command.name, reason=request.reason, trace_parent=request.trace_parent
+        )
+        origin = identified(origin, request.request_id, command.name, request.request)
+        answer = await self._service.run(command.name, wanted, caller=caller, origin=origin)
+        return PackedAnswer(
+            response=packed(answer.response), end_offset=answer.end_offset, wrote=answer.wrote
+        )
+
     async def append(
-        self, batch: NewBatch, *, expected_end_offset: int | None = None
+        self,
+        batch: NewBatch,
+        *,
+        expected_end_offset: int | None = None,
+        expected_versions: tuple[ExpectedVersion, ...] = (),
     ) -> AppendResult:
         """Append records as they are; as `Service.append`."""
         return await self._service.append(
-            batch, caller=self._caller, expected_end_offset=expected_end_offset
+            batch,
+            caller=self._caller,
+            expected_end_offset=expected_end_offset,
+            expected_versions=expected_versions,
         )

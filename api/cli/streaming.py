@@ -139,14 +139,14 @@ def append(
 
 
 def _expected_version(text: str) -> "ExpectedVersion":
-    from controller.decisions.versions import ABSENT, ExpectedVersion
+    from controller.decisions.versions import ABSENT, ExpectedVersion, parse_version
 
     name, equals, version = text.rpartition("=")
     if not equals or not (version == ABSENT or version.removeprefix("-").isdecimal()):
         raise typer.BadParameter(
             f"{text!r} is no OBJECT=VERSION, such as topic:orders=17", param_hint="--expect"
         )
-    return ExpectedVersion(name, None if version == ABSENT else int(version))
+    return ExpectedVersion(name, parse_version(version))
 
 
 def _batch_size(text: str) -> int:

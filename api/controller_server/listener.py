@@ -7,9 +7,7 @@ import msgspec
 
 from api.broker.fencing import AuthorizedFence, NoReplicas
 from api.broker.records_requests import RecordsRequests
-from api.commands import find_command
 from api.controller_server.broker_feed import RETRY_MS, BrokerFeeds, broker_origin
-from api.first_answers import identified
 from api.kafka import apis, brokers, topics
 from api.kafka.apis import Api
 from api.kafka.errors import code_for, name_of
@@ -33,8 +31,10 @@ from api.kafka.messages.topics import (
     RunCommandResponse,
 )
 from api.kafka.metadata import ImageCluster, metadata_response
+from api.packed_requests import PackedRequest
 from api.questions.pages import Cursor
 from api.service import Service
+from api.session import Session
 from controller.authorization.authorizer import Operation
 from controller.authorization.caller import Caller
 from controller.packed import packed, unpacked
@@ -189,25 +189,24 @@ class ControllerListener:
         request = _body(frame, RunCommandRequest)
         if request.point is not None:
             return await self._answer(request, request.point, caller)
+        session = Session(self._service, caller)
         try:
-            command = find_command(request.command)
-            wanted = unpacked(request.payload, command.request)
-            caller = self._service.access(caller).acting_as(request.principal)
-            origin = identified(
-                caller.origin(
-                    command.name, reason=request.reason, trace_parent=request.trace_parent
-                ),
-                request.request_id,
-                command.name,
-                request.payload,
-            )
             answer = await _with_codes(
-                self._service.run(command.name, wanted, caller=caller, origin=origin)
+                session.run_packed(
+                    PackedRequest(
+                        command=request.command,
+                        request=request.payload,
+                        reason=request.reason,
+                        request_id=request.request_id,
+                        trace_parent=request.trace_parent,
+                        principal=request.principal,
+                    )
+                )
             )
         except RequestError as error:
             return topics.command_refused(error)
         return RunCommandResponse(
-            end_offset=answer.end_offset, payload=packed(answer.response), wrote=answer.wrote
+            end_offset=answer.end_offset, payload=answer.response, wrote=answer.wrote
         )
 
     async def _answer(self, request: RunCommandRequest, point: str, caller: Caller) -> Response:

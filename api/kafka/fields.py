@@ -87,4 +87,7 @@ PRINCIPAL_TAG = 114
 POINT_TAG = 115
 CURSOR_TAG = 116
 ABOUT_TAG = 117
+VERSION_OBJECT_TAG = 118
+EXPECTED_VERSION_TAG = 119
+CURRENT_VERSION_TAG = 120
 """Tags of fields that Kafka does not have, one for each meaning."""

@@ -27,6 +27,7 @@ from controller.decisions.lookup import TopicRef, ref_text
 from controller.decisions.outcome import Refusal
 from controller.decisions.partition_removal import DeletePartitions, ShrinkResult, TopicShrink
 from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic, TopicResult
+from controller.decisions.versions import VersionMismatchError
 from records.base import ZERO_UUID, Uuid
 from records.errors import RequestError
 from replay.image.metadata import NAMESPACE_SEPARATOR
@@ -279,12 +280,17 @@ def shrinking_refused(error: RequestError) -> DeletePartitionsResponse:
 
 def command_refused(error: RequestError) -> RunCommandResponse:
     """Return the response to a command that is refused, with what became of it."""
+    versions = error.texts() if isinstance(error, VersionMismatchError) else ("", "", "")
+    version_object, expected_version, current_version = versions
     return RunCommandResponse(
         error_code=code_of(error.code),
         error_name=error.code,
         error_message=str(error),
         outcome=error.outcome.value,
         done_to=-1 if error.done_to is None else error.done_to,
+        version_object=version_object,
+        expected_version=expected_version,
+        current_version=current_version,
     )
 
 

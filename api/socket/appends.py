@@ -2,7 +2,7 @@
 
 Rows are encoded as in a block of a segment (docs/log_format.md) without `asked` and `kept`, with
 offsets that count from 0, epoch 0 and time 0: the log gives the real ones. Correlation ids are the
-client's, from 1.
+client's, from 1. Expected versions of objects stand before the rows, behind their length.
 """
 
 import struct
@@ -12,9 +12,12 @@ import msgspec
 from api.socket.frames import LENGTH, FrameError, Kind
 from api.socket.limits import FRAME_SIZE_BYTES_MAX
 from api.socket.refusals import CONNECTION
+from api.socket.schemas import check_known
+from controller.decisions.versions import ExpectedVersion
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
 from records.avro import codec
+from records.avro.codec import AS_APPENDED, Layout
 from records.base import Record
 from records.envelope import Envelope
 from records.errors import CorruptLogError, RequestError
@@ -25,8 +28,16 @@ _APPENDED = struct.Struct(">BQqqiq")
 _APPENDED_FRAME = struct.Struct(">IBQqqiq")
 _CORRELATION = struct.Struct(">Q")
 
+_REQUESTS: dict[int, tuple[int, int]] = {
+    Kind.APPEND: (_APPEND.size, 2),
+    Kind.RUN: (1 + _CORRELATION.size, 1),
+}
+"""For each kind of request the size that it has at least, and the place of its correlation id."""
+
 _HAS_EXPECTED_END = 1
 _HAS_TIMESTAMP = 2
+_HAS_EXPECTED_VERSIONS = 4
+_FLAGS = _HAS_EXPECTED_END | _HAS_TIMESTAMP | _HAS_EXPECTED_VERSIONS
 
 
 class Append(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,6 +46,7 @@ class Append(msgspec.Struct, frozen=True, kw_only=True):
     correlation_id: int
     batch: NewBatch
     expected_end_offset: int | None
+    expected_versions: tuple[ExpectedVersion, ...] = ()
 
 
 class Appended(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,22 +56,26 @@ class Appended(msgspec.Struct, frozen=True, kw_only=True):
     result: AppendResult
 
 
-def encode_append(request: Append) -> bytes:
-    """Return the frame of one request.
+def encode_append(request: Append, layout: Layout = AS_APPENDED) -> bytes:
+    """Return the frame of one request, with rows of a layout.
 
     Raises:
         RequestError: the batch is larger than the log would take, or cannot be encoded.
     """
     batch, expected = request.batch, request.expected_end_offset
-    rows = encode_rows(batch)
-    size = _APPEND.size + len(rows)
+    rows = encode_rows(batch, layout)
+    versions = _encode_versions(request.expected_versions)
+    size = _APPEND.size + len(versions) + len(rows)
     if size > FRAME_SIZE_BYTES_MAX:
         raise RequestError(
             "POLICY_VIOLATION",
-            f"a batch of {len(rows)} bytes; at most {FRAME_SIZE_BYTES_MAX} fit in a frame",
+            f"a batch of {len(versions) + len(rows)} bytes; at most {FRAME_SIZE_BYTES_MAX} fit in "
+            "a frame",
         )
-    flags = (_HAS_EXPECTED_END if expected is not None else 0) | (
-        _HAS_TIMESTAMP if batch.timestamp is not None else 0
+    flags = (
+        (_HAS_EXPECTED_END if expected is not None else 0)
+        | (_HAS_TIMESTAMP if batch.timestamp is not None else 0)
+        | (_HAS_EXPECTED_VERSIONS if versions else 0)
     )
     head = _APPEND.pack(
         Kind.APPEND,
@@ -69,21 +85,38 @@ def encode_append(request: Append) -> bytes:
         batch.timestamp or 0,
         len(batch.records),
     )
-    return b"".join((LENGTH.pack(size), head, rows))
+    return b"".join((LENGTH.pack(size), head, versions, rows))
 
 
-def encode_rows(batch: NewBatch) -> bytes:
+def _encode_versions(expected: tuple[ExpectedVersion, ...]) -> bytes:
+    if not expected:
+        return b""
+    body = msgspec.msgpack.encode(expected)
+    return LENGTH.pack(len(body)) + body
+
+
+def _decode_versions(content: bytes, start: int) -> tuple[tuple[ExpectedVersion, ...], int]:
+    """Read the expected versions at a byte, and return them with the byte behind them."""
+    (size,) = LENGTH.unpack_from(content, start)
+    end = start + LENGTH.size + size
+    body = content[start + LENGTH.size : end]
+    return msgspec.msgpack.decode(body, type=tuple[ExpectedVersion, ...]), end
+
+
+def encode_rows(batch: NewBatch, layout: Layout = AS_APPENDED) -> bytes:
     """Return the records and the origin of a batch as rows, with offsets that count from 0.
 
     Raises:
-        RequestError: INVALID_RECORD, a record cannot be encoded.
+        RequestError: INVALID_RECORD, a record cannot be encoded; or UNSUPPORTED_VERSION, the
+            layout lacks its type.
     """
+    check_known(batch.records, layout)
     versions = batch.record_versions or [newest_version(type(r)) for r in batch.records]
     pairs = zip(batch.records, versions, strict=True)
     try:
         return codec.encode_rows(
             [_row(index, record, version, batch) for index, (record, version) in enumerate(pairs)],
-            codec.AS_APPENDED,
+            layout,
         )
     except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
         raise RequestError(
@@ -109,25 +142,35 @@ def correlation_id_of(content: bytes) -> int:
     Raises:
         FrameError: it is no request.
     """
-    if content[0] != Kind.APPEND or len(content) < _APPEND.size:
+    size_min, position = _REQUESTS.get(content[0], (0, 0))
+    if not size_min or len(content) < size_min:
         raise FrameError(f"a frame of kind {content[0]} and {len(content)} bytes is no request")
-    (correlation_id,) = _CORRELATION.unpack_from(content, 2)
+    (correlation_id,) = _CORRELATION.unpack_from(content, position)
     if correlation_id == CONNECTION:
         raise FrameError("a request with correlation id 0; the client's begin at 1")
     return int(correlation_id)
 
 
-def decode_append(content: bytes) -> Append:
+def decode_append(content: bytes, layout: Layout = AS_APPENDED) -> Append:
     """Read a frame that `correlation_id_of` knows as a request.
 
     Raises:
-        RequestError: its rows cannot be read.
+        RequestError: INVALID_REQUEST, its rows or expected versions cannot be read; or it has a
+            flag of a later release, which may be a condition.
     """
     _, flags, correlation_id, expected, timestamp, count = _APPEND.unpack_from(content)
+    if flags & ~_FLAGS:
+        raise RequestError(
+            "INVALID_REQUEST", f"request {correlation_id}: flags {flags:#04x} are not known here"
+        )
+    start = _APPEND.size
+    versions: tuple[ExpectedVersion, ...] = ()
     try:
+        if flags & _HAS_EXPECTED_VERSIONS:
+            versions, start = _decode_versions(content, start)
         # The decoder stops at the first row that the bytes do not hold, whatever the count says.
-        rows = codec.decode_rows(content[_APPEND.size :], count, codec.AS_APPENDED)
-    except CorruptLogError as error:
+        rows = codec.decode_rows(content[start:], count, layout)
+    except (CorruptLogError, msgspec.DecodeError, UnicodeDecodeError, struct.error) as error:
         raise RequestError("INVALID_REQUEST", f"request {correlation_id}: {error}") from error
     batch = NewBatch(
         records=tuple([row.payload for row in rows]),
@@ -139,6 +182,7 @@ def decode_append(content: bytes) -> Append:
         correlation_id=correlation_id,
         batch=batch,
         expected_end_offset=expected if flags & _HAS_EXPECTED_END else None,
+        expected_versions=versions,
     )
 
 

@@ -1,62 +1,77 @@
-"""The socket's client: `append` as in process, over a connection that many callers share."""
+"""The socket's client: `append` and `run` as in process, over a connection that callers share."""
 
 import asyncio
-from typing import Self, cast
+from collections.abc import Callable
+from typing import Any, Self, cast
 
+from api.packed_requests import CommandClient, PackedAnswer, PackedRequest
 from api.socket import limits
 from api.socket.appends import Append, decode_appended, encode_append
 from api.socket.frames import FrameError, FrameReader, Kind
 from api.socket.handshake import (
-    VERSION,
-    Hello,
     Welcome,
+    check_welcome,
     decode_welcome,
     encode_hello,
-    schema_fingerprint,
+    hello_of_client,
 )
 from api.socket.refusals import CONNECTION, decode_refused
+from api.socket.runs import Run, decode_ran, encode_run
+from api.socket.schemas import first_schema, layouts
 from controller.decisions.versions import ExpectedVersion
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
 from records.errors import MetadataLogError, Outcome, RequestError, UnavailableError
 
 
-class SocketClient:
+class SocketClient(CommandClient):
     """A connection to a `SocketServer`.
 
     Attributes:
         cluster_id: Id of the cluster whose log this is.
+        version: Version of the protocol that both sides speak.
     """
 
-    def __init__(self, link: "_Link", cluster_id: str) -> None:
+    def __init__(self, link: "_Link", welcome: Welcome) -> None:
         self._link = link
         self._turn = asyncio.Lock()
         # Callers that wait for their turn; while there are any, nobody passes them.
         self._queued = 0
         self._last_correlation_id = CONNECTION
-        self.cluster_id = cluster_id
+        self._layout = layouts()[welcome.schema or first_schema()]
+        self.cluster_id = welcome.cluster_id
+        self.version = welcome.version
 
     @classmethod
-    async def connect(cls, host: str, port: int, *, cluster_id: str | None = None) -> Self:
+    async def connect(
+        cls,
+        host: str,
+        port: int,
+        *,
+        cluster_id: str | None = None,
+        client_id: str | None = None,
+    ) -> Self:
         """Connect to a server.
 
         Args:
             cluster_id: The cluster expected; None is any.
+            client_id: The name that the log keeps of this client.
 
         Raises:
             UnavailableError: nobody listens there, or answers in time.
-            RequestError: another cluster, or a release whose records have another schema.
+            RequestError: another cluster; or UNSUPPORTED_VERSION, the two releases have no version
+                of the protocol or no schema of records in common.
         """
         address = f"{host}:{port}"
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(limits.HANDSHAKE_TIMEOUT_S):
                 _, link = await loop.create_connection(lambda: _Link(address), host, port)
-                welcome = await link.greet(cluster_id)
+                welcome = await link.greet(cluster_id, client_id)
         except OSError as error:  # TimeoutError is one
             why = error.strerror or "no answer in time"
             raise UnavailableError(f"cannot connect to {address}: {why}") from error
-        return cls(link, welcome.cluster_id)
+        return cls(link, welcome)
 
     async def append(
         self,
@@ -67,30 +82,60 @@ class SocketClient:
     ) -> AppendResult:
         """Commit a batch: all of it or nothing, in the order of the calls.
 
-        A caller that is cancelled does not know whether its batch was committed.
+        After cancellation the outcome is unknown. The outcome of an error says whether the batch
+        may be in the log; when the connection was lost it is unknown.
 
-        The outcome of the error says whether the batch may be in the log; when the connection was
-        lost it is unknown.
+        Args:
+            expected_versions: Objects, and the versions in which they must be.
 
         Raises:
             RequestError: refused.
+            VersionMismatchError: an object is in another version, which the error names.
             UnavailableError: try again.
             FencedError: the server's log is no longer the writer.
             CorruptLogError: the server's log is damaged.
         """
         if expected_versions:
+            self._require_version_2("compares no versions of objects")
+
+        def frame(correlation_id: int) -> bytes:
+            request = Append(
+                correlation_id=correlation_id,
+                batch=batch,
+                expected_end_offset=expected_end_offset,
+                expected_versions=expected_versions,
+            )
+            return encode_append(request, self._layout)
+
+        return cast(AppendResult, await self._ask(frame))
+
+    async def run_packed(self, request: PackedRequest) -> PackedAnswer:
+        """Run a command whose request is packed; raises as `run`."""
+        self._require_version_2("runs no commands")
+        answer = await self._ask(
+            lambda number: encode_run(Run(correlation_id=number, request=request))
+        )
+        return cast(PackedAnswer, answer)
+
+    def _require_version_2(self, lack: str) -> None:
+        if self.version < 2:
             raise RequestError(
                 "UNSUPPORTED_VERSION",
-                "the socket protocol has no place for expected versions; use kafka://HOST:PORT",
+                f"the server speaks version 1 of the socket protocol, which {lack}; use its "
+                "kafka://HOST:PORT, or upgrade it",
             )
+
+    async def _ask(self, frame: Callable[[int], bytes]) -> Any:
+        """Send a request, in the order of the calls, and wait for its answer.
+
+        Args:
+            frame: Encodes the request with its correlation id.
+        """
         link = self._link
         if self._queued or not link.writable.is_set():
             await self._wait_for_turn()
         self._last_correlation_id = correlation_id = self._last_correlation_id + 1
-        request = Append(
-            correlation_id=correlation_id, batch=batch, expected_end_offset=expected_end_offset
-        )
-        answer = link.request(correlation_id, encode_append(request))
+        answer = link.request(correlation_id, frame(correlation_id))
         try:
             return await answer
         finally:
@@ -124,9 +169,9 @@ class _Link(asyncio.Protocol):
     def __init__(self, address: str) -> None:
         self._address = address
         self._loop = asyncio.get_running_loop()
-        self._reader = FrameReader(limits.FRAME_SIZE_BYTES_MAX)
+        self._reader = FrameReader(limits.ANSWER_SIZE_BYTES_MAX)
         self._transport: asyncio.Transport | None = None
-        self._answers: dict[int, asyncio.Future[AppendResult]] = {}
+        self._answers: dict[int, asyncio.Future[Any]] = {}
         self._unsent: list[bytes] = []
         self._unsent_bytes = 0
         # Why nothing more can be sent, once that is so.
@@ -159,22 +204,22 @@ class _Link(asyncio.Protocol):
         self._fail(UnavailableError(f"the connection to {self._address} was lost"))
         self.lost.set_result(None)
 
-    async def greet(self, cluster_id: str | None) -> Welcome:
+    async def greet(self, cluster_id: str | None, client_id: str | None) -> Welcome:
         """Say hello and return the answer; without a good one, disconnect."""
-        self.send(encode_hello(Hello(schema=schema_fingerprint(), cluster_id=cluster_id)))
+        self.send(encode_hello(hello_of_client(cluster_id, client_id)))
         try:
             return await self._welcome
         except BaseException:
             self.abort()
             raise
 
-    def request(self, correlation_id: int, content: bytes) -> asyncio.Future[AppendResult]:
+    def request(self, correlation_id: int, content: bytes) -> asyncio.Future[Any]:
         """Send a request and return where its answer will be."""
         if self._end is not None:
             # A new one for each call: raised again and again, it would keep all their frames. This
             # request was never sent.
             raise self._end.with_outcome(Outcome.NOTHING)
-        answer: asyncio.Future[AppendResult] = self._loop.create_future()
+        answer: asyncio.Future[Any] = self._loop.create_future()
         self._answers[correlation_id] = answer
         self.send(content)
         return answer
@@ -227,19 +272,26 @@ class _Link(asyncio.Protocol):
                 answer.set_exception(refused.error)
         elif not self._welcome.done():
             self._take_welcome(decode_welcome(content))
+        elif content[0] == Kind.RAN:
+            ran = decode_ran(content)
+            if answer := self._waiting(ran.correlation_id):
+                answer.set_result(ran.answer)
         else:
             appended = decode_appended(content)
             if answer := self._waiting(appended.correlation_id):
                 answer.set_result(appended.result)
 
-    def _waiting(self, correlation_id: int) -> asyncio.Future[AppendResult] | None:
+    def _waiting(self, correlation_id: int) -> asyncio.Future[Any] | None:
         answer = self._answers.get(correlation_id)
         return None if answer is None or answer.done() else answer
 
     def _take_welcome(self, welcome: Welcome) -> None:
-        if welcome.version != VERSION:
-            raise FrameError(f"it speaks version {welcome.version}, expected {VERSION}")
-        self._welcome.set_result(welcome)
+        try:
+            check_welcome(welcome)
+        except RequestError as error:
+            self._welcome.set_exception(error)
+        else:
+            self._welcome.set_result(welcome)
 
     def _take_goodbye(self, error: MetadataLogError) -> None:
         """The server takes nothing more; what it took before it still answers."""

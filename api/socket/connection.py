@@ -5,37 +5,24 @@ so a connection holds a bounded number of bytes whatever its client does.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Protocol, cast
+from collections.abc import Awaitable
+from typing import cast
 
 from api.callers import connected_caller
 from api.connections import Connections, Place, Quota
 from api.log_limit import limited_logger
 from api.receive_budget import Share
 from api.socket import limits
-from api.socket.appends import Append, Appended, correlation_id_of, decode_append, encode_appended
+from api.socket.appends import correlation_id_of
 from api.socket.frames import FrameError, FrameReader
-from api.socket.handshake import VERSION, Welcome, decode_hello, encode_welcome, schema_fingerprint
+from api.socket.handshake import agree, decode_hello, encode_welcome
 from api.socket.refusals import CONNECTION, Refused, encode_refused
+from api.socket.requests import Requests, SessionOf
 from api.socket.room import Room
-from controller.authorization.caller import Caller
-from metadata_log.append_result import AppendResult
-from metadata_log.batch import NewBatch
+from api.socket.schemas import layouts
 from records.errors import MetadataLogError, Outcome, RequestError, UnavailableError
 
 _logger = limited_logger(__name__)
-
-
-class Appendable(Protocol):
-    """What commits batches: a log, or the controller's loop in front of one."""
-
-    def append(
-        self, batch: NewBatch, *, expected_end_offset: int | None = None
-    ) -> Awaitable[AppendResult]: ...
-
-
-LogOf = Callable[[Caller], Appendable]
-"""Returns what commits the batches of one caller."""
 
 
 class Connection(asyncio.Protocol):
@@ -47,14 +34,14 @@ class Connection(asyncio.Protocol):
 
     def __init__(
         self,
-        log_of: LogOf,
+        session_of: SessionOf,
         cluster_id: str,
         server_room: Room,
         connections: Connections,
         quota: Quota,
     ) -> None:
         """Make the protocol of one connection, which takes a place when it is made."""
-        self._log_of = log_of
+        self._session_of = session_of
         self._connections = connections
         self._quota = quota
         self._place: Place | None = None
@@ -72,7 +59,8 @@ class Connection(asyncio.Protocol):
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._task_count = 0
         self._answers: list[bytes] = []
-        self._is_welcome = False
+        # None until the hello has come.
+        self._requests: Requests | None = None
         # The client sends nothing more, or shall not; what is in flight is answered all the same.
         self._is_ending = False
         self._is_half_closed = False
@@ -85,7 +73,6 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # A cast: not every event loop derives its transports from asyncio's.
         self._transport = cast("asyncio.Transport", transport)
-        self._log = self._log_of(connected_caller(transport))
         self._transport.set_write_buffer_limits(high=limits.UNSENT_BYTES_MAX)
         self._set_timer(limits.HANDSHAKE_TIMEOUT_S)
         try:
@@ -216,12 +203,12 @@ class Connection(asyncio.Protocol):
         return False
 
     def _handle(self, content: bytes) -> None:
-        if not self._is_welcome:
+        if self._requests is None:
             self._welcome(content)
             return
         correlation_id = correlation_id_of(content)
         try:
-            request = decode_append(content)
+            answering = self._requests.begin(content)
         except RequestError as error:
             self._send(encode_refused(Refused(correlation_id=correlation_id, error=error)))
             return
@@ -230,15 +217,15 @@ class Connection(asyncio.Protocol):
         for room in self._rooms:
             room.take(len(content))
         self._task_count = number = self._task_count + 1
-        self._tasks[number] = self._loop.create_task(self._append(request, len(content), number))
+        self._tasks[number] = self._loop.create_task(
+            self._answer(answering, correlation_id, len(content), number)
+        )
 
-    async def _append(self, request: Append, size_bytes: int, number: int) -> None:
-        correlation_id = request.correlation_id
+    async def _answer(
+        self, answering: Awaitable[bytes], correlation_id: int, size_bytes: int, number: int
+    ) -> None:
         try:
-            result = await self._log.append(
-                request.batch, expected_end_offset=request.expected_end_offset
-            )
-            answer = encode_appended(Appended(correlation_id=correlation_id, result=result))
+            answer = await answering
         except MetadataLogError as error:
             answer = encode_refused(Refused(correlation_id=correlation_id, error=error))
         except Exception:
@@ -260,21 +247,17 @@ class Connection(asyncio.Protocol):
 
     def _welcome(self, content: bytes) -> None:
         hello = decode_hello(content)
-        if hello.schema != schema_fingerprint():
-            message = (
-                f"the client's records have schema {hello.schema}, the server's "
-                f"{schema_fingerprint()}; use the same release on both sides"
-            )
-            self.refuse(RequestError("UNSUPPORTED_VERSION", message))
-        elif hello.cluster_id not in (None, self._cluster_id):
-            message = f"this is cluster {self._cluster_id}, expected {hello.cluster_id}"
-            self.refuse(RequestError("INCONSISTENT_CLUSTER_ID", message))
-        else:
-            self._stop_timer()
-            self._is_welcome = True
-            self._reader.size_bytes_max = limits.FRAME_SIZE_BYTES_MAX
-            version = min(VERSION, hello.version)
-            self._send(encode_welcome(Welcome(version=version, cluster_id=self._cluster_id)))
+        try:
+            welcome = agree(hello, self._cluster_id)
+        except RequestError as error:
+            self.refuse(error)
+            return
+        assert self._transport is not None and welcome.schema is not None
+        self._stop_timer()
+        session = self._session_of(connected_caller(self._transport).named(hello.client_id))
+        self._requests = Requests(session, layouts()[welcome.schema])
+        self._reader.size_bytes_max = limits.FRAME_SIZE_BYTES_MAX
+        self._send(encode_welcome(welcome))
 
     # Answers
 

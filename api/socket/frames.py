@@ -1,13 +1,15 @@
 """The stream cut into frames; no sockets here.
 
     frame    = length (4 octets, of what follows) | kind (1 octet) | body
-    HELLO    = "MLGS" | version | MessagePack {schema, cluster_id}      client, first
-    WELCOME  = version | MessagePack {cluster_id}                       server, first
+    HELLO    = "MLGS" | version | MessagePack map                       client, first
+    WELCOME  = version | MessagePack map                                server, first
     APPEND   = flags | correlation id | expected end offset | time | count | rows in Avro
     APPENDED = correlation id | base offset | end offset | leader epoch | time
-    REFUSED  = correlation id | MessagePack {family, code, message}
+    REFUSED  = correlation id | MessagePack map
+    RUN      = correlation id | MessagePack map                         from version 2 on
+    RAN      = correlation id | MessagePack map                         from version 2 on
 
-Integers are big-endian. handshake.py, appends.py and refusals.py hold the bodies.
+Integers are big-endian. handshake.py, appends.py, refusals.py and runs.py hold the bodies.
 """
 
 import struct
@@ -27,6 +29,8 @@ class Kind(IntEnum):
     APPEND = 3
     APPENDED = 4
     REFUSED = 5
+    RUN = 6
+    RAN = 7
 
 
 class FrameError(Exception):
@@ -101,13 +105,14 @@ def frame(head: bytes, body: dict[str, Any]) -> bytes:
     return LENGTH.pack(len(content)) + content
 
 
-def unpack_body(data: bytes) -> dict[str, str | None]:
-    """Read the MessagePack body of a frame.
+def unpack_texts(data: bytes) -> dict[str, str]:
+    """Return the texts in the MessagePack map of a frame; other values are of later releases.
 
     Raises:
-        FrameError: it is no map of texts.
+        FrameError: it is no map with names.
     """
     try:
-        return msgspec.msgpack.decode(data, type=dict[str, str | None])
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        fields = msgspec.msgpack.decode(data, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise FrameError(f"a body that cannot be read: {error}") from error
+    return {name: value for name, value in fields.items() if isinstance(value, str)}

@@ -1,52 +1,131 @@
-"""The first frame of each side: which protocol, which schema, which cluster.
+"""The first frame of each side: which versions of the protocol, which schemas, which cluster.
 
 The place of the magic and of the version never changes, so that releases can always tell each
-other apart. The client names the newest version it speaks, the server answers with the one that
-both speak.
+other apart. The client names the oldest and the newest version it speaks and the schemas it writes,
+newest first; the server chooses. Values are texts, which is all that version 1 reads; fields that a
+side does not know are ignored.
 """
 
-import functools
-import hashlib
-import json
 import struct
 
 import msgspec
 
-from api.socket.frames import FrameError, Kind, frame, unpack_body
-from records.avro import codec
+from api.socket import schemas
+from api.socket.frames import FrameError, Kind, frame, unpack_texts
+from records.errors import RequestError
 
-VERSION = 1
+VERSION = 2
+OLDEST_VERSION = 1
 _MAGIC = b"MLGS"
 _HELLO = struct.Struct(">B4sB")
 _WELCOME = struct.Struct(">BB")
+_SEPARATOR = ","
 
 
 class Hello(msgspec.Struct, frozen=True, kw_only=True):
-    """How a client begins. `schema` must be the server's; `cluster_id` None is any."""
+    """How a client begins.
+
+    Attributes:
+        version: The newest version that the client speaks.
+        oldest_version: The oldest one.
+        schema: The one schema that a server of version 1 looks at.
+        schemas: What the client can write, newest first; empty in version 1.
+        cluster_id: The cluster expected; None is any.
+        client_id: The name that the client gives itself.
+    """
 
     version: int = VERSION
+    oldest_version: int = OLDEST_VERSION
     schema: str
+    schemas: tuple[str, ...] = ()
     cluster_id: str | None = None
+    client_id: str | None = None
 
 
 class Welcome(msgspec.Struct, frozen=True, kw_only=True):
-    """How a server answers a hello."""
+    """How a server answers a hello.
+
+    Attributes:
+        version: The one that is spoken from now on.
+        schema: The schema of the rows; None in version 1, where it is the hello's.
+        schemas: What the server reads, newest first; empty in version 1.
+    """
 
     version: int = VERSION
     cluster_id: str
+    schema: str | None = None
+    schemas: tuple[str, ...] = ()
 
 
-@functools.cache
-def schema_fingerprint() -> str:
-    """Return what tells apart the schemas that rows are encoded with."""
-    schema = json.dumps(codec.schema_of(codec.AS_APPENDED), separators=(",", ":"))
-    return hashlib.sha256(schema.encode()).hexdigest()[:16]
+def hello_of_client(cluster_id: str | None = None, client_id: str | None = None) -> Hello:
+    """Return the hello of a client of this release."""
+    return Hello(
+        schema=schemas.first_schema(),
+        schemas=tuple(schemas.layouts()),
+        cluster_id=cluster_id,
+        client_id=client_id,
+    )
+
+
+def agree(hello: Hello, cluster_id: str) -> Welcome:
+    """Choose what is spoken on a connection.
+
+    Raises:
+        RequestError: UNSUPPORTED_VERSION, no version or no schema is known to both sides; or
+            INCONSISTENT_CLUSTER_ID.
+    """
+    if hello.oldest_version > VERSION:
+        raise RequestError(
+            "UNSUPPORTED_VERSION",
+            f"the client speaks versions {hello.oldest_version} to {hello.version} of the "
+            f"protocol, the server {OLDEST_VERSION} to {VERSION}; upgrade the server",
+        )
+    written, read = hello.schemas or (hello.schema,), schemas.layouts()
+    schema = next((schema for schema in written if schema in read), None)
+    if schema is None:
+        raise RequestError(
+            "UNSUPPORTED_VERSION",
+            f"the client's records have schema {' or '.join(written)}, the server reads "
+            f"{' or '.join(read)}; use the same release on both sides",
+        )
+    if hello.cluster_id not in (None, cluster_id):
+        raise RequestError(
+            "INCONSISTENT_CLUSTER_ID", f"this is cluster {cluster_id}, expected {hello.cluster_id}"
+        )
+    version = min(VERSION, hello.version)
+    return Welcome(version=version, cluster_id=cluster_id, schema=schema, schemas=tuple(read))
+
+
+def check_welcome(welcome: Welcome) -> None:
+    """Refuse a server that chose what was not offered.
+
+    Raises:
+        RequestError: UNSUPPORTED_VERSION.
+    """
+    if not OLDEST_VERSION <= welcome.version <= VERSION:
+        raise RequestError(
+            "UNSUPPORTED_VERSION",
+            f"the server speaks version {welcome.version} of the protocol, this client "
+            f"{OLDEST_VERSION} to {VERSION}",
+        )
+    if welcome.schema is not None and welcome.schema not in schemas.layouts():
+        raise RequestError(
+            "UNSUPPORTED_VERSION",
+            f"the server wants records of schema {welcome.schema}, which was not offered",
+        )
 
 
 def encode_hello(hello: Hello) -> bytes:
     """Return the frame that a client begins with."""
     head = _HELLO.pack(Kind.HELLO, _MAGIC, hello.version)
-    return frame(head, {"schema": hello.schema, "cluster_id": hello.cluster_id})
+    body = {
+        "schema": hello.schema,
+        "cluster_id": hello.cluster_id,
+        "oldest_version": str(hello.oldest_version),
+        "schemas": _SEPARATOR.join(hello.schemas),
+        "client_id": hello.client_id,
+    }
+    return frame(head, body)
 
 
 def decode_hello(content: bytes) -> Hello:
@@ -57,19 +136,32 @@ def decode_hello(content: bytes) -> Hello:
     """
     if len(content) < _HELLO.size or content[:5] != bytes([Kind.HELLO]) + _MAGIC:
         raise FrameError("the first frame is no hello of this protocol")
-    if content[5] == 0:
+    version = content[5]
+    if version == 0:
         raise FrameError("the hello names version 0; the first version is 1")
-    fields = unpack_body(content[_HELLO.size :])
+    fields = unpack_texts(content[_HELLO.size :])
     schema = fields.get("schema")
     if schema is None:
         raise FrameError("the hello names no schema")
-    return Hello(version=content[5], schema=schema, cluster_id=fields.get("cluster_id"))
+    return Hello(
+        version=version,
+        oldest_version=_oldest_version(fields.get("oldest_version"), version),
+        schema=schema,
+        schemas=_listed(fields.get("schemas")),
+        cluster_id=fields.get("cluster_id"),
+        client_id=fields.get("client_id"),
+    )
 
 
 def encode_welcome(welcome: Welcome) -> bytes:
     """Return the frame that a server answers a hello with."""
     head = _WELCOME.pack(Kind.WELCOME, welcome.version)
-    return frame(head, {"cluster_id": welcome.cluster_id})
+    body = {
+        "cluster_id": welcome.cluster_id,
+        "schema": welcome.schema,
+        "schemas": _SEPARATOR.join(welcome.schemas),
+    }
+    return frame(head, body)
 
 
 def decode_welcome(content: bytes) -> Welcome:
@@ -80,7 +172,26 @@ def decode_welcome(content: bytes) -> Welcome:
     """
     if len(content) < _WELCOME.size or content[0] != Kind.WELCOME:
         raise FrameError("the first frame is no welcome of this protocol")
-    cluster_id = unpack_body(content[_WELCOME.size :]).get("cluster_id")
+    fields = unpack_texts(content[_WELCOME.size :])
+    cluster_id = fields.get("cluster_id")
     if cluster_id is None:
         raise FrameError("the welcome names no cluster")
-    return Welcome(version=content[1], cluster_id=cluster_id)
+    return Welcome(
+        version=content[1],
+        cluster_id=cluster_id,
+        schema=fields.get("schema"),
+        schemas=_listed(fields.get("schemas")),
+    )
+
+
+def _oldest_version(text: str | None, newest: int) -> int:
+    """Return the oldest version a client speaks; version 1 does not tell it."""
+    if text is None:
+        return OLDEST_VERSION
+    if not text.isdecimal() or not 0 < int(text) <= newest:
+        raise FrameError(f"the hello names {text!r} as its oldest version and {newest} as newest")
+    return int(text)
+
+
+def _listed(text: str | None) -> tuple[str, ...]:
+    return tuple(text.split(_SEPARATOR)) if text else ()

@@ -6,6 +6,9 @@ from metadata_log.limits import BATCH_SIZE_BYTES_MAX, MIB, PENDING_BATCHES_MAX
 # what stands around them is far smaller than this.
 FRAME_SIZE_BYTES_MAX = BATCH_SIZE_BYTES_MAX + 64 * 1024
 
+# What an answer may have, as in Kafka's protocol: a client asks a server that it trusts.
+ANSWER_SIZE_BYTES_MAX = 100 * MIB
+
 # A hello or a refusal is a few hundred bytes; before the hello nobody may make us hold more.
 HELLO_SIZE_BYTES_MAX = 4 * 1024
 

@@ -1,14 +1,15 @@
 """Errors on their way to the client: there they are raised as the log would raise them here.
 
-`outcome` and `done_to` are newer than the frame, so both may be missing. All values are texts,
-`done_to` too: older clients read nothing else.
+`outcome`, `done_to` and the fields of a version that differs are newer than the frame, so they may
+be missing. All values are texts: clients of version 1 read nothing else.
 """
 
 import struct
 
 import msgspec
 
-from api.socket.frames import FrameError, Kind, frame, unpack_body
+from api.socket.frames import FrameError, Kind, frame, unpack_texts
+from controller.decisions.versions import VersionMismatchError
 from records.errors import (
     CorruptLogError,
     FencedError,
@@ -47,6 +48,8 @@ def encode_refused(refused: Refused) -> bytes:
         body["done_to"] = str(error.done_to)
     if isinstance(error, RequestError):
         body["code"] = error.code
+    if isinstance(error, VersionMismatchError):
+        body["object"], body["expected"], body["current"] = error.texts()
     return frame(_REFUSED.pack(Kind.REFUSED, refused.correlation_id), body)
 
 
@@ -59,21 +62,26 @@ def decode_refused(content: bytes) -> Refused:
     if content[0] != Kind.REFUSED or len(content) < _REFUSED.size:
         raise FrameError(f"a frame of kind {content[0]} and {len(content)} bytes is no refusal")
     _, correlation_id = _REFUSED.unpack_from(content)
-    body = unpack_body(content[_REFUSED.size :])
+    body = unpack_texts(content[_REFUSED.size :])
     return Refused(correlation_id=correlation_id, error=_error(body))
 
 
-def _error(body: dict[str, str | None]) -> MetadataLogError:
+def _error(body: dict[str, str]) -> MetadataLogError:
     message = body.get("message") or ""
     # A family that only a newer server knows is at least something to try again.
     cls = _FAMILIES.get(body.get("family") or "", UnavailableError)
-    error = (
-        RequestError(body.get("code") or "UNKNOWN_SERVER_ERROR", message)
-        if cls is RequestError
-        else cls(message)
-    )
+    error = _request_error(body, message) if cls is RequestError else cls(message)
     outcome, done_to = _outcome(error, body.get("outcome"), body.get("done_to"))
     return error.with_outcome(outcome, done_to=done_to)
+
+
+def _request_error(body: dict[str, str], message: str) -> RequestError:
+    try:
+        return VersionMismatchError.from_texts(
+            body["object"], body["expected"], body["current"], message
+        )
+    except (KeyError, ValueError):  # another error, or said in a way of a later release
+        return RequestError(body.get("code") or "UNKNOWN_SERVER_ERROR", message)
 
 
 def _outcome(

@@ -1,4 +1,4 @@
-"""The socket's server: it takes appends, and answers each when it is committed.
+"""The socket's server: it takes appends and commands, and answers each when it is committed.
 
 Requests of one connection reach the log in the order in which they were sent; answers come in the
 order in which the log gives them. There is no authentication: listen on loopback, or where everyone
@@ -10,7 +10,8 @@ import asyncio
 from api.acceptor import Acceptor
 from api.connections import Connections, Quota
 from api.socket import limits
-from api.socket.connection import Appendable, Connection, LogOf
+from api.socket.connection import Connection
+from api.socket.requests import Appendable, LogSession, SessionOf
 from api.socket.room import Room
 
 LOOPBACK = "127.0.0.1"
@@ -23,8 +24,8 @@ class SocketServer:
         port: The port it listens on.
     """
 
-    def __init__(self, log_of: LogOf, cluster_id: str, connections: Connections) -> None:
-        self._log_of = log_of
+    def __init__(self, session_of: SessionOf, cluster_id: str, connections: Connections) -> None:
+        self._session_of = session_of
         self._all_connections = connections
         self._quota = Quota(name="append socket", places_max=limits.CONNECTIONS_MAX)
         self._cluster_id = cluster_id
@@ -58,7 +59,7 @@ class SocketServer:
 
     def _connect(self) -> Connection:
         connection = Connection(
-            self._log_of, self._cluster_id, self._room, self._all_connections, self._quota
+            self._session_of, self._cluster_id, self._room, self._all_connections, self._quota
         )
         self._connections.add(connection)
         connection.done.add_done_callback(lambda _: self._connections.discard(connection))
@@ -66,18 +67,18 @@ class SocketServer:
 
 
 async def serve_socket(
-    log: Appendable | LogOf,
+    log: Appendable | SessionOf,
     *,
     cluster_id: str,
     host: str = LOOPBACK,
     port: int = 0,
     connections: Connections | None = None,
 ) -> SocketServer:
-    """Take appends to a log over a socket.
+    """Take appends to a log, or all requests to a service, over a socket.
 
     Args:
-        log: Commits the batches; stays open when the server is closed. A function gives what
-            commits those of one caller.
+        log: Commits the batches; stays open when the server is closed. A function returns the
+            session of each caller, which runs commands too.
         cluster_id: Told to clients, and compared with what they expect.
         host: Who can reach it can write.
         port: 0 is any free one, see `SocketServer.port`.
@@ -86,7 +87,7 @@ async def serve_socket(
     Raises:
         UnavailableError: the address cannot be listened on, or the process may open too few files.
     """
-    log_of = log if callable(log) else lambda _: log
-    server = SocketServer(log_of, cluster_id, connections or Connections.of_process())
+    session_of = log if callable(log) else lambda _: LogSession(log)
+    server = SocketServer(session_of, cluster_id, connections or Connections.of_process())
     await server.listen(host, port)
     return server

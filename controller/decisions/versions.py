@@ -3,9 +3,11 @@
 The version of an object is the offset of the last record that touched it (docs/replay.md).
 """
 
+from typing import Self
+
 import msgspec
 
-from records.errors import RequestError
+from records.errors import Outcome, RequestError
 from replay.image.metadata import MetadataImage
 from replay.time_travel.objects import parse_object
 from replay.time_travel.versions import VERSIONED_KINDS, object_version
@@ -25,20 +27,69 @@ class ExpectedVersion(msgspec.Struct, frozen=True):
 
 
 class VersionMismatchError(RequestError):
-    """An object is not in the version that was expected; `current` is the one it is in."""
+    """An object is not in the version that was expected.
 
-    def __init__(self, expected: ExpectedVersion, current: int | None) -> None:
-        super().__init__(
-            "INVALID_UPDATE_VERSION",
+    Attributes:
+        expected: The object and the version named.
+        current: The version that it is in; None: it does not exist.
+    """
+
+    def __init__(
+        self,
+        expected: ExpectedVersion,
+        current: int | None,
+        message: str | None = None,
+        *,
+        outcome: Outcome | None = None,
+        done_to: int | None = None,
+    ) -> None:
+        usual = (
             f"{expected.object} is at version {version_text(current)}, expected "
-            f"{version_text(expected.version)}; read it again, then decide",
+            f"{version_text(expected.version)}; read it again, then decide"
         )
+        super().__init__(
+            "INVALID_UPDATE_VERSION", message or usual, outcome=outcome, done_to=done_to
+        )
+        self.expected = expected
         self.current = current
+
+    @classmethod
+    def from_texts(cls, object_: str, expected: str, current: str, message: str) -> Self:
+        """Return the error that `texts` tells.
+
+        Raises:
+            ValueError: a version is none.
+        """
+        return cls(
+            ExpectedVersion(object_, parse_version(expected)), parse_version(current), message
+        )
+
+    def texts(self) -> tuple[str, str, str]:
+        """Return object, expected and current version as connections carry them."""
+        return self.expected.object, version_text(self.expected.version), version_text(self.current)
+
+    def with_outcome(
+        self, outcome: Outcome, message: str | None = None, *, done_to: int | None = None
+    ) -> "VersionMismatchError":
+        """Return the same error with another outcome, and another message if one is given."""
+        text = str(self) if message is None else message
+        return VersionMismatchError(
+            self.expected, self.current, text, outcome=outcome, done_to=done_to
+        )
 
 
 def version_text(version: int | None) -> str:
     """Return a version as people write it."""
     return ABSENT if version is None else str(version)
+
+
+def parse_version(text: str) -> int | None:
+    """Return the version that `version_text` writes.
+
+    Raises:
+        ValueError: it is none.
+    """
+    return None if text == ABSENT else int(text)
 
 
 def version_of(image: MetadataImage, name: str) -> int | None:

@@ -52,7 +52,7 @@ async def guarded(directory: Path) -> AsyncIterator[tuple[Server, Rights]]:
     """A service with topics, namespaces and removals under way, where all is allowed as yet."""
     rights = Rights()
     settings = Settings(authorizer=rights, static_configs={DELETE_PARTITIONS_ENABLED: "true"})
-    async with server(directory, settings=settings) as at:
+    async with server(directory, settings=settings, socket=("127.0.0.1", 0)) as at:
         await at.register(1)
         await at.register(2)
         new = [

@@ -1,17 +1,18 @@
-"""What callers may not do is refused item by item, through every command and every Kafka request.
+"""What callers may not do is refused item by item, through every command, by every way in.
 
 The tables of requests are compared with those of the service: what is added there must be added
 here.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from api.client import MetadataClient
 from api.commands import BROKER_COMMANDS, COMMANDS
+from api.packed_requests import CommandClient
 from api.questions.table import DESCRIPTIONS
 from api.socket.appends import encode_rows
 from api.transactions import Step, Transact
@@ -59,7 +60,7 @@ from records.errors import RequestError
 from replay.image.configs import TOPIC
 from replay.image.metadata import MetadataImage
 from tests.api.guarded import CLUSTER_REFUSED, REFUSED, TOPIC_REFUSED, guarded, nothing_written
-from tests.api.kafka.servers import CLUSTER_ID
+from tests.api.kafka.servers import CLUSTER_ID, Server
 from tests.controller.cluster import FEATURES, directory
 
 A, B = topic_resource("a"), topic_resource("b")
@@ -256,7 +257,16 @@ def results_of(response: Any) -> list[Any] | None:
     return [getattr(item, "topic", None) or getattr(item, "name", None) for item in response]
 
 
-async def refusals(client: MetadataClient, command: str, request: Any) -> list[Any]:
+WAYS: dict[str, Callable[[Server], CommandClient]] = {
+    "kafka": lambda at: at.client,
+    "socket": lambda at: at.socket_client,
+}
+"""The ways in by which commands come across a connection."""
+
+by_each_way = pytest.mark.parametrize("way", WAYS)
+
+
+async def refusals(client: CommandClient, command: str, request: Any) -> list[Any]:
     """Return the errors with which a request is answered; of a list what it names."""
     try:
         answer = await client.run(command, request)
@@ -266,14 +276,17 @@ async def refusals(client: MetadataClient, command: str, request: Any) -> list[A
     return [answer.response] if results is None else results
 
 
-async def test_without_rights_every_command_is_refused_and_writes_nothing(tmp_path: Path) -> None:
+@by_each_way
+async def test_without_rights_every_command_is_refused_and_writes_nothing(
+    tmp_path: Path, way: str
+) -> None:
     async with guarded(tmp_path) as (at, rights):
         rights.only = set()
         with nothing_written(at):
             for command, case in CASES.items():
                 for request in (case.request, case.other):
                     if request is not None:
-                        found = set(await refusals(at.client, command, request))
+                        found = set(await refusals(WAYS[way](at), command, request))
                         assert found <= REFUSED, f"{command}: {found}"
 
 
@@ -294,8 +307,9 @@ async def test_commands_of_brokers_need_the_right_of_a_broker(tmp_path: Path) ->
                 assert caught.value.code == CLUSTER_REFUSED
 
 
+@by_each_way
 @pytest.mark.parametrize("command", CASES)
-async def test_with_one_right_only_its_item_is_done(tmp_path: Path, command: str) -> None:
+async def test_with_one_right_only_its_item_is_done(tmp_path: Path, command: str, way: str) -> None:
     case = CASES[command]
     async with guarded(tmp_path) as (at, rights):
         rights.only = {case.right}
@@ -308,9 +322,9 @@ async def test_with_one_right_only_its_item_is_done(tmp_path: Path, command: str
         untouched = _state_of(at.service.image, "b")
         if case.other is not None:
             with nothing_written(at):
-                assert await refusals(at.client, command, case.other) == [TOPIC_REFUSED]
+                assert await refusals(WAYS[way](at), command, case.other) == [TOPIC_REFUSED]
         end = at.service.image.provenance.next_offset
-        answer = await at.client.run(command, case.request)
+        answer = await WAYS[way](at).run(command, case.request)
         if case.result is not None:
             assert results_of(answer.response) == case.result
         else:

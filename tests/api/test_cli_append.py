@@ -151,9 +151,6 @@ def test_the_version_of_an_object_can_be_named(
         options = [part for each in expected for part in ("--expect", each)]
         return append(where, a_note(text), options=(*options, "--json"))
 
-    if str(where[1]).startswith("socket://"):
-        assert expecting("no place", "topic:orders=1").error["code"] == "UNSUPPORTED_VERSION"
-        return
     assert expecting("none yet", "topic:orders=absent", "partition:orders/0=absent").code == 0
     made = append(where, a_topic("orders"), options=("--json",)).json
     seen = versions(metalog, log)

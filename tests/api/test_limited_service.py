@@ -8,7 +8,7 @@ import pytest
 from api.client import MetadataClient
 from api.socket.client import SocketClient
 from api.socket.frames import FrameReader, Kind
-from api.socket.handshake import Hello, encode_hello, schema_fingerprint
+from api.socket.handshake import encode_hello, hello_of_client
 from api.socket.refusals import decode_refused
 from metadata_log.batch import NewBatch
 from records.control import NoteRecord
@@ -82,7 +82,7 @@ async def test_half_frames_of_many_connections_hold_little_memory(tmp_path: Path
 
 @pytest.mark.parametrize("body", [b"\x81\xa6schema\xa2\xff\xfe", b"\x81\xa1\xff\xa1a", b"\xc1"])
 async def test_hello_that_is_no_text_is_refused(tmp_path: Path, body: bytes) -> None:
-    hello = bytearray(encode_hello(Hello(schema=schema_fingerprint())))
+    hello = bytearray(encode_hello(hello_of_client()))
     content = bytes(hello[4:10]) + body
     frame = len(content).to_bytes(4, "big") + content
     loop = asyncio.get_running_loop()

@@ -19,6 +19,7 @@ import pytest
 from api.client import MetadataClient
 from api.socket.client import SocketClient
 from controller.decisions.namespaces import CreateNamespace
+from controller.decisions.versions import ExpectedVersion
 from metadata_log.batch import NewBatch
 from metadata_log.claims import claim_epoch
 from metadata_log.fs import OsFs
@@ -105,6 +106,12 @@ async def _expect_another_end(served: Served, client: SocketClient, _: Path) -> 
     return await client.append(note("failed"), expected_end_offset=0)
 
 
+async def _expect_another_version(served: Served, client: SocketClient, _: Path) -> object:
+    return await client.append(
+        note("failed"), expected_versions=(ExpectedVersion("namespace:org", 7),)
+    )
+
+
 async def _take_an_id(served: Served, client: SocketClient, _: Path) -> object:
     await client.append(note("first", "r1"))
     return await client.append(note("failed", "r1"))
@@ -145,6 +152,7 @@ SCENARIOS: dict[str, Scenario] = {
     "a record contradicts the state": _contradict,
     "a record is not for callers to write": _bracket,
     "the log does not end at the expected offset": _expect_another_end,
+    "an object is not in the expected version": _expect_another_version,
     "the request id is another request's": _take_an_id,
     "there is no room on the disk": _fill_disk,
     "another writer claimed the log": _claim,
@@ -168,7 +176,7 @@ def test_socket_says_what_became_of_the_batch(
         if FAMILIES[family] is FencedError:
             # It ends by itself: it can never write again.
             assert served.ended() == 4
-    assert type(error) is FAMILIES[family]
+    assert isinstance(error, FAMILIES[family])
     assert getattr(error, "code", "") == code
     assert error.outcome is Outcome(outcome)
     is_there = "failed" in notes_after_the_next_start(log)

@@ -18,7 +18,7 @@ import msgspec
 from api.commands import COMMANDS, find_command
 from api.questions.table import DESCRIPTIONS
 from api.socket.appends import Append, encode_append
-from api.socket.handshake import Hello, encode_hello, schema_fingerprint
+from api.socket.handshake import encode_hello, hello_of_client
 from controller.asked import version_of
 from controller.packed import packed, plain_of
 from metadata_log.batch import NewBatch
@@ -82,7 +82,7 @@ def frames() -> dict[str, str]:
         "expecting": Append(correlation_id=2, batch=dated, expected_end_offset=1 << 40),
     }
     return {
-        "hello": encode_hello(Hello(schema=schema_fingerprint())).hex(),
+        "hello": encode_hello(hello_of_client()).hex(),
         **{name: encode_append(append).hex() for name, append in appends.items()},
     }
 

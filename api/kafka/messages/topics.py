@@ -8,13 +8,16 @@ from typing import Annotated
 
 from api.kafka.fields import (
     ABOUT_TAG,
+    CURRENT_VERSION_TAG,
     CURSOR_TAG,
     DONE_TO_TAG,
+    EXPECTED_VERSION_TAG,
     OUTCOME_TAG,
     POINT_TAG,
     PRINCIPAL_TAG,
     REQUEST_ID_TAG,
     TRACE_PARENT_TAG,
+    VERSION_OBJECT_TAG,
     WROTE_TAG,
     Int8,
     Int16,
@@ -189,6 +192,7 @@ class RunCommandResponse(Response, frozen=True, kw_only=True):
     service that does not tell them leaves `outcome` empty, and `done_to` is -1 where it has none.
     Of a question, `about` says of the log what its answer does, on the last page; `cursor` asks for
     the next page, and is empty on the last. Both are packed.
+    `version_object` and the versions are those of a VersionMismatchError, as texts.
     """
 
     error_code: Int16 = 0
@@ -201,3 +205,6 @@ class RunCommandResponse(Response, frozen=True, kw_only=True):
     done_to: Annotated[Int64, tagged(DONE_TO_TAG)] = -1
     about: Annotated[bytes, tagged(ABOUT_TAG)] = b""
     cursor: Annotated[bytes, tagged(CURSOR_TAG)] = b""
+    version_object: Annotated[str, tagged(VERSION_OBJECT_TAG)] = ""
+    expected_version: Annotated[str, tagged(EXPECTED_VERSION_TAG)] = ""
+    current_version: Annotated[str, tagged(CURRENT_VERSION_TAG)] = ""

@@ -14,8 +14,8 @@ from api.kafka.messages.brokers import (
     Feature,
     Listener,
 )
-from api.running import ServeOptions, serving
-from api.service import Service
+from api.running import ServeOptions, Serving, serving
+from api.socket.client import SocketClient
 from controller.decisions.context import Settings
 from controller.decisions.levels import SUPPORTED_LEVELS
 from metadata_log.creation import create_log
@@ -26,12 +26,21 @@ CLUSTER_ID = uuid_text(bytes(range(16)))
 
 
 class Server:
-    """A running service and a client of it."""
+    """A running service, a client of it, and one of its socket if that is served."""
 
-    def __init__(self, service: Service, port: int, client: MetadataClient) -> None:
-        self.service = service
-        self.port = port
+    def __init__(
+        self, running: Serving, client: MetadataClient, socket_client: SocketClient | None
+    ) -> None:
+        self.service = running.service
+        self.port = running.kafka.port
         self.client = client
+        self._socket_client = socket_client
+
+    @property
+    def socket_client(self) -> SocketClient:
+        """The client of the socket."""
+        assert self._socket_client is not None
+        return self._socket_client
 
     async def register(self, broker_id: int, incarnation: int = 1) -> int:
         """Register a broker and let it be unfenced; return its epoch."""
@@ -81,4 +90,8 @@ async def server(directory: Path, **options: Any) -> AsyncIterator[Server]:
     async with serving(serve) as running:
         url = f"kafka://127.0.0.1:{running.kafka.port}"
         async with await MetadataClient.connect(url) as client:
-            yield Server(running.service, running.kafka.port, client)
+            if running.socket is None:
+                yield Server(running, client, None)
+                return
+            async with await SocketClient.connect("127.0.0.1", running.socket.port) as other:
+                yield Server(running, client, other)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from api.socket.frames import FrameReader
-from api.socket.handshake import Hello, encode_hello, schema_fingerprint
+from api.socket.handshake import encode_hello, hello_of_client
 from api.socket.server import LOOPBACK, SocketServer, serve_socket
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
@@ -19,7 +19,7 @@ from metadata_log.log_reader import LogReader
 from records.envelope import Envelope
 
 CLUSTER_ID = "test-cluster"
-HELLO = encode_hello(Hello(schema=schema_fingerprint()))
+HELLO = encode_hello(hello_of_client())
 
 
 @pytest.fixture

@@ -14,14 +14,15 @@ from api.socket.appends import Append, decode_appended, encode_append
 from api.socket.client import SocketClient
 from api.socket.frames import Kind
 from api.socket.handshake import (
+    VERSION,
     Hello,
     Welcome,
     decode_welcome,
     encode_hello,
     encode_welcome,
-    schema_fingerprint,
 )
 from api.socket.refusals import CONNECTION, decode_refused
+from api.socket.schemas import layouts, newest_schema
 from api.socket.server import LOOPBACK, SocketServer, serve_socket
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
@@ -86,7 +87,7 @@ async def test_what_was_sent_before_the_connection_broke_is_committed_whole_or_n
         (size_prefixed(b"\x01MLGS"), "no hello"),
         (size_prefixed(b"\x01MLGS\x01\xc1"), "cannot be read"),
         (size_prefixed(b"\x01MLGS\x01\x80"), "names no schema"),
-        (encode_hello(Hello(version=0, schema=schema_fingerprint())), "version 0"),
+        (encode_hello(Hello(version=0, schema=newest_schema())), "version 0"),
         (request(1), "no hello"),
     ],
 )
@@ -106,6 +107,7 @@ async def test_who_begins_otherwise_is_told_and_disconnected(
     [
         (size_prefixed(b"\x09what"), "kind 9"),
         (size_prefixed(b"\x03short"), "kind 3 and 6 bytes"),
+        (size_prefixed(b"\x06short"), "kind 6 and 6 bytes"),
         (request(CONNECTION), "correlation id 0"),
         ((1 << 31).to_bytes(4, "big"), "2147483648 bytes"),
     ],
@@ -146,14 +148,29 @@ async def test_other_schema_is_refused(server: SocketServer, raw: OpenRaw) -> No
     assert "0123456789abcdef" in str(error)
 
 
-async def test_newer_client_is_answered_in_the_version_that_both_speak(
-    server: SocketServer, raw: OpenRaw
+@pytest.mark.parametrize(("newest", "spoken"), [(1, 1), (2, 2), (9, VERSION)])
+async def test_client_is_answered_in_the_newest_version_that_both_speak(
+    server: SocketServer, raw: OpenRaw, newest: int, spoken: int
 ) -> None:
-    hello = encode_hello(Hello(version=9, schema=schema_fingerprint()))
-    peer = await raw(server, hello=hello)
+    hello = Hello(version=newest, schema="0" * 16, schemas=("f" * 16, newest_schema()))
+    peer = await raw(server, hello=encode_hello(hello))
     welcome = await peer.frame()
     assert welcome is not None
-    assert decode_welcome(welcome) == Welcome(version=1, cluster_id=CLUSTER_ID)
+    assert decode_welcome(welcome) == Welcome(
+        version=spoken, cluster_id=CLUSTER_ID, schema=newest_schema(), schemas=tuple(layouts())
+    )
+
+
+async def test_client_of_which_no_version_is_spoken_here_is_told_which_are(
+    server: SocketServer, raw: OpenRaw
+) -> None:
+    hello = Hello(version=9, oldest_version=7, schema=newest_schema())
+    peer = await raw(server, hello=encode_hello(hello))
+    (refusal,) = await peer.rest()
+    error = decode_refused(refusal).error
+    assert isinstance(error, RequestError)
+    assert error.code == "UNSUPPORTED_VERSION"
+    assert f"speaks versions 7 to 9 of the protocol, the server 1 to {VERSION}" in str(error)
 
 
 async def test_silent_peer_is_disconnected(
@@ -288,13 +305,26 @@ async def test_server_that_is_none_is_told_apart() -> None:
 
 async def test_server_of_a_version_that_the_client_lacks_is_refused() -> None:
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.write(encode_welcome(Welcome(version=2, cluster_id="c")))
+        writer.write(encode_welcome(Welcome(version=VERSION + 1, cluster_id="c")))
         with contextlib.suppress(ConnectionError):
             await reader.read()
 
     async with other_server(answer) as port:
-        with pytest.raises(UnavailableError, match="speaks version 2, expected 1"):
+        with pytest.raises(RequestError, match="speaks version 3 of the protocol") as caught:
             await SocketClient.connect(LOOPBACK, port)
+        assert caught.value.code == "UNSUPPORTED_VERSION"
+
+
+async def test_server_that_chooses_a_schema_that_was_not_offered_is_refused() -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(encode_welcome(Welcome(cluster_id="c", schema="f" * 16)))
+        with contextlib.suppress(ConnectionError):
+            await reader.read()
+
+    async with other_server(answer) as port:
+        with pytest.raises(RequestError, match="schema ffffffffffffffff") as caught:
+            await SocketClient.connect(LOOPBACK, port)
+        assert caught.value.code == "UNSUPPORTED_VERSION"
 
 
 async def test_server_that_says_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,7 @@ from tests.api.conftest import Metalog
 from tests.api.socket.conftest import CLUSTER_ID
 
 
-def _options(directory: Path, socket_port: int = 0) -> ServeOptions:
+def options(directory: Path, socket_port: int = 0) -> ServeOptions:
     return ServeOptions(
         log=directory,
         host="127.0.0.1",
@@ -37,7 +37,7 @@ def _options(directory: Path, socket_port: int = 0) -> ServeOptions:
 @contextlib.asynccontextmanager
 async def _served(directory: Path) -> AsyncIterator[tuple[Serving, SocketClient]]:
     """A service over a log, and a connection to its socket."""
-    async with serving(_options(directory)) as running:
+    async with serving(options(directory)) as running:
         assert running.socket is not None
         port = running.socket.port
         client = await SocketClient.connect("127.0.0.1", port, cluster_id=CLUSTER_ID)
@@ -121,9 +121,9 @@ async def test_a_port_that_is_taken_ends_the_service_in_order(
         assert running.socket is not None
         taken = running.socket.port
         with pytest.raises(UnavailableError, match=f"cannot listen on 127.0.0.1:{taken}"):
-            async with serving(_options(tmp_path / "other", taken)):
+            async with serving(options(tmp_path / "other", taken)):
                 pytest.fail("nothing is served")
-    async with serving(_options(tmp_path / "other")) as running:
+    async with serving(options(tmp_path / "other")) as running:
         assert running.service.is_active
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from api.client import MetadataClient
 from api.descriptors import raise_descriptor_limit
 from api.socket.client import SocketClient
-from api.socket.handshake import Hello, encode_hello, schema_fingerprint
+from api.socket.handshake import encode_hello, hello_of_client
 from metadata_log.batch import NewBatch
 from metadata_log.log_reader import LogReader
 from records.control import NoteRecord
@@ -146,7 +146,7 @@ async def _hold_frames_back(
         peer = await peers.connect(service.socket if to_socket else service.kafka)
         size_max = (8 if to_socket else 16) * _MIB
         size = rng.randrange(size_max // 2, size_max)
-        hello = encode_hello(Hello(schema=schema_fingerprint())) if to_socket else b""
+        hello = encode_hello(hello_of_client()) if to_socket else b""
         sent = rng.choice((size // 2, size - 1))
         data = hello + half_frame(size, sent)
         sending.append(asyncio.ensure_future(loop.sock_sendall(peer, data)))

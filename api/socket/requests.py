@@ -1,0 +1,95 @@
+"""From a request's frame to its answer's, for one caller."""
+
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+from api.packed_requests import PackedAnswer, PackedRequest
+from api.socket.appends import Append, Appended, decode_append, encode_appended
+from api.socket.frames import Kind
+from api.socket.runs import Ran, Run, decode_run, encode_ran
+from controller.authorization.caller import Caller
+from controller.decisions.versions import ExpectedVersion
+from metadata_log.append_result import AppendResult
+from metadata_log.batch import NewBatch
+from records.avro.codec import Layout
+from records.errors import RequestError
+
+
+class Appendable(Protocol):
+    """What commits batches: a log."""
+
+    def append(
+        self, batch: NewBatch, *, expected_end_offset: int | None = None
+    ) -> Awaitable[AppendResult]: ...
+
+
+class CallerSession(Protocol):
+    """What answers the requests of one caller; `api.session.Session` is one."""
+
+    def append(
+        self,
+        batch: NewBatch,
+        *,
+        expected_end_offset: int | None = None,
+        expected_versions: tuple[ExpectedVersion, ...] = (),
+    ) -> Awaitable[AppendResult]: ...
+
+    def run_packed(self, request: PackedRequest) -> Awaitable[PackedAnswer]: ...
+
+
+SessionOf = Callable[[Caller], CallerSession]
+"""Returns the session of a caller."""
+
+
+class LogSession:
+    """A bare log as a session: it takes batches, and knows neither objects nor commands."""
+
+    def __init__(self, log: Appendable) -> None:
+        self._log = log
+
+    async def append(
+        self,
+        batch: NewBatch,
+        *,
+        expected_end_offset: int | None = None,
+        expected_versions: tuple[ExpectedVersion, ...] = (),
+    ) -> AppendResult:
+        """Commit a batch; as `MetadataLog.append`."""
+        if expected_versions:
+            raise RequestError("INVALID_REQUEST", "a log without a service knows no objects")
+        return await self._log.append(batch, expected_end_offset=expected_end_offset)
+
+    async def run_packed(self, request: PackedRequest) -> PackedAnswer:
+        """Refuse: there is no controller."""
+        raise RequestError("INVALID_REQUEST", "a log without a service runs no commands")
+
+
+class Requests:
+    """Answers the requests of one connection."""
+
+    def __init__(self, session: CallerSession, layout: Layout) -> None:
+        """Rows of appends have this layout."""
+        self._session = session
+        self._layout = layout
+
+    def begin(self, content: bytes) -> Awaitable[bytes]:
+        """Read a request and return what gives the frame of its answer.
+
+        Raises:
+            RequestError: it cannot be read, and nothing was begun.
+        """
+        if content[0] == Kind.RUN:
+            return self._run(decode_run(content))
+        return self._append(decode_append(content, self._layout))
+
+    async def _append(self, request: Append) -> bytes:
+        result = await self._session.append(
+            request.batch,
+            expected_end_offset=request.expected_end_offset,
+            expected_versions=request.expected_versions,
+        )
+        return encode_appended(Appended(correlation_id=request.correlation_id, result=result))
+
+    async def _run(self, run: Run) -> bytes:
+        answer = await self._session.run_packed(run.request)
+        return encode_ran(Ran(correlation_id=run.correlation_id, answer=answer))

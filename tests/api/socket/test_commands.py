@@ -1,0 +1,160 @@
+"""Commands, transactions and expected versions over the socket, as over any other way in."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from api.packed_requests import PackedRequest
+from api.running import serving
+from api.service import Service
+from api.socket import runs
+from api.socket.appends import encode_rows
+from api.socket.client import SocketClient
+from api.socket.server import serve_socket
+from api.transactions import Step, Transact
+from controller.decisions.namespaces import CreateNamespace
+from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
+from controller.decisions.versions import ExpectedVersion, VersionMismatchError, version_of
+from controller.descriptions.queries import ListTopics
+from controller.raw_append import AppendRows
+from metadata_log.batch import NewBatch
+from metadata_log.log import MetadataLog
+from records.control import NoteRecord
+from records.errors import Outcome, RequestError
+from tests.api.kafka.servers import server
+from tests.api.socket.conftest import CLUSTER_ID, rows
+from tests.api.socket.test_served import options
+
+NOTE = NewBatch(records=(NoteRecord(at_offset=0, author="ann", text="x"),))
+
+
+@asynccontextmanager
+async def _connected(directory: Path) -> AsyncIterator[tuple[Service, SocketClient]]:
+    async with serving(options(directory)) as running:
+        assert running.socket is not None
+        port = running.socket.port
+        async with await SocketClient.connect("127.0.0.1", port, client_id="script") as client:
+            yield running.service, client
+
+
+async def test_command_is_carried_out_and_answered_with_its_response(directory: Path) -> None:
+    async with _connected(directory) as (service, client):
+        answer = await client.run(CreateNamespace("org"), reason="why", trace_parent="00-1")
+        assert answer.response.namespaces == ("org",)
+        assert answer.wrote
+        assert answer.end_offset == service.image.provenance.next_offset
+        listed = await client.run("topics list", ListTopics())
+        assert (listed.response, listed.wrote) == ((), False)
+    origin = rows(directory)[-1].origin
+    assert origin is not None
+    assert (origin.command, origin.reason, origin.trace_parent) == (
+        "namespaces create",
+        "why",
+        "00-1",
+    )
+    assert origin.client is not None
+    assert origin.client.startswith("script at 127.0.0.1:")
+
+
+async def test_command_is_refused_with_its_code_and_the_connection_goes_on(
+    directory: Path,
+) -> None:
+    async with _connected(directory) as (service, client):
+        end = service.image.provenance.next_offset
+        with pytest.raises(RequestError) as caught:
+            await client.run(CreateNamespace("a:b:"))
+        assert caught.value.outcome is Outcome.NOTHING
+        for request, said in (
+            (PackedRequest(command="no such", request=b""), "no command 'no such'"),
+            (PackedRequest(command="topics list", request=b"\xc1"), "no MessagePack"),
+        ):
+            with pytest.raises(RequestError, match=said) as caught:
+                await client.run_packed(request)
+            assert caught.value.code == "INVALID_REQUEST"
+        assert service.image.provenance.next_offset == end
+        await client.run(CreateNamespace("a"))
+
+
+async def test_command_asked_again_is_carried_out_once(directory: Path) -> None:
+    async with _connected(directory) as (service, client):
+        request = CreateNamespace("org")
+        first = await client.run(request, request_id="r1")
+        end = service.image.provenance.next_offset
+        assert await client.run(request, request_id="r1") == first
+        with pytest.raises(RequestError, match="'r1' was used for another request"):
+            await client.run(CreateNamespace("other"), request_id="r1")
+        assert service.image.provenance.next_offset == end
+
+
+async def test_transaction_is_one_request_of_which_all_steps_happen_or_none(
+    directory: Path,
+) -> None:
+    async with _connected(directory) as (service, client):
+        steps = [Step.of("namespaces create", CreateNamespace(name)) for name in "ab"]
+        answer = await client.run(Transact(steps=tuple(steps)), request_id="t1")
+        assert [r.namespaces for r in answer.response.responses()] == [("a",), ("b",)]
+        end = service.image.provenance.next_offset
+        missing = Step.of("topics delete", DeleteTopics(topics=("nowhere",)))
+        more = Step.of("namespaces create", CreateNamespace("c"))
+        with pytest.raises(RequestError, match="step 2 of 2"):
+            await client.run(Transact(steps=(more, missing)))
+        assert service.image.namespace_by_name("c") is None
+        assert service.image.provenance.next_offset == end
+        assert await client.run(Transact(steps=tuple(steps)), request_id="t1") == answer
+
+
+async def test_append_expects_versions_of_objects(directory: Path) -> None:
+    async with _connected(directory) as (service, client):
+        absent = ExpectedVersion("namespace:org", None)
+        await client.append(NOTE, expected_versions=(absent,))
+        await client.run(CreateNamespace("org"))
+        version = version_of(service.image, "namespace:org")
+        assert version is not None
+        end = service.image.provenance.next_offset
+        for expected in (absent, ExpectedVersion("namespace:org", version - 1)):
+            with pytest.raises(VersionMismatchError) as caught:
+                await client.append(NOTE, expected_versions=(expected,))
+            assert (caught.value.expected, caught.value.current) == (expected, version)
+            assert caught.value.outcome is Outcome.NOTHING
+        assert service.image.provenance.next_offset == end
+        exact = ExpectedVersion("namespace:org", version)
+        await client.append(NOTE, expected_versions=(exact,), expected_end_offset=end)
+        gone = ExpectedVersion("namespace:nowhere", 7)
+        with pytest.raises(VersionMismatchError) as caught:
+            await client.append(NOTE, expected_versions=(exact, gone))
+        assert caught.value.current is None
+
+
+async def test_kafka_client_is_told_the_current_version_too(tmp_path: Path) -> None:
+    async with server(tmp_path) as at:
+        expected = ExpectedVersion("namespace:org", 7)
+        rows = AppendRows(rows=encode_rows(NOTE), count=1, expected_versions=(expected,))
+        with pytest.raises(VersionMismatchError) as caught:
+            await at.client.run("records append", rows)
+        assert (caught.value.expected, caught.value.current) == (expected, None)
+        assert caught.value.outcome is Outcome.NOTHING
+
+
+async def test_log_without_a_service_runs_no_commands(log: MetadataLog) -> None:
+    bare = await serve_socket(log, cluster_id=CLUSTER_ID)
+    async with await SocketClient.connect("127.0.0.1", bare.port) as client:
+        with pytest.raises(RequestError, match="without a service runs no commands"):
+            await client.run(CreateNamespace("org"))
+        with pytest.raises(RequestError, match="without a service knows no objects"):
+            await client.append(NOTE, expected_versions=(ExpectedVersion("topic:a", None),))
+        await client.append(NOTE)
+    await bare.close()
+
+
+async def test_answer_that_is_too_large_says_so_and_the_connection_goes_on(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs, "ANSWER_SIZE_BYTES_MAX", 200)
+    async with _connected(directory) as (_, client):
+        topics = tuple([NewTopic(name=f"t{number}") for number in range(100)])
+        with pytest.raises(RequestError, match="the answer has") as caught:
+            await client.run(CreateTopics(topics=topics, validate_only=True))
+        assert (caught.value.code, caught.value.outcome) == ("MESSAGE_TOO_LARGE", Outcome.NOTHING)
+        await client.run(CreateNamespace("org"))

@@ -1,0 +1,172 @@
+"""Releases that speak different versions of the socket, or have different record types."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from api.running import serving
+from api.socket import handshake, schemas
+from api.socket.appends import (
+    Append,
+    decode_append,
+    decode_appended,
+    encode_append,
+    encode_rows,
+)
+from api.socket.client import SocketClient
+from api.socket.server import SocketServer
+from controller.decisions.namespaces import CreateNamespace
+from controller.decisions.versions import ExpectedVersion
+from metadata_log.batch import NewBatch
+from records.avro.codec import AS_APPENDED
+from records.control import NoteRecord, UnknownRecord
+from records.envelope import Origin
+from records.errors import RequestError, UnavailableError
+from records.registry import RECORD_TYPES
+from tests.api.socket.conftest import CLUSTER_ID, OpenRaw, rows
+from tests.api.socket.test_peers import other_server
+from tests.api.socket.test_served import options
+from tests.golden import MANIFEST, socket_1
+
+NOTE = NewBatch(
+    records=(NoteRecord(at_offset=0, author="ann", text="before"),),
+    origin=Origin(principal="User:ANONYMOUS", request_id="r1", request_hash=b"h"),
+)
+
+
+# Yesterday's client
+
+
+async def test_client_of_version_1_appends_to_a_service_of_today(directory: Path) -> None:
+    async with serving(options(directory)) as running:
+        assert running.socket is not None
+        client = await socket_1.Client.connect(running.socket.port, CLUSTER_ID)
+        first = await client.append(socket_1.NOTE)
+        assert await client.append(socket_1.NOTE) == first
+        end = first["end_offset"]
+        assert running.service.image.provenance.next_offset == end == first["base_offset"] + 1
+        refused = await client.append(encode_rows(_note("late")), expected_end_offset=0)
+        assert (refused["family"], refused["outcome"]) == ("request", "nothing")
+        assert refused["code"] == "INVALID_UPDATE_VERSION"
+        await client.close()
+        assert [note.text for note in running.service.image.notes()] == ["before"]
+    assert rows(directory)[-1].origin.request_id == "r1"  # type: ignore[union-attr]
+
+
+# Yesterday's server
+
+
+@asynccontextmanager
+async def _connected_to_version_1() -> AsyncIterator[tuple[socket_1.Server, SocketClient]]:
+    server = socket_1.Server()
+    async with (
+        other_server(server.serve) as port,
+        await SocketClient.connect("127.0.0.1", port) as client,
+    ):
+        yield server, client
+
+
+async def test_client_of_today_appends_to_a_server_of_version_1() -> None:
+    async with _connected_to_version_1() as (server, client):
+        assert (client.version, client.cluster_id) == (1, "of-before")
+        result = await client.append(NOTE, expected_end_offset=0)
+        assert (result.base_offset, result.end_offset) == (0, 1)
+        with pytest.raises(RequestError, match="the log ends at 1") as caught:
+            await client.append(NOTE, expected_end_offset=7)
+        assert caught.value.code == "INVALID_UPDATE_VERSION"
+    assert server.rows == [socket_1.NOTE]
+
+
+async def test_what_version_1_lacks_is_not_sent_to_it() -> None:
+    async with _connected_to_version_1() as (server, client):
+        for asked in (
+            client.append(NOTE, expected_versions=(ExpectedVersion("topic:a", 3),)),
+            client.run(CreateNamespace("n")),
+        ):
+            with pytest.raises(RequestError, match="speaks version 1") as caught:
+                await asked
+            assert caught.value.code == "UNSUPPORTED_VERSION"
+        await client.append(NOTE)
+    assert len(server.rows) == 1
+
+
+# Releases with other record types
+
+
+def test_version_1_is_spoken_with_the_schema_of_the_first_release() -> None:
+    assert schemas.first_schema() == socket_1.SCHEMA
+    assert socket_1.SCHEMA in MANIFEST.read_text()
+
+
+@pytest.fixture
+def older(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The schema of an earlier release, which had one record type less."""
+    monkeypatch.setattr(schemas, "_FIRST_TYPE_COUNT", AS_APPENDED.type_count - 1)
+    schemas.layouts.cache_clear()
+    yield schemas.first_schema()
+    schemas.layouts.cache_clear()
+
+
+async def test_server_reads_rows_in_the_schema_of_an_earlier_release(
+    server: SocketServer, raw: OpenRaw, older: str, directory: Path
+) -> None:
+    hello = handshake.Hello(schema=older, schemas=("f" * 16, older))
+    peer = await raw(server, hello=handshake.encode_hello(hello))
+    append = Append(correlation_id=1, batch=NOTE, expected_end_offset=None)
+    await peer.send(encode_append(append, schemas.layouts()[older]))
+    peer.finish_sending()
+    welcome, answer = await peer.rest()
+    assert handshake.decode_welcome(welcome).schema == older
+    assert decode_appended(answer).result.base_offset == 1
+    assert [row.payload for row in rows(directory)] == list(NOTE.records)
+
+
+async def test_client_writes_the_schema_that_the_server_chose_and_nothing_that_it_lacks(
+    older: str,
+) -> None:
+    assert RECORD_TYPES[-1] is UnknownRecord
+    lacking = NewBatch(records=(UnknownRecord(api_key=99, record_version=0, value=b""),))
+    appends: list[NewBatch] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        hello = handshake.decode_hello(await socket_1.read_frame(reader))
+        assert hello.schemas == (schemas.newest_schema(), older)
+        welcome = handshake.Welcome(cluster_id="c", schema=older, schemas=(older,))
+        writer.write(handshake.encode_welcome(welcome))
+        content = await socket_1.read_frame(reader)
+        appends.append(decode_append(content, schemas.layouts()[older]).batch)
+
+    async with other_server(serve) as port:
+        client = await SocketClient.connect("127.0.0.1", port)
+        with pytest.raises(RequestError, match="has no UnknownRecord") as caught:
+            await client.append(lacking)
+        assert caught.value.code == "UNSUPPORTED_VERSION"
+        with pytest.raises(UnavailableError, match="the outcome is unknown"):
+            await client.append(NOTE)
+        await client.close()
+    assert [batch.records for batch in appends] == [NOTE.records]
+
+
+def _note(text: str) -> NewBatch:
+    return NewBatch(records=(NoteRecord(at_offset=0, author="ann", text=text),))
+
+
+# Unknown fields
+
+
+def test_fields_of_a_later_release_are_ignored() -> None:
+    hello = handshake.hello_of_client("c", "script")
+    assert handshake.decode_hello(_with_fields(handshake.encode_hello(hello), 6)) == hello
+    welcome = handshake.agree(hello, "c")
+    content = _with_fields(handshake.encode_welcome(welcome), 2)
+    assert handshake.decode_welcome(content) == welcome
+
+
+def _with_fields(frame: bytes, head_size: int) -> bytes:
+    head, body = frame[4 : 4 + head_size], msgspec.msgpack.decode(frame[4 + head_size :])
+    later = {**body, "compression": ["zstd"], "window": 7, "more": {"a": None}}
+    return head + msgspec.msgpack.encode(later)
