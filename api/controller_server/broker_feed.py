@@ -173,7 +173,7 @@ class _Feed:
         keys = seen.partitions | self._failures.states.keys()
         if not keys and not seen.is_full:
             return
-        created, configs = image.versions.created, self._configs(image)
+        created, configs = image.partition_created, self._configs(image)
         request = view_requests.leader_and_isr(
             image, keys, self._sender, created, configs, full=seen.is_full
         )

@@ -18,8 +18,6 @@ from records.errors import CorruptLogError
 from replay.care.base_records import base_records
 from replay.image.digest import image_digest
 from replay.image.metadata import MetadataImage
-from replay.image.provenance import NotUnderstood
-from replay.image.versions import VersionsImage
 from replay.loader import load_image
 
 
@@ -130,7 +128,7 @@ def _write_base(
     )
     restored = load_image(_BaseOnly(base))
     found = image_digest(restored)
-    if found != digest or _beside_state(restored) != _beside_state(image):
+    if found != digest or not _same_beside_digest(restored, image):
         fs.unlink(base.path)
         fs.sync_directory(reader.directory)
         raise CorruptLogError(
@@ -139,8 +137,9 @@ def _write_base(
         )
 
 
-def _beside_state(image: MetadataImage) -> tuple[VersionsImage, NotUnderstood | None]:
-    return image.versions, image.provenance.not_understood
+def _same_beside_digest(one: MetadataImage, other: MetadataImage) -> bool:
+    not_understood = one.provenance.not_understood
+    return one.has_versions_of(other) and not_understood == other.provenance.not_understood
 
 
 def _unchanged(reader: LogReader) -> RetainResult:

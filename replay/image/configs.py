@@ -1,7 +1,10 @@
 """Configs: for each resource the keys that were set on it."""
 
+import msgspec
+from immutables import Map
+
 from records.configs import ConfigRecord
-from replay.image.changes import NestedMapDelta
+from replay.image.changes import MapDelta, NestedMapDelta
 
 TOPIC = 2
 """Resource type of a topic; the resource's name is the topic's full name."""
@@ -10,18 +13,52 @@ ConfigResource = tuple[int, str]
 """Resource type and name."""
 
 
-class ConfigsDelta(NestedMapDelta[ConfigResource, str, str]):
+class ConfigsImage(msgspec.Struct, frozen=True, gc=False):
+    """Keys and values of each resource that has any, and its version."""
+
+    values: Map[ConfigResource, Map[str, str]] = Map()
+    versions: Map[ConfigResource, int] = Map()
+
+
+class ConfigsDelta:
     """Changes to configs. The resource need not exist: Kafka writes a topic's configs first."""
 
-    def set(self, record: ConfigRecord) -> None:
+    def __init__(self, image: ConfigsImage) -> None:
+        self._image = image
+        self._values = NestedMapDelta(image.values)
+        self._versions = MapDelta(image.versions)
+
+    @property
+    def changed(self) -> list[ConfigResource]:
+        """The resources whose keys were set or removed."""
+        return self._values.changed
+
+    def set(self, record: ConfigRecord, offset: int) -> None:
         """Set a key, or remove it when the value is null, whether or not it was set."""
-        values = self.at((record.resource_type, record.resource_name))
+        resource = record.resource_type, record.resource_name
+        values = self._values.at(resource)
         if record.value is None:
             values.take(record.name)
         else:
             values.put(record.name, record.value)
+        self._versions.put(resource, offset)
 
-    def move(self, old: ConfigResource, new: ConfigResource) -> None:
+    def move(self, old: ConfigResource, new: ConfigResource, offset: int) -> None:
         """Give the configs of one resource to another."""
-        for name, value in self.take(old).items():
-            self.at(new).put(name, value)
+        for name, value in self._values.take(old).items():
+            self._values.at(new).put(name, value)
+        self._versions.take(old)
+        self._versions.put(new, offset)
+
+    def remove(self, resource: ConfigResource) -> None:
+        """Remove all keys of a resource."""
+        self._values.take(resource)
+        self._versions.take(resource)
+
+    def apply(self) -> ConfigsImage:
+        """Return the next image; a resource without keys has no version."""
+        values = self._values.apply()
+        for resource in self._versions.changed:
+            if resource not in values:
+                self._versions.take(resource)
+        return ConfigsImage(values, self._versions.apply())

@@ -16,7 +16,7 @@ from records.errors import CorruptLogError
 from records.partitions import PartitionRecord
 from replay.image.acls import Acl, AclsDelta
 from replay.image.cluster import Broker, BrokersDelta, Controller, ControllersDelta
-from replay.image.configs import ConfigResource, ConfigsDelta
+from replay.image.configs import ConfigResource, ConfigsDelta, ConfigsImage
 from replay.image.errors import ContradictionError
 from replay.image.features import FeaturesDelta, ZkMigrationDelta
 from replay.image.namespaces import Namespace, NamespacesDelta, NamespacesImage
@@ -31,11 +31,11 @@ from replay.image.removals import (
     ReplicaDeletion,
     ReplicaDeletionsDelta,
 )
-from replay.image.rules import RULES
+from replay.image.rules import RULES, Rule
 from replay.image.scram import ScramCredential, ScramDelta
 from replay.image.tokens import DelegationToken, DelegationTokensDelta
 from replay.image.topics import Partition, Topic, TopicsDelta, TopicsImage
-from replay.image.versions import UNKNOWN, VersionsDelta, VersionsImage
+from replay.image.versions import UNKNOWN
 
 NAMESPACE_SEPARATOR = ":"
 
@@ -54,7 +54,7 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
     _namespaces: NamespacesImage = NamespacesImage()
     _brokers: Map[int, Broker] = Map()
     _controllers: Map[int, Controller] = Map()
-    _configs: Map[ConfigResource, Map[str, str]] = Map()
+    _configs: ConfigsImage = ConfigsImage()
     _features: Map[str, int] = Map()
     _zk_migration: int | None = None
     _producer_ids: ProducerIds | None = None
@@ -65,7 +65,6 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
     _pending_removals: Map[Uuid, Map[int, PendingRemoval]] = Map()
     _replica_deletions: Map[tuple[Uuid, int, int], ReplicaDeletion] = Map()
     _notes: Map[Note, Note] = Map()
-    _versions: VersionsImage = VersionsImage()
 
     @property
     def topic_count(self) -> int:
@@ -117,6 +116,21 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
         """Return a topic's partitions, ordered by id; none for an unknown topic."""
         return self._topics.partitions(topic_id)
 
+    def topic_version(self, topic_id: Uuid) -> int:
+        """Return the version of a topic; it moves with its name and with which partitions exist.
+
+        Versions, here and below, are UNKNOWN for what is not there.
+        """
+        return self._topics.version(topic_id)
+
+    def partition_version(self, topic_id: Uuid, partition_id: int) -> int:
+        """Return the version of a partition."""
+        return self._topics.partition_offsets(topic_id, partition_id)[0]
+
+    def partition_created(self, topic_id: Uuid, partition_id: int) -> int:
+        """Return the offset of the record that created a partition."""
+        return self._topics.partition_offsets(topic_id, partition_id)[1]
+
     def namespace(self, namespace_id: Uuid) -> Namespace | None:
         """Return the namespace of an id."""
         return self._namespaces.namespace(namespace_id)
@@ -147,15 +161,19 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
 
     def config(self, resource_type: int, resource_name: str) -> Mapping[str, str]:
         """Return the keys set on a resource, empty when there are none."""
-        return dict(self._configs.get((resource_type, resource_name), _NO_CONFIG))
+        return dict(self._configs.values.get((resource_type, resource_name), _NO_CONFIG))
 
     def config_value(self, resource_type: int, resource_name: str, key: str) -> str | None:
         """Return one key set on a resource, without a copy of the others."""
-        return self._configs.get((resource_type, resource_name), _NO_CONFIG).get(key)
+        return self._configs.values.get((resource_type, resource_name), _NO_CONFIG).get(key)
+
+    def config_version(self, resource_type: int, resource_name: str) -> int:
+        """Return the version of a resource's configs, over all of its keys."""
+        return self._configs.versions.get((resource_type, resource_name), UNKNOWN)
 
     def configs(self) -> Iterator[tuple[ConfigResource, Mapping[str, str]]]:
         """Iterate over the resources that have keys set."""
-        return ((resource, dict(values)) for resource, values in self._configs.items())
+        return ((resource, dict(values)) for resource, values in self._configs.values.items())
 
     def feature(self, name: str) -> int | None:
         """Return the level at which a feature is finalized."""
@@ -214,10 +232,13 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
         """Iterate over the notes."""
         return iter(self._notes.values())
 
-    @property
-    def versions(self) -> VersionsImage:
-        """The offset of the last record that touched each object."""
-        return self._versions
+    def has_versions_of(self, other: "MetadataImage") -> bool:
+        """True if an image of equal digest also has the versions of another: O(objects)."""
+        return (self._topics, self._namespaces, self._configs) == (
+            other._topics,
+            other._namespaces,
+            other._configs,
+        )
 
 
 MetadataImage.EMPTY = MetadataImage()
@@ -241,7 +262,6 @@ _PARTS: dict[str, Callable[[Any], Any]] = {
     "pending_removals": PendingRemovalsDelta,
     "replica_deletions": ReplicaDeletionsDelta,
     "notes": NotesDelta,
-    "versions": VersionsDelta,
 }
 
 
@@ -268,17 +288,14 @@ class MetadataDelta:
     pending_removals: PendingRemovalsDelta
     replica_deletions: ReplicaDeletionsDelta
     notes: NotesDelta
-    versions: VersionsDelta
 
     def __init__(self, image: MetadataImage) -> None:
         self.image = image
         # The row being replayed, for a rule that needs more than its record.
         self.row: Envelope | None = None
-        # Offset of that row in the log, UNKNOWN for a row of a base checkpoint.
-        self.at = UNKNOWN
         self._not_understood = image.provenance.not_understood
         self._parts: dict[str, Any] = {}
-        self._rules: dict[type[Record], Callable[[Any], object]] = {}
+        self._rules: dict[type[Record], Rule[Any]] = {}
 
     def __getattr__(self, name: str) -> Any:
         """Make a part on its first use."""
@@ -289,13 +306,29 @@ class MetadataDelta:
         setattr(self, name, part)
         return part
 
-    def replay(self, row: Envelope) -> None:
+    def replay(self, row: Envelope, *, at: int | None = None) -> None:
         """Take one record in.
 
+        Args:
+            at: Offset at which the log held it, UNKNOWN if not kept; None is the row's own.
+
         Raises:
-            CorruptLogError: the record contradicts the state before it; names the offset.
+            CorruptLogError: the record contradicts the state before it; names the row's offset.
         """
-        self._take(row, row.offset)
+        offset = row.offset if at is None else at
+        record = row.payload
+        self.row = row
+        rule = self._rules.get(type(record))
+        try:
+            if rule is None:
+                rule = self._rules[type(record)] = RULES[type(record)](self)
+            rule(record, offset)
+        except ContradictionError as error:
+            raise CorruptLogError(
+                f"offset {row.offset}: {type(record).__name__}: {error}"
+            ) from None
+        if row.extra is not None and has_unknown_tags(row):
+            self.count_not_understood(offset)
 
     def restore(self, row: Envelope) -> None:
         """Take one record of a base checkpoint in, whose offset counts within its file.
@@ -305,36 +338,17 @@ class MetadataDelta:
         """
         kept, record = row.kept, row.payload
         if not isinstance(record, PartitionRecord):
-            self._take(row, UNKNOWN if kept is None else kept.version)
+            self.replay(row, at=UNKNOWN if kept is None else kept.version)
             return
-        self._take(row, UNKNOWN)
+        self.replay(row, at=UNKNOWN)
         if kept is not None:
-            self.versions.restore_partition(
-                record.topic_id,
-                record.partition_id,
-                kept.version,
-                UNKNOWN if kept.created is None else kept.created,
-            )
+            created = UNKNOWN if kept.created is None else kept.created
+            self.topics.restore_offsets(record.topic_id, record.partition_id, kept.version, created)
 
-    def count_not_understood(self) -> None:
-        """Count the row that is being replayed as not wholly understood."""
-        offset = None if self.at == UNKNOWN else self.at
-        self._not_understood = NotUnderstood.added(self._not_understood, offset)
-
-    def _take(self, row: Envelope, offset: int) -> None:
-        record = row.payload
-        self.row, self.at = row, offset
-        rule = self._rules.get(type(record))
-        try:
-            if rule is None:
-                rule = self._rules[type(record)] = RULES[type(record)](self)
-            rule(record)
-        except ContradictionError as error:
-            raise CorruptLogError(
-                f"offset {row.offset}: {type(record).__name__}: {error}"
-            ) from None
-        if row.extra is not None and has_unknown_tags(row):
-            self.count_not_understood()
+    def count_not_understood(self, offset: int) -> None:
+        """Count a record as not wholly understood."""
+        first = None if offset == UNKNOWN else offset
+        self._not_understood = NotUnderstood.added(self._not_understood, first)
 
     def full_name(self, topic: Topic) -> str:
         """Return the full name of a topic as it is now."""

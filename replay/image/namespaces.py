@@ -10,13 +10,15 @@ from records.text import uuid_text
 from records.topics import NamespaceRecord, RemoveNamespaceRecord
 from replay.image.changes import MapDelta
 from replay.image.errors import ContradictionError
+from replay.image.versions import UNKNOWN
 
 
-class Namespace(msgspec.Struct, frozen=True, gc=False):
+class Namespace(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """A namespace; `name` is its full name, the tiers joined by ':'."""
 
     namespace_id: Uuid
     name: str
+    version: int = UNKNOWN
 
 
 class NamespacesImage(msgspec.Struct, frozen=True, gc=False):
@@ -47,13 +49,14 @@ class NamespacesDelta:
         self._by_id = MapDelta(image._by_id)
         self._ids = MapDelta(image._ids)
 
-    def create(self, record: NamespaceRecord) -> None:
+    def create(self, record: NamespaceRecord, offset: int) -> None:
         """Add a namespace."""
         if self._by_id.get(record.namespace_id) is not None:
             raise ContradictionError(f"namespace id {uuid_text(record.namespace_id)} exists")
         if self._ids.get(record.name) is not None:
             raise ContradictionError(f"namespace {record.name!r} exists")
-        self._by_id.put(record.namespace_id, Namespace(record.namespace_id, record.name))
+        namespace = Namespace(record.namespace_id, record.name, version=offset)
+        self._by_id.put(namespace.namespace_id, namespace)
         self._ids.put(record.name, record.namespace_id)
 
     def remove(self, record: RemoveNamespaceRecord) -> None:

@@ -34,17 +34,18 @@ def image_records(image: MetadataImage) -> Iterator[tuple[Record, int]]:
 
 def kept_of(image: MetadataImage, record: Record) -> Kept | None:
     """Return the version of the object that a record of an image stands for, None if unknown."""
-    versions, created = image.versions, UNKNOWN
+    created = UNKNOWN
     match record:
         case topics.TopicRecord():
-            version = versions.topic(record.topic_id)
+            version = image.topic_version(record.topic_id)
         case partitions.PartitionRecord():
-            version = versions.partition(record.topic_id, record.partition_id)
-            created = versions.created(record.topic_id, record.partition_id)
+            version = image.partition_version(record.topic_id, record.partition_id)
+            created = image.partition_created(record.topic_id, record.partition_id)
         case topics.NamespaceRecord():
-            version = versions.namespace(record.namespace_id)
+            namespace = image.namespace(record.namespace_id)
+            version = UNKNOWN if namespace is None else namespace.version
         case configs.ConfigRecord():
-            version = versions.config((record.resource_type, record.resource_name))
+            version = image.config_version(record.resource_type, record.resource_name)
         case _:
             return None
     if version == UNKNOWN:

@@ -19,8 +19,9 @@ from replay.image.changes import NestedMapDelta
 from replay.image.errors import ContradictionError
 from replay.image.partition_list import Partitions
 from replay.image.partitions import Partition
+from replay.image.versions import UNKNOWN, PartitionOffsets, merged_offsets, partition_offsets
 
-__all__ = ["Partition", "Topic", "TopicsDelta", "TopicsImage"]
+__all__ = ["Partition", "Topic", "TopicEntry", "TopicsDelta", "TopicsImage"]
 
 
 class Topic(msgspec.Struct, frozen=True, gc=False):
@@ -31,11 +32,19 @@ class Topic(msgspec.Struct, frozen=True, gc=False):
     namespace_id: Uuid | None = None
 
 
+class TopicEntry(msgspec.Struct, frozen=True, gc=False):
+    """A topic, its partitions, and the versions of both."""
+
+    topic: Topic
+    partitions: Partitions = ()
+    version: int = UNKNOWN
+    offsets: PartitionOffsets = b""
+
+
 class TopicsImage(msgspec.Struct, frozen=True, gc=False):
     """All topics at one point of the log. Callers use the methods, never the maps."""
 
-    # Each topic and its partitions.
-    _entries: Map[Uuid, tuple[Topic, Partitions]] = Map()
+    _entries: Map[Uuid, TopicEntry] = Map()
     # Namespace to name to topic id; no empty map is kept.
     _ids: Map[Uuid | None, Map[str, Uuid]] = Map()
     partition_count: int = 0
@@ -48,7 +57,7 @@ class TopicsImage(msgspec.Struct, frozen=True, gc=False):
     def topic(self, topic_id: Uuid) -> Topic | None:
         """Return the topic of an id."""
         entry = self._entries.get(topic_id)
-        return None if entry is None else entry[0]
+        return None if entry is None else entry.topic
 
     def topic_by_name(self, name: str, namespace_id: Uuid | None) -> Topic | None:
         """Return the topic of a name within a namespace."""
@@ -57,20 +66,31 @@ class TopicsImage(msgspec.Struct, frozen=True, gc=False):
 
     def topics(self) -> Iterator[Topic]:
         """Iterate over all topics, in any order."""
-        return (topic for topic, _ in self._entries.values())
+        return (entry.topic for entry in self._entries.values())
 
     def topics_in(self, namespace_id: Uuid | None) -> Iterator[Topic]:
         """Iterate over the topics right in a namespace, in any order."""
-        return (self._entries[i][0] for i in self._ids.get(namespace_id, _NO_IDS).values())
+        return (self._entries[i].topic for i in self._ids.get(namespace_id, _NO_IDS).values())
 
     def partitions(self, topic_id: Uuid) -> Partitions:
         """Return a topic's partitions, ordered by id; none for an unknown topic."""
         entry = self._entries.get(topic_id)
-        return () if entry is None else entry[1]
+        return () if entry is None else entry.partitions
 
     def partition(self, topic_id: Uuid, partition_id: int) -> Partition | None:
         """Return one partition."""
         return partition_list.find(self.partitions(topic_id), partition_id)
+
+    def version(self, topic_id: Uuid) -> int:
+        """Return the version of a topic; it moves with its name and with which partitions exist."""
+        entry = self._entries.get(topic_id)
+        return UNKNOWN if entry is None else entry.version
+
+    def partition_offsets(self, topic_id: Uuid, partition_id: int) -> tuple[int, int]:
+        """Return version and creation of a partition."""
+        entry = self._entries.get(topic_id)
+        offsets = b"" if entry is None else entry.offsets
+        return partition_offsets(offsets, partition_id)
 
 
 _NO_IDS: Map[str, Uuid] = Map()
@@ -90,13 +110,13 @@ class TopicsDelta:
         """Ids of the topics that were created, changed in any way, or removed."""
         return self._topics.keys()
 
-    def create_topic(self, record: TopicRecord) -> None:
+    def create_topic(self, record: TopicRecord, offset: int) -> None:
         """Add a topic without partitions."""
         if self.topic(record.topic_id) is not None:
             raise ContradictionError(f"topic id {uuid_text(record.topic_id)} exists")
         topic = Topic(record.topic_id, record.name, record.namespace_id)
         self._claim_name(topic)
-        self._topics[record.topic_id] = _TopicDelta(topic, ())
+        self._topics[record.topic_id] = _TopicDelta(TopicEntry(topic, version=offset))
 
     def remove_topic(self, record: RemoveTopicRecord) -> Topic:
         """Remove a topic with its partitions; return it."""
@@ -105,49 +125,67 @@ class TopicsDelta:
         self._topics[record.topic_id] = None
         return topic
 
-    def move_topic(self, record: MoveTopicRecord) -> tuple[Topic, Topic]:
+    def move_topic(self, record: MoveTopicRecord, offset: int) -> tuple[Topic, Topic]:
         """Give a topic another namespace and name; return it before and after."""
         delta = self._touch(record.topic_id)
         old, new = delta.topic, Topic(delta.topic.topic_id, record.name, record.namespace_id)
         self._claim_name(new)
         self._ids.at(old.namespace_id).take(old.name)
-        delta.topic = new
+        delta.topic, delta.version = new, offset
         return old, new
 
-    def set_partition(self, record: PartitionRecord) -> None:
+    def set_partition(self, record: PartitionRecord, offset: int) -> None:
         """Add a partition, or replace it as a whole."""
         delta = self._topics.get(record.topic_id) or self._touch(record.topic_id)
         partition = partitions.created(record, delta.topic.topic_id)
-        delta.changes[partition.partition_id] = partition
+        partition_id = partition.partition_id
+        delta.changes[partition_id] = partition
+        delta.versions[partition_id] = delta.created[partition_id] = offset
+        # Offsets grow, but those of a base checkpoint are not known.
+        if offset > delta.version:
+            delta.version = offset
 
-    def change_partition(self, record: PartitionChangeRecord) -> None:
+    def restore_offsets(
+        self, topic_id: Uuid, partition_id: int, version: int, created: int
+    ) -> None:
+        """Set version and creation of a partition to what a base checkpoint kept."""
+        delta = self._touch(topic_id)
+        delta.versions[partition_id], delta.created[partition_id] = version, created
+
+    def touch_partition(self, topic_id: Uuid, partition_id: int, offset: int) -> None:
+        """Note that a record touched a partition, which must exist, without changing it."""
+        delta = self._touch(topic_id)
+        delta.existing(partition_id)
+        # In a base checkpoint the partition's own record has said its version.
+        if offset != UNKNOWN:
+            delta.versions[partition_id] = offset
+
+    def change_partition(self, record: PartitionChangeRecord, offset: int) -> None:
         """Change some fields of a partition."""
         delta = self._topics.get(record.topic_id) or self._touch(record.topic_id)
         partition_id = record.partition_id
         old = delta.changes.get(partition_id) or delta.existing(partition_id)
         delta.changes[partition_id] = partitions.changed(old, record)
+        delta.versions[partition_id] = offset
 
-    def remove_partitions(self, record: RemovePartitionsRecord) -> None:
+    def remove_partitions(self, record: RemovePartitionsRecord, offset: int) -> None:
         """Remove partitions for good."""
         delta = self._touch(record.topic_id)
+        delta.version = offset
         for partition_id in record.partition_ids:
             delta.existing(partition_id)
             delta.changes[partition_id] = None
+            delta.versions[partition_id] = delta.created[partition_id] = UNKNOWN
 
-    def clear_elr(self, record: ClearElrRecord) -> list[tuple[Uuid, int]]:
-        """Clear the eligible leader replicas of one topic, or of all: O(partitions).
-
-        Returns:
-            Topic id and partition id of each partition that had any.
-        """
-        cleared = []
+    def clear_elr(self, record: ClearElrRecord, offset: int) -> None:
+        """Clear the eligible leader replicas of one topic, or of all: O(partitions)."""
         for topic_id in self._topic_ids_named(record.topic_name):
             for old in self._partitions(topic_id):
                 new = partitions.without_elr(old)
                 if new is not old:
-                    self._touch(topic_id).changes[new.partition_id] = new
-                    cleared.append((topic_id, new.partition_id))
-        return cleared
+                    delta = self._touch(topic_id)
+                    delta.changes[new.partition_id] = new
+                    delta.versions[new.partition_id] = offset
 
     def topic(self, topic_id: Uuid) -> Topic | None:
         """Return the topic of an id as it is now."""
@@ -155,10 +193,6 @@ class TopicsDelta:
             delta = self._topics[topic_id]
             return None if delta is None else delta.topic
         return self._image.topic(topic_id)
-
-    def check_partition(self, topic_id: Uuid, partition_id: int) -> None:
-        """Raise ContradictionError unless the partition exists."""
-        self._touch(topic_id).existing(partition_id)
 
     def has_topics_in(self, namespace_id: Uuid) -> bool:
         """Whether topics are left in a namespace."""
@@ -175,8 +209,8 @@ class TopicsDelta:
             if delta is None:
                 entries.pop(topic_id, None)
             else:
-                entry = entries[topic_id] = (delta.topic, delta.apply())
-                partition_count += len(entry[1])
+                entry = entries[topic_id] = delta.apply()
+                partition_count += len(entry.partitions)
         return TopicsImage(entries.finish(), self._ids.apply(), partition_count)
 
     def _touch(self, topic_id: Uuid) -> "_TopicDelta":
@@ -184,7 +218,7 @@ class TopicsDelta:
             delta = self._topics[topic_id]
         else:
             entry = self._image._entries.get(topic_id)
-            delta = None if entry is None else _TopicDelta(*entry)
+            delta = None if entry is None else _TopicDelta(entry)
             if delta is not None:
                 self._topics[topic_id] = delta
         if delta is None:
@@ -208,30 +242,41 @@ class TopicsDelta:
         if topic_id not in self._topics:
             return self._image.partitions(topic_id)
         delta = self._topics[topic_id]
-        return () if delta is None else delta.apply()
+        return () if delta is None else delta.partitions()
 
 
 class _TopicDelta:
-    """One touched topic: as it is now, its partitions before, and the changes to them."""
+    """One touched topic: the entry before, and what changes in it."""
 
-    __slots__ = ("base", "changes", "topic")
+    __slots__ = ("base", "changes", "created", "topic", "version", "versions")
 
-    def __init__(self, topic: Topic, base: Partitions) -> None:
-        self.topic = topic
+    def __init__(self, base: TopicEntry) -> None:
         self.base = base
+        self.topic = base.topic
+        self.version = base.version
         # None: removed.
         self.changes: dict[int, Partition | None] = {}
+        # Of the touched partitions, and of those created or removed.
+        self.versions: dict[int, int] = {}
+        self.created: dict[int, int] = {}
 
     def existing(self, partition_id: int) -> Partition:
         if partition_id in self.changes:
             partition = self.changes[partition_id]
         else:
-            partition = partition_list.find(self.base, partition_id)
+            partition = partition_list.find(self.base.partitions, partition_id)
         if partition is None:
             raise ContradictionError(
                 f"topic {uuid_text(self.topic.topic_id)} has no partition {partition_id}"
             )
         return partition
 
-    def apply(self) -> Partitions:
-        return partition_list.merged(self.base, self.changes) if self.changes else self.base
+    def partitions(self) -> Partitions:
+        base = self.base.partitions
+        return partition_list.merged(base, self.changes) if self.changes else base
+
+    def apply(self) -> TopicEntry:
+        offsets = self.base.offsets
+        if self.versions:
+            offsets = merged_offsets(offsets, self.versions, self.created)
+        return TopicEntry(self.topic, self.partitions(), self.version, offsets)

@@ -16,10 +16,11 @@ from immutables import Map
 from records.base import Uuid
 from replay.image.acls import Acl
 from replay.image.cluster import Broker, Controller
+from replay.image.configs import ConfigsImage
 from replay.image.metadata import MetadataImage
 from replay.image.namespaces import Namespace, NamespacesImage
 from replay.image.notes import Note
-from replay.image.partition_list import Partitions, partition_list
+from replay.image.partition_list import partition_list
 from replay.image.partitions import Partition
 from replay.image.producer_ids import ProducerIds
 from replay.image.provenance import Provenance
@@ -27,8 +28,8 @@ from replay.image.quotas import ClientQuota
 from replay.image.removals import PendingRemoval, ReplicaDeletion
 from replay.image.scram import ScramCredential
 from replay.image.tokens import DelegationToken
-from replay.image.topics import Topic, TopicsImage
-from replay.image.versions import UNKNOWN, TopicVersions, VersionsImage
+from replay.image.topics import Topic, TopicEntry, TopicsImage
+from replay.image.versions import UNKNOWN, merged_offsets
 
 FORMAT = 1
 """What a snapshot consists of: the parts and values below. One of another format is skipped."""
@@ -51,34 +52,25 @@ class StoredTopic(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         """Take a topic out of an image."""
         topic_id = topic.topic_id
         partitions = tuple(image.partitions(topic_id))
-        of = image.versions
         return cls(
             topic,
             partitions,
-            of.topic(topic_id),
-            _known([of.partition(topic_id, each.partition_id) for each in partitions]),
-            _known([of.created(topic_id, each.partition_id) for each in partitions]),
+            image.topic_version(topic_id),
+            _known([image.partition_version(topic_id, each.partition_id) for each in partitions]),
+            _known([image.partition_created(topic_id, each.partition_id) for each in partitions]),
         )
 
-    def kept(self) -> TopicVersions:
-        """Return what was stored of the versions."""
+    def entry(self) -> TopicEntry:
+        """Return the topic as an image holds it."""
         ids = [partition.partition_id for partition in self.partitions]
-        unknown = (UNKNOWN,) * len(ids)
-        return TopicVersions.of(
-            self.version, ids, self.versions or unknown, self.created or unknown
-        )
+        versions = dict(zip(ids, self.versions or [UNKNOWN] * len(ids), strict=False))
+        created = dict(zip(ids, self.created, strict=False))
+        offsets = merged_offsets(b"", versions, created) if versions else b""
+        return TopicEntry(self.topic, partition_list(self.partitions), self.version, offsets)
 
 
 def _known(offsets: list[int]) -> tuple[int, ...]:
     return () if set(offsets) <= {UNKNOWN} else tuple(offsets)
-
-
-class StoredNamespace(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A namespace."""
-
-    namespace_id: Uuid
-    name: str
-    version: int = UNKNOWN
 
 
 class StoredConfig(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -113,7 +105,7 @@ class Parts(msgspec.Struct, kw_only=True):
     controllers: list[Controller] = []
     delegation_tokens: list[DelegationToken] = []
     features: list[StoredFeature] = []
-    namespaces: list[StoredNamespace] = []
+    namespaces: list[Namespace] = []
     notes: list[Note] = []
     pending_partition_removals: list[PendingRemoval] = []
     # At most one.
@@ -135,17 +127,14 @@ class Parts(msgspec.Struct, kw_only=True):
             # A map's order differs between processes; equal configs must give equal bytes.
             configs=[
                 StoredConfig(
-                    *resource, dict(sorted(values.items())), image.versions.config(resource)
+                    *resource, dict(sorted(values.items())), image.config_version(*resource)
                 )
                 for resource, values in image.configs()
             ],
             controllers=list(image.controllers()),
             delegation_tokens=list(image.delegation_tokens()),
             features=[StoredFeature(name, level) for name, level in image.features().items()],
-            namespaces=[
-                StoredNamespace(n.namespace_id, n.name, image.versions.namespace(n.namespace_id))
-                for n in image.namespaces()
-            ],
+            namespaces=list(image.namespaces()),
             notes=list(image.notes()),
             pending_partition_removals=list(image.pending_removals()),
             producer_ids=[] if producer_ids is None else [producer_ids],
@@ -175,12 +164,15 @@ class Parts(msgspec.Struct, kw_only=True):
             provenance,
             _topics=_topics(self.topics),
             _namespaces=NamespacesImage(
-                Map({n.namespace_id: Namespace(n.namespace_id, n.name) for n in self.namespaces}),
+                Map({namespace.namespace_id: namespace for namespace in self.namespaces}),
                 Map({namespace.name: namespace.namespace_id for namespace in self.namespaces}),
             ),
             _brokers=Map({broker.broker_id: broker for broker in self.brokers}),
             _controllers=Map({each.controller_id: each for each in self.controllers}),
-            _configs=Map({(c.resource_type, c.resource_name): Map(c.values) for c in self.configs}),
+            _configs=ConfigsImage(
+                Map({(c.resource_type, c.resource_name): Map(c.values) for c in self.configs}),
+                Map({(c.resource_type, c.resource_name): c.version for c in self.configs}),
+            ),
             _features=Map({feature.name: feature.feature_level for feature in self.features}),
             _zk_migration=next((z.zk_migration_state for z in self.zk_migration), None),
             _producer_ids=next(iter(self.producer_ids), None),
@@ -193,14 +185,6 @@ class Parts(msgspec.Struct, kw_only=True):
                 {(d.topic_id, d.partition_id, d.broker_id): d for d in self.replica_deletions}
             ),
             _notes=Map({note: note for note in self.notes}),
-            _versions=self._versions(),
-        )
-
-    def _versions(self) -> VersionsImage:
-        return VersionsImage(
-            Map({each.topic.topic_id: each.kept() for each in self.topics}),
-            Map({each.namespace_id: each.version for each in self.namespaces}),
-            Map({(each.resource_type, each.resource_name): each.version for each in self.configs}),
         )
 
 
@@ -230,12 +214,12 @@ _DECODERS: dict[str, msgspec.msgpack.Decoder[list[Any]]] = {
 
 
 def _topics(stored: Iterable[StoredTopic]) -> TopicsImage:
-    entries: dict[Uuid, tuple[Topic, Partitions]] = {}
+    entries: dict[Uuid, TopicEntry] = {}
     ids: dict[Uuid | None, dict[str, Uuid]] = {}
     partition_count = 0
     for each in stored:
         topic = each.topic
-        entries[topic.topic_id] = (topic, partition_list(each.partitions))
+        entries[topic.topic_id] = each.entry()
         ids.setdefault(topic.namespace_id, {})[topic.name] = topic.topic_id
         partition_count += len(each.partitions)
     ids_of_names = Map({namespace_id: Map(names) for namespace_id, names in ids.items()})

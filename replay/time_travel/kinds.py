@@ -304,7 +304,7 @@ _ALL = (
         lambda image: ((space.namespace_id, space) for space in image.namespaces()),
         _namespace_key,
         _namespace_label,
-        lambda image, key: _without(image.namespace(key)),
+        lambda image, key: _without(image.namespace(key), "version"),
     ),
     Kind(
         "config",

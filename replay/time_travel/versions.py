@@ -4,13 +4,19 @@ from collections.abc import Callable
 from typing import Any
 
 from replay.image.metadata import MetadataImage
-from replay.image.versions import VersionsImage
+from replay.image.versions import UNKNOWN
 
-_VERSIONS: dict[str, Callable[[VersionsImage, Any], int]] = {
-    "topic": VersionsImage.topic,
-    "partition": lambda versions, key: versions.partition(*key),
-    "namespace": VersionsImage.namespace,
-    "config": VersionsImage.config,
+
+def _namespace_version(image: MetadataImage, namespace_id: Any) -> int:
+    namespace = image.namespace(namespace_id)
+    return UNKNOWN if namespace is None else namespace.version
+
+
+_VERSIONS: dict[str, Callable[[MetadataImage, Any], int]] = {
+    "topic": MetadataImage.topic_version,
+    "partition": lambda image, key: image.partition_version(*key),
+    "namespace": _namespace_version,
+    "config": lambda image, key: image.config_version(*key),
 }
 
 VERSIONED_KINDS = tuple(_VERSIONS)
@@ -24,4 +30,4 @@ def object_version(image: MetadataImage, kind: str, key: Any) -> int:
         kind: One of VERSIONED_KINDS.
         key: As `Kind.find` gives it.
     """
-    return _VERSIONS[kind](image.versions, key)
+    return _VERSIONS[kind](image, key)

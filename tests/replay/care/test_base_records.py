@@ -72,5 +72,5 @@ def test_what_was_not_understood_goes_from_base_to_base_in_order(log: Path) -> N
 def test_versions_survive_the_cut(log: Path) -> None:
     cut(log)
     with LogReader.open(log) as reader:
-        versions = load_image(reader, reader.history_start - 1).versions
-    assert (versions.topic(uid("t")), versions.created(uid("t"), 0)) == (1, 1)
+        image = load_image(reader, reader.history_start - 1)
+    assert (image.topic_version(uid("t")), image.partition_created(uid("t"), 0)) == (1, 1)

@@ -10,7 +10,7 @@ from tests.replay.builders import image_of, namespace, topic, uid
 
 def test_namespace_is_found_by_id_and_by_full_name() -> None:
     image = image_of(namespace("org"), namespace("org:apache"))
-    assert image.namespace(uid("org")) == Namespace(uid("org"), "org")
+    assert image.namespace(uid("org")) == Namespace(uid("org"), "org", version=0)
     assert image.namespace_by_name("org:apache") == image.namespace(uid("org:apache"))
     assert image.namespace_by_name("apache") is None
     assert {each.name for each in image.namespaces()} == {"org", "org:apache"}

@@ -19,7 +19,7 @@ def test_version_of_the_rules_changes_with_what_they_make_of_a_log() -> None:
             for at in range(reader.history_start - 1, reader.end_offset):
                 image = load_image(reader, at)
                 kept = [
-                    (topic.topic_id, image.versions.topic(topic.topic_id))
+                    (topic.topic_id, image.topic_version(topic.topic_id))
                     for topic in sorted(image.topics(), key=lambda topic: topic.topic_id)
                 ]
                 found.update(f"{kind} {at} {image_digest(image)} {kept}\n".encode())

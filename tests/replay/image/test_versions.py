@@ -19,7 +19,8 @@ from records.envelope import Envelope
 from replay.image.configs import TOPIC
 from replay.image.digest import image_digest
 from replay.image.metadata import MetadataImage
-from replay.image.versions import UNKNOWN, TopicVersions, VersionsImage
+from replay.image.topics import Topic, TopicEntry
+from replay.image.versions import UNKNOWN
 from replay.loader import load_image
 from replay.transactions import effective_rows
 from tests.histories import random_history
@@ -53,46 +54,47 @@ def removal(*ids: int) -> partitions.RemovePartitionsRecord:
 
 def test_version_of_a_partition_is_the_offset_of_its_last_record() -> None:
     log = [topic("t"), partition("t", 0), partition("t", 1), change("t", 0, isr=(1,))]
-    versions = after(log).versions
-    assert [versions.partition(T, n) for n in range(3)] == [3, 2, UNKNOWN]
-    assert [versions.created(T, n) for n in range(3)] == [1, 2, UNKNOWN]
+    image = after(log)
+    assert [image.partition_version(T, n) for n in range(3)] == [3, 2, UNKNOWN]
+    assert [image.partition_created(T, n) for n in range(3)] == [1, 2, UNKNOWN]
 
 
 def test_version_of_a_topic_moves_with_its_name_and_its_partitions_only() -> None:
     move = topics.MoveTopicRecord(topic_id=T, namespace_id=None, name="u")
     log = [topic("t"), partition("t", 0), change("t", 0, isr=(1,)), move, removal(0)]
-    found = [after(log[:end]).versions.topic(T) for end in range(1, 6)]
+    found = [after(log[:end]).topic_version(T) for end in range(1, 6)]
     assert found == [0, 1, 1, 3, 4]
 
 
 def test_partition_that_comes_back_has_another_creation() -> None:
     log = [topic("t"), partition("t", 0), partition("t", 1), removal(1)]
-    gone = after(log).versions
-    assert (gone.created(T, 1), gone.partition(T, 1)) == (UNKNOWN, UNKNOWN)
-    again = after([*log, partition("t", 1)]).versions
-    assert [again.created(T, n) for n in (0, 1)] == [1, 4]
+    gone = after(log)
+    assert (gone.partition_created(T, 1), gone.partition_version(T, 1)) == (UNKNOWN, UNKNOWN)
+    again = after([*log, partition("t", 1)])
+    assert [again.partition_created(T, n) for n in (0, 1)] == [1, 4]
 
 
 def test_versions_go_with_their_objects() -> None:
     remove_topic = topics.RemoveTopicRecord(topic_id=T)
     log = [topic("t"), config("1"), partition("t", 0), remove_topic]
-    assert after(log).versions == VersionsImage()
+    assert after(log).has_versions_of(MetadataImage.EMPTY)
     remove_namespace = topics.RemoveNamespaceRecord(namespace_id=uid("n"))
-    assert after([namespace("n")]).versions.namespace(uid("n")) == 0
-    assert after([namespace("n")], [remove_namespace]).versions == VersionsImage()
-    assert after([config("1")], [config(None)]).versions == VersionsImage()
+    assert [each.version for each in after([namespace("n")]).namespaces()] == [0]
+    assert after([namespace("n")], [remove_namespace]).has_versions_of(MetadataImage.EMPTY)
+    assert after([config("1")], [config(None)]).has_versions_of(MetadataImage.EMPTY)
+    assert after([config("1"), config(None)]).has_versions_of(MetadataImage.EMPTY)
 
 
 def test_version_of_a_config_covers_all_keys_of_the_resource() -> None:
-    versions = after([config("1"), config("2", key="b"), config(None)]).versions
-    assert versions.config((TOPIC, "t")) == 2
+    image = after([config("1"), config("2", key="b"), config(None)])
+    assert image.config_version(TOPIC, "t") == 2
 
 
 def test_configs_that_move_with_their_topic_are_touched_by_the_move() -> None:
     move = topics.MoveTopicRecord(topic_id=T, namespace_id=None, name="u")
-    versions = after([topic("t"), config("1"), move]).versions
-    assert [versions.config((TOPIC, name)) for name in "tu"] == [UNKNOWN, 2]
-    assert after([topic("t"), move]).versions.config((TOPIC, "u")) == UNKNOWN
+    image = after([topic("t"), config("1"), move])
+    assert [image.config_version(TOPIC, name) for name in "tu"] == [UNKNOWN, 2]
+    assert after([topic("t"), move]).config_version(TOPIC, "u") == UNKNOWN
 
 
 def test_pending_removals_touch_their_partitions() -> None:
@@ -101,33 +103,33 @@ def test_pending_removals_touch_their_partitions() -> None:
     )
     cancel = partitions.CancelDeleteTopicPartitionsRecord(topic_id=T, partition_ids=(1,))
     log = [topic("t"), partition("t", 0), partition("t", 1), request, cancel]
-    found = [after(log[:end]).versions.partition(T, 1) for end in (3, 4, 5)]
+    found = [after(log[:end]).partition_version(T, 1) for end in (3, 4, 5)]
     assert found == [2, 3, 4]
-    assert after(log).versions.partition(T, 0) == 1
+    assert after(log).partition_version(T, 0) == 1
 
 
 def test_elr_that_is_cleared_touches_the_partitions_that_had_one() -> None:
     clear = partitions.ClearElrRecord(topic_name="")
     one = partition("t", 1, eligible_leader_replicas=(1,))
-    versions = after([topic("t"), partition("t", 0), one, clear]).versions
-    assert [versions.partition(T, n) for n in (0, 1)] == [1, 3]
+    image = after([topic("t"), partition("t", 0), one, clear])
+    assert [image.partition_version(T, n) for n in (0, 1)] == [1, 3]
 
 
 def test_records_of_a_transaction_count_at_their_own_offsets_when_it_ends_well() -> None:
     begin = [BeginTransactionRecord(name="x"), change("t", 0, isr=(1,))]
     start = [topic("t"), partition("t", 0)]
     found = after(start, begin, [AbortTransactionRecord(reason="no")])
-    assert found.versions.partition(T, 0) == 1
-    assert after(start, begin, [EndTransactionRecord()]).versions.partition(T, 0) == 3
+    assert found.partition_version(T, 0) == 1
+    assert after(start, begin, [EndTransactionRecord()]).partition_version(T, 0) == 3
 
 
 @pytest.mark.parametrize("ids", [(0, 255, 256, 70_000), (2**31 - 1, 5), (300,)])
 def test_any_partition_id_has_a_version(ids: tuple[int, ...]) -> None:
     made = after([topic("t"), *(partition("t", n) for n in ids)])
-    assert [made.versions.created(T, n) for n in ids] == list(range(1, len(ids) + 1))
-    assert made.versions.created(T, 254) == UNKNOWN
+    assert [made.partition_created(T, n) for n in ids] == list(range(1, len(ids) + 1))
+    assert made.partition_created(T, 254) == UNKNOWN
     gone = image_after([batch(90, removal(*ids))], start=_at(made, 89))
-    assert gone.versions == VersionsImage(Map({T: TopicVersions(90)}))
+    assert gone._topics._entries[T] == TopicEntry(Topic(T, "t"), version=90)
 
 
 def _at(image: MetadataImage, offset: int) -> MetadataImage:
@@ -138,15 +140,16 @@ def _at(image: MetadataImage, offset: int) -> MetadataImage:
 def test_neighbouring_images_share_what_was_not_touched() -> None:
     image = after([topic("t"), *(partition("t", n) for n in range(600))], [topic("u")])
     new = image_after([batch(602, change("t", 0, isr=(1,)))], start=image)
-    before, now = image.versions._topics[T], new.versions._topics[T]
-    assert now.others is before.others
-    assert new.versions._topics[uid("u")] is image.versions._topics[uid("u")]
+    before, now = (each._topics._entries[T].offsets for each in (image, new))
+    assert isinstance(before, Map) and isinstance(now, Map)
+    assert [before[n] is now[n] for n in range(3)] == [False, True, True]
+    assert new._topics._entries[uid("u")] is image._topics._entries[uid("u")]
 
 
 def test_digest_does_not_tell_versions_apart() -> None:
     early = after([topic("t"), partition("t", 0)])
     late = image_after(batches([topic("t"), partition("t", 0)], base_offset=50), start=_later())
-    assert early.versions != late.versions
+    assert not early.has_versions_of(late)
     assert image_digest(early) == image_digest(late)
 
 
@@ -161,16 +164,16 @@ def test_versions_are_the_last_offsets_that_name_an_object(seed: int) -> None:
     touched, created = _named(log)
     for topic_ in image.topics():
         topic_id = topic_.topic_id
-        assert image.versions.topic(topic_id) == touched["topic", topic_id]
+        assert image.topic_version(topic_id) == touched["topic", topic_id]
         for each in image.partitions(topic_id):
             key = "partition", topic_id, each.partition_id
-            assert image.versions.created(topic_id, each.partition_id) == created[key]
+            assert image.partition_created(topic_id, each.partition_id) == created[key]
             if not any(
                 type(row.payload) is partitions.ClearElrRecord for b in log for row in b.rows
             ):
-                assert image.versions.partition(topic_id, each.partition_id) == touched[key]
+                assert image.partition_version(topic_id, each.partition_id) == touched[key]
     for space in image.namespaces():
-        assert image.versions.namespace(space.namespace_id) == touched["ns", space.namespace_id]
+        assert space.version == touched["ns", space.namespace_id]
 
 
 def _named(log: list[Batch]) -> tuple[dict[tuple[object, ...], int], dict[tuple[object, ...], int]]:
@@ -211,7 +214,6 @@ def _keys(row: Envelope) -> Iterable[tuple[object, ...]]:
 def test_base_of_an_early_release_says_no_versions() -> None:
     records = (topic("t"), partition("t", 0), config("1"))
     image = load_image(FakeLog([batch(9, change("t", 0, isr=(1,)))], Base(9, records)))
-    versions = image.versions
-    assert (versions.topic(T), versions.created(T, 0)) == (UNKNOWN, UNKNOWN)
-    assert versions.config((TOPIC, "t")) == UNKNOWN
-    assert versions.partition(T, 0) == 9
+    assert (image.topic_version(T), image.partition_created(T, 0)) == (UNKNOWN, UNKNOWN)
+    assert image.config_version(TOPIC, "t") == UNKNOWN
+    assert image.partition_version(T, 0) == 9
