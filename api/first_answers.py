@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from controller.asked import BoundDecision, version_of
 from controller.controller import Decision
 from controller.packed import unpacked
-from controller.parking import Answer
+from controller.pending_answers import Answer
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import Batch
 from metadata_log.limits import BATCH_RECORDS_MAX, REQUEST_WINDOW_OFFSETS

@@ -6,7 +6,7 @@ import msgspec
 
 from api.commands import find_command, named
 from controller.packed import packed, unpacked
-from controller.parking import Answer
+from controller.pending_answers import Answer
 from controller.request import Request as TypedRequest
 
 A = TypeVar("A")
@@ -29,7 +29,7 @@ class PackedRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 
 class PackedAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """A packed response; for the rest as `controller.parking.Answer`."""
+    """A packed response; for the rest as `controller.pending_answers.Answer`."""
 
     response: bytes
     end_offset: int

@@ -24,7 +24,7 @@ from controller.controller import Controller, Decision
 from controller.decisions.context import Settings
 from controller.decisions.heartbeats import Heartbeat, HeartbeatReply
 from controller.decisions.versions import ExpectedVersion
-from controller.parking import Answer
+from controller.pending_answers import Answer
 from controller.raw_append import Appended as RowsAppended
 from controller.raw_append import AppendRecords, AppendRows
 from controller.timers import Timers

@@ -9,7 +9,7 @@ from api.service import Service
 from controller.authorization.caller import Caller
 from controller.decisions.versions import ExpectedVersion
 from controller.packed import packed, unpacked
-from controller.parking import Answer
+from controller.pending_answers import Answer
 from controller.request import Request as TypedRequest
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch

@@ -8,7 +8,7 @@ events share one sync. Everybody else sees the *committed* image only.
                   ^                  |
                   +---- latest <-----+  (at once)
 
-When an append fails, the latest image is dropped for the committed one, and every parked answer
+When an append fails, the latest image is dropped for the committed one, and every pending answer
 becomes an error whose outcome says what became of its records (failed_batches.py).
 
 Pure asyncio: all of this runs in one thread, so no two decisions overlap.
@@ -39,7 +39,7 @@ from controller.decisions.sessions import Sessions
 from controller.descriptions.view import View
 from controller.log_port import LogPort
 from controller.observed import Draws, Reads, observed
-from controller.parking import Answer
+from controller.pending_answers import Answer
 from controller.pipeline import Pipeline
 from controller.raw_append import Appended, AppendRecords, append_records
 from controller.repeats import Repeats

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from controller.parking import Parked
+from controller.pending_answers import PendingAnswer
 from records.errors import FencedError, MetadataLogError, Outcome, RequestError
 
 END_DIFFERS = "INVALID_UPDATE_VERSION"
@@ -29,7 +29,7 @@ def failed_batch(base_offset: int, error: BaseException) -> FailedBatch:
 
 
 def error_for(
-    parked: Parked, failed: Sequence[FailedBatch], committed_end: int
+    pending: PendingAnswer, failed: Sequence[FailedBatch], committed_end: int
 ) -> MetadataLogError:
     """Return the error for a decision whose answer cannot be given.
 
@@ -38,7 +38,7 @@ def error_for(
         committed_end: Where the committed records end, exclusive.
     """
     own = [
-        f.error for f in failed if parked.start_offset <= f.base_offset < parked.answer.end_offset
+        f.error for f in failed if pending.start_offset <= f.base_offset < pending.answer.end_offset
     ]
     if not own:
         return _behind(failed[0].error, Outcome.NOTHING)
@@ -46,7 +46,7 @@ def error_for(
     if unknown:
         return unknown[0]
     first = own[0]
-    if parked.start_offset < committed_end and not parked.in_transaction:
+    if pending.start_offset < committed_end and not pending.in_transaction:
         return _partial(first, committed_end - 1)
     if isinstance(first, RequestError) and first.code == END_DIFFERS:
         return _behind(failed[0].error, first.outcome)

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from controller.failed_batches import FailedBatch, error_for, failed_batch
 from controller.latest import Latest, State
 from controller.log_port import LogPort
-from controller.parking import Answer, Parked, Parking
+from controller.pending_answers import Answer, PendingAnswer, PendingAnswers
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import Batch, NewBatch
 from metadata_log.limits import PENDING_BATCHES_MAX
@@ -89,7 +89,7 @@ class Pipeline:
         self._inside: Latest | None = None
         self._in_flight: deque[_InFlight] = deque()
         self._failed: list[FailedBatch] = []
-        self._parking = Parking()
+        self._pending = PendingAnswers()
         self.is_lost = False
         self.is_open = True
 
@@ -200,8 +200,8 @@ class Pipeline:
         """
         answer = Answer(response, self.next_offset, wrote=start_offset < self.next_offset)
         in_transaction = self._inside is not None or is_transaction
-        self._parking.park(Parked(future, answer, start_offset, in_transaction))
-        self._parking.release(self._committed_end)
+        self._pending.add(PendingAnswer(future, answer, start_offset, in_transaction))
+        self._pending.release(self._committed_end)
 
     async def drained(self) -> None:
         """Return when nothing is in flight, whatever became of it."""
@@ -262,7 +262,7 @@ class Pipeline:
         self._committed_end = batch.end_offset
         self._committed_timestamp = batch.append.result().timestamp
         self._on_commit(batch.batch)
-        self._parking.release(self._committed_end)
+        self._pending.release(self._committed_end)
 
     def _fail(self, batch: _InFlight, error: BaseException) -> None:
         self._failed.append(failed_batch(batch.batch.base_offset, error))
@@ -279,7 +279,7 @@ class Pipeline:
         """Go on from the committed state, if it is known that the log ends there."""
         failed, self._failed = self._failed, []
         if failed:
-            self._parking.fail(lambda parked: error_for(parked, failed, self._committed_end))
+            self._pending.fail(lambda pending: error_for(pending, failed, self._committed_end))
         self._latest = Latest(self.committed, self._committed_end)
         self._inside = None
         self._on_failure()

@@ -9,6 +9,7 @@ from functools import partial
 
 import msgspec
 
+from controller.affected import Affected
 from controller.batch_check import check_encoding, rows_of
 from controller.decisions.context import USER_OPERATION_RECORDS_MAX, Context, TooLargeError
 from controller.decisions.ids import can_be_id
@@ -16,10 +17,9 @@ from controller.decisions.names import check_namespace_name, check_topic_name, t
 from controller.decisions.replica_deletions import deletion_states
 from controller.decisions.replica_states import check_deletion
 from controller.decisions.versions import ExpectedVersion, check_version
-from controller.invariants.checks import check_step, check_touched
+from controller.invariants.checks import check_affected, check_step
 from controller.request import Request
 from controller.result import ControllerResult
-from controller.touched import Touched
 from records import control
 from records.avro import codec
 from records.base import Record
@@ -189,12 +189,12 @@ def _check_effect(context: Context, records: tuple[Record, ...]) -> None:
     _each(records, _check_name)
     _each(records, partial(_check_surroundings, after))
     _check_namespaces_left(after, records)
-    touched = Touched()
+    touched = Affected()
     touched.add(records)
     for broker_id in touched.broker_ids:
         touched.add_partitions(context.index.partitions_on(before, broker_id))
-    known = set(check_touched(before, touched))
-    for violation in (*check_touched(after, touched), *check_step(before, after, touched)):
+    known = set(check_affected(before, touched))
+    for violation in (*check_affected(after, touched), *check_step(before, after, touched)):
         if violation not in known:
             raise _invalid(f"the records would break an invariant, {violation}")
 

@@ -17,7 +17,7 @@ from replay.image.metadata import MetadataImage
 from replay.image.partitions import Partition
 
 
-class Touched(msgspec.Struct):
+class Affected(msgspec.Struct):
     """What records name, collected.
 
     `partition_ids` has an entry for each topic that is named in any way, with those of its

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from controller.decisions.context import Context
-from controller.parking import Answer
+from controller.pending_answers import Answer
 from controller.raw_append import Appended, AppendRecords, append_records
 from controller.result import ControllerResult
 from records.envelope import Origin

@@ -2,7 +2,7 @@
 
 from typing import Any, Protocol
 
-from controller.parking import Answer
+from controller.pending_answers import Answer
 
 
 class Admin(Protocol):

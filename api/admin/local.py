@@ -21,7 +21,7 @@ from controller.asked import asked_settings
 from controller.controller import Controller, Decision
 from controller.decisions.context import Settings
 from controller.packed import packed
-from controller.parking import Answer
+from controller.pending_answers import Answer
 from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
 from metadata_log.manifest import Kind

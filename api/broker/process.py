@@ -12,6 +12,7 @@ import msgspec
 from api.broker.cluster import Cluster
 from api.broker.configs import delete_stale_delay_ms
 from api.broker.controller_link import ControllerLink, Identity
+from api.broker.controller_requests import Told
 from api.broker.disk import Disk, check_writable
 from api.broker.fencing import Fencing
 from api.broker.following import Following
@@ -21,7 +22,6 @@ from api.broker.isr import keep_isr
 from api.broker.log_directory import LogDirectory
 from api.broker.records_requests import RecordsRequests
 from api.broker.replicas import Replicas, now_ms
-from api.broker.told import Told
 from api.client import MetadataClient, server_address
 from api.descriptors import raise_descriptor_limit
 from api.kafka import apis

@@ -19,7 +19,7 @@ from controller.decisions.growth import create_partitions
 from controller.decisions.namespaces import create_namespace, delete_namespace, move_topics
 from controller.decisions.partition_removal import cancel_delete_partitions, delete_partitions
 from controller.decisions.topics import create_topics, delete_topics
-from controller.parking import Answer
+from controller.pending_answers import Answer
 from controller.result import ControllerResult
 from records.envelope import Origin
 

@@ -11,10 +11,10 @@ from itertools import pairwise
 
 import msgspec
 
+from controller.affected import Affected
 from controller.decisions.partition_states import PARTITIONS, partition_state
 from controller.decisions.replica_deletions import deletion_states
 from controller.decisions.replica_states import NON_EXISTENT, REPLICAS, replica_state
-from controller.touched import Touched
 from metadata_log.batch import Batch
 from records.base import Uuid
 from replay.image.metadata import MetadataImage
@@ -53,13 +53,13 @@ def walk_states(
         start: The image before the first batch.
     """
     before = start
-    touched = Touched()
+    touched = Affected()
     for batch, after in steps:
         touched.add(row.payload for row in batch.rows)
         if after.provenance.pending_transaction is not None:
             continue
         yield from transitions(before, after, touched.topic_ids, touched.broker_ids)
-        before, touched = after, Touched()
+        before, touched = after, Affected()
 
 
 def transitions(

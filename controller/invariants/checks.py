@@ -5,10 +5,10 @@ from typing import Any
 
 import msgspec
 
+from controller.affected import Affected
 from controller.invariants.of_images import OF_IMAGES
 from controller.invariants.of_partitions import OF_PARTITIONS, OF_TOPICS
 from controller.invariants.of_steps import OF_STEPS, Step
-from controller.touched import Touched
 from metadata_log.batch import Batch
 from records.base import Uuid
 from records.text import uuid_text
@@ -42,7 +42,7 @@ def check_topics(image: MetadataImage, topic_ids: Collection[Uuid]) -> Iterator[
             yield from _topic_violations(image, topic, image.partitions(topic_id))
 
 
-def check_touched(image: MetadataImage, touched: Touched) -> Iterator[Violation]:
+def check_affected(image: MetadataImage, touched: Affected) -> Iterator[Violation]:
     """Check the topics and partitions named in records: O(partitions named)."""
     for topic_id in sorted(touched.topic_ids):
         topic = image.topic(topic_id)
@@ -64,7 +64,7 @@ def _topic_violations(
 
 
 def check_step(
-    before: MetadataImage, after: MetadataImage, touched: Touched
+    before: MetadataImage, after: MetadataImage, touched: Affected
 ) -> Iterator[Violation]:
     """Check the change between two consecutive images: O(objects touched)."""
     step = Step(before, after, touched)
@@ -82,7 +82,7 @@ class HistoryCheck:
     def __init__(self, start: MetadataImage = MetadataImage.EMPTY) -> None:
         """Start from the image before the first batch."""
         self._before = start
-        self._touched = Touched()
+        self._touched = Affected()
         self._retired: set[Uuid] = set()
 
     def step(self, batch: Batch, after: MetadataImage) -> Iterator[Violation]:
@@ -96,7 +96,7 @@ class HistoryCheck:
         if after.provenance.pending_transaction is not None:
             return
         before, touched = self._before, self._touched
-        self._before, self._touched = after, Touched()
+        self._before, self._touched = after, Affected()
         for check in OF_IMAGES:
             yield from _named(check, check(after))
         all_ids = [topic.topic_id for topic in after.topics()]
@@ -105,7 +105,7 @@ class HistoryCheck:
         yield from self._check_ids(before, after, touched)
 
     def _check_ids(
-        self, before: MetadataImage, after: MetadataImage, touched: Touched
+        self, before: MetadataImage, after: MetadataImage, touched: Affected
     ) -> Iterator[Violation]:
         """H1: the id of a deleted topic is never used again."""
         for topic_id in sorted(touched.topic_ids):

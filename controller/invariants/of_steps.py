@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import msgspec
 
+from controller.affected import Affected
 from controller.decisions.replica_deletions import deletion_states
 from controller.decisions.replica_states import NON_EXISTENT, check_deletion
-from controller.touched import Touched
 from records.errors import RequestError
 from records.text import uuid_text
 from replay.image.metadata import MetadataImage
@@ -20,7 +20,7 @@ class Step(msgspec.Struct, frozen=True):
 
     before: MetadataImage
     after: MetadataImage
-    touched: Touched
+    touched: Affected
 
     def partitions(self) -> Iterator[tuple[Partition, Partition]]:
         """Yield the touched partitions that are in both images, before and after."""

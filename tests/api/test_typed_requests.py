@@ -12,7 +12,7 @@ from controller.decisions.partition_removal import CancelDeletePartitions
 from controller.decisions.topics import CreateTopics, NewTopic, TopicResult
 from controller.descriptions.brokers import BrokerDescription
 from controller.descriptions.queries import DescribeBroker
-from controller.parking import Answer
+from controller.pending_answers import Answer
 from controller.request import Request
 from tests.api.kafka.servers import server
 

@@ -11,7 +11,7 @@ import pytest
 from controller.controller import Controller
 from controller.decisions.heartbeats import Heartbeat, fence_stale_broker
 from controller.decisions.namespaces import CreateNamespace, create_namespace
-from controller.parking import Answer
+from controller.pending_answers import Answer
 from controller.raw_append import AppendRecords
 from controller.result import ControllerResult
 from metadata_log.creation import create_log

@@ -6,12 +6,12 @@ from typing import Any
 
 import msgspec
 import pytest
+from controller.affected import Affected
 
 from controller.invariants.checks import HistoryCheck, check_image, check_step
 from controller.invariants.of_images import OF_IMAGES
 from controller.invariants.of_partitions import OF_PARTITIONS, OF_TOPICS
 from controller.invariants.of_steps import OF_STEPS
-from controller.touched import Touched
 from records.base import ZERO_UUID, Record
 from records.configs import ConfigRecord, ProducerIdsRecord
 from records.partitions import (
@@ -183,7 +183,7 @@ def test_what_breaks_a_step_is_found(
 
 def test_a_log_that_goes_back_is_found() -> None:
     older, newer = (image_of(*_CLUSTER[:count]) for count in (2, 6))
-    (violation,) = check_step(newer, older, Touched())
+    (violation,) = check_step(newer, older, Affected())
     assert violation.invariant == "log_goes_forward"
 
 
@@ -196,7 +196,7 @@ def test_a_block_of_producer_ids_that_comes_twice_is_found() -> None:
         )
         for count, next_id in ((2, 3_000), (6, 2_000))
     )
-    assert [v.invariant for v in check_step(first, second, Touched())] == ["producer_ids_grow"]
+    assert [v.invariant for v in check_step(first, second, Affected())] == ["producer_ids_grow"]
 
 
 def test_an_id_that_comes_back_is_found() -> None:

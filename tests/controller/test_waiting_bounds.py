@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from controller.decisions.context import Context
-from controller.parking import Answer
+from controller.pending_answers import Answer
 from controller.result import ControllerResult
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch

@@ -15,7 +15,7 @@ from controller.controller import Controller, Decision
 from controller.decisions.context import Context, Settings
 from controller.decisions.heartbeats import Heartbeat, HeartbeatReply
 from controller.decisions.levels import NEW_CLUSTER_LEVELS
-from controller.parking import Answer
+from controller.pending_answers import Answer
 from controller.result import ControllerResult
 from controller.timers import TIMERS
 from metadata_log.creation import create_log

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from api.admin.admin import Admin
     from api.admin.local import LocalAdmin
     from controller.decisions.outcome import Refusal
-    from controller.parking import Answer
+    from controller.pending_answers import Answer
     from metadata_log.log_reader import LogReader
     from replay.image.metadata import MetadataImage
 
@@ -81,7 +81,7 @@ class Ask:
         self._local: LocalAdmin | None = None
 
     def run(self, command: str, request: Any, *, part: str = "") -> Told:
-        """Ask, and wait until it is committed.
+        """AdminClient, and wait until it is committed.
 
         Args:
             part: Follows the request's id, where several requests are made of one.

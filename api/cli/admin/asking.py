@@ -17,7 +17,7 @@ from api.cli.arguments import Json
 from api.cli.identity import checked_trace_parent, process_user
 
 if TYPE_CHECKING:
-    from api.cli.admin.asker import Ask
+    from api.cli.admin.admin_client import AdminClient
 
 
 def _ask(
@@ -29,8 +29,8 @@ def _ask(
     request_id: RequestId = None,
     trace_parent: TraceParent = None,
     json: Json = False,
-) -> "Ask":
-    from api.cli.admin.asker import Ask
+) -> "AdminClient":
+    from api.cli.admin.admin_client import AdminClient
 
     if (log is None) == (server is None):
         raise typer.BadParameter("name one of --log LOG and --server URL")

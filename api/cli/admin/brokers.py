@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from api.cli.admin.asker import Ask, Item, One
-from api.cli.admin.asking import changing
+from api.cli.admin.admin_client import AdminClient, Item, One
+from api.cli.admin.changing import changing
 from api.cli.admin.looking_at import Look, reading
 from api.cli.output import print_json, print_line, print_table, value_text
 from api.cli.typer_app import App
@@ -115,7 +115,7 @@ def wait(
 
 @changing(app)
 def register(
-    ask: Ask,
+    ask: AdminClient,
     broker_id: _Id,
     listener: Annotated[
         list[str] | None,
@@ -158,19 +158,19 @@ def register(
 
 
 @changing(app)
-def fence(ask: Ask, broker_ids: _Ids) -> int:
+def fence(ask: AdminClient, broker_ids: _Ids) -> int:
     """Fence brokers: others lead what they led, and they leave every ISR."""
     return _set_fencing(ask, broker_ids, fenced=True)
 
 
 @changing(app)
-def unfence(ask: Ask, broker_ids: _Ids) -> int:
+def unfence(ask: AdminClient, broker_ids: _Ids) -> int:
     """Let fenced brokers serve."""
     return _set_fencing(ask, broker_ids, fenced=False)
 
 
 @changing(app)
-def unregister(ask: Ask, broker_ids: _Ids) -> int:
+def unregister(ask: AdminClient, broker_ids: _Ids) -> int:
     """Remove brokers' registrations for good."""
     wanted = [
         One(request=i, fields={"broker": i}, line=lambda response: "unregistered")
@@ -179,7 +179,7 @@ def unregister(ask: Ask, broker_ids: _Ids) -> int:
     return ask.each("brokers unregister", wanted)
 
 
-def _set_fencing(ask: Ask, broker_ids: list[int], *, fenced: bool) -> int:
+def _set_fencing(ask: AdminClient, broker_ids: list[int], *, fenced: bool) -> int:
     from controller.decisions.fencing import SetFencing
 
     if ask.log is None:
@@ -241,7 +241,7 @@ def _end_point(text: str) -> "BrokerEndpoint":
     )
 
 
-def _cluster_id(ask: Ask) -> str:
+def _cluster_id(ask: AdminClient) -> str:
     from metadata_log.fs import OsFs
     from metadata_log.manifest import read_manifest
 

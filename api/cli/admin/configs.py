@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from api.cli.admin.asker import Ask, Item
-from api.cli.admin.asking import changing
+from api.cli.admin.admin_client import AdminClient, Item
+from api.cli.admin.changing import changing
 from api.cli.admin.looking_at import Look, reading
 from api.cli.admin.options import NamespaceOption, ValidateOnly
 from api.cli.admin.parsing import config_pairs, topic_object, topic_ref
@@ -32,7 +32,7 @@ _Pairs = Annotated[
 
 @changing(app, "set")
 def set_(
-    ask: Ask,
+    ask: AdminClient,
     resource: _Resource,
     configs: _Pairs,
     namespace: NamespaceOption = "",
@@ -44,7 +44,7 @@ def set_(
 
 @changing(app)
 def append(
-    ask: Ask,
+    ask: AdminClient,
     resource: _Resource,
     configs: _Pairs,
     namespace: NamespaceOption = "",
@@ -56,7 +56,7 @@ def append(
 
 @changing(app)
 def subtract(
-    ask: Ask,
+    ask: AdminClient,
     resource: _Resource,
     configs: _Pairs,
     namespace: NamespaceOption = "",
@@ -68,7 +68,7 @@ def subtract(
 
 @changing(app)
 def delete(
-    ask: Ask,
+    ask: AdminClient,
     resource: _Resource,
     names: Annotated[
         list[str], typer.Argument(metavar="NAME...", help="Configs.", show_default=False)
@@ -110,7 +110,7 @@ def describe(
 
 
 def _alter(
-    ask: Ask,
+    ask: AdminClient,
     resource: str,
     namespace: str,
     changes: "list[ConfigChange]",

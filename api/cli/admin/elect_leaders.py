@@ -4,19 +4,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from api.cli.admin.asking import changing
+from api.cli.admin.changing import changing
 from api.cli.admin.options import NamespaceOption
 from api.cli.admin.parsing import partition_ref
 from api.cli.main import app
 from api.cli.output import print_line
 
 if TYPE_CHECKING:
-    from api.cli.admin.asker import Ask
+    from api.cli.admin.admin_client import AdminClient
 
 
 @changing(app, "elect-leaders")
 def elect_leaders(
-    ask: "Ask",
+    ask: "AdminClient",
     partitions: Annotated[
         list[str] | None,
         typer.Argument(metavar="[TOPIC/NUMBER...]", help="None: all.", show_default=False),
@@ -27,7 +27,7 @@ def elect_leaders(
     namespace: NamespaceOption = "",
 ) -> int:
     """Let the preferred replicas lead, or (--unclean) any replica where none leads."""
-    from api.cli.admin.asker import Item
+    from api.cli.admin.admin_client import Item
     from controller.decisions.elections import ElectLeaders
 
     refs = tuple([partition_ref(text, namespace) for text in partitions or []])

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from api.cli.admin.asker import Ask, Item
-from api.cli.admin.asking import changing
+from api.cli.admin.admin_client import AdminClient, Item
+from api.cli.admin.changing import changing
 from api.cli.admin.looking_at import Look, reading
 from api.cli.admin.options import ValidateOnly
 from api.cli.output import print_json, print_table
@@ -37,18 +37,18 @@ def describe(look: Look) -> None:
 
 
 @changing(app)
-def upgrade(ask: Ask, levels: _Levels, validate_only: ValidateOnly = False) -> int:
+def upgrade(ask: AdminClient, levels: _Levels, validate_only: ValidateOnly = False) -> int:
     """Raise feature levels: all of them, or none."""
     return _update(ask, levels, "upgrade", validate_only=validate_only)
 
 
 @changing(app)
-def downgrade(ask: Ask, levels: _Levels, validate_only: ValidateOnly = False) -> int:
+def downgrade(ask: AdminClient, levels: _Levels, validate_only: ValidateOnly = False) -> int:
     """Lower feature levels where nothing is lost by it: all of them, or none."""
     return _update(ask, levels, "safe downgrade", validate_only=validate_only)
 
 
-def _update(ask: Ask, levels: list[str], kind: str, *, validate_only: bool) -> int:
+def _update(ask: AdminClient, levels: list[str], kind: str, *, validate_only: bool) -> int:
     from controller.decisions.features import FeatureUpdate, UpdateFeatures, UpgradeType
 
     updates = tuple(

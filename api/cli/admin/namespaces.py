@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from api.cli.admin.asker import Ask, Item
-from api.cli.admin.asking import changing
+from api.cli.admin.admin_client import AdminClient, Item
+from api.cli.admin.changing import changing
 from api.cli.admin.looking_at import Look, reading
 from api.cli.admin.parsing import topic_ref
 from api.cli.output import print_json, print_table
@@ -22,7 +22,7 @@ _Name = Annotated[
 
 
 @changing(app)
-def create(ask: Ask, name: _Name) -> int:
+def create(ask: AdminClient, name: _Name) -> int:
     """Create a namespace, with every tier above it that does not exist yet."""
     from controller.decisions.namespaces import CreateNamespace
 
@@ -32,7 +32,7 @@ def create(ask: Ask, name: _Name) -> int:
 
 @changing(app)
 def delete(
-    ask: Ask,
+    ask: AdminClient,
     name: _Name,
     recursive: Annotated[
         bool, typer.Option("--recursive", help="With all namespaces below it.")
@@ -47,7 +47,7 @@ def delete(
 
 @changing(app)
 def move(
-    ask: Ask,
+    ask: AdminClient,
     from_: Annotated[str, typer.Option("--from", metavar="NS", help='"" is the default one.')],
     to: Annotated[str, typer.Option("--to", metavar="NS", help='"" is the default one.')],
     topic: Annotated[

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from api.cli.admin.asker import Ask, Item
-from api.cli.admin.asking import changing
+from api.cli.admin.admin_client import AdminClient, Item
+from api.cli.admin.changing import changing
 from api.cli.admin.looking_at import Look, reading
 from api.cli.admin.options import NamespaceOption, ValidateOnly
 from api.cli.admin.parsing import broker_ids, partition_ref
@@ -21,7 +21,7 @@ app = App()
 
 @changing(app)
 def start(
-    ask: Ask,
+    ask: AdminClient,
     moves: Annotated[
         list[str],
         typer.Argument(
@@ -49,7 +49,7 @@ def start(
 
 @changing(app)
 def cancel(
-    ask: Ask,
+    ask: AdminClient,
     partitions: Annotated[
         list[str],
         typer.Argument(metavar="TOPIC/NUMBER...", help="Partitions.", show_default=False),
@@ -97,7 +97,7 @@ def list_(look: Look) -> None:
 
 
 def _alter(
-    ask: Ask,
+    ask: AdminClient,
     targets: "list[PartitionTarget]",
     verb: str,
     *,

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from api.cli.admin.asker import Ask, Item
-from api.cli.admin.asking import changing
+from api.cli.admin.admin_client import AdminClient, Item
+from api.cli.admin.changing import changing
 from api.cli.admin.looking_at import Look, reading
 from api.cli.admin.options import (
     Configs,
@@ -31,7 +31,7 @@ _MODES = {0: "READ_WRITE", 1: "READ_ONLY", -1: "NONE"}
 
 @changing(app)
 def create(
-    ask: Ask,
+    ask: AdminClient,
     names: Annotated[
         list[str], typer.Argument(metavar="TOPIC...", help="Names.", show_default=False)
     ],
@@ -69,7 +69,7 @@ def create(
 
 @changing(app)
 def delete(
-    ask: Ask,
+    ask: AdminClient,
     topics: TopicNames,
     namespace: NamespaceOption = "",
     validate_only: ValidateOnly = False,

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
-from api.cli.admin.asker import Ask
-from api.cli.admin.asking import changing
+from api.cli.admin.admin_client import AdminClient
+from api.cli.admin.changing import changing
 from api.cli.admin.options import NamespaceOption, ValidateOnly
 from api.cli.admin.parsing import assignments, new_topic_name
 from api.cli.admin.topics import app, created_item
@@ -27,7 +27,7 @@ class _Znode(msgspec.Struct):
 
 @changing(app)
 def adopt(
-    ask: Ask,
+    ask: AdminClient,
     file: Annotated[
         Path,
         typer.Argument(

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from api.cli.admin.asker import Ask, Item, One
-from api.cli.admin.asking import changing
+from api.cli.admin.admin_client import AdminClient, Item, One
+from api.cli.admin.changing import changing
 from api.cli.admin.options import NamespaceOption, Placement, TopicNames, ValidateOnly
 from api.cli.admin.parsing import assignments, config_pairs, topic_ref
 from api.cli.admin.topics import app, id_text
@@ -25,7 +25,7 @@ _DELAY_MAX_MS = 100 * 366 * 24 * 3_600_000
 
 @changing(app)
 def alter(
-    ask: Ask,
+    ask: AdminClient,
     topics: TopicNames,
     partitions: Annotated[
         int, typer.Option(metavar="N", help="More, or fewer: the highest ids go.")
@@ -97,7 +97,7 @@ def alter(
 
 
 def _plans(
-    ask: Ask, refs: "list[TopicRef]", partitions: int, delay_ms: int
+    ask: AdminClient, refs: "list[TopicRef]", partitions: int, delay_ms: int
 ) -> "dict[TopicRef, PartitionPlan]":
     """Ask what another number of partitions would do; nothing when none is asked for."""
     from controller.decisions.partition_plan import PlanPartitions
@@ -165,7 +165,7 @@ def _plan_lines(plan: "PartitionPlan") -> list[str]:
     ]
 
 
-def _cancel(ask: Ask, refs: "list[TopicRef]") -> int:
+def _cancel(ask: AdminClient, refs: "list[TopicRef]") -> int:
     """Call removals off, one topic after the other: each is a request of its own."""
     from controller.decisions.lookup import ref_text
 

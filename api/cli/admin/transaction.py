@@ -4,18 +4,18 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from api.cli.admin.asking import changing
+from api.cli.admin.changing import changing
 from api.cli.admin.options import ValidateOnly
 from api.cli.main import app
 
 if TYPE_CHECKING:
-    from api.cli.admin.asker import Ask
+    from api.cli.admin.admin_client import AdminClient
     from api.transactions import Step
 
 
 @changing(app, "transaction")
 def transaction(
-    ask: "Ask",
+    ask: "AdminClient",
     file: Annotated[
         typer.FileBinaryRead,
         typer.Argument(
@@ -32,7 +32,7 @@ def transaction(
     Each sees what those before it did. The first step that is refused, or of which an item is,
     undoes them all and is named.
     """
-    from api.cli.admin.asker import Item
+    from api.cli.admin.admin_client import Item
     from api.transactions import Transact
 
     request = Transact(steps=tuple(_steps(file)), validate_only=validate_only)

@@ -1,0 +1,60 @@
+"""Pending answers: responses that wait until the state they are based on is committed."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from records.errors import MetadataLogError
+
+T = TypeVar("T")
+
+
+class Answer(msgspec.Struct, Generic[T], frozen=True):
+    """A response, valid once everything below `end_offset` is committed (exclusive).
+
+    `wrote`: True if the request wrote records, False if nothing had to change.
+    """
+
+    response: T
+    end_offset: int
+    wrote: bool = True
+
+
+class PendingAnswer(msgspec.Struct, frozen=True):
+    """A waiting answer, and the records of its own: [start_offset, answer.end_offset).
+
+    `in_transaction`: the records take effect only when a transaction ends.
+    """
+
+    future: asyncio.Future[Any]
+    answer: Answer[Any]
+    start_offset: int
+    in_transaction: bool
+
+
+class PendingAnswers:
+    """Answers in the order of their end offsets, which never decrease."""
+
+    def __init__(self) -> None:
+        self._queue: deque[PendingAnswer] = deque()
+
+    def add(self, pending: PendingAnswer) -> None:
+        """Resolve the answer once the log is committed up to its end."""
+        self._queue.append(pending)
+
+    def release(self, committed_end: int) -> None:
+        """Resolve the answers whose end is committed."""
+        while self._queue and self._queue[0].answer.end_offset <= committed_end:
+            pending = self._queue.popleft()
+            if not pending.future.done():
+                pending.future.set_result(pending.answer)
+
+    def fail(self, error_of: Callable[[PendingAnswer], MetadataLogError]) -> None:
+        """Fail all pending answers, each with its own error."""
+        while self._queue:
+            pending = self._queue.popleft()
+            if not pending.future.done():
+                pending.future.set_exception(error_of(pending))
