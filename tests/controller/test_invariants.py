@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 import pytest
-from controller.affected import Affected
 
+from controller.affected import Affected
 from controller.invariants.checks import HistoryCheck, check_image, check_step
 from controller.invariants.of_images import OF_IMAGES
 from controller.invariants.of_partitions import OF_PARTITIONS, OF_TOPICS
