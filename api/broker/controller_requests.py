@@ -22,7 +22,7 @@ from controller.authorization.caller import Caller
 from records.errors import RequestError
 
 
-class Told:
+class ControllerRequests:
     """Applies the controller's requests, one at a time."""
 
     def __init__(
