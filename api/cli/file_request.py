@@ -110,7 +110,7 @@ async def last_known(
 
 
 async def _find(door: Door, origin: Origin) -> AppendResult | None:
-    """Ask for a batch that is refused unless it is known: no log ends that far out."""
+    """AdminClient for a batch that is refused unless it is known: no log ends that far out."""
     probe = NewBatch(records=(NoOpRecord(),), origin=origin)
     try:
         return await door.append(probe, expected_end_offset=OFFSET_MAX)

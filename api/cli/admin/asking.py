@@ -38,7 +38,7 @@ def _ask(
         raise typer.BadParameter("a service knows by itself who asks; leave --as out")
     for text in (as_, reason, request_id, trace_parent):
         check_text(text)
-    return Ask(
+    return AdminClient(
         log=log,
         server=server,
         principal=as_ or process_user(),
@@ -50,4 +50,4 @@ def _ask(
 
 
 changing = verb_with(_ask)
-"""Registers a verb that changes the cluster; its first parameter is an `Ask`."""
+"""Registers a verb that changes the cluster; its first parameter is an `AdminClient`."""

@@ -1,6 +1,6 @@
 """Options that all verbs of a kind have, declared once.
 
-A verb is a function whose first parameter is made from those options: an `Ask` for one that
+A verb is a function whose first parameter is made from those options: an `AdminClient` for one that
 changes the cluster, a `Look` for one that reads it.
 """
 
