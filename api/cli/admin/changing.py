@@ -1,4 +1,4 @@
-"""Verbs that ask for a change: the options they share, and how they are registered."""
+"""Registers verbs that change the cluster, with the options they share."""
 
 from typing import TYPE_CHECKING
 
