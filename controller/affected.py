@@ -1,4 +1,4 @@
-"""Which topics, partitions and brokers records name."""
+"""The topics, partitions and brokers that records affect."""
 
 from collections.abc import Iterable, Iterator, Set
 
@@ -18,10 +18,11 @@ from replay.image.partitions import Partition
 
 
 class Affected(msgspec.Struct):
-    """What records name, collected.
+    """Objects affected by records.
 
-    `partition_ids` has an entry for each topic that is named in any way, with those of its
-    partitions that are. A removed topic takes all of its partitions along.
+    `partition_ids` has an entry for each affected topic, with its affected partitions. A removed
+    topic
+    includes all of its partitions.
     """
 
     partition_ids: dict[Uuid, set[int]] = msgspec.field(default_factory=dict)
@@ -30,11 +31,11 @@ class Affected(msgspec.Struct):
 
     @property
     def topic_ids(self) -> Set[Uuid]:
-        """The topics."""
+        """The affected topics."""
         return self.partition_ids.keys()
 
     def partitions(self, image: MetadataImage, topic_id: Uuid) -> Iterator[Partition]:
-        """Iterate over the partitions of a topic that were named and exist in an image."""
+        """Iterate over the affected partitions of a topic that exist in an image."""
         if topic_id in self.removed_topic_ids:
             yield from image.partitions(topic_id)
             return
@@ -44,7 +45,7 @@ class Affected(msgspec.Struct):
                 yield partition
 
     def add(self, records: Iterable[Record]) -> None:
-        """Collect what records name; a replica's broker is not touched by its deletion."""
+        """Add what records affect; a replica deletion does not affect its broker."""
         for record in records:
             match record:
                 case FenceBrokerRecord(id=broker_id) | UnfenceBrokerRecord(id=broker_id):
@@ -61,7 +62,7 @@ class Affected(msgspec.Struct):
                         self._add_named(topic_id, record)
 
     def add_partitions(self, partitions: Iterable[Partition]) -> None:
-        """Collect partitions as if records named them."""
+        """Add partitions directly."""
         for partition in partitions:
             self.partition_ids.setdefault(partition.topic_id, set()).add(partition.partition_id)
 

@@ -179,7 +179,7 @@ def _check_deletions(context: Context, records: tuple[Record, ...]) -> None:
 
 
 def _check_effect(context: Context, records: tuple[Record, ...]) -> None:
-    """Encode and replay the records aside, and look at what they touched.
+    """Encode and replay the records aside, and look at what they affected.
 
     What was wrong before, as in a log that came from elsewhere, is no reason to refuse.
     """
@@ -189,12 +189,12 @@ def _check_effect(context: Context, records: tuple[Record, ...]) -> None:
     _each(records, _check_name)
     _each(records, partial(_check_surroundings, after))
     _check_namespaces_left(after, records)
-    touched = Affected()
-    touched.add(records)
-    for broker_id in touched.broker_ids:
-        touched.add_partitions(context.index.partitions_on(before, broker_id))
-    known = set(check_affected(before, touched))
-    for violation in (*check_affected(after, touched), *check_step(before, after, touched)):
+    affected = Affected()
+    affected.add(records)
+    for broker_id in affected.broker_ids:
+        affected.add_partitions(context.index.partitions_on(before, broker_id))
+    known = set(check_affected(before, affected))
+    for violation in (*check_affected(after, affected), *check_step(before, after, affected)):
         if violation not in known:
             raise _invalid(f"the records would break an invariant, {violation}")
 

@@ -12,7 +12,7 @@ import msgspec
 from api.broker.cluster import Cluster
 from api.broker.configs import delete_stale_delay_ms
 from api.broker.controller_link import ControllerLink, Identity
-from api.broker.controller_requests import Told
+from api.broker.controller_requests import ControllerRequests
 from api.broker.disk import Disk, check_writable
 from api.broker.fencing import Fencing
 from api.broker.following import Following
@@ -143,7 +143,7 @@ async def _broker(
         replicas.delete_stale_delay_ms = delay_ms
         is_configured.set()
 
-    told = Told(
+    requests = ControllerRequests(
         replicas,
         cluster,
         broker_epoch=lambda: link.broker_epoch,
@@ -165,7 +165,7 @@ async def _broker(
         _identity(options, cluster_id, listener.port, directories),
         directories,
         cluster,
-        told.answering(),
+        requests.answering(),
         heartbeat_ms=options.heartbeat_ms,
         lags=following.lags,
         can_serve=lambda: health.problem is None,

@@ -46,20 +46,20 @@ def walk_states(
 ) -> Iterator[Transition]:
     """Yield every transition, in the order of the batches.
 
-    Costs O(objects touched) per batch; a change of a broker touches all topics' partitions.
+    Costs O(objects affected) per batch; a change of a broker touches all topics' partitions.
 
     Args:
         steps: Batches in order, each with the image after it, as `replay.loader.images` gives.
         start: The image before the first batch.
     """
     before = start
-    touched = Affected()
+    affected = Affected()
     for batch, after in steps:
-        touched.add(row.payload for row in batch.rows)
+        affected.add(row.payload for row in batch.rows)
         if after.provenance.pending_transaction is not None:
             continue
-        yield from transitions(before, after, touched.topic_ids, touched.broker_ids)
-        before, touched = after, Affected()
+        yield from transitions(before, after, affected.topic_ids, affected.broker_ids)
+        before, affected = after, Affected()
 
 
 def transitions(

@@ -42,12 +42,12 @@ def check_topics(image: MetadataImage, topic_ids: Collection[Uuid]) -> Iterator[
             yield from _topic_violations(image, topic, image.partitions(topic_id))
 
 
-def check_affected(image: MetadataImage, touched: Affected) -> Iterator[Violation]:
+def check_affected(image: MetadataImage, affected: Affected) -> Iterator[Violation]:
     """Check the topics and partitions named in records: O(partitions named)."""
-    for topic_id in sorted(touched.topic_ids):
+    for topic_id in sorted(affected.topic_ids):
         topic = image.topic(topic_id)
         if topic is not None:
-            yield from _topic_violations(image, topic, list(touched.partitions(image, topic_id)))
+            yield from _topic_violations(image, topic, list(affected.partitions(image, topic_id)))
 
 
 def _topic_violations(
@@ -64,10 +64,10 @@ def _topic_violations(
 
 
 def check_step(
-    before: MetadataImage, after: MetadataImage, touched: Affected
+    before: MetadataImage, after: MetadataImage, affected: Affected
 ) -> Iterator[Violation]:
-    """Check the change between two consecutive images: O(objects touched)."""
-    step = Step(before, after, touched)
+    """Check the change between two consecutive images: O(objects affected)."""
+    step = Step(before, after, affected)
     for check in OF_STEPS:
         yield from _named(check, check(step))
 
@@ -88,27 +88,27 @@ class HistoryCheck:
     def step(self, batch: Batch, after: MetadataImage) -> Iterator[Violation]:
         """Check the image after a batch.
 
-        The topics it touched are checked completely, and so is the rest of the image. The
+        The topics it affected are checked completely, and so is the rest of the image. The
         partitions of
         other topics are checked only if a broker changed, because it may lead some of them.
         """
         self._touched.add(row.payload for row in batch.rows)
         if after.provenance.pending_transaction is not None:
             return
-        before, touched = self._before, self._touched
+        before, affected = self._before, self._touched
         self._before, self._touched = after, Affected()
         for check in OF_IMAGES:
             yield from _named(check, check(after))
         all_ids = [topic.topic_id for topic in after.topics()]
-        yield from check_topics(after, all_ids if touched.broker_ids else touched.topic_ids)
-        yield from check_step(before, after, touched)
-        yield from self._check_ids(before, after, touched)
+        yield from check_topics(after, all_ids if affected.broker_ids else affected.topic_ids)
+        yield from check_step(before, after, affected)
+        yield from self._check_ids(before, after, affected)
 
     def _check_ids(
-        self, before: MetadataImage, after: MetadataImage, touched: Affected
+        self, before: MetadataImage, after: MetadataImage, affected: Affected
     ) -> Iterator[Violation]:
         """H1: the id of a deleted topic is never used again."""
-        for topic_id in sorted(touched.topic_ids):
+        for topic_id in sorted(affected.topic_ids):
             was, is_ = before.topic(topic_id) is not None, after.topic(topic_id) is not None
             if is_ and topic_id in self._retired:
                 yield Violation("ids_never_come_back", f"topic id {uuid_text(topic_id)}")

@@ -1,4 +1,4 @@
-"""Invariants between two consecutive images, for the objects that the step touched."""
+"""Invariants between two consecutive images, for the objects that the step affected."""
 
 from collections.abc import Iterator
 
@@ -20,12 +20,12 @@ class Step(msgspec.Struct, frozen=True):
 
     before: MetadataImage
     after: MetadataImage
-    touched: Affected
+    affected: Affected
 
     def partitions(self) -> Iterator[tuple[Partition, Partition]]:
-        """Yield the touched partitions that are in both images, before and after."""
-        for topic_id in sorted(self.touched.topic_ids):
-            for old in self.touched.partitions(self.before, topic_id):
+        """Yield the affected partitions that are in both images, before and after."""
+        for topic_id in sorted(self.affected.topic_ids):
+            for old in self.affected.partitions(self.before, topic_id):
                 new = self.after.partition(topic_id, old.partition_id)
                 if new is not None and new is not old:
                     yield old, new
@@ -63,9 +63,9 @@ def modes_only_go_forward(step: Step) -> Findings:
         called_off = old.mode == READ_ONLY and new.mode == READ_WRITE
         if order.index(new.mode) < order.index(old.mode) and not called_off:
             yield f"{_who(new)}: mode {old.mode} to {new.mode}"
-    for topic_id in sorted(step.touched.topic_ids):
+    for topic_id in sorted(step.affected.topic_ids):
         if step.after.topic(topic_id) is not None:
-            for old in step.touched.partitions(step.before, topic_id):
+            for old in step.affected.partitions(step.before, topic_id):
                 gone = step.after.partition(topic_id, old.partition_id) is None
                 if gone and old.mode != NONE:
                     yield f"{_who(old)}: left with mode {old.mode}"
@@ -89,7 +89,7 @@ def deletions_take_legal_steps(step: Step) -> Findings:
 
 def broker_epochs_never_go_back(step: Step) -> Findings:
     """S5: a broker that registers again gets a higher epoch."""
-    for broker_id in sorted(step.touched.broker_ids):
+    for broker_id in sorted(step.affected.broker_ids):
         old, new = step.before.broker(broker_id), step.after.broker(broker_id)
         if old is None or new is None:
             continue

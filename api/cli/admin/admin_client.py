@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Item:
-    """What became of one thing that was asked for: as JSON fields, and as lines of text."""
+    """Result of one item of a request: JSON fields, and lines of text."""
 
     fields: dict[str, Any]
     lines: tuple[str, ...] = ()
@@ -29,7 +29,7 @@ class Item:
 
 @dataclass(frozen=True, kw_only=True)
 class One:
-    """One of several things that take a request each; `line` tells its response in a few words."""
+    """One of several items that take a request each; `line` renders its response."""
 
     request: Any
     fields: dict[str, Any]
@@ -37,10 +37,10 @@ class One:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Told:
-    """An answer, valid below `end_offset` (exclusive); a service does not tell `history_start`.
+class AdminResult:
+    """An answer, valid below `end_offset` (exclusive); a service does not send `history_start`.
 
-    `wrote`: whether anything was changed.
+    `wrote`: True if anything changed.
     """
 
     response: Any
@@ -49,14 +49,14 @@ class Told:
     history_start: int | None = None
 
 
-class Ask:
-    """Where a change is asked for, by whom and why, and how the answer is printed.
+class AdminClient:
+    """Runs requests over a log directory or a service, and prints their results.
 
     Attributes:
-        server: The service that is asked; None: it is decided in this process.
-        log: The log directory that it is decided over, else None.
-        json: Whether the answer is one JSON document.
-        request_id: Of the change, for who asks again; None: it has none.
+        server: URL of the service; None: decide in this process.
+        log: The log directory to decide over, else None.
+        json: True prints one JSON document.
+        request_id: Id of the request, for retries; None: no id.
     """
 
     def __init__(
@@ -73,23 +73,23 @@ class Ask:
         self.log, self.server, self.json = log, server, json
         self._principal, self._reason = principal, reason
         self._trace_parent = trace_parent
-        # An answer can get lost on the way from a service; then its caller needs an id.
+        # An answer can get lost on the way from a service; a retry then needs an id.
         if request_id is None and server is not None:
             request_id = _new_request_id()
         self.request_id = request_id
-        # Kept, so that a second request need not load the log again.
+        # Kept, so that a second request does not load the log again.
         self._local: LocalAdmin | None = None
 
-    def run(self, command: str, request: Any, *, part: str = "") -> Told:
-        """AdminClient, and wait until it is committed.
+    def run(self, command: str, request: Any, *, part: str = "") -> AdminResult:
+        """Send a request and wait until it is committed.
 
         Args:
-            part: Follows the request's id, where several requests are made of one.
+            part: Appended to the request id, where several requests are made of one.
 
         Raises:
             RequestError: the whole request is refused.
             UnavailableError: another process writes the log, or no service answers.
-            FencedError: another process took the log over.
+            FencedError: another process took over the log.
         """
         import asyncio
 
@@ -110,7 +110,7 @@ class Ask:
             raise KeyboardInterrupt(message) from interrupt
 
     def question(self, command: str, request: Any) -> Any:
-        """Return the answer to what changes nothing: the request's id is for what changes.
+        """Send a request that changes nothing, without the request id, and return the answer.
 
         Raises:
             UnavailableError: no service answers.
@@ -119,12 +119,12 @@ class Ask:
 
         return asyncio.run(self._run(command, request, None)).response
 
-    async def _run(self, command: str, request: Any, request_id: str | None) -> Told:
+    async def _run(self, command: str, request: Any, request_id: str | None) -> AdminResult:
         if self.server is not None:
             return await self._run_there(self.server, command, request, request_id)
         admin = self._local = self._local or self._in_process()
         answer = await self._run_by(admin, command, request, request_id)
-        return Told(
+        return AdminResult(
             response=answer.response,
             end_offset=answer.end_offset,
             wrote=answer.wrote,
@@ -133,12 +133,14 @@ class Ask:
 
     async def _run_there(
         self, server: str, command: str, request: Any, request_id: str | None
-    ) -> Told:
+    ) -> AdminResult:
         from api.client import MetadataClient
 
         async with await MetadataClient.connect(server) as client:
             answer = await self._run_by(client, command, request, request_id)
-        return Told(response=answer.response, end_offset=answer.end_offset, wrote=answer.wrote)
+        return AdminResult(
+            response=answer.response, end_offset=answer.end_offset, wrote=answer.wrote
+        )
 
     async def _run_by(
         self, admin: "Admin", command: str, request: Any, request_id: str | None
@@ -152,22 +154,22 @@ class Ask:
         )
 
     def _again(self) -> str:
-        """Say how to ask again without doing anything twice."""
+        """Return how to retry without doing anything twice."""
         if self.request_id is None:
             return "look at the log before asking again; with a --request-id it is done once"
         return f"ask again with --request-id {self.request_id}: it is done once"
 
     def each(self, command: str, wanted: Sequence[One]) -> int:
-        """Ask for one thing after the other; one that is refused does not stop the others.
+        """Send one request per item; a refused item does not stop the others.
 
         Raises:
-            MetadataLogError: no more can be asked for; what was done before is printed.
+            MetadataLogError: no further request can be sent; earlier results are printed.
         """
         from controller.decisions.outcome import Refusal
         from records.errors import MetadataLogError, Outcome, RequestError
 
         items: list[Item] = []
-        told: Told | None = None
+        told: AdminResult | None = None
         for number, one in enumerate(wanted):
             wrote_before = told is not None and told.wrote
             try:
@@ -193,16 +195,16 @@ class Ask:
 
     def report(
         self,
-        told: Told | None,
+        told: AdminResult | None,
         items: list[Item],
         *,
         validate_only: bool = False,
         **more: Any,
     ) -> int:
-        """Print what became of each item, and return the exit code.
+        """Print the result of each item, and return the exit code.
 
         Args:
-            told: None when nothing was decided, since every item was refused by itself.
+            told: None if nothing was decided, because every item was refused.
             more: Further fields of the document.
         """
         done = [item for item in items if item.refusal is None]
