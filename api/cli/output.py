@@ -52,20 +52,27 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Non
 
     No cell is ever cut or broken: names, ids and times must be there to be copied and searched.
     """
-    from rich.cells import cell_len
-
     cells = [["" if cell is None else plain(str(cell)) for cell in row] for row in rows]
-    widths = [max(map(cell_len, column)) for column in zip(columns, *cells, strict=True)]
+    widths = [max(map(_cell_width, column)) for column in zip(columns, *cells, strict=True)]
     if sys.stdout.isatty() and sum(widths) + _GAP * (len(widths) - 1) > _terminal_width():
         _print_blocks(columns, cells)
         return
     for number, row in enumerate([list(columns), *cells]):
         padded = [
-            cell + " " * (width + _GAP - cell_len(cell))
+            cell + " " * (width + _GAP - _cell_width(cell))
             for cell, width in zip(row, widths, strict=True)
         ]
         line = "".join(padded).rstrip()
         sys.stdout.write((_bold(line) if number == 0 else line) + "\n")
+
+
+def _cell_width(text: str) -> int:
+    """Return how many columns of a terminal a text takes."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
 
 
 def _print_blocks(columns: Sequence[str], cells: list[list[str]]) -> None:

@@ -15,7 +15,8 @@ from tests.api.conftest import Metalog
 
 _HEAVY = {
     *("sqlalchemy", "alembic", "pyspark", "pyarrow", "pydantic", "fastavro", "typing_extensions"),
-    *("asyncio", "rich.console", "controller", "metadata_log.log", "api.service", "api.client"),
+    *("asyncio", "rich", "importlib.resources", "zipfile", "controller", "metadata_log.log"),
+    *("api.service", "api.client"),
     *("replay.snapshot.store", "replay.audit"),
 }
 _MAIN = """
