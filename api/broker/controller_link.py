@@ -35,6 +35,7 @@ from api.kafka.messages.brokers import (
     ReplicaLag,
 )
 from api.kafka.streams import close_writer, read_frame
+from controller.authorization.caller import Caller
 from controller.decisions.levels import SUPPORTED_LEVELS
 from records.base import Uuid
 from records.errors import CorruptLogError, RequestError, UnavailableError
@@ -108,6 +109,7 @@ class ControllerLink:
         self._can_serve = can_serve
         self._unfenced = unfenced
         self._connection: Connection | None = None
+        self._takes_envelopes = False
         self._stopping = asyncio.Event()
         self._stopped = asyncio.Event()
         self._anew = asyncio.Event()
@@ -171,13 +173,14 @@ class ControllerLink:
         check(response.error_code, None)
         return response
 
-    async def forward(self, frame: RequestFrame) -> bytes:
+    async def forward(self, frame: RequestFrame, caller: Caller) -> bytes:
         """Forward a client's request unchanged, and return the body of the controller's response.
 
         Waits for a controller that is away; a request that was sent is not sent again.
 
         Raises:
-            RequestError: NOT_CONTROLLER, nothing was sent.
+            RequestError: NOT_CONTROLLER, nothing was sent; or the controller refuses to take what
+                this broker forwards.
             UnavailableError: no answer, the outcome is unknown.
         """
         try:
@@ -186,11 +189,20 @@ class ControllerLink:
                     await asyncio.sleep(_RECONNECT_S)
         except TimeoutError:
             raise RequestError("NOT_CONTROLLER", "the controller cannot be reached") from None
-        return await self._connection.forward(frame)
+        if self._takes_envelopes:
+            return await self._connection.forward(frame, caller)
+        return await self._connection.forward_plainly(frame)
 
     async def _session(self) -> None:
         host, port = self._address
-        self._connection = await Connection.open(host, port, f"broker-{self._identity.broker_id}")
+        connection = await Connection.open(host, port, f"broker-{self._identity.broker_id}")
+        try:
+            # Controllers of earlier releases take none.
+            self._takes_envelopes = await connection.takes(apis.ENVELOPE)
+        except BaseException:
+            await connection.close()
+            raise
+        self._connection = connection
         try:
             if self.broker_epoch < 0:
                 await self._register(self._connection)

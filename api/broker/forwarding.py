@@ -1,7 +1,7 @@
 """Forwards admin requests from a broker to the controller.
 
-Requests and responses keep their bytes, so that tagged fields unknown to this release get through,
-and the client's id. The controller sees the broker's address instead of the client's.
+They travel in an envelope with the principal and the address of the client. Requests and responses
+keep their bytes, so that tagged fields unknown to this release get through.
 
 Source: KIP-590.
 """
@@ -22,7 +22,7 @@ from api.kafka.messages.topics import (
 from controller.authorization.caller import Caller
 from records.errors import RequestError, UnavailableError
 
-Forward = Callable[[RequestFrame], Awaitable[bytes]]
+Forward = Callable[[RequestFrame, Caller], Awaitable[bytes]]
 """Sends a request to the controller; raises RequestError or UnavailableError."""
 
 FORWARDED = (
@@ -37,9 +37,9 @@ FORWARDED = (
 def forwarding_handlers(forward: Forward) -> dict[Api, Handler]:
     """Return the handlers of forwarded requests, for a listener."""
 
-    async def handle(frame: RequestFrame, _: Caller) -> Response | bytes:
+    async def handle(frame: RequestFrame, caller: Caller) -> Response | bytes:
         try:
-            return await forward(frame)
+            return await forward(frame, caller)
         except RequestError as error:
             return _refused(frame, error)
         except UnavailableError as error:

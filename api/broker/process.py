@@ -151,7 +151,7 @@ async def _broker(
         configured=configured,
     )
 
-    forwarded = forwarding_handlers(lambda frame: link.forward(frame))
+    forwarded = forwarding_handlers(lambda frame, caller: link.forward(frame, caller))
     answering = _answering(options, cluster_id, cluster, Fencing(replicas, cluster), forwarded)
     listener = await Listener.start(answering, options.host, options.port)
 

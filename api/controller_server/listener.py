@@ -9,7 +9,8 @@ from api.broker.fencing import AuthorizedFence, NoReplicas
 from api.broker.records_requests import RecordsRequests
 from api.controller_server.broker_feed import RETRY_MS, BrokerFeeds, broker_origin
 from api.kafka import apis, brokers, topics
-from api.kafka.apis import Api
+from api.kafka.apis import Api, by_key
+from api.kafka.envelopes import opened, response_in_envelope
 from api.kafka.errors import code_for, name_of
 from api.kafka.fields import Request, Response
 from api.kafka.frames import RequestFrame
@@ -22,6 +23,7 @@ from api.kafka.messages.brokers import (
     BrokerRegistrationRequest,
     BrokerRegistrationResponse,
 )
+from api.kafka.messages.envelope import EnvelopeRequest, EnvelopeResponse
 from api.kafka.messages.metadata import MetadataRequest
 from api.kafka.messages.topics import (
     CreateTopicsRequest,
@@ -35,7 +37,7 @@ from api.packed_requests import PackedRequest
 from api.questions.pages import Cursor
 from api.service import Service
 from api.session import Session
-from controller.authorization.authorizer import Operation
+from controller.authorization.authorizer import CLUSTER, Operation
 from controller.authorization.caller import Caller
 from controller.packed import packed, unpacked
 from records.envelope import Origin
@@ -48,7 +50,13 @@ REQUEST_SIZE_BYTES_MAX = 16 * 1024 * 1024
 """Above any request that fits a batch of the log (8 MiB)."""
 
 FROM_BROKERS = frozenset(
-    {apis.BROKER_REGISTRATION, apis.BROKER_HEARTBEAT, apis.ALTER_PARTITION, apis.FOLLOW_LOG}
+    {
+        apis.BROKER_REGISTRATION,
+        apis.BROKER_HEARTBEAT,
+        apis.ALTER_PARTITION,
+        apis.ENVELOPE,
+        apis.FOLLOW_LOG,
+    }
 )
 """Requests that only brokers send."""
 
@@ -87,18 +95,37 @@ class ControllerListener:
             handlers={
                 **{api: self._records(api, operation) for api, operation in _RECORDS.items()},
                 apis.METADATA: self._metadata,
-                apis.CREATE_TOPICS: self._create_topics,
-                apis.DELETE_TOPICS: self._delete_topics,
-                apis.DELETE_PARTITIONS: self._delete_partitions,
+                **self._forwardable(),
+                apis.ENVELOPE: self._envelope,
                 apis.BROKER_REGISTRATION: self._register,
                 apis.BROKER_HEARTBEAT: self._heartbeat,
                 apis.ALTER_PARTITION: self._alter_partition,
-                apis.RUN_COMMAND: self._run_command,
             },
             takeovers={apis.FOLLOW_LOG: feeds.feed},
             is_from_broker=lambda frame: frame.api in FROM_BROKERS,
             frame_size_bytes_max=REQUEST_SIZE_BYTES_MAX,
         )
+
+    def _forwardable(self) -> dict[Api, Handler]:
+        """Return the handlers of what clients ask, of the controller itself or through a broker."""
+        return {
+            apis.CREATE_TOPICS: self._create_topics,
+            apis.DELETE_TOPICS: self._delete_topics,
+            apis.DELETE_PARTITIONS: self._delete_partitions,
+            apis.RUN_COMMAND: self._run_command,
+        }
+
+    async def _envelope(self, frame: RequestFrame, caller: Caller) -> Response:
+        """Answer what a broker forwards as the client whom it names, if it has the right to."""
+        handlers = self._forwardable()
+        try:
+            self._service.access(caller).require(Operation.CLUSTER_ACTION, CLUSTER)
+            inner, client = opened(_body(frame, EnvelopeRequest), by_key(handlers), caller)
+        except RequestError as error:
+            return EnvelopeResponse(error_code=code_for(error))
+        body = await handlers[inner.api](inner, client)
+        assert body is not None
+        return response_in_envelope(inner, body)
 
     async def _run(
         self, command: str, request: Any, caller: Caller, origin: Origin | None = None

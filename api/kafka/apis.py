@@ -8,7 +8,15 @@ from collections.abc import Iterable
 import msgspec
 
 from api.kafka.fields import Request, Response
-from api.kafka.messages import api_versions, brokers, metadata, records_io, replicas, topics
+from api.kafka.messages import (
+    api_versions,
+    brokers,
+    envelope,
+    metadata,
+    records_io,
+    replicas,
+    topics,
+)
 
 
 class Api(msgspec.Struct, frozen=True):
@@ -51,6 +59,7 @@ DELETE_TOPICS = Api(20, _T.DeleteTopicsRequest, _T.DeleteTopicsResponse, 1, 6, 4
 OFFSET_FOR_LEADER_EPOCH = Api(
     23, _D.OffsetForLeaderEpochRequest, _D.OffsetForLeaderEpochResponse, 2, 4, 4
 )
+ENVELOPE = Api(58, envelope.EnvelopeRequest, envelope.EnvelopeResponse, 0, 0, 0)
 ALTER_PARTITION = Api(56, _B.AlterPartitionRequest, _B.AlterPartitionResponse, 2, 3, 0)
 BROKER_REGISTRATION = Api(62, _B.BrokerRegistrationRequest, _B.BrokerRegistrationResponse, 0, 3, 0)
 BROKER_HEARTBEAT = Api(63, _B.BrokerHeartbeatRequest, _B.BrokerHeartbeatResponse, 0, 1, 0)
@@ -73,6 +82,7 @@ ALL = (
     DELETE_TOPICS,
     OFFSET_FOR_LEADER_EPOCH,
     ALTER_PARTITION,
+    ENVELOPE,
     BROKER_REGISTRATION,
     BROKER_HEARTBEAT,
     DELETE_PARTITIONS,

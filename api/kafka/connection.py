@@ -7,11 +7,16 @@ from functools import partial
 from typing import Any, Self, TypeVar, cast
 
 from api.kafka import frames
-from api.kafka.apis import BY_REQUEST
+from api.kafka.apis import BY_REQUEST, Api
+from api.kafka.envelopes import sealed
+from api.kafka.errors import name_of
 from api.kafka.fields import Request, Response
 from api.kafka.frames import MalformedFrameError, RequestFrame
+from api.kafka.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from api.kafka.messages.envelope import EnvelopeResponse
 from api.kafka.streams import close_writer, read_frame
-from records.errors import Outcome, UnavailableError
+from controller.authorization.caller import Caller
+from records.errors import Outcome, RequestError, UnavailableError
 
 R = TypeVar("R", bound=Response)
 
@@ -87,11 +92,44 @@ class Connection:
         decode = partial(frames.decode_response, api=api, version=used)
         return cast(R, await self._ask(api.name, number, frame, decode, timeout_s))
 
-    async def forward(self, frame: RequestFrame, *, timeout_s: float = REQUEST_TIMEOUT_S) -> bytes:
-        """Send another's request as it came; return the body of the response as it comes.
+    async def takes(self, api: Api) -> bool:
+        """Return whether the other side takes a request.
+
+        Raises:
+            UnavailableError: no answer.
+        """
+        versions = await self.request(ApiVersionsRequest(), ApiVersionsResponse)
+        return any(version.api_key == api.key for version in versions.api_keys)
+
+    async def forward(
+        self, frame: RequestFrame, caller: Caller, *, timeout_s: float = REQUEST_TIMEOUT_S
+    ) -> bytes:
+        """Send another's request as it came, in an envelope that says who sent it.
+
+        Returns:
+            The body of the response as it comes.
 
         Raises:
             UnavailableError: no response came; whether the request was carried out is unknown.
+            RequestError: the envelope was not opened, and nothing was done.
+        """
+        response = await self.request(sealed(frame, caller), EnvelopeResponse, timeout_s=timeout_s)
+        if response.error_code or response.response_data is None:
+            # As in Kafka the broker's lack of a right is not told as one of the client's.
+            raise RequestError(
+                "UNKNOWN_SERVER_ERROR",
+                "the controller refuses what this broker forwards: "
+                f"{name_of(response.error_code)}; see the broker's rights and release",
+                outcome=Outcome.NOTHING,
+            )
+        return frames.raw_response_body(response.response_data, frame.api, frame.version)
+
+    async def forward_plainly(
+        self, frame: RequestFrame, *, timeout_s: float = REQUEST_TIMEOUT_S
+    ) -> bytes:
+        """Send another's request to a controller that takes no envelopes; as `forward`.
+
+        The controller takes the broker for the sender, save for the client's id.
         """
         api, version, number = frame.api, frame.version, self._next_number()
         raw = frames.encode_raw_request(api, version, number, frame.raw_body, frame.client_id)

@@ -1,6 +1,7 @@
 """Who asks: comes in with a connection or a process, and travels with every request."""
 
 import enum
+import re
 
 import msgspec
 from msgspec.structs import replace
@@ -14,11 +15,12 @@ ANONYMOUS = "User:ANONYMOUS"
 class Authentication(enum.Enum):
     """How the principal of a caller is known.
 
-    NONE: the connection did not authenticate. PROCESS: a process that opened the log itself.
-    INTERNAL: the controller, which needs no rights.
+    NONE: the connection did not authenticate. FORWARDED: a broker named it, which has the right to.
+    PROCESS: a process that opened the log itself. INTERNAL: the controller, which needs no rights.
     """
 
     NONE = "none"
+    FORWARDED = "forwarded"
     PROCESS = "process"
     INTERNAL = "internal"
 
@@ -30,6 +32,7 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
         client_id: The name that the client gives itself.
         host: Address of the client, without the port; None in process.
         real_principal: The authenticated principal, where another identity was taken.
+        forwarded_by: The broker that forwarded the request; None: the client is connected itself.
     """
 
     principal: str = ANONYMOUS
@@ -38,6 +41,7 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     host: str | None = None
     port: int | None = None
     real_principal: str | None = None
+    forwarded_by: "Caller | None" = None
 
     @property
     def address(self) -> str | None:
@@ -84,7 +88,22 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
         if self.host is None:
             return self.client_id
         client = f"{self.client_id or 'unnamed'} at {self.address}"
-        return f"{self.real_principal} by {client}" if self.real_principal else client
+        if self.real_principal:
+            client = f"{self.real_principal} by {client}"
+        if self.forwarded_by is None:
+            return client
+        broker = self.forwarded_by
+        return f"{client} through {broker.principal} by {broker._client()}"
+
+
+# As `Caller._client` writes it.
+_CLIENT = re.compile(r"(?:\w+:.*? by )?(?P<client_id>.*?) at \S+(?: through .*)?", re.DOTALL)
+
+
+def client_id_of(client: str) -> str:
+    """Return the name that a client gives itself, from the client in an origin."""
+    found = _CLIENT.fullmatch(client)
+    return client if found is None else found["client_id"]
 
 
 CONTROLLER = Caller(principal="controller", authentication=Authentication.INTERNAL)

@@ -18,6 +18,7 @@ import msgspec
 from immutables import Map
 from msgspec.structs import replace
 
+from controller.authorization.caller import client_id_of
 from records.envelope import Origin
 from records.errors import RequestError
 from replay.image.metadata import MetadataImage
@@ -136,7 +137,5 @@ def _names(origin: Origin | None) -> dict[str, str]:
         return {}
     names = {_USER: principal.removeprefix(_USER_PRINCIPAL)}
     if origin.client is not None:
-        # A listener writes the id that the client gives itself, and where it is.
-        client_id, _, address = origin.client.rpartition(" at ")
-        names[_CLIENT] = client_id or address
+        names[_CLIENT] = client_id_of(origin.client)
     return names

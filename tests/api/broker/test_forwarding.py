@@ -2,10 +2,12 @@
 
 import asyncio
 import contextlib
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from api.broker.fencing import NoReplicas
 from api.broker.forwarding import FORWARDED, Forward, forwarding_handlers
@@ -13,19 +15,29 @@ from api.broker.records_requests import RecordsRequests
 from api.client import MetadataClient
 from api.controller_server.listener import FROM_BROKERS, ControllerListener, ListenerSettings
 from api.kafka import apis, frames
+from api.kafka.apis import BY_REQUEST, by_key
 from api.kafka.connection import Connection
-from api.kafka.fields import Request
+from api.kafka.envelopes import opened, sealed
+from api.kafka.fields import Request, Response
 from api.kafka.frames import LENGTH, RequestFrame
 from api.kafka.listener import Answering, Listener
+from api.kafka.messages.envelope import EnvelopeRequest, EnvelopeResponse
+from api.kafka.messages.metadata import MetadataRequest
 from api.kafka.messages.topics import (
     CreateTopicsResponse,
     DeleteTopicsResponse,
 )
 from api.kafka.topics import creation_request, deletion_request
+from controller.authorization.authorizer import CLUSTER, Operation, topic_resource
+from controller.authorization.caller import Authentication, Caller
+from controller.decisions.namespaces import CreateNamespace
 from controller.decisions.partition_removal import DeletePartitions, TopicShrink
 from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
 from metadata_log.log_reader import LogReader
-from records.errors import MetadataLogError, RequestError, UnavailableError
+from records.envelope import Origin
+from records.errors import MetadataLogError, Outcome, RequestError, UnavailableError
+from tests.api.broker.test_clean_end import running
+from tests.api.guarded import guarded, nothing_written
 from tests.api.kafka.servers import server
 
 CREATION = creation_request(
@@ -43,7 +55,7 @@ async def broker(forward: Forward) -> AsyncIterator[int]:
 
 
 def refusing(error: MetadataLogError) -> Forward:
-    async def forward(_: RequestFrame) -> bytes:
+    async def forward(_: RequestFrame, __: Caller) -> bytes:
         raise error
 
     return forward
@@ -62,29 +74,148 @@ async def exchange(port: int, frame: bytes) -> bytes:
 
 
 async def test_request_and_response_keep_their_bytes_and_the_client_its_id() -> None:
-    received = bytearray()
+    envelopes: list[EnvelopeRequest] = []
+    body = b"\0\0\0\0\1\1\x63\2hi"  # nothing, and a tagged field that nobody knows
 
-    async def controller(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        received.extend(await reader.readexactly(4))
-        (size,) = LENGTH.unpack(received)
-        received.extend(await reader.readexactly(size))
-        body = b"\0\0\0\0\1\1\x63\2hi"  # nothing, and a tagged field that nobody knows
-        number = received[8:12]
-        writer.write(LENGTH.pack(5 + len(body)) + number + b"\0" + body)
-        await reader.read()
-        writer.close()
+    async def controller(frame: RequestFrame, _: Caller) -> Response:
+        assert isinstance(frame.body, EnvelopeRequest)
+        assert frame.client_id == "broker-1"
+        envelopes.append(frame.body)
+        number = frame.body.request_data[4:8]
+        return EnvelopeResponse(response_data=number + b"\0" + body)
 
     # A tagged field of the request that nobody knows, either.
     plain = frames.encode_request(apis.CREATE_TOPICS, 7, 77, CREATION, "ann")
     sent = LENGTH.pack(len(plain) - 4 + 3) + plain[4:-1] + b"\1\x63\1x"
-    async with await asyncio.start_server(controller, "127.0.0.1", 0) as listening:
-        port = listening.sockets[0].getsockname()[1]
-        connection = await Connection.open("127.0.0.1", port, "broker-1")
-        async with broker(connection.forward) as at:
-            answer = await exchange(at, sent)
-        await connection.close()
-    assert received[:8] + received[12:] == sent[:8] + sent[12:]
-    assert answer == (77).to_bytes(4, "big") + b"\0" + b"\0\0\0\0\1\1\x63\2hi"
+    listener = await Listener.start(Answering(handlers={apis.ENVELOPE: controller}), "127.0.0.1", 0)
+    connection = await Connection.open("127.0.0.1", listener.port, "broker-1")
+    async with broker(connection.forward) as at:
+        answer = await exchange(at, sent)
+    await connection.close()
+    await listener.close()
+    (envelope,) = envelopes
+    assert envelope.request_data == sent[4:]
+    assert envelope.request_principal == b"\0\0" + b"\x05User" + b"\x0aANONYMOUS" + b"\0\0"
+    assert envelope.client_host_address == bytes([127, 0, 0, 1])
+    assert answer == (77).to_bytes(4, "big") + b"\0" + body
+
+
+@pytest.mark.parametrize("principal", ["User:ann", "User:CN=a:b,O=c", "Group:ünï", "User:"])
+@pytest.mark.parametrize("host", ["10.0.0.7", "fe80::1", None])
+def test_envelope_names_the_client_and_who_forwards_it(principal: str, host: str | None) -> None:
+    frame = _frame(CREATION)
+    through = Caller(principal="User:b", client_id="broker-1", host="10.0.0.2", port=5)
+    envelope = sealed(frame, Caller(principal=principal, host=host, port=5))
+    inner, caller = opened(envelope, by_key(FORWARDED), through)
+    assert (inner.raw, inner.body) == (frame.raw, CREATION)
+    assert (caller.principal, caller.client_id, caller.host) == (principal, "script", host)
+    assert caller.forwarded_by == through
+    assert caller.authentication is Authentication.FORWARDED
+
+
+def _frame(body: Request) -> RequestFrame:
+    api = BY_REQUEST[type(body)]
+    raw = frames.encode_request(api, api.max_version, 7, body, "script")[4:]
+    return frames.decode_request(raw, by_key(apis.ALL))
+
+
+_SEALED = sealed(_frame(CREATION), Caller())
+
+
+@pytest.mark.parametrize(
+    ("envelope", "said"),
+    [
+        (replace(_SEALED, request_principal=None), "names no principal"),
+        (replace(_SEALED, request_principal=b"\0"), "principal cannot be read"),
+        (replace(_SEALED, request_principal=b"\0\0\x05Us"), "principal cannot be read"),
+        (replace(_SEALED, request_principal=b"\0\1\1\1\0\0"), "has version 1, not 0"),
+        (replace(_SEALED, client_host_address=b"123"), "a forwarded address"),
+        (replace(_SEALED, request_data=b"\0"), "no whole header"),
+        (sealed(_frame(MetadataRequest()), Caller()), "key 3 are not taken here"),
+        (sealed(_frame(_SEALED), Caller()), "key 58 are not taken here"),
+    ],
+)
+def test_envelope_that_cannot_be_opened_is_refused(envelope: EnvelopeRequest, said: str) -> None:
+    with pytest.raises(RequestError, match=said):
+        opened(envelope, by_key(FORWARDED), Caller())
+
+
+@contextlib.asynccontextmanager
+async def forwarded(directory: Path) -> AsyncIterator[tuple[Path, MetadataClient]]:
+    """A client of a real broker; yields the controller's log too."""
+    async with (
+        running(directory) as ready,
+        await MetadataClient.connect(f"kafka://{ready['listen']}", client_id="script") as client,
+    ):
+        yield directory / "log", client
+
+
+async def test_client_of_a_broker_stands_in_the_log_beside_the_broker(tmp_path: Path) -> None:
+    async with forwarded(tmp_path) as (log, client):
+        await client.run("namespaces create", CreateNamespace("n"), trace_parent="00-1")
+        found = _origin_of(log, "namespaces create")
+    assert (found.principal, found.trace_parent) == ("User:ANONYMOUS", "00-1")
+    assert re.fullmatch(
+        r"script at 127\.0\.0\.1 through User:ANONYMOUS by broker-1 at 127\.0\.0\.1:\d+",
+        str(found.client),
+    )
+
+
+async def test_broker_forwards_plainly_to_a_controller_that_takes_no_envelopes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answering = ControllerListener.answering
+
+    def without_envelopes(self: ControllerListener) -> Answering:
+        found = answering(self)
+        handlers = {api: h for api, h in found.handlers.items() if api != apis.ENVELOPE}
+        return replace(found, handlers=handlers)
+
+    monkeypatch.setattr(ControllerListener, "answering", without_envelopes)
+    async with forwarded(tmp_path) as (log, client):
+        await client.run("namespaces create", CreateNamespace("n"))
+        found = _origin_of(log, "namespaces create")
+    assert re.fullmatch(r"script at 127\.0\.0\.1:\d+", str(found.client))
+
+
+def _origin_of(log: Path, command: str) -> Origin:
+    with LogReader.open(log) as reader:
+        origins = [row.origin for batch in reader.batches(1) for row in batch.rows]
+    return next(o for o in origins if o is not None and o.command == command)
+
+
+async def test_broker_that_may_not_forward_is_told_so_and_nothing_is_done(tmp_path: Path) -> None:
+    async with guarded(tmp_path) as (at, rights):
+        rights.but = {(Operation.CLUSTER_ACTION, CLUSTER)}
+        async with (
+            broker(at.client.connection.forward) as port,
+            await MetadataClient.connect(f"kafka://127.0.0.1:{port}") as client,
+        ):
+            with nothing_written(at), pytest.raises(RequestError) as caught:
+                await client.run("namespaces create", CreateNamespace("n"))
+    assert "CLUSTER_AUTHORIZATION_FAILED" in str(caught.value)
+    assert caught.value.code == "UNKNOWN_SERVER_ERROR"
+    assert caught.value.outcome is Outcome.NOTHING
+
+
+async def test_forwarded_request_is_authorized_as_its_client_item_by_item(tmp_path: Path) -> None:
+    async with guarded(tmp_path) as (at, rights):
+        rights.only = {(Operation.CLUSTER_ACTION, CLUSTER), (Operation.DELETE, topic_resource("a"))}
+        rights.asked.clear()
+        ann = Caller(principal="User:ann", host="10.0.0.7")
+        frame = _frame(deletion_request(DeleteTopics(topics=("a", "b"))))
+        connection = at.client.connection
+        response = await connection.request(sealed(frame, ann), EnvelopeResponse)
+        assert response.response_data is not None
+        deleted = frames.decode_response(response.response_data, frame.api, frame.version)
+        assert isinstance(deleted, DeleteTopicsResponse)
+        assert [topic.error_code for topic in deleted.responses] == [0, 29]
+        (opening, *items) = rights.asked
+        assert (opening[0].principal, opening[1]) == ("User:ANONYMOUS", Operation.CLUSTER_ACTION)
+        assert {caller.principal for caller, _, _ in items} == {"User:ann"}
+    origin = _origin_of(tmp_path / "log", "topics delete")
+    assert origin.principal == "User:ann"
+    assert str(origin.client).startswith("script at 10.0.0.7 through User:ANONYMOUS by metalog at ")
 
 
 async def test_forwarded_creation_is_decided_and_names_the_client(tmp_path: Path) -> None:

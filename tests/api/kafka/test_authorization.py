@@ -23,6 +23,7 @@ from api.kafka.messages.brokers import (
     BrokerRegistrationRequest,
     FollowLogRequest,
 )
+from api.kafka.messages.envelope import EnvelopeRequest
 from api.kafka.messages.metadata import MetadataRequest, MetadataRequestTopic
 from api.kafka.messages.records_io import (
     EpochPartition,
@@ -148,6 +149,7 @@ REQUESTS: dict[Api, Callable[[Server], Request]] = {
             ),
         ),
     ),
+    apis.ENVELOPE: lambda _: EnvelopeRequest(request_data=b"", request_principal=b""),
     apis.FOLLOW_LOG: lambda at: FollowLogRequest(broker_id=1, broker_epoch=_epoch(at)),
     apis.RUN_COMMAND: lambda _: RunCommandRequest(
         command="topics delete", payload=packed(DeleteTopics(topics=("a", "b")))

@@ -21,6 +21,7 @@ _OURS = (
     apis.STOP_REPLICA,
     apis.UPDATE_METADATA,
     apis.ALTER_PARTITION,
+    apis.ENVELOPE,
     apis.BROKER_REGISTRATION,
     apis.BROKER_HEARTBEAT,
     apis.DELETE_PARTITIONS,

@@ -1,7 +1,9 @@
 """Which quota counts for whom, and how buckets fill."""
 
 import pytest
+from msgspec.structs import replace
 
+from controller.authorization.caller import Caller
 from controller.decisions import mutation_quotas
 from controller.decisions.mutation_quotas import MUTATION_RATE, UNLIMITED, MutationBuckets
 from controller.decisions.namespaces import (
@@ -46,6 +48,29 @@ def test_the_most_special_quota_counts_and_fills_a_bucket_of_the_client(first: i
     allowance = MutationBuckets().allowance(image, ANN, 0)
     assert allowance.rate == first + 1
     assert allowance.bucket == (*_BUCKETS, (_CLIENT,), (_CLIENT,))[first]
+
+
+@pytest.mark.parametrize(
+    "caller",
+    [
+        Caller(host="10.0.0.7"),
+        Caller(host="10.0.0.7", real_principal="User:ANONYMOUS"),
+        Caller(host="::1", port=5, forwarded_by=Caller(client_id="broker-1", host="h", port=1)),
+        Caller(
+            host="10.0.0.7",
+            real_principal="User:CN=Ada, O=Org",
+            forwarded_by=Caller(client_id="broker-1", host="10.0.0.2", port=1),
+        ),
+    ],
+)
+@pytest.mark.parametrize("client_id", ["app", "my app at home", "by through at"])
+def test_quota_of_a_client_id_counts_whichever_way_the_client_comes(
+    caller: Caller, client_id: str
+) -> None:
+    caller = replace(caller, principal="User:ann", client_id=client_id)
+    image = image_of(_quota(7, client_id=client_id))
+    allowance = MutationBuckets().allowance(image, caller.origin("topics create"), 0)
+    assert allowance.bucket == (("client-id", client_id),)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,98 @@
+"""Envelopes of forwarded requests: sealed by a broker, opened by the controller.
+
+Source: KIP-590; DefaultKafkaPrincipalBuilder of Kafka 4.0 (principals as bytes).
+"""
+
+import ipaddress
+import struct
+from collections.abc import Mapping
+
+from api.kafka import frames
+from api.kafka.apis import Api
+from api.kafka.fields import Response
+from api.kafka.frames import LENGTH, MalformedFrameError, RequestFrame
+from api.kafka.layouts import message_layout
+from api.kafka.messages.envelope import DefaultPrincipal, EnvelopeRequest, EnvelopeResponse
+from controller.authorization.caller import Authentication, Caller
+from records.errors import CorruptLogError, RequestError
+from records.kafka import reference
+
+_VERSION = struct.Struct(">h")
+_PRINCIPAL = message_layout(DefaultPrincipal, 0, flexible=True)
+_SEPARATOR = ":"
+
+
+def sealed(frame: RequestFrame, caller: Caller) -> EnvelopeRequest:
+    """Return the envelope with a request as it came and the caller who sent it."""
+    kind, _, name = caller.principal.partition(_SEPARATOR)
+    principal = reference.encode(_PRINCIPAL, DefaultPrincipal(type=kind, name=name))
+    return EnvelopeRequest(
+        request_data=frame.raw,
+        request_principal=_VERSION.pack(0) + principal,
+        client_host_address=_packed_address(caller.host),
+    )
+
+
+def opened(
+    envelope: EnvelopeRequest, apis: Mapping[int, Api], broker: Caller
+) -> tuple[RequestFrame, Caller]:
+    """Return the request in an envelope and the client who sent it.
+
+    Args:
+        apis: The requests that may be forwarded, by key.
+        broker: Who forwards, whose right to do so is checked elsewhere.
+
+    Raises:
+        RequestError: no such request, or nobody is named; or UNSUPPORTED_VERSION.
+    """
+    frame = frames.decode_request(envelope.request_data, apis)
+    caller = Caller(
+        principal=_principal(envelope.request_principal),
+        authentication=Authentication.FORWARDED,
+        client_id=frame.client_id,
+        host=_address(envelope.client_host_address),
+        forwarded_by=broker,
+    )
+    return frame, caller
+
+
+def response_in_envelope(frame: RequestFrame, body: Response | bytes) -> EnvelopeResponse:
+    """Return the envelope with the response to a forwarded request."""
+    api, version, number = frame.api, frame.version, frame.correlation_id
+    if isinstance(body, bytes):
+        raw = frames.encode_raw_response(api, version, number, body)
+    else:
+        raw = frames.encode_response(api, version, number, body)
+    return EnvelopeResponse(response_data=raw[LENGTH.size :])
+
+
+def _principal(raw: bytes | None) -> str:
+    if raw is None:
+        raise RequestError("INVALID_REQUEST", "a forwarded request names no principal")
+    try:
+        (version,) = _VERSION.unpack_from(raw)
+        if version != 0:
+            raise RequestError(
+                "UNSUPPORTED_VERSION", f"a forwarded principal has version {version}, not 0"
+            )
+        principal, _ = reference.decode(_PRINCIPAL, raw, _VERSION.size)
+    except (CorruptLogError, struct.error) as error:
+        raise MalformedFrameError(f"a forwarded principal cannot be read: {error}") from error
+    assert isinstance(principal, DefaultPrincipal)
+    return f"{principal.type}{_SEPARATOR}{principal.name}"
+
+
+def _packed_address(host: str | None) -> bytes:
+    if host is None:
+        return b""
+    # Without the zone of a link-local address.
+    return ipaddress.ip_address(host.partition("%")[0]).packed
+
+
+def _address(packed: bytes) -> str | None:
+    if not packed:
+        return None
+    try:
+        return str(ipaddress.ip_address(packed))
+    except ValueError as error:
+        raise MalformedFrameError(f"a forwarded address: {error}") from error
