@@ -1,6 +1,6 @@
-"""The requests that are spoken here, with their keys and versions.
+"""The supported requests, with their keys and versions.
 
-A range ends where what we can say ends: Produce and Fetch beyond it name topics by id alone.
+Produce and Fetch end before the versions that name topics by id alone.
 """
 
 from collections.abc import Iterable
@@ -31,18 +31,18 @@ class Api(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """Kafka's name of it."""
+        """Kafka's name of the request."""
         return self.request.__name__.removesuffix("Request")
 
     def is_flexible(self, version: int) -> bool:
-        """Return whether a version has tagged fields."""
+        """True if this version has tagged fields."""
         return version >= self.flexible_from
 
 
 DELETE_PARTITIONS_KEY = 10_001
 FOLLOW_LOG_KEY = 10_002
 RUN_COMMAND_KEY = 10_003
-"""Private keys: high enough that Kafka will not come to them, and clients pass over them."""
+"""Private keys, far above Kafka's; clients ignore them."""
 
 _T, _B, _R, _D = topics, brokers, replicas, records_io
 
@@ -94,5 +94,5 @@ BY_REQUEST = {api.request: api for api in ALL}
 
 
 def by_key(apis: Iterable[Api]) -> dict[int, Api]:
-    """Return requests by their keys."""
+    """Return requests by key."""
     return {api.key: api for api in apis}

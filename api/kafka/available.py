@@ -1,4 +1,4 @@
-"""Which partitions of a topic a client may use.
+"""The partitions of a topic that a client may use.
 
 Source: KIP-694 (READ_ONLY and NONE take no writes, NONE gives no reads).
 """
@@ -13,11 +13,13 @@ _READABLE = (READ_WRITE, READ_ONLY)
 def available_partitions(
     topic: MetadataTopic, *, for_write: bool = False, for_read: bool = False
 ) -> tuple[MetadataPartition, ...]:
-    """Return the partitions of an answer that have a leader and a mode that allows the use.
+    """Return the partitions of a Metadata answer that have a leader and a mode that allows the use.
 
-    With neither use it is every partition that has a leader.
+    Without a use, return every partition that has a leader.
 
-    Ask with `knows_modes`, as `MetadataClient.metadata` does: others are not told of all modes.
+    The answer must be for `knows_modes`, as from `MetadataClient.metadata`; other answers do not
+    have
+    all modes.
     """
     return tuple(
         [

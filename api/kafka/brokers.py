@@ -1,4 +1,4 @@
-"""What brokers say to the controller, as decisions know it and as Kafka's bytes say it."""
+"""Broker requests: conversion between Kafka's messages and the controller's decisions."""
 
 from collections.abc import Iterable
 
@@ -27,7 +27,7 @@ from records.brokers import BrokerEndpoint, BrokerFeature
 
 
 def registration(request: BrokerRegistrationRequest) -> RegisterBroker:
-    """Return who asks to join."""
+    """Return the decision's request for a BrokerRegistration."""
     return RegisterBroker(
         broker_id=request.broker_id,
         cluster_id=request.cluster_id,
@@ -60,7 +60,7 @@ def registration(request: BrokerRegistrationRequest) -> RegisterBroker:
 
 
 def beat(request: BrokerHeartbeatRequest) -> Heartbeat:
-    """Return what a heartbeat says."""
+    """Return the decision's request for a BrokerHeartbeat."""
     return Heartbeat(
         broker_id=request.broker_id,
         broker_epoch=request.broker_epoch,
@@ -75,7 +75,7 @@ def beat(request: BrokerHeartbeatRequest) -> Heartbeat:
 
 
 def beat_response(reply: HeartbeatReply) -> BrokerHeartbeatResponse:
-    """Return the response that tells a broker what to do."""
+    """Return the response to a heartbeat."""
     return BrokerHeartbeatResponse(
         is_caught_up=reply.is_caught_up,
         is_fenced=reply.is_fenced,
@@ -84,7 +84,7 @@ def beat_response(reply: HeartbeatReply) -> BrokerHeartbeatResponse:
 
 
 def alteration(request: AlterPartitionRequest) -> AlterPartition:
-    """Return the states that a leader wants."""
+    """Return the decision's request for an AlterPartition."""
     return AlterPartition(
         broker_id=request.broker_id,
         broker_epoch=request.broker_epoch,
@@ -111,7 +111,7 @@ def _altered(topic_id: Uuid, partition: AlteredPartition) -> PartitionAlteration
 
 
 def alteration_response(results: Iterable[PartitionResult]) -> AlterPartitionResponse:
-    """Return the response that tells the states after the request."""
+    """Return the response with the partitions' new states."""
     topics: dict[Uuid, list[AlteredPartitionResult]] = {}
     for result in results:
         topics.setdefault(result.topic_id, []).append(_altered_result(result))

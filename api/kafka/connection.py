@@ -1,4 +1,4 @@
-"""The side of a connection that asks: requests out, responses in, matched by their numbers."""
+"""The client side of a connection: requests out, responses in, matched by correlation id."""
 
 import asyncio
 import itertools
@@ -25,17 +25,17 @@ REQUEST_TIMEOUT_S = 30.0
 
 
 class Connection:
-    """Sends requests; many may be under way at once."""
+    """Sends requests; many may be in flight."""
 
     def __init__(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, client_id: str | None
     ) -> None:
-        """Take over a stream on which no request is under way."""
+        """Take over a stream without requests in flight."""
         self._reader = reader
         self._writer = writer
         self._client_id = client_id
         self._numbers = itertools.count()
-        # By correlation id: how the response is read, and who waits for it.
+        # By correlation id: how to decode the response, and the future to resolve.
         self._waiting: dict[int, tuple[Callable[[bytes], Any], asyncio.Future[Any]]] = {}
         self._task = asyncio.create_task(self._read(), name="kafka responses")
 
@@ -44,7 +44,7 @@ class Connection:
         """Connect.
 
         Raises:
-            UnavailableError: nobody answers there.
+            UnavailableError: the address does not answer.
         """
         try:
             async with asyncio.timeout(_CONNECT_TIMEOUT_S):
@@ -58,11 +58,11 @@ class Connection:
 
     @property
     def is_open(self) -> bool:
-        """Whether requests can still be sent."""
+        """True if requests can still be sent."""
         return not self._task.done()
 
     async def ended(self) -> None:
-        """Return when no response can come any more."""
+        """Return once no response can arrive any more."""
         await asyncio.wait([self._task])
 
     async def request(
@@ -76,13 +76,13 @@ class Connection:
         """Send a request and wait for its response.
 
         Args:
-            response: The class that the request is answered with.
-            version: None is the newest that we know.
+            response: The class of the response.
+            version: None means the newest that we know.
 
         Raises:
             UnavailableError: no response came, the outcome is unknown; or the connection was closed
                 before, and nothing was sent.
-            RequestError: this version cannot say what the request says.
+            RequestError: this version cannot express the request.
         """
         api = BY_REQUEST[type(body)]
         assert response is api.response
@@ -104,14 +104,10 @@ class Connection:
     async def forward(
         self, frame: RequestFrame, caller: Caller, *, timeout_s: float = REQUEST_TIMEOUT_S
     ) -> bytes:
-        """Send another's request as it came, in an envelope that says who sent it.
-
-        Returns:
-            The body of the response as it comes.
+        """Send a received request unchanged; return the body of the response unchanged.
 
         Raises:
-            UnavailableError: no response came; whether the request was carried out is unknown.
-            RequestError: the envelope was not opened, and nothing was done.
+            UnavailableError: no response came, the outcome is unknown.
         """
         response = await self.request(sealed(frame, caller), EnvelopeResponse, timeout_s=timeout_s)
         if response.error_code or response.response_data is None:
@@ -156,7 +152,7 @@ class Connection:
             async with asyncio.timeout(timeout_s):
                 await self._writer.drain()
                 return await future
-        except OSError as error:  # a time-out is one too
+        except OSError as error:  # includes timeouts
             raise UnavailableError(
                 f"{name}: no answer ({str(error) or 'time out'}); the outcome is unknown",
                 outcome=Outcome.UNKNOWN,
@@ -165,7 +161,7 @@ class Connection:
             self._waiting.pop(number, None)
 
     async def close(self) -> None:
-        """Close; requests under way fail."""
+        """Close; requests in flight fail."""
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
         await close_writer(self._writer)
@@ -189,7 +185,7 @@ class Connection:
     def _answer(self, frame: bytes) -> None:
         number = frames.correlation_id_of(frame)
         if number not in self._waiting:
-            return  # the asker has given up
+            return  # the caller has given up
         decode, future = self._waiting[number]
         if not future.done():
             future.set_result(decode(frame))

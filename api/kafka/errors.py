@@ -1,4 +1,4 @@
-"""Kafka's numbers for the names of errors.
+"""Kafka's error codes by name.
 
 Source: Errors of Kafka 4.0.
 """
@@ -78,16 +78,16 @@ CODES = {
 NAMES = {code: name for name, code in CODES.items()}
 
 MAYBE_DONE = frozenset({"NOT_CONTROLLER", "REQUEST_TIMED_OUT", "UNKNOWN_SERVER_ERROR"})
-"""Codes that do not say by themselves whether the request was carried out."""
+"""Errors that leave open whether the request was carried out."""
 
 
 def code_of(name: str) -> int:
-    """Return the number of an error, UNKNOWN_SERVER_ERROR's for a name that Kafka lacks."""
+    """Return the code of an error name; UNKNOWN_SERVER_ERROR's for names that Kafka lacks."""
     return CODES.get(name, UNKNOWN_SERVER_ERROR)
 
 
 def code_for(error: MetadataLogError) -> int:
-    """Return the number with which an error is answered."""
+    """Return the code to answer for an error."""
     match error:
         case RequestError():
             return code_of(error.code)
@@ -99,15 +99,15 @@ def code_for(error: MetadataLogError) -> int:
 
 
 def name_of(code: int) -> str:
-    """Return the name of a number."""
+    """Return the name of a code."""
     return NAMES.get(code, f"ERROR_{code}")
 
 
 def check(code: int, message: str | None) -> None:
-    """Raise what a response says, unless it says that all is well.
+    """Raise the error in a response, if there is one.
 
     Raises:
-        RequestError: with the name that belongs to the number. A number cannot tell every outcome.
+        RequestError: with the code's name. A code cannot express every outcome.
     """
     if code != NONE:
         name = name_of(code)

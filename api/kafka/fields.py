@@ -1,7 +1,7 @@
-"""How a message says what its fields are in Kafka's bytes.
+"""Field types and versions of messages, as annotations on their classes.
 
-A class is the table: each field has the integer type that it takes on the wire, and `since`,
-`until` or `tagged` where not every version has it. `layouts` reads the tables.
+Each field has the integer type of its encoding, and `since`, `until` or `tagged` if not every
+version has it. `layouts` reads the annotations.
 
     class Topic(Message, frozen=True, kw_only=True):
         name: str
@@ -24,29 +24,29 @@ class Kind(msgspec.Struct, frozen=True):
 
 
 class Presence(msgspec.Struct, frozen=True):
-    """The versions that have a field, both inclusive, and its tag if it is a tagged one."""
+    """The versions that have a field, both inclusive, and its tag if it is tagged."""
 
     first: int = 0
     last: int | None = None
     tag: int | None = None
 
     def has(self, version: int) -> bool:
-        """Return whether a version has the field."""
+        """True if a version has the field."""
         return self.first <= version and (self.last is None or version <= self.last)
 
 
 def since(first: int, last: int | None = None) -> Presence:
-    """The field exists from one version on, and up to another, inclusive."""
+    """The field exists from version `first` on, up to `last`, inclusive."""
     return Presence(first, last)
 
 
 def until(last: int) -> Presence:
-    """The field exists up to one version, inclusive."""
+    """The field exists up to version `last`, inclusive."""
     return Presence(0, last)
 
 
 def tagged(tag: int, first: int = 0) -> Presence:
-    """The field is left out when it has its default; only flexible versions carry it."""
+    """The field is left out if it has its default; only flexible versions have it."""
     return Presence(first, None, tag)
 
 
@@ -58,18 +58,18 @@ Int64 = Annotated[int, Kind("int64")]
 
 
 class Message(Record, frozen=True, gc=False):
-    """Base of the structures that requests and responses are made of."""
+    """Base of the structures in requests and responses."""
 
 
 class Request(Message, frozen=True, gc=False):
-    """Base of the requests. One is refused in a version that cannot say all of it."""
+    """Base of requests. Encoding fails if the version cannot express all of it."""
 
 
 class Response(Message, frozen=True, gc=False):
-    """Base of the responses. What a version cannot say is left out: the asker would not know it."""
+    """Base of responses. What the version cannot express is left out."""
 
 
-# Kafka gives its own tags from 0 on, a handful for each structure. Tag 106 was in early releases.
+# Kafka's own tags count from 0, a few per structure. Tag 106 was in early releases.
 TOPIC_ID_TAG = 100
 MODE_TAG = 101
 KNOWS_MODES_TAG = 102
@@ -90,4 +90,4 @@ ABOUT_TAG = 117
 VERSION_OBJECT_TAG = 118
 EXPECTED_VERSION_TAG = 119
 CURRENT_VERSION_TAG = 120
-"""Tags of fields that Kafka does not have, one for each meaning."""
+"""Tags of our own fields."""

@@ -1,9 +1,10 @@
-"""Requests and responses to bytes and back; no sockets.
+"""Encodes and decodes requests and responses; no sockets.
 
-A frame is a length of four bytes, a header and a body. A request's header names the request, its
-version, a number that the answer repeats, and the client; from the first flexible version on it
-ends in tagged fields. A response's header is the number, with tagged fields in flexible versions,
-save that of ApiVersions: whoever asks cannot know yet what is understood.
+A frame is a length of four bytes, a header and a body. A request's header has key, version,
+correlation id and client id; in flexible versions it ends with tagged fields. A response's header
+is
+the correlation id, with tagged fields in flexible versions. ApiVersions responses never have them,
+because the client does not know yet what the server supports.
 
 Source: KIP-482, KIP-511.
 """
@@ -34,18 +35,18 @@ _NO_TAGS = b"\0"
 
 
 class MalformedFrameError(RequestError):
-    """Bytes that are no request or response that we know; the connection is worth nothing more."""
+    """The bytes are not a known request or response; the connection must be closed."""
 
     def __init__(self, message: str) -> None:
         super().__init__("INVALID_REQUEST", message)
 
 
 class UnsupportedVersionError(RequestError):
-    """A request that is known, in a version that is not.
+    """A known request in an unsupported version.
 
     Attributes:
         api: The request.
-        correlation_id: The number that its answer would repeat.
+        correlation_id: For the answer.
     """
 
     def __init__(self, api: Api, version: int, correlation_id: int) -> None:
@@ -58,9 +59,9 @@ class UnsupportedVersionError(RequestError):
 
 
 class RequestFrame(msgspec.Struct, frozen=True, kw_only=True):
-    """A request as it came, with the tagged fields in it that no layout of ours knows.
+    """A received request, with its tagged fields that no layout knows.
 
-    `raw` is the whole frame, in which the body begins at `body_at`.
+    `raw` is the whole frame; the body begins at `body_at`.
     """
 
     api: Api
@@ -74,7 +75,7 @@ class RequestFrame(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def raw_body(self) -> bytes:
-        """The body as it was sent."""
+        """The body as received."""
         return self.raw[self.body_at :]
 
 
@@ -84,7 +85,7 @@ def encode_request(
     """Return a request as a frame, length included.
 
     Raises:
-        RequestError: this version cannot say all of the body.
+        RequestError: this version cannot express all of the body.
     """
     return encode_raw_request(api, version, correlation_id, _encode(api, version, body), client_id)
 
@@ -92,7 +93,7 @@ def encode_request(
 def encode_raw_request(
     api: Api, version: int, correlation_id: int, body: bytes, client_id: str | None
 ) -> bytes:
-    """Return a request with a body that is encoded already as a frame, length included."""
+    """Return a request with an encoded body as a frame, length included."""
     name = b"" if client_id is None else client_id.encode()
     size = -1 if client_id is None else len(name)
     header = _REQUEST_HEADER.pack(api.key, version, correlation_id, size) + name
@@ -102,14 +103,14 @@ def encode_raw_request(
 
 
 def decode_request(frame: bytes, apis: Mapping[int, Api]) -> RequestFrame:
-    """Read a request, without the length before it.
+    """Decode a request, without the length before it.
 
     Args:
-        apis: The requests that are taken, by key.
+        apis: The supported requests, by key.
 
     Raises:
-        UnsupportedVersionError: the version is not taken; nothing after the header was read.
-        MalformedFrameError: it is no request that is taken; names the byte.
+        UnsupportedVersionError: the version is not supported; only the header was read.
+        MalformedFrameError: it is not a supported request; names the byte.
     """
     try:
         key, version, correlation_id, name_size = _REQUEST_HEADER.unpack_from(frame)
@@ -123,7 +124,7 @@ def decode_request(frame: bytes, apis: Mapping[int, Api]) -> RequestFrame:
     client_id, position = _client_id(frame, name_size)
     if api.is_flexible(version):
         position = _after_tags(frame, position)
-    # Kafka looks at nothing behind a request either, and librdkafka 2.16 leaves three bytes there
+    # Bytes after a request are ignored, as in Kafka: librdkafka 2.16 leaves three of them there
     # when it asks Metadata for all topics.
     body, unknown_tags = _decode(
         api, version, api.request, frame, position, unusual=reference.decode_start
@@ -147,7 +148,7 @@ def encode_response(api: Api, version: int, correlation_id: int, body: Response)
 
 
 def encode_raw_response(api: Api, version: int, correlation_id: int, body: bytes) -> bytes:
-    """Return a response with a body that is encoded already as a frame, length included."""
+    """Return a response with an encoded body as a frame, length included."""
     header = _CORRELATION_ID.pack(correlation_id)
     if _has_header_tags(api, version):
         header += _NO_TAGS
@@ -155,7 +156,7 @@ def encode_raw_response(api: Api, version: int, correlation_id: int, body: bytes
 
 
 def correlation_id_of(frame: bytes) -> int:
-    """Return the number of the request that a response answers.
+    """Return the correlation id of a response.
 
     Raises:
         MalformedFrameError: the frame is too short.
@@ -167,10 +168,10 @@ def correlation_id_of(frame: bytes) -> int:
 
 
 def decode_response(frame: bytes, api: Api, version: int) -> Response:
-    """Read a response, without the length before it.
+    """Decode a response, without the length before it.
 
     Raises:
-        MalformedFrameError: it is no answer to that request; names the byte.
+        MalformedFrameError: it is not a response to that request; names the byte.
     """
     position = _response_body_at(frame, api, version)
     body, _ = _decode(api, version, api.response, frame, position, unusual=reference.decode)
@@ -179,7 +180,7 @@ def decode_response(frame: bytes, api: Api, version: int) -> Response:
 
 
 def raw_response_body(frame: bytes, api: Api, version: int) -> bytes:
-    """Return the body of a response as it was sent, without the length before it.
+    """Return the body of a response as received, without the length before it.
 
     Raises:
         MalformedFrameError: the header is damaged.
@@ -216,7 +217,7 @@ def _client_id(frame: bytes, size: int) -> tuple[str | None, int]:
 
 
 def _after_tags(frame: bytes, position: int) -> int:
-    """Pass over the tagged fields of a header."""
+    """Return the position after a header's tagged fields."""
     start = position
     try:
         count, position = decode_unsigned(frame, position)
@@ -246,7 +247,7 @@ def _encode(api: Api, version: int, body: Message) -> bytes:
     try:
         return _encoder(type(body), version, flexible)(body)
     except compiled_encoder.NOT_ENCODED:
-        # The reference says what is wrong.
+        # The reference decoder names the error.
         return reference.encode(message_layout(type(body), version, flexible=flexible), body)
 
 
@@ -259,7 +260,7 @@ def _decode(
     *,
     unusual: Callable[[Layout, bytes, int], tuple[Record, tuple[UnknownTag, ...]]],
 ) -> tuple[Record, tuple[UnknownTag, ...]]:
-    """Read a message; what the compiled codec does not know goes to the `unusual` reader."""
+    """Decode a message; what the compiled codec does not handle goes to `unusual`."""
     flexible = api.is_flexible(version)
     try:
         return _decoder(cls, version, flexible)(frame, position), ()

@@ -1,4 +1,4 @@
-"""The layout of one version of a message, read from the table that its class is."""
+"""Reads the layout of one version of a message from its class."""
 
 import functools
 import typing
@@ -17,13 +17,13 @@ _ALWAYS = Presence()
 
 @functools.cache
 def message_layout(cls: type[Message], version: int, *, flexible: bool) -> Layout:
-    """Return the layout of a request or response and of all that is nested in it."""
+    """Return the layout of a request or response and of everything nested in it."""
     builder = _Builder(version, flexible, strict=not issubclass(cls, Response))
     return builder.layout(cls)
 
 
 class _Builder:
-    """`strict`: what a version lacks must have its default to be written."""
+    """`strict`: fields that a version lacks must have their default."""
 
     def __init__(self, version: int, flexible: bool, *, strict: bool) -> None:
         self._version = version

@@ -1,7 +1,7 @@
-"""The side of a connection that answers.
+"""The server side of Kafka connections.
 
-Requests of one connection are begun in the order in which they came and answered in that order,
-while several are under way. Too many, and no more are read until some are answered.
+The requests of a connection are started in the order of arrival and answered in that order; several
+may be in flight. At the limit, no more are read until some are answered.
 """
 
 import asyncio
@@ -32,24 +32,24 @@ from records.errors import FencedError, RequestError, UnavailableError
 log = limited_logger(__name__)
 
 PIPELINE_MAX = 64
-"""Requests of one connection that are under way at once."""
+"""Maximum of requests in flight per connection."""
 
 
 Handler = Callable[[RequestFrame, Caller], Awaitable[Response | bytes | None]]
-"""Answers a request; bytes are an encoded body, None: the sender wants no answer. It must not raise
-what a client can cause: an error that leaves it ends the connection."""
+"""Handles a request. Returns the response, an encoded body, or None if the client wants no answer.
+An exception ends the connection, so it must not raise errors that clients can cause."""
 
 Takeover = Callable[
     [RequestFrame, Caller, asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]
 ]
-"""Goes on with a connection after a request that is no longer answered like others."""
+"""Takes over a connection after a request that changes its protocol."""
 
 
 class Answering(msgspec.Struct, frozen=True, kw_only=True):
-    """What is answered, and by whom.
+    """The handlers of a listener.
 
-    `is_from_broker` knows the requests that only brokers send, None where no broker connects: a
-    connection on which one was answered without an error is kept when there are too many.
+    `is_from_broker` recognises requests that only brokers send; None where no broker connects. A
+    connection on which one succeeded is kept when there are too many connections.
     """
 
     handlers: Mapping[Api, Handler]
@@ -58,15 +58,15 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
     frame_size_bytes_max: int = FRAME_SIZE_BYTES_MAX
 
     def apis(self) -> dict[int, Api]:
-        """Return the requests that are taken, by key."""
+        """Return the supported requests, by key."""
         return by_key([API_VERSIONS, *self.handlers, *self.takeovers])
 
 
 class Listener:
-    """Takes connections on one address."""
+    """Accepts connections on one address."""
 
     def __init__(self, answering: Answering, connections: Connections) -> None:
-        """Nothing is taken before `start`."""
+        """Accept nothing until `start`."""
         self._answering = answering
         self._connections = connections
         has_brokers = answering.is_from_broker is not None
@@ -83,13 +83,13 @@ class Listener:
     async def start(
         cls, answering: Answering, host: str, port: int, connections: Connections | None = None
     ) -> Self:
-        """Begin to take connections; port 0 lets the system choose.
+        """Start accepting connections; port 0 lets the system choose.
 
         Args:
             connections: Those of the process; None makes one for this listener alone.
 
         Raises:
-            UnavailableError: the address is taken, or not of this machine; or the process may open
+            UnavailableError: the address is in use, or not of this machine; or the process may open
                 too few files.
         """
         listener = cls(answering, connections or Connections.of_process())
@@ -98,12 +98,12 @@ class Listener:
 
     @property
     def port(self) -> int:
-        """The port that is listened on."""
+        """The port in use."""
         assert self._acceptor is not None
         return self._acceptor.port
 
     async def close(self) -> None:
-        """Take no more connections, and end those there are."""
+        """Stop accepting, and close all connections."""
         assert self._acceptor is not None
         await self._acceptor.close()
         for task in self._tasks:
@@ -130,7 +130,7 @@ class Listener:
         )
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        # A task that is cancelled before its first step closes nothing by itself.
+        # A task cancelled before its first step would not close the connection itself.
         task.add_done_callback(lambda _: place.leave())
         task.add_done_callback(lambda _: writer.close())
 
@@ -144,7 +144,7 @@ async def answer(
     """Answer the requests of one connection until it ends, and close it.
 
     Args:
-        place: Among the connections that were accepted; None for one that this side made.
+        place: Among the accepted connections; None for one that this side opened.
     """
     address = _address(writer)
     if place is None:
@@ -152,9 +152,9 @@ async def answer(
     try:
         await _Conversation(reader, writer, answering, place).run()
     except ConnectionError:
-        pass  # the other side has gone
+        pass  # the other side disconnected
     except UnavailableError as error:
-        log.info("%s: %s", address, error)  # mostly the other side has gone
+        log.info("%s: %s", address, error)  # usually the other side disconnected
     except (FencedError, RequestError) as error:
         log.warning("%s: %s; the connection is closed", address, error)
     except Exception:
@@ -188,7 +188,7 @@ class _Conversation:
         try:
             await asyncio.wait([writing, reading], return_when=asyncio.FIRST_COMPLETED)
             if writing.done():
-                await writing  # raises what ended it
+                await writing  # raises the error that ended it
             takeover = await reading
             await writing
             if takeover is not None:
@@ -206,13 +206,13 @@ class _Conversation:
                     left.cancel()
 
     async def _read(self) -> RequestFrame | None:
-        """Begin requests; after the last one tell the writer, who may have gone before."""
+        """Start requests; after the last one notify the writer, unless it has ended already."""
         takeover = await self._begin_requests()
         await self._answers.put(None)
         return takeover
 
     async def _begin_requests(self) -> RequestFrame | None:
-        """Begin requests until the connection ends or changes hands."""
+        """Start requests until the connection ends or changes its protocol."""
         size_max = self._answering.frame_size_bytes_max
         while (received := await receive_frame(self._reader, size_max, self._place)) is not None:
             try:
@@ -220,7 +220,7 @@ class _Conversation:
             except UnsupportedVersionError as error:
                 if error.api != API_VERSIONS:
                     raise
-                # Asked in a version from the future: the answer of version 0 says what there is.
+                # The client's version is too new: an answer of version 0 lists the supported ones.
                 refusal = versions_response(self._apis.values(), CODES["UNSUPPORTED_VERSION"])
                 raw = frames.encode_response(API_VERSIONS, 0, error.correlation_id, refusal)
                 await self._put(_ready(raw), received)
@@ -244,7 +244,7 @@ class _Conversation:
         return is_from_broker is not None and is_from_broker(frame)
 
     def _check_reserved(self, frame: RequestFrame) -> None:
-        """Refuse a client's request on a place of the brokers' reserve."""
+        """Refuse a client's request on a place reserved for brokers."""
         is_reserved = self._place.is_for_broker and not self._place.is_kept
         if is_reserved and frame.api != API_VERSIONS and not self._is_from_broker(frame):
             raise RequestError(
@@ -282,7 +282,7 @@ async def _ready(raw: bytes) -> bytes:
 
 
 def versions_response(apis: Iterable[Api], error_code: int = 0) -> ApiVersionsResponse:
-    """Return what ApiVersions is answered with, by a listener that takes these requests."""
+    """Return the ApiVersions response of a listener with these requests."""
     ranges = [
         ApiVersion(api_key=api.key, min_version=api.min_version, max_version=api.max_version)
         for api in sorted(apis, key=lambda api: api.key)

@@ -1,13 +1,13 @@
-"""What Metadata is answered with: a pure function of what a node knows.
+"""Metadata responses: a pure function of a node's view of the cluster.
 
-The controller knows it from its image, a broker from what it was told; both look like a
+The controller's view is its image, a broker's comes from the controller's updates; both implement
 `KnownCluster`.
 
-A client that cannot know modes sees READ_ONLY partitions as usual, and its writes are refused by
+A client that does not know modes sees READ_ONLY partitions as usual, and its writes are refused by
 the broker; partitions of mode NONE are LEADER_NOT_AVAILABLE to it. Under the strict rule of the
 proposal both are.
 
-Only brokers are listed: clients place replicas on any node they are told of. The controller id is
+Only brokers are listed, because clients place replicas on any listed node. The controller id is
 that of a broker too, as in KRaft; admin requests go there, and brokers forward them.
 
 Source: KIP-694, KIP-516, KIP-430, KIP-590 (forwarding).
@@ -49,14 +49,14 @@ from replay.image.topics import Topic
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 
 NO_CONTROLLER = -1
-"""There is no broker that could forward admin requests."""
+"""Controller id if no broker can forward admin requests."""
 
 PLAINTEXT = 0
 """Security protocol of a listener without encryption."""
 
 
 class KnownTopic(msgspec.Struct, frozen=True, kw_only=True):
-    """A topic as some node knows it; partitions carry no error yet."""
+    """A topic in a node's view; partitions carry no error yet."""
 
     name: str
     topic_id: Uuid
@@ -64,19 +64,19 @@ class KnownTopic(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KnownCluster(Protocol):
-    """What a node knows of its cluster."""
+    """A node's view of its cluster."""
 
     def topic_named(self, full_name: str) -> KnownTopic | None:
-        """Return the topic of a name."""
+        """Return the topic with this full name."""
 
     def topic_of(self, topic_id: Uuid) -> KnownTopic | None:
-        """Return the topic of an id."""
+        """Return the topic with this id."""
 
     def all_topics(self) -> Iterable[KnownTopic]:
         """Return all topics."""
 
     def nodes(self) -> tuple[MetadataBroker, ...]:
-        """Return where the live brokers listen."""
+        """Return the live brokers and their addresses."""
 
 
 def metadata_response(
@@ -88,13 +88,13 @@ def metadata_response(
     access: Access = UNRESTRICTED,
     strict: bool = False,
 ) -> MetadataResponse:
-    """Answer what is known, as far as the caller may see it.
+    """Return the response, limited to what the caller may see.
 
-    Of all topics those that may not be seen are left out; one that is named is refused, whether it
+    A request for all topics omits those the caller may not see; a named one is refused, whether it
     exists or not.
 
     Args:
-        strict: READ_ONLY partitions have no leader to clients that cannot know modes.
+        strict: READ_ONLY partitions have no leader for clients that do not know modes.
     """
     hidden = {NONE, READ_ONLY} if strict else {NONE}
     if request.knows_modes:
@@ -129,7 +129,7 @@ def _cluster_operations(access: Access) -> int:
 
 
 def _forwarding_broker(brokers: Sequence[MetadataBroker]) -> int:
-    """Return the id of any live broker: one that cannot forward is not named every time."""
+    """Return a random live broker, so that one that cannot forward is not always chosen."""
     return random.choice(brokers).node_id if brokers else NO_CONTROLLER
 
 
@@ -144,7 +144,7 @@ def _asked_for(
     if name is not None and not _may_see(access, name):
         topic, code = None, "TOPIC_AUTHORIZATION_FAILED"
     if topic is None:
-        # Clients of versions below 12 cannot read a name that is null.
+        # Before version 12 a name cannot be null.
         return MetadataTopic(error_code=CODES[code], name=asked.name, topic_id=asked.topic_id)
     return _topic(topic, hidden)
 
@@ -175,19 +175,19 @@ def _partition(partition: MetadataPartition, hidden: set[int]) -> MetadataPartit
 
 
 class ImageCluster:
-    """The cluster as an image describes it."""
+    """The view of the cluster in an image."""
 
     def __init__(self, image: MetadataImage) -> None:
         self._image = image
         self._live = {broker.broker_id for broker in image.brokers() if not broker.fenced}
 
     def topic_named(self, full_name: str) -> KnownTopic | None:
-        """Return the topic of a name."""
+        """Return the topic with this full name."""
         topic = self._image.topic_by_full_name(full_name)
         return None if topic is None else self._known(topic)
 
     def topic_of(self, topic_id: Uuid) -> KnownTopic | None:
-        """Return the topic of an id."""
+        """Return the topic with this id."""
         topic = None if topic_id == ZERO_UUID else self._image.topic(topic_id)
         return None if topic is None else self._known(topic)
 
@@ -197,7 +197,7 @@ class ImageCluster:
         return [self._known(topic) for _, topic in named]
 
     def nodes(self) -> tuple[MetadataBroker, ...]:
-        """Return where the live brokers listen."""
+        """Return the live brokers and their addresses."""
         live = [broker for broker in self._image.brokers() if broker.broker_id in self._live]
         return tuple(
             [

@@ -1,4 +1,4 @@
-"""Frames on a stream: a length of four bytes and what it counts."""
+"""Frames on a stream: four bytes of length, then that many bytes."""
 
 import asyncio
 import contextlib
@@ -13,11 +13,11 @@ from api.receive_budget import Share
 async def read_frame(
     reader: asyncio.StreamReader, size_bytes_max: int = FRAME_SIZE_BYTES_MAX
 ) -> bytes | None:
-    """Read one frame, without its length; None when the other side has ended.
+    """Read one frame, without its length; None at the end of the stream.
 
     Raises:
-        MalformedFrameError: the length is negative or above `size_bytes_max`; nothing was read
-            behind it.
+        MalformedFrameError: the length is negative or above `size_bytes_max`; nothing more was
+        read.
     """
     try:
         size = _size(await reader.readexactly(LENGTH.size), size_bytes_max)
@@ -27,7 +27,7 @@ async def read_frame(
 
 
 class Received:
-    """A frame that a client sent, and the memory that it takes until `release`."""
+    """A received frame and its share of the memory budget, until `release`."""
 
     def __init__(self, raw: bytes, place: Place, share: Share | None) -> None:
         """Count the frame as a request in flight."""
@@ -38,7 +38,7 @@ class Received:
         place.request_begun(self._counted_bytes)
 
     def release(self) -> None:
-        """The request is answered."""
+        """Free the memory: the request is answered."""
         self._place.request_ended(self._counted_bytes)
         if self._share is not None:
             self._place.give_back(self._share)
@@ -47,7 +47,7 @@ class Received:
 async def receive_frame(
     reader: asyncio.StreamReader, size_bytes_max: int, place: Place
 ) -> Received | None:
-    """Read one frame of a client, within the limits of its place; None when the client has ended.
+    """Read one frame within the limits of the client's place; None at the end of the stream.
 
     Raises:
         MalformedFrameError: as `read_frame`.
@@ -97,9 +97,9 @@ async def _read(
 
 
 class BufferedStream(asyncio.StreamReaderProtocol, asyncio.BufferedProtocol):
-    """A stream that receives through one small buffer shared by all connections of a listener.
+    """A stream that receives through one small buffer, shared by all connections of a listener.
 
-    asyncio reads 256 KiB at once otherwise, which a connection may then hold unread.
+    Otherwise asyncio reads 256 KiB at once, which a connection may then hold unread.
     """
 
     def __init__(
@@ -107,12 +107,12 @@ class BufferedStream(asyncio.StreamReaderProtocol, asyncio.BufferedProtocol):
         buffer: memoryview,
         connected: Callable[[asyncio.StreamReader, asyncio.StreamWriter], None],
     ) -> None:
-        """Call `connected` when the connection is made."""
+        """Call `connected` once the connection is open."""
         super().__init__(asyncio.StreamReader(limits.STREAM_BYTES_MAX), connected)
         self._buffer = buffer
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Return where the next bytes are put."""
+        """Return the buffer for the next bytes."""
         return self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:
@@ -121,7 +121,7 @@ class BufferedStream(asyncio.StreamReaderProtocol, asyncio.BufferedProtocol):
 
 
 async def close_writer(writer: asyncio.StreamWriter) -> None:
-    """Close a stream, whatever state it is in."""
+    """Close a stream in any state."""
     writer.close()
     with contextlib.suppress(OSError):
         await writer.wait_closed()

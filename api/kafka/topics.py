@@ -1,4 +1,4 @@
-"""Requests about topics, as decisions know them and as Kafka's bytes say them; both ways."""
+"""Topic requests: conversion between Kafka's messages and the controller's decisions, both ways."""
 
 from collections.abc import Iterable
 
@@ -35,11 +35,11 @@ from replay.image.partitions import NONE as NO_READS_NO_WRITES
 from replay.image.partitions import READ_ONLY
 
 _REFUSED = -1
-"""Stands for a partition where the refusal is the whole topic's."""
+"""Partition id of an error that concerns the whole topic."""
 
 
 def creation(request: CreateTopicsRequest) -> CreateTopics:
-    """Return what a request asks to create."""
+    """Return the decision's request for a CreateTopics."""
     return CreateTopics(
         topics=tuple([_new_topic(topic) for topic in request.topics]),
         validate_only=request.validate_only,
@@ -59,10 +59,10 @@ def _new_topic(topic: CreatableTopic) -> NewTopic:
 
 
 def creation_request(request: CreateTopics) -> CreateTopicsRequest:
-    """Return the request that asks for it.
+    """Return the CreateTopics message for a request.
 
     Raises:
-        RequestError: INVALID_REQUEST, a placement or a topic's id is named.
+        RequestError: INVALID_REQUEST, the request has a placement or a topic id.
     """
     if request.placement is not None or any(t.topic_id is not None for t in request.topics):
         raise RequestError(
@@ -90,7 +90,7 @@ def _creatable(topic: NewTopic) -> CreatableTopic:
 
 
 def creation_response(results: Iterable[TopicResult]) -> CreateTopicsResponse:
-    """Return the response that tells the results."""
+    """Return the response with the results."""
     results = tuple(results)
     return CreateTopicsResponse(
         throttle_time_ms=_throttle_ms(results),
@@ -118,7 +118,7 @@ def creation_refused(request: CreateTopicsRequest, error: RequestError) -> Creat
 
 
 def created(response: CreateTopicsResponse) -> tuple[TopicResult, ...]:
-    """Return the results that a response tells."""
+    """Return the results in a response."""
     return tuple(
         [
             TopicResult(
@@ -134,16 +134,16 @@ def created(response: CreateTopicsResponse) -> tuple[TopicResult, ...]:
 
 
 def deletion(request: DeleteTopicsRequest) -> DeleteTopics:
-    """Return what a request asks to delete."""
+    """Return the decision's request for a DeleteTopics."""
     states = [topic.topic_id if topic.name is None else topic.name for topic in request.topics]
     return DeleteTopics(topics=(*request.topic_names, *states))
 
 
 def deletion_request(request: DeleteTopics) -> DeleteTopicsRequest:
-    """Return the request that asks for it.
+    """Return the DeleteTopics message for a request.
 
     Raises:
-        RequestError: INVALID_REQUEST, nothing is to be done.
+        RequestError: INVALID_REQUEST, it is a dry run.
     """
     if request.validate_only:
         raise RequestError("INVALID_REQUEST", "DeleteTopics has no dry run; see `run`")
@@ -159,11 +159,11 @@ def _state(ref: TopicRef) -> DeleteTopicState:
 def deletion_response(
     refs: Iterable[TopicRef], results: Iterable[TopicResult], before: Access
 ) -> DeleteTopicsResponse:
-    """Return the response that tells the results.
+    """Return the response with the results.
 
     Args:
-        before: The caller's access while the topics still were: an answer names what was asked by
-            id, if the caller may see it.
+        before: The caller's access before the deletion; decides if a topic named by id may be
+            answered with its name.
     """
     results = tuple(results)
     return DeleteTopicsResponse(
@@ -204,7 +204,7 @@ def deletion_refused(request: DeleteTopicsRequest, error: RequestError) -> Delet
 
 
 def deleted(response: DeleteTopicsResponse) -> tuple[TopicResult, ...]:
-    """Return the results that a response tells."""
+    """Return the results in a response."""
     return tuple(
         [
             TopicResult(
@@ -218,7 +218,7 @@ def deleted(response: DeleteTopicsResponse) -> tuple[TopicResult, ...]:
 
 
 def shrinking(request: DeletePartitionsRequest) -> DeletePartitions:
-    """Return which partitions a request asks to remove."""
+    """Return the decision's request for a DeletePartitions."""
     return DeletePartitions(
         topics=tuple([TopicShrink(topic=t.name, partitions=t.partitions) for t in request.topics]),
         delay_ms=request.delete_partitions_delay,
@@ -226,10 +226,10 @@ def shrinking(request: DeletePartitionsRequest) -> DeletePartitions:
 
 
 def shrinking_request(request: DeletePartitions) -> DeletePartitionsRequest:
-    """Return the request that asks for it; topics go by name.
+    """Return the DeletePartitions message for a request; topics go by name.
 
     Raises:
-        RequestError: INVALID_REQUEST, a topic is named by its id, or nothing is to be done.
+        RequestError: INVALID_REQUEST, a topic is named by its id, or it is a dry run.
     """
     if request.validate_only or not all(isinstance(t.topic, str) for t in request.topics):
         raise RequestError(
@@ -246,7 +246,7 @@ def shrinking_request(request: DeletePartitions) -> DeletePartitionsRequest:
 def shrinking_response(
     results: Iterable[ShrinkResult], request: DeletePartitionsRequest
 ) -> DeletePartitionsResponse:
-    """Return the response that tells the results."""
+    """Return the response with the results."""
     mode = READ_ONLY if request.delete_partitions_delay > 0 else NO_READS_NO_WRITES
     results = tuple(results)
     return DeletePartitionsResponse(
@@ -279,7 +279,7 @@ def shrinking_refused(error: RequestError) -> DeletePartitionsResponse:
 
 
 def command_refused(error: RequestError) -> RunCommandResponse:
-    """Return the response to a command that is refused, with what became of it."""
+    """Return the response to a refused command, with its outcome."""
     versions = error.texts() if isinstance(error, VersionMismatchError) else ("", "", "")
     version_object, expected_version, current_version = versions
     return RunCommandResponse(
@@ -295,7 +295,7 @@ def command_refused(error: RequestError) -> RunCommandResponse:
 
 
 def shrunk(response: DeletePartitionsResponse) -> tuple[ShrinkResult, ...]:
-    """Return the results that a response tells."""
+    """Return the results in a response."""
     results = []
     for topic in response.responses:
         refused = [status for status in topic.partitions if status.error_code != NONE]
@@ -306,7 +306,7 @@ def shrunk(response: DeletePartitionsResponse) -> tuple[ShrinkResult, ...]:
 
 
 def _throttle_ms(results: Iterable[TopicResult | ShrinkResult]) -> int:
-    """Return when what was refused for a quota may be asked again, in ms from now."""
+    """Return when requests refused for a quota may be retried, in ms from now."""
     return max((r.refusal.retry_ms for r in results if r.refusal is not None), default=0)
 
 

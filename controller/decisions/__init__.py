@@ -1,1 +1,1 @@
-"""Pure handlers: image and request in, records and response out."""
+"""Decisions: pure functions from an image and a request to records and a response."""

@@ -1,7 +1,7 @@
-"""A leader tells which of its followers are in sync.
+"""AlterPartition: a leader proposes which of its followers are in sync.
 
 The partition epoch in the request is a compare-and-set token: a leader that has not seen the
-newest change may not overwrite it.
+latest change may not overwrite it.
 
 Source: KIP-497, KIP-704, KIP-841, KIP-903; docs/kafka_rules.md, section 6.
 """
@@ -24,7 +24,7 @@ from records.text import uuid_text
 from replay.image.partitions import Partition, changed
 
 ANY_BROKER_EPOCH = -1
-"""The sender does not know its follower's epoch; the check is left out."""
+"""The leader does not know its follower's epoch; it is not checked."""
 
 
 class IsrMember(msgspec.Struct, frozen=True):
@@ -35,7 +35,7 @@ class IsrMember(msgspec.Struct, frozen=True):
 
 
 class PartitionAlteration(msgspec.Struct, frozen=True, kw_only=True):
-    """The state that a leader wants for one of its partitions, and the one it starts from."""
+    """The state that a leader proposes for a partition, and the epochs it is based on."""
 
     topic_id: Uuid
     partition_id: int
@@ -54,10 +54,11 @@ class AlterPartition(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PartitionResult(msgspec.Struct, frozen=True, kw_only=True):
-    """One partition after the request; None when it was refused.
+    """One partition after the request; None if it was refused.
 
-    NEW_LEADER_ELECTED is the one refusal with which the change is made all the same: it completed
-    a reassignment, and the sender no longer leads.
+    NEW_LEADER_ELECTED is the only refusal with which the change is made: it completed a
+    reassignment,
+    and the sender no longer leads.
     """
 
     topic_id: Uuid
@@ -69,7 +70,7 @@ class PartitionResult(msgspec.Struct, frozen=True, kw_only=True):
 def alter_partition(
     context: Context, request: AlterPartition
 ) -> ControllerResult[tuple[PartitionResult, ...]]:
-    """Change the ISR of partitions; one that is refused does not stop the others.
+    """Change the ISR of partitions; a refused one does not stop the others.
 
     Raises:
         RequestError: STALE_BROKER_EPOCH.
@@ -80,7 +81,7 @@ def alter_partition(
 
     def alter(alteration: PartitionAlteration) -> PartitionResult:
         if times[alteration.topic_id, alteration.partition_id] > 1:
-            # The second would overwrite the first with the token that the first has used up.
+            # The first change uses up the token; the second would overwrite it.
             raise named_twice(f"{uuid_text(alteration.topic_id)}/{alteration.partition_id}")
         partition = _checked(context, request.broker_id, alteration)
         change = start_change(context, partition)
@@ -91,7 +92,8 @@ def alter_partition(
             return _result(alteration, partition=partition)
         records.append(record)
         if record.leader not in (request.broker_id, LEADER_UNCHANGED):
-            # Written all the same: the sender learns that it no longer leads.
+            # The change is written all the same; the error tells the sender that it no longer
+            # leads.
             return _refused(alteration, _new_leader(record.leader))
         return _result(alteration, partition=changed(partition, record))
 
@@ -112,7 +114,7 @@ def _refused(alteration: PartitionAlteration, refusal: Refusal) -> PartitionResu
 
 
 def _checked(context: Context, broker_id: int, alteration: PartitionAlteration) -> Partition:
-    """Return the partition to change, if everything about the request is right."""
+    """Return the partition to change, after checking the request."""
     if context.image.topic(alteration.topic_id) is None:
         raise unknown_topic_id(uuid_text(alteration.topic_id))
     partition = context.image.partition(alteration.topic_id, alteration.partition_id)
@@ -129,7 +131,7 @@ def _checked(context: Context, broker_id: int, alteration: PartitionAlteration) 
 
 
 def _check_epochs(broker_id: int, alteration: PartitionAlteration, partition: Partition) -> None:
-    # A leader from the future: this controller has lost its office without knowing.
+    # The leader has newer metadata: this controller was replaced and has not noticed.
     if alteration.leader_epoch > partition.leader_epoch:
         raise RequestError(
             "NOT_CONTROLLER",

@@ -1,14 +1,15 @@
-"""Altering topics, in one way each: growth or shrink, a move, another number of replicas, configs.
+"""Alters topics: one instruction each, to grow, shrink, move, change the replication factor, or
+configs.
 
-What an instruction means follows from what it names:
+The fields that are set determine the instruction:
 
-    partitions                  growth, or a shrink when there are fewer
-    partitions and assignments  growth, the assignments being those of the new partitions
+    partitions                  growth, or a shrink if there are fewer
+    partitions and assignments  growth, with the assignments of the new partitions
     assignments                 a move of these partitions
-    replication_factor          a move of all partitions, as the controller chooses
+    replication_factor          a move of all partitions, chosen by the controller
     configs                     configs set and removed
 
-Anything else is more than one instruction, and refused: half of it might succeed.
+Any other combination is more than one instruction and is refused, because half of it might succeed.
 
 Source: KIP-4 (AlterTopicRequest), KIP-694 for fewer partitions.
 """
@@ -44,11 +45,11 @@ from replay.image.configs import TOPIC
 from replay.image.topics import Topic
 
 UNSET = -1
-"""A number that an instruction leaves out."""
+"""A number that is not set."""
 
 
 class Instruction(enum.Enum):
-    """What is done to a topic."""
+    """What to do to a topic."""
 
     GROWTH = "growth"
     SHRINK = "shrink"
@@ -70,8 +71,8 @@ class TopicAlteration(msgspec.Struct, frozen=True, kw_only=True):
 class AlterTopics(Request["tuple[AlterationResult, ...]"], frozen=True, kw_only=True):
     """A request to alter topics.
 
-    `delete_partitions_delay_ms` is how long partitions that leave can still be read. `placement`
-    names one for new partitions; None is the controller's own.
+    `delete_partitions_delay_ms` is how long removed partitions can still be read. `placement` names
+    one for new partitions; None means the controller's.
     """
 
     topics: tuple[TopicAlteration, ...]
@@ -81,7 +82,7 @@ class AlterTopics(Request["tuple[AlterationResult, ...]"], frozen=True, kw_only=
 
 
 class AlterationResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one topic; `instruction` is None when it could not be told or found."""
+    """Result of one topic; `instruction` is None if it was ambiguous or the topic was not found."""
 
     name: str
     topic_id: Uuid | None = None
@@ -92,10 +93,10 @@ class AlterationResult(msgspec.Struct, frozen=True, kw_only=True):
 def alter_topics(
     context: Context, request: AlterTopics
 ) -> ControllerResult[tuple[AlterationResult, ...]]:
-    """Alter topics; one that is refused does not stop the others, and is not altered at all.
+    """Alter topics; a refused topic is not altered at all and does not stop the others.
 
     Raises:
-        RequestError: INVALID_REQUEST, the delay or the placement cannot be; or POLICY_VIOLATION,
+        RequestError: INVALID_REQUEST, the delay or the placement is invalid; or POLICY_VIOLATION,
             the request makes too many records.
     """
     check_delay(request.delete_partitions_delay_ms)
@@ -124,7 +125,7 @@ def alter_topics(
 
 
 class _Alteration:
-    """One request's records, and its placement."""
+    """The records and the placement of one request."""
 
     def __init__(self, context: Context, request: AlterTopics) -> None:
         self._context = context
@@ -185,10 +186,10 @@ class _Alteration:
 
 
 def _instruction(item: TopicAlteration, partition_count: int) -> Instruction:
-    """Return what an item asks for.
+    """Return the instruction of an item.
 
     Raises:
-        RequestError: INVALID_REQUEST, MultipleInstructionsForOneTopic, or nothing at all.
+        RequestError: INVALID_REQUEST, MultipleInstructionsForOneTopic, or there is none.
     """
     partitions_set = item.partitions != UNSET
     named = {

@@ -1,4 +1,4 @@
-"""Replicas of new partitions: placed by the controller, or named by hand and checked."""
+"""Replica assignments of new partitions: placed by the controller, or manual and checked."""
 
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
@@ -19,7 +19,7 @@ _BROKER_ID = attrgetter("broker_id")
 
 
 class Assignment(msgspec.Struct, frozen=True, gc=False):
-    """Replicas of one partition, named by hand, the preferred leader first."""
+    """A manual assignment of one partition, the preferred leader first."""
 
     partition_id: int
     broker_ids: tuple[int, ...]
@@ -28,15 +28,14 @@ class Assignment(msgspec.Struct, frozen=True, gc=False):
 class Placement:
     """Places the new partitions of one request.
 
-    What it has placed counts as load for what comes after in the same request, before any of it
-    stands in the image.
+    Placed partitions count as load for the rest of the request, before they are in the image.
     """
 
     def __init__(self, context: Context, name: str | None = None) -> None:
-        """Begin a request.
+        """Start a request.
 
         Args:
-            name: Which placement; None is the controller's own.
+            name: Name of a placement; None means the controller's.
 
         Raises:
             RequestError: INVALID_REQUEST, there is no placement of that name.
@@ -62,12 +61,12 @@ class Placement:
         return [Assignment(start_partition_id + n, ids) for n, ids in enumerate(placed)]
 
     def count(self, assignments: Iterable[Assignment]) -> None:
-        """Count partitions of the request that were named by hand."""
+        """Count the request's manually assigned partitions."""
         for assignment in assignments:
             self._run.count(assignment.broker_ids)
 
     def record(self, topic_id: Uuid, assignment: Assignment) -> PartitionRecord:
-        """Return the record of a new partition, led by the first of its replicas that is active."""
+        """Return the record of a new partition, led by its first active replica."""
         replicas = self._replicas(assignment.broker_ids)
         return PartitionRecord(
             partition_id=assignment.partition_id,
@@ -102,9 +101,9 @@ class Placement:
 
 
 class _Replicas(msgspec.Struct, frozen=True, gc=False):
-    """What the records of all partitions with the same replicas share.
+    """Fields shared by the records of all partitions with the same replicas.
 
-    A large request makes far more partitions than there are combinations.
+    A large request has far more partitions than combinations.
     """
 
     broker_ids: tuple[int, ...]
@@ -115,11 +114,10 @@ class _Replicas(msgspec.Struct, frozen=True, gc=False):
 def checked(
     context: Context, assignments: Sequence[Assignment], replication_factor: int | None = None
 ) -> list[Assignment]:
-    """Check what was named by hand.
+    """Check manual assignments.
 
     Args:
-        replication_factor: How many replicas each partition must have; None: as many as the
-            first.
+        replication_factor: Required number of replicas per partition; None: that of the first.
 
     Raises:
         RequestError: INVALID_REPLICA_ASSIGNMENT.
@@ -140,7 +138,7 @@ def checked(
 
 
 def check_replicas(context: Context, broker_ids: Sequence[int]) -> None:
-    """Refuse replicas that no partition may have.
+    """Check a list of replicas.
 
     Raises:
         RequestError: INVALID_REPLICA_ASSIGNMENT.
@@ -155,7 +153,7 @@ def check_replicas(context: Context, broker_ids: Sequence[int]) -> None:
 
 
 def usable_brokers(context: Context) -> list[UsableBroker]:
-    """Return the brokers that new replicas may go to, with their load, ordered by id."""
+    """Return the brokers that can get new replicas, with their load, ordered by id."""
     usable = []
     for broker in sorted(context.image.brokers(), key=_BROKER_ID):
         if not broker.in_controlled_shutdown:

@@ -1,7 +1,7 @@
-"""What happens to partitions when a broker leaves or comes back.
+"""Changes of partitions when a broker leaves or returns.
 
-Every decision about one broker walks over its partitions with the same rules; only who may lead
-and who leaves the ISR differ.
+Every decision about one broker walks over its partitions with the same rules; only the eligible
+leaders and the leaving ISR members differ.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -25,19 +25,19 @@ def start_change(
     *,
     active: Callable[[int], bool] | None = None,
 ) -> PartitionChange:
-    """Begin a change under the rules of the partition's topic.
+    """Start a change under the rules of the partition's topic.
 
-    The election keeps the partition online, uncleanly where the topic's configs allow that.
+    The election keeps the partition online; uncleanly if the topic's configs allow it.
 
     Args:
-        active: Which brokers may lead; None: those that are active.
+        active: Brokers that may lead; None: the active ones.
     """
     topic = _topic(context, partition)
     elr_enabled = context.elr_enabled
     rules = ChangeRules(
         metadata_version=context.metadata_version,
         elr_enabled=elr_enabled,
-        # Looking it up takes a third of the time of a change, and only eligible replicas need it.
+        # The lookup takes a third of the time of a change, and only eligible replicas need it.
         min_isr=min_isr(context, topic) if elr_enabled else _ANY_ISR,
         acceptable=_acceptable(context, partition, active or context.is_active),
         default_directory=lambda replica: directory_of(context, replica),
@@ -49,9 +49,9 @@ def start_change(
 
 
 def leave_partitions(context: Context, broker_id: int) -> Iterator[PartitionChangeRecord]:
-    """Take a broker out of the ISRs it is in, and elect others where it led.
+    """Remove a broker from the ISRs it is in, and elect other leaders where it led.
 
-    The last member of an ISR stays in it, as nobody else has all records, but no longer leads.
+    The last member of an ISR stays in it, as no other replica has all records, but no longer leads.
     """
     in_isr = [
         p for p in context.index.partitions_on(context.image, broker_id) if broker_id in p.isr
@@ -74,7 +74,7 @@ def leave_these(
 
 
 def forget_partitions(context: Context, broker_id: int) -> Iterator[PartitionChangeRecord]:
-    """As `leave_partitions`, for a broker that lost what it had in memory, or all it had.
+    """As `leave_partitions`, for a broker that lost its memory, or all of its data.
 
     It is no longer eligible to lead either.
     """
@@ -91,7 +91,7 @@ def forget_partitions(context: Context, broker_id: int) -> Iterator[PartitionCha
 
 
 def return_to_partitions(context: Context, broker_id: int) -> Iterator[PartitionChangeRecord]:
-    """Elect leaders for partitions without one, now that a broker may lead again."""
+    """Elect leaders for leaderless partitions, now that a broker may lead again."""
 
     def active(replica: int) -> bool:
         return replica == broker_id or context.is_active(replica)
@@ -101,7 +101,7 @@ def return_to_partitions(context: Context, broker_id: int) -> Iterator[Partition
 
 
 def directory_of(context: Context, broker_id: int) -> Uuid:
-    """Return the directory to write down for a new replica on a broker that is registered."""
+    """Return the directory to record for a new replica on a registered broker."""
     broker = context.image.broker(broker_id)
     assert broker is not None, f"replicas are checked before they are set: {broker_id}"
     return default_directory(broker)
@@ -116,7 +116,7 @@ def _built(change: PartitionChange) -> Iterator[PartitionChangeRecord]:
 def _acceptable(
     context: Context, partition: Partition, active: Callable[[int], bool]
 ) -> Callable[[int], bool]:
-    """A leader needs a broker that may lead and a directory that is online."""
+    """Return a test for leaders: the broker may lead, and the replica's directory is online."""
     directories = dict(zip(partition.replicas, partition.directories, strict=False))
 
     def acceptable(replica: int) -> bool:

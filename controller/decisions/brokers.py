@@ -1,4 +1,4 @@
-"""Brokers joining and leaving for good.
+"""Registration of brokers, and its removal.
 
 Source: KIP-631 (registration), KIP-858 (log directories), KIP-966 (unclean shutdowns);
 docs/kafka_rules.md, section 8.
@@ -32,10 +32,11 @@ _PORT_MAX = 2**16 - 1
 
 
 class RegisterBroker(Request["BrokerEpoch"], frozen=True, kw_only=True):
-    """A broker's process asks to join.
+    """A broker process registers.
 
-    `incarnation_id` is new with every start of the process. `previous_broker_epoch` is what the
-    process found on its disk from a clean shutdown, -1 when it found nothing.
+    `incarnation_id` is new with every start of the process. `previous_broker_epoch` is the epoch
+    that
+    ended with a clean shutdown, as found on the broker's disk; -1 if there was none.
     """
 
     broker_id: int
@@ -49,19 +50,19 @@ class RegisterBroker(Request["BrokerEpoch"], frozen=True, kw_only=True):
 
 
 class UnregisterBroker(Request[None], frozen=True):
-    """A request to remove a broker's registration for good."""
+    """A request to remove a broker's registration."""
 
     broker_id: int
 
 
 class BrokerEpoch(msgspec.Struct, frozen=True):
-    """The answer to a registration: what the broker must name in every later request."""
+    """The answer to a registration: the epoch that the broker must name in later requests."""
 
     broker_epoch: int
 
 
 def register_broker(context: Context, request: RegisterBroker) -> ControllerResult[BrokerEpoch]:
-    """Register a broker: fenced when its process is new, else as it was.
+    """Register a broker: fenced if the process is new, otherwise in its current state.
 
     The epoch of a new process is the offset at which this decision is written.
 
@@ -104,7 +105,7 @@ def register_broker(context: Context, request: RegisterBroker) -> ControllerResu
 
 
 def unregister_broker(context: Context, broker_id: int) -> ControllerResult[None]:
-    """Remove a broker's registration for good; it leaves its partitions first.
+    """Remove a broker's registration, after removing it from its partitions' ISRs.
 
     Raises:
         RequestError: BROKER_ID_NOT_REGISTERED.
@@ -118,7 +119,7 @@ def unregister_broker(context: Context, broker_id: int) -> ControllerResult[None
 
 
 def checked_broker(context: Context, broker_id: int, broker_epoch: int) -> Broker:
-    """Return the broker that a request comes from.
+    """Return the broker that sent a request.
 
     Raises:
         RequestError: STALE_BROKER_EPOCH, the sender is not the registered process.
@@ -137,7 +138,7 @@ def checked_broker(context: Context, broker_id: int, broker_epoch: int) -> Broke
 def _leave_as_old_process(
     context: Context, request: RegisterBroker, old: Broker
 ) -> Iterator[PartitionChangeRecord]:
-    """The old process is gone, though nobody has noticed yet; what it led must move."""
+    """Yield the changes for the old process, which is gone without notice: its leaders move."""
     stopped_cleanly = request.previous_broker_epoch == old.broker_epoch
     if context.elr_enabled and not stopped_cleanly:
         return forget_partitions(context, old.broker_id)

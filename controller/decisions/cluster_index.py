@@ -1,8 +1,8 @@
-"""What decisions look up across all topics, so that no decision walks over the whole image.
+"""Lookups across all topics, so that no decision walks over the whole image.
 
-Derived from the image and nothing else: `ClusterIndex.of(image)` and an index that was updated
-batch by batch answer the same. Immutable, so it goes back together with the image when an append
-fails. An update costs O(partitions touched), whatever the size of their topics and of the image.
+Derived from the image alone: `ClusterIndex.of(image)` and an index that was updated batch by batch
+are equal. Immutable, so it is rolled back together with the image when an append fails. An update
+costs O(partitions affected), independent of the size of their topics and of the image.
 """
 
 from collections import Counter, defaultdict
@@ -26,9 +26,9 @@ _NO_TOPICS: Map[Uuid, int] = Map()
 
 
 class BrokerLoad(msgspec.Struct, frozen=True, gc=False):
-    """Of how many partitions a broker is the preferred leader, and how many it holds.
+    """How many partitions a broker is the preferred leader of, and how many it holds.
 
-    Where partitions move, what counts is where they will be.
+    Partitions being reassigned are counted at their target.
     """
 
     leaders: int = 0
@@ -39,18 +39,18 @@ _NO_LOAD = BrokerLoad()
 
 
 class ClusterIndex(msgspec.Struct, frozen=True, gc=False):
-    """Partitions by broker, by what they lack or do, load of brokers, colliding names.
+    """Partitions by broker and by state, load of brokers, colliding names.
 
-    Partitions come out ordered by topic id and partition id, the same in every process.
+    Partitions are returned in order of topic id and partition id, the same in every process.
     """
 
-    # By broker and topic, how many replicas.
+    # Number of replicas by broker and topic.
     _by_broker: Map[int, Map[Uuid, int]] = Map()
     _leaderless: _PartitionSet = Map()
     _imbalanced: _PartitionSet = Map()
     _moving: _PartitionSet = Map()
     _load: Map[int, BrokerLoad] = Map()
-    # Names with a '.' or '_', by namespace and by their form with '_' only.
+    # Names with a '.' or '_', by namespace and by the name with every '.' as '_'.
     _by_collision: Map[tuple[Uuid | None, str], tuple[str, ...]] = Map()
 
     @classmethod
@@ -79,7 +79,7 @@ class ClusterIndex(msgspec.Struct, frozen=True, gc=False):
                     before.partition(topic_id, partition_id),
                     after.partition(topic_id, partition_id),
                 )
-        # Names go before they come: within one batch a name may pass from one topic to another.
+        # Remove old names first: within one batch a name may pass from one topic to another.
         renamed = [i for i in touched if before.topic(i) != after.topic(i)]
         for topic_id in renamed:
             update.forget_name(before.topic(topic_id))
@@ -95,15 +95,15 @@ class ClusterIndex(msgspec.Struct, frozen=True, gc=False):
                     yield partition
 
     def leads_any(self, image: MetadataImage, broker_id: int) -> bool:
-        """Return whether a broker leads a partition."""
+        """True if a broker leads a partition."""
         return any(p.leader == broker_id for p in self.partitions_on(image, broker_id))
 
     def leaderless_partitions(self, image: MetadataImage) -> Iterator[Partition]:
-        """Iterate over the partitions that have no leader."""
+        """Iterate over the partitions without a leader."""
         return _read(image, self._leaderless)
 
     def imbalanced_partitions(self, image: MetadataImage) -> Iterator[Partition]:
-        """Iterate over the partitions that their preferred replica does not lead."""
+        """Iterate over the partitions not led by their preferred replica."""
         return _read(image, self._imbalanced)
 
     def moving_partitions(self, image: MetadataImage) -> Iterator[Partition]:
@@ -111,15 +111,15 @@ class ClusterIndex(msgspec.Struct, frozen=True, gc=False):
         return _read(image, self._moving)
 
     def moving_partition_ids(self, topic_id: Uuid) -> list[int]:
-        """Return which partitions of a topic are being reassigned, in order."""
+        """Return the ids of a topic's partitions being reassigned, in order."""
         return sorted(self._moving.get(topic_id, ()))
 
     def load(self, broker_id: int) -> BrokerLoad:
-        """Return what a broker leads and holds."""
+        """Return how many partitions a broker leads and holds."""
         return self._load.get(broker_id, _NO_LOAD)
 
     def colliding_name(self, namespace_id: Uuid | None, name: str) -> str | None:
-        """Return an existing name that differs from this one by '.' and '_' only."""
+        """Return an existing name that differs from this one only by '.' and '_'."""
         if not has_collision_characters(name):
             return None
         return self._by_collision.get((namespace_id, _unified(name)), (None,))[0]
@@ -134,11 +134,11 @@ def _read(image: MetadataImage, partitions: _PartitionSet) -> Iterator[Partition
 
 
 class _Update:
-    """Changes to an index, collected over all touched partitions and written down once."""
+    """Changes to an index, collected over all affected partitions and applied at once."""
 
     def __init__(self, index: ClusterIndex) -> None:
         self._index = index
-        # By how much brokers' replicas of each topic grow, and brokers' loads.
+        # Changes of the brokers' replica counts per topic, and of their loads.
         self._held: defaultdict[Uuid, Counter[int]] = defaultdict(Counter)
         self._leaders = Counter[int]()
         self._replicas = Counter[int]()
@@ -148,7 +148,7 @@ class _Update:
         self._by_collision = index._by_collision.mutate()
 
     def put(self, old: Partition | None, new: Partition | None) -> None:
-        """Replace a partition; None: it did not exist, or is gone."""
+        """Replace a partition; None means that it does not exist before or after."""
         if old is new:
             return
         if (
@@ -218,7 +218,7 @@ class _Update:
         return loads.finish()
 
     def _weigh(self, partition: Partition | None, count: int) -> None:
-        """Put a partition on the load of its brokers, or take it off."""
+        """Add a partition to the load of its brokers, or subtract it."""
         if partition is None:
             return
         held, replicas = self._held[partition.topic_id], self._replicas
@@ -240,7 +240,7 @@ def _is_imbalanced(partition: Partition) -> bool:
 
 
 def has_collision_characters(name: str) -> bool:
-    """Return whether a name holds a character that metric names fold into another."""
+    """True if a name has a '.' or '_', which metric names do not distinguish."""
     return "." in name or "_" in name
 
 

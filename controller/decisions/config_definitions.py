@@ -1,4 +1,4 @@
-"""What a config is: its type, its default, and which values are valid."""
+"""Config definitions: type, default, valid values."""
 
 import enum
 import re
@@ -11,24 +11,25 @@ from controller.refusals import invalid_config
 
 
 class ConfigType(enum.Enum):
-    """How the text of a value is read."""
+    """Type of a config value."""
 
     BOOLEAN = "boolean"
     INT = "int"
     LONG = "long"
     DOUBLE = "double"
     STRING = "string"
-    # Items separated by commas.
+    # Comma-separated items.
     LIST = "list"
 
 
 class ConfigDefinition(msgspec.Struct, frozen=True, kw_only=True):
     """One config of a topic.
 
-    `server_names` are the server-level names that set it for all topics, the strongest first,
-    each with the number of this config's units in one of its own. `allowed`, when not empty,
-    lists the only values (of a list: items), `form` what they must look like. Bounds are
-    inclusive.
+    `server_names` are the server-level names that set it for all topics, in order of precedence,
+    each
+    with its unit as a multiple of this config's. `allowed`, if not empty, lists the valid values
+    (of a
+    list: items); `form` is a pattern for them. Bounds are inclusive.
     """
 
     name: str
@@ -41,7 +42,7 @@ class ConfigDefinition(msgspec.Struct, frozen=True, kw_only=True):
     form: re.Pattern[str] | None = None
 
     def check(self, value: str) -> None:
-        """Refuse a value of the wrong type, or out of bounds.
+        """Check type and bounds of a value.
 
         Raises:
             RequestError: INVALID_CONFIG.
@@ -57,7 +58,7 @@ class ConfigDefinition(msgspec.Struct, frozen=True, kw_only=True):
 
     def _check_number(self, value: str) -> None:
         try:
-            # Python reads 1_000, which no broker does.
+            # Python accepts 1_000; brokers do not.
             plain = value.replace("_", "?")
             number = float(plain) if self.type is ConfigType.DOUBLE else int(plain)
         except ValueError:

@@ -1,4 +1,4 @@
-"""Changing configs: what is set on a topic, a broker, or the whole cluster.
+"""Config changes of a topic, a broker, or the whole cluster.
 
 Source: KIP-339 (incremental changes); docs/kafka_rules.md, section 9.
 """
@@ -29,12 +29,12 @@ from records.errors import RequestError
 from records.text import uuid_text
 from replay.image.configs import TOPIC
 
-# As a broker writes its own: configs of "01" would never be looked up.
+# The form in which brokers look up their id; configs of "01" would never be found.
 _BROKER_ID = re.compile(r"0|[1-9][0-9]{0,9}")
 
 
 class Operation(enum.Enum):
-    """What to do with a config; the last two are for lists only."""
+    """Operation on a config; APPEND and SUBTRACT are for lists only."""
 
     SET = "set"
     DELETE = "delete"
@@ -51,7 +51,7 @@ class ConfigChange(msgspec.Struct, frozen=True):
 
 
 class ResourceChange(msgspec.Struct, frozen=True, kw_only=True):
-    """Configs of one resource to change.
+    """Config changes of one resource.
 
     `resource_name` is a topic's full name or its id, a broker's number as text, or "" of type
     BROKER for the cluster.
@@ -70,9 +70,9 @@ class AlterConfigs(Request["tuple[ResourceResult, ...]"], frozen=True, kw_only=T
 
 
 class ResourceResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one resource's changes; no refusal means that they are made.
+    """Result of one resource; no refusal means that its changes are made.
 
-    `resource_name` is the full name of a topic that was asked for by its id.
+    `resource_name` is the full name of a topic that was named by its id.
     """
 
     resource_type: int
@@ -83,7 +83,7 @@ class ResourceResult(msgspec.Struct, frozen=True, kw_only=True):
 def alter_configs(
     context: Context, request: AlterConfigs
 ) -> ControllerResult[tuple[ResourceResult, ...]]:
-    """Change configs; a resource that is refused does not stop the others.
+    """Change configs; a refused resource does not stop the others.
 
     Raises:
         TooLargeError: POLICY_VIOLATION, the request makes too many records.
@@ -128,7 +128,7 @@ def config_records(context: Context, resource: ResourceChange) -> list[ConfigRec
     records = []
     for change in resource.changes:
         value = _new_value(change, old.get(change.name))
-        # A broker reads its configs again on every record, so it gets one even for the same value.
+        # Written even if unchanged: a broker rereads its configs on every such record.
         if value != old.get(change.name) or resource.resource_type == BROKER:
             records.append(
                 ConfigRecord(
@@ -197,7 +197,7 @@ def _resource_text(resource: ResourceChange) -> str:
 
 
 def _by_name(context: Context, resource: ResourceChange) -> ResourceChange:
-    """Return the change of a topic that is named by its id as one by its name, if it exists."""
+    """Replace a topic's id by its name, if the topic exists."""
     if isinstance(resource.resource_name, str) or resource.resource_type != TOPIC:
         return resource
     topic = context.image.topic(resource.resource_name)

@@ -1,6 +1,6 @@
-"""What a decision may look at: the image, what is derived from it, settings, and chance.
+"""The input of a decision: the image, data derived from it, settings, time and randomness.
 
-A decision is a pure function of a context and a request. Time and randomness come in with the
+A decision is a pure function of a context and a request. Time and randomness are part of the
 context, so the same inputs give the same records.
 """
 
@@ -34,7 +34,7 @@ from replay.image.metadata import MetadataImage
 T = TypeVar("T")
 
 USER_OPERATION_RECORDS_MAX = BATCH_RECORDS_MAX
-"""More records than this make a request too large: it has to fit one batch."""
+"""Maximum of records per request: they must fit one batch."""
 
 
 class Rng(IdSource, PlacementRng, Protocol):
@@ -42,7 +42,7 @@ class Rng(IdSource, PlacementRng, Protocol):
 
 
 class PlannedTopic(msgspec.Struct, frozen=True, kw_only=True):
-    """A topic that passed every check, as a policy sees it."""
+    """A new topic that passed every check, for the topic policy."""
 
     name: str
     partitions: int
@@ -51,18 +51,19 @@ class PlannedTopic(msgspec.Struct, frozen=True, kw_only=True):
 
 
 TopicPolicy = Callable[[PlannedTopic], None]
-"""An operator's own rule for new topics: raises RequestError POLICY_VIOLATION to refuse one."""
+"""An operator's check of new topics: raises RequestError POLICY_VIOLATION to refuse one."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """What the controller is started with.
+    """Settings of a controller, fixed at its start.
 
     `static_configs` is the static configuration file: server-level names and their values.
     `node_id` names the BROKER resource whose configs this controller follows itself.
-    `topic_policy` has the last word about every new topic; None allows them all.
+    `topic_policy` is the last check of every new topic; None allows all.
     `authorizer` decides what callers may do.
-    `transaction_timeout_ms`: a transaction still open then is aborted. All else waits for its end,
-    heartbeats too, so it is to be well below the session's time.
+    `transaction_timeout_ms`: a transaction still open then is aborted. Everything else waits for
+    its
+    end, even heartbeats, so it should be well below the session timeout.
     """
 
     cluster_id: str = ""
@@ -78,11 +79,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):
-    """The cluster as the next record finds it.
+    """The cluster at the time of a decision.
 
-    `sessions` is what heartbeats told. `now_ms` is the time of the decision, ms since 1970;
-    `next_offset` is where its first record will be written. `origin` is what the log keeps of the
-    request, `caller` is who asks, and `buckets` is what all clients may still create and delete.
+    `sessions` is the state from heartbeats. `now_ms` is the time of the decision, ms since 1970;
+    `next_offset` is where its first record will be written. `origin` is what the log stores about
+    the
+    request, `caller` is who sent it, and `buckets` holds the clients' remaining quotas.
     """
 
     image: MetadataImage
@@ -98,32 +100,32 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def access(self) -> Access:
-        """What the caller may do."""
+        """The caller's rights."""
         return Access(self.settings.authorizer, self.image, self.caller)
 
     @property
     def allowance(self) -> Allowance:
-        """How many partitions the asker may create and delete."""
+        """How many partitions the caller may create and delete."""
         return self.buckets.allowance(self.image, self.origin, self.now_ms)
 
     @property
     def metadata_version(self) -> int:
-        """The finalized metadata.version; logs from before it was written have the oldest."""
+        """The finalized metadata.version; the oldest one if the log has none."""
         return self.image.feature(METADATA_VERSION) or METADATA_VERSION_OLDEST
 
     @property
     def elr_enabled(self) -> bool:
-        """Whether eligible leader replicas are kept."""
+        """True if eligible leader replicas are tracked."""
         switched_on = (self.image.feature(ELR_FEATURE) or 0) > 0
         return switched_on and self.metadata_version >= ELR_LEVEL
 
     def is_active(self, broker_id: int) -> bool:
-        """Return whether a broker may lead and join an ISR."""
+        """True if a broker may lead and join an ISR."""
         broker = self.image.broker(broker_id)
         return broker is not None and not broker.fenced and not broker.in_controlled_shutdown
 
     def require_feature(self, name: str, purpose: str) -> None:
-        """Refuse what the cluster's brokers may not understand yet.
+        """Check that a feature is finalized, so that every broker understands it.
 
         Raises:
             RequestError: UNSUPPORTED_VERSION, the feature is not finalized.
@@ -137,7 +139,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TooLargeError(RequestError):
-    """A request makes too many records, and is refused as a whole, whatever its items are."""
+    """A request makes too many records and is refused as a whole."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -148,14 +150,14 @@ class TooLargeError(RequestError):
 
 
 class RecordList:
-    """Records of one user operation, bounded.
+    """The records of one user operation, bounded.
 
     Attributes:
-        mutations: How many partitions they create and delete.
+        mutations: Number of partitions created and deleted.
     """
 
     def __init__(self, allowance: Allowance = UNLIMITED) -> None:
-        """Start empty; `allowance` is that of who asks, where partitions are counted."""
+        """Start empty; `allowance` is the caller's, where partitions are counted."""
         self._records: list[Record] = []
         self._allowance = allowance
         self.mutations = 0
@@ -164,22 +166,22 @@ class RecordList:
         """Append records.
 
         Raises:
-            TooLargeError: they do not fit.
+            TooLargeError: there would be too many.
         """
         self.reserve(len(records))
         self._records.extend(records)
 
     def reserve(self, count: int) -> None:
-        """Refuse early what would not fit, before it is computed.
+        """Check early that `count` more records fit, before they are computed.
 
         Raises:
-            TooLargeError: they do not fit.
+            TooLargeError: there would be too many.
         """
         if len(self._records) + count > USER_OPERATION_RECORDS_MAX:
             raise TooLargeError
 
     def mutate(self, partitions: int) -> None:
-        """Count partitions that are created or deleted.
+        """Count partitions created or deleted.
 
         Raises:
             RequestError: THROTTLING_QUOTA_EXCEEDED.
@@ -189,13 +191,13 @@ class RecordList:
 
     @property
     def records(self) -> tuple[Record, ...]:
-        """What was appended, in order."""
+        """The records, in order."""
         return tuple(self._records)
 
     def result(
         self, response: T, *, validate_only: bool = False, atomic: bool = True
     ) -> ControllerResult[T]:
-        """Return what the decision gives back; a dry run has the same response and no records."""
+        """Return the decision's result; a dry run has the same response and no records."""
         return ControllerResult(
             response=response,
             records=() if validate_only else self.records,

@@ -1,4 +1,4 @@
-"""Controllers announce themselves.
+"""Registration of controllers.
 
 Source: KIP-919.
 """
@@ -14,7 +14,7 @@ from records.errors import RequestError
 
 
 class RegisterController(msgspec.Struct, frozen=True, kw_only=True):
-    """A controller's process says who it is; `incarnation_id` is new with every start."""
+    """A controller process registers; `incarnation_id` is new with every start."""
 
     controller_id: int
     incarnation_id: Uuid
@@ -22,10 +22,10 @@ class RegisterController(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def register_controller(context: Context, request: RegisterController) -> ControllerResult[None]:
-    """Write a controller down, with the feature levels that this release supports.
+    """Register a controller with the feature levels that this release supports.
 
     Raises:
-        RequestError: UNSUPPORTED_VERSION, the metadata.version is too old for it.
+        RequestError: UNSUPPORTED_VERSION, the metadata.version is too old.
     """
     if context.metadata_version < CONTROLLER_REGISTRATION_LEVEL:
         raise RequestError(

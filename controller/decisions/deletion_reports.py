@@ -1,4 +1,4 @@
-"""Brokers telling how the deletion of their replicas went.
+"""Brokers' reports on the deletion of their replicas.
 
 Source: KIP-694 (StopReplica with deletion); states as in `replica_states`.
 """
@@ -21,7 +21,7 @@ from records.base import Record, Uuid
 
 
 class ReplicaReport(msgspec.Struct, frozen=True, kw_only=True):
-    """One replica that a broker was told to delete, and whether it is gone."""
+    """A replica that a broker had to delete, and whether it is gone."""
 
     topic_id: Uuid
     partition_id: int
@@ -37,9 +37,9 @@ class ReportDeletions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def report_deletions(context: Context, request: ReportDeletions) -> ControllerResult[None]:
-    """Write down what a broker has deleted, and let partitions leave that no broker has any more.
+    """Record what a broker has deleted, and finish the removal of partitions without replicas.
 
-    A report about a replica whose deletion is not under way is old news and changes nothing.
+    Reports about replicas that are not being deleted are outdated and change nothing.
 
     Raises:
         RequestError: STALE_BROKER_EPOCH.
@@ -62,6 +62,6 @@ def _after(context: Context, replica: ReplicaReport) -> int:
     if not replica.deleted:
         return walk(DELETION_STARTED, DELETION_INELIGIBLE)
     if context.image.partition(replica.topic_id, replica.partition_id) is None:
-        # The partition went with its topic, so nobody waits for the other replicas.
+        # The partition was deleted with its topic, so its other replicas do not matter.
         return walk(DELETION_STARTED, DELETION_SUCCESSFUL, NON_EXISTENT)
     return walk(DELETION_STARTED, DELETION_SUCCESSFUL)

@@ -1,4 +1,4 @@
-"""Log directories of brokers: the reserved ids, and where a new replica goes.
+"""Log directories of brokers: reserved ids, and the directory of a new replica.
 
 Source: KIP-858 (what each reserved id means); docs/kafka_rules.md, section 4.
 """
@@ -7,24 +7,24 @@ from records.base import ZERO_UUID, Uuid
 from replay.image.cluster import Broker
 
 MIGRATING = ZERO_UUID
-"""The broker does not tell its directories yet."""
+"""The broker does not report its directories yet."""
 
 UNASSIGNED = Uuid((1).to_bytes(16))
 """The broker will choose one."""
 
 LOST = Uuid((2).to_bytes(16))
-"""The directory failed, and which one it was is no longer known."""
+"""The directory failed; its id is no longer known."""
 
 
 def default_directory(broker: Broker) -> Uuid:
-    """Return the directory to write down for a new replica on a broker."""
+    """Return the directory to record for a new replica on a broker."""
     if not broker.log_dirs:
         return MIGRATING
     return broker.log_dirs[0] if len(broker.log_dirs) == 1 else UNASSIGNED
 
 
 def is_online(broker: Broker, directory: Uuid) -> bool:
-    """Return whether a replica in that directory can be served."""
+    """True if a replica in that directory can be served."""
     if directory == LOST:
         return False
     reserved = directory in (MIGRATING, UNASSIGNED)
@@ -32,7 +32,7 @@ def is_online(broker: Broker, directory: Uuid) -> bool:
 
 
 def is_reserved(directory: Uuid) -> bool:
-    """Return whether an id is one of the first 100, which no real directory may have."""
+    """True if an id is one of the first 100, which no real directory may have."""
     return int.from_bytes(directory) < _RESERVED_COUNT
 
 

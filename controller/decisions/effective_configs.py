@@ -1,8 +1,8 @@
-"""Which value of a topic's config counts: the nearest level that sets one.
+"""Effective configs of topics: the nearest level that sets a value.
 
 The levels, nearest first: the topic, the BROKER resource of this controller's own node, the
 cluster's default (the BROKER resource without a name), the static file, the built-in default.
-Above the topic a config goes by its server-level names.
+Above the topic a config has its server-level names.
 
 Source: KIP-226 (dynamic broker configs); docs/kafka_rules.md, section 9.
 """
@@ -19,28 +19,28 @@ from replay.image.metadata import MetadataImage
 from replay.image.topics import Topic
 
 BROKER = 4
-"""Resource type of a broker; the name "" stands for all of them."""
+"""Resource type of a broker; the name "" means all brokers."""
 
 CLUSTER_DEFAULT = ""
-"""Name of the BROKER resource whose configs count for the whole cluster."""
+"""Name of the BROKER resource with the cluster's default configs."""
 
 
 class ConfigLevels(Protocol):
-    """Where configs come from; a decision's `Context` is one."""
+    """Source of configs; a decision's `Context` is one."""
 
     @property
     def image(self) -> MetadataImage:
-        """The cluster."""
+        """The image."""
         ...
 
     @property
     def settings(self) -> Settings:
-        """What the controller is started with."""
+        """The controller's settings."""
         ...
 
 
 class ConfigSource(enum.Enum):
-    """The level that sets the value which counts."""
+    """The level that sets the effective value."""
 
     TOPIC = "topic"
     BROKER = "broker"
@@ -50,16 +50,16 @@ class ConfigSource(enum.Enum):
 
 
 def topic_config(context: ConfigLevels, topic: Topic, name: str) -> str:
-    """Return the value of a topic's config that counts."""
+    """Return the effective value of a topic's config."""
     own = context.image.config_value(TOPIC, context.image.full_name(topic), name)
     return effective_config(context, own, name)[0]
 
 
 def effective_config(context: ConfigLevels, own: str | None, name: str) -> tuple[str, ConfigSource]:
-    """Return the value of a topic's config that counts, and the level that sets it.
+    """Return the effective value of a topic's config, and the level that sets it.
 
     Args:
-        own: What is set on the topic itself, None when nothing is.
+        own: The value set on the topic itself, None if not set.
     """
     if own is not None:
         return own, ConfigSource.TOPIC
@@ -73,18 +73,18 @@ def effective_config(context: ConfigLevels, own: str | None, name: str) -> tuple
 
 
 def min_isr(context: ConfigLevels, topic: Topic) -> int:
-    """Return how many in-sync replicas a topic's writes need."""
+    """Return a topic's effective min.insync.replicas."""
     number = whole_number(topic_config(context, topic, MIN_ISR))
     return int(TOPIC_CONFIGS[MIN_ISR].default) if number is None else number
 
 
 def unclean_election_enabled(context: ConfigLevels, topic: Topic) -> bool:
-    """Return whether a topic would rather lose records than have no leader."""
+    """True if a topic prefers losing records to having no leader."""
     return is_true(topic_config(context, topic, UNCLEAN_ELECTION))
 
 
 def server_config(context: ConfigLevels, name: str, default: str) -> str:
-    """Return the value of a server-level config that counts for this controller."""
+    """Return the effective value of a server-level config for this controller."""
     for _, level in _server_levels(context):
         value = level(name)
         if value is not None:
@@ -93,7 +93,9 @@ def server_config(context: ConfigLevels, name: str, default: str) -> str:
 
 
 def whole_number(value: str) -> int | None:
-    """Read a value of type INT or LONG; None: it is no number, as in a log from elsewhere."""
+    """Parse a value of type INT or LONG; None if it is invalid, as logs of other origin may
+    have.
+    """
     try:
         return int(value)
     except ValueError:
@@ -101,14 +103,14 @@ def whole_number(value: str) -> int | None:
 
 
 def is_true(value: str) -> bool:
-    """Read a value of type BOOLEAN."""
+    """Parse a value of type BOOLEAN."""
     return value.strip().lower() == "true"
 
 
 def _server_levels(
     context: ConfigLevels,
 ) -> Iterator[tuple[ConfigSource, Callable[[str], str | None]]]:
-    """Yield each level with the function that looks a name up in it."""
+    """Yield each level with its lookup function."""
     look_up = context.image.config_value
     yield ConfigSource.BROKER, partial(look_up, BROKER, str(context.settings.node_id))
     yield ConfigSource.CLUSTER, partial(look_up, BROKER, CLUSTER_DEFAULT)
@@ -117,5 +119,5 @@ def _server_levels(
 
 def _converted(value: str, factor: int) -> str:
     number = None if factor == 1 else whole_number(value)
-    # Below zero is no number of hours but the word for "without limit" in every unit.
+    # Negative values mean "unlimited" in every unit, so they are not converted.
     return value if number is None or number < 0 else str(number * factor)

@@ -1,4 +1,4 @@
-"""Electing leaders when asked to, and putting leadership back where it belongs.
+"""Leader elections on request, and preferred leader elections.
 
 Source: KIP-460 (elect leaders), KIP-966; docs/kafka_rules.md, section 5.
 """
@@ -29,17 +29,17 @@ from records.partitions import PartitionChangeRecord
 from replay.image.partitions import NO_LEADER, NONE, Partition
 
 REBALANCE_ELECTIONS_MAX = 1_000
-"""Elections of one rebalance; what is left waits a moment, so that others get their turn."""
+"""Elections per rebalance; the rest follows later, so that other events are not delayed."""
 
 
 PartitionRef = tuple[TopicRef, int]
-"""A topic, and the number of one of its partitions."""
+"""A topic and a partition id."""
 
 
 class ElectLeaders(Request["tuple[ElectionResult, ...]"], frozen=True, kw_only=True):
-    """A request to elect leaders; no partitions named means all of them.
+    """A request to elect leaders; None means for all partitions.
 
-    `unclean`: rather lose records than have no leader. Otherwise the preferred replica shall lead.
+    `unclean`: prefer losing records to having no leader. Otherwise elect the preferred replica.
     """
 
     partitions: tuple[PartitionRef, ...] = ()
@@ -48,7 +48,7 @@ class ElectLeaders(Request["tuple[ElectionResult, ...]"], frozen=True, kw_only=T
 
 
 class ElectionResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one partition's election."""
+    """Result of one partition."""
 
     topic: str
     partition_id: int
@@ -58,9 +58,9 @@ class ElectionResult(msgspec.Struct, frozen=True, kw_only=True):
 def elect_leaders(
     context: Context, request: ElectLeaders
 ) -> ControllerResult[tuple[ElectionResult, ...]]:
-    """Elect leaders; a partition that is refused does not stop the others.
+    """Elect leaders; a refused partition does not stop the others.
 
-    When all partitions are asked for, those that need no election are left out of the answer.
+    In a request for all partitions, those that need no election are left out of the answer.
 
     Raises:
         TooLargeError: POLICY_VIOLATION, the request makes too many records.
@@ -94,7 +94,7 @@ def _was_needed(result: ElectionResult) -> bool:
 
 
 def balance_leaders(context: Context) -> ControllerResult[bool]:
-    """Give leadership back to preferred replicas; answer whether some partitions are left."""
+    """Elect preferred replicas as leaders; the response is True if some partitions are left."""
     records: list[Record] = []
     for partition in context.index.imbalanced_partitions(context.image):
         if len(records) == REBALANCE_ELECTIONS_MAX:
@@ -108,9 +108,9 @@ def balance_leaders(context: Context) -> ControllerResult[bool]:
 
 
 def elect_unclean_leaders(context: Context) -> ControllerResult[int]:
-    """Elect leaders for partitions without one whose topics allow unclean elections.
+    """Elect leaders for leaderless partitions whose topics allow unclean elections.
 
-    Answers how many.
+    The response is how many.
     """
     records: list[Record] = []
     for partition in context.index.leaderless_partitions(context.image):

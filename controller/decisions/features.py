@@ -1,4 +1,4 @@
-"""Feature levels: what a new cluster starts with, and how levels change.
+"""Feature levels: those of a new cluster, and changes.
 
 Source: KIP-584, KIP-778, KIP-868 (bootstrap transaction); docs/kafka_rules.md,
 sections 1 and 10.
@@ -28,13 +28,13 @@ from records.configs import FeatureLevelRecord, ZkMigrationStateRecord
 from records.control import BeginTransactionRecord, EndTransactionRecord
 from records.errors import RequestError
 
-# Below this the level itself is not written to the log.
+# Below this level, the level itself is not written to the log.
 _METADATA_VERSION_SETTABLE = 4
 _ZK_MIGRATION_NONE = 0
 
 
 class UpgradeType(enum.Enum):
-    """Which way a level may move. An unsafe downgrade would lose metadata and is refused."""
+    """Allowed direction of a change. Unsafe downgrades would lose metadata and are refused."""
 
     UPGRADE = "upgrade"
     SAFE_DOWNGRADE = "safe downgrade"
@@ -57,9 +57,9 @@ class UpdateFeatures(Request[None], frozen=True, kw_only=True):
 
 
 def bootstrap_records(levels: Mapping[str, int]) -> tuple[Record, ...]:
-    """Return what a new log starts with: its feature levels, metadata.version first.
+    """Return the first records of a new log: its feature levels, metadata.version first.
 
-    In one transaction where the level knows transactions.
+    They are in one transaction if the level has transactions.
     """
     others = sorted((name, level) for name, level in levels.items() if name != METADATA_VERSION)
     version = levels[METADATA_VERSION]
@@ -134,13 +134,13 @@ def _is_in_use(context: Context, name: str) -> bool:
     if name == MODE_FEATURE:
         return any(True for _ in image.pending_removals())
     if name == ELR_FEATURE:
-        # Without eligible replicas nobody would be left who may lead.
+        # Without eligible replicas no replica could lead.
         return any(not p.isr for p in context.index.leaderless_partitions(image))
     return False
 
 
 def _supporters(context: Context, name: str) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Yield who must support a feature, and the levels each does; none counts as 0 to 0."""
+    """Yield the nodes that must support a feature, with their levels; 0 to 0 if they have none."""
     yield "this release", SUPPORTED_LEVELS.get(name, (0, 0))
     for broker in sorted(context.image.brokers(), key=lambda b: b.broker_id):
         levels = {

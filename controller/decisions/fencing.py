@@ -1,7 +1,7 @@
-"""Fencing and unfencing a broker on an operator's word.
+"""Fencing and unfencing of brokers by an operator.
 
-A broker's process says for itself whether it can serve; this speaks for one that has none, as in a
-log that is kept without brokers. A running process has its way with its next heartbeat.
+A broker process requests its state in its heartbeats. This is for brokers without a process, in a
+log that is used without brokers; a running process overrides it with its next heartbeat.
 
 Source: KIP-631 (fencing).
 """
@@ -14,14 +14,14 @@ from records.errors import RequestError
 
 
 class SetFencing(Request["HeartbeatReply"], frozen=True, kw_only=True):
-    """A request to fence a broker, or to let it serve."""
+    """A request to fence or unfence a broker."""
 
     broker_id: int
     fenced: bool
 
 
 def set_fencing(context: Context, request: SetFencing) -> ControllerResult[HeartbeatReply]:
-    """Decide as on a heartbeat of a broker that has followed the whole log.
+    """Decide as on a heartbeat from a broker that has applied the whole log.
 
     Raises:
         RequestError: BROKER_ID_NOT_REGISTERED.

@@ -1,6 +1,6 @@
-"""Adding partitions to topics.
+"""Adds partitions to topics.
 
-Source: KIP-195 and KIP-4; docs/kafka_rules.md, section 2. Removing them is in `modes`.
+Source: KIP-195 and KIP-4; docs/kafka_rules.md, section 2. Removal is in `partition_removal`.
 """
 
 import msgspec
@@ -25,9 +25,9 @@ from replay.image.topics import Topic
 
 
 class TopicGrowth(msgspec.Struct, frozen=True, kw_only=True):
-    """A topic and how many partitions it shall have.
+    """A topic and its new number of partitions.
 
-    `assignments` names the replicas of each new partition; None leaves them to the placement.
+    `assignments` are the replicas of each new partition; None means by placement.
     """
 
     topic: TopicRef
@@ -36,7 +36,7 @@ class TopicGrowth(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CreatePartitions(Request["tuple[TopicResult, ...]"], frozen=True, kw_only=True):
-    """A request to add partitions. `placement` names one for all; None is the controller's own."""
+    """A request to add partitions. `placement` names one for all; None means the controller's."""
 
     topics: tuple[TopicGrowth, ...]
     placement: str | None = None
@@ -46,7 +46,7 @@ class CreatePartitions(Request["tuple[TopicResult, ...]"], frozen=True, kw_only=
 def create_partitions(
     context: Context, request: CreatePartitions
 ) -> ControllerResult[tuple[TopicResult, ...]]:
-    """Add partitions; a topic that is refused does not stop the others.
+    """Add partitions; a refused topic does not stop the others.
 
     Raises:
         RequestError: INVALID_REQUEST, there is no placement of that name; or POLICY_VIOLATION, the
@@ -87,9 +87,9 @@ def new_partitions(
     """Return the records of a topic's new partitions.
 
     Args:
-        placement: That of the request, which counts them.
-        records: Those of the request so far, which count the partitions: what does not fit is
-            refused before it is placed.
+        placement: The request's; counts them.
+        records: The request's records so far; counts the partitions, so that an excess is refused
+            before it is placed.
 
     Raises:
         RequestError: INVALID_PARTITIONS, INVALID_REPLICA_ASSIGNMENT, INVALID_REPLICATION_FACTOR,

@@ -1,7 +1,7 @@
-"""Heartbeats: the four states of a broker, and what leads from one to the next.
+"""Heartbeats: the four states of a broker and their transitions.
 
 A broker is FENCED until it has seen its own registration, UNFENCED while it serves, in
-CONTROLLED_SHUTDOWN until it leads nothing and everybody knows, and then told SHUTDOWN_NOW.
+CONTROLLED_SHUTDOWN until it leads nothing and all brokers know, and then told to SHUTDOWN_NOW.
 
 Source: KIP-631 (fencing), KIP-841 (controlled shutdown); docs/kafka_rules.md, section 8.
 """
@@ -40,7 +40,7 @@ _IN_CONTROLLED_SHUTDOWN = 1
 
 
 class BrokerState(enum.Enum):
-    """Where a broker stands."""
+    """State of a broker."""
 
     FENCED = "fenced"
     UNFENCED = "unfenced"
@@ -49,10 +49,11 @@ class BrokerState(enum.Enum):
 
 
 class Heartbeat(msgspec.Struct, frozen=True, kw_only=True):
-    """A broker says that it lives, how far it has followed the log, and what it wants.
+    """A broker's heartbeat: its applied offset and what it wants.
 
-    `metadata_offset` is the last offset it has applied; `offline_log_dirs` are the directories
-    that have failed; `lags` tells how far its replicas are behind, None: as before.
+    `metadata_offset` is the last offset it has applied; `offline_log_dirs` are its failed
+    directories;
+    `lags` are the lags of its replicas, None: unchanged.
     """
 
     broker_id: int
@@ -65,7 +66,7 @@ class Heartbeat(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HeartbeatReply(msgspec.Struct, frozen=True, kw_only=True):
-    """What a broker is to do."""
+    """What the broker should do."""
 
     is_caught_up: bool
     is_fenced: bool
@@ -74,7 +75,7 @@ class HeartbeatReply(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def heartbeat(context: Context, request: Heartbeat) -> ControllerResult[HeartbeatReply]:
-    """Take a broker's heartbeat in, and move the broker to its next state.
+    """Process a heartbeat, and move the broker to its next state.
 
     Raises:
         RequestError: STALE_BROKER_EPOCH.
@@ -83,8 +84,8 @@ def heartbeat(context: Context, request: Heartbeat) -> ControllerResult[Heartbea
     before = after = _current_state(context, broker)
     lost = _lost_directories(context, broker, request)
     records: tuple[Record, ...] = ()
-    # A failed directory comes first, and what the broker wants with its next heartbeat: both
-    # together would change some partitions twice.
+    # Handle a failed directory first, and the requested state with the next heartbeat: together
+    # they would change some partitions twice.
     if lost and lost != set(broker.log_dirs):
         records = tuple(_lose_directories(context, broker, lost))
     else:
@@ -108,10 +109,10 @@ def sessions_after(
     next_offset: int,
     now_ms: int,
 ) -> Sessions:
-    """Return the sessions once a heartbeat has been answered.
+    """Return the sessions after a heartbeat was answered.
 
     Args:
-        next_offset: The end of the log, what the heartbeat led to included.
+        next_offset: The end of the log, including the heartbeat's records.
     """
     sessions = sessions.heard_of(
         request.broker_id,
@@ -125,9 +126,9 @@ def sessions_after(
 
 
 def fence_stale_broker(context: Context) -> ControllerResult[int | None]:
-    """Fence the broker not heard of for longest, if for too long; answer which.
+    """Fence the broker with the oldest expired session; the response is its id or None.
 
-    One at a time, so that the choice of new leaders sees who else is gone.
+    One at a time, so that leader elections see which other brokers are gone.
     """
     broker_id = context.sessions.stale_broker(context.image, context.now_ms)
     broker = None if broker_id is None else context.image.broker(broker_id)
@@ -139,7 +140,10 @@ def fence_stale_broker(context: Context) -> ControllerResult[int | None]:
 
 
 def _current_state(context: Context, broker: Broker) -> BrokerState:
-    """A controller that has just begun does not know the shutdown's offset, and starts it anew."""
+    """Return the broker's state.
+
+    A new controller does not know the offset of a controlled shutdown, and starts it again.
+    """
     if broker.fenced:
         return BrokerState.FENCED
     session = context.sessions.get(broker.broker_id)
@@ -151,7 +155,7 @@ def _current_state(context: Context, broker: Broker) -> BrokerState:
 def _next_state(
     context: Context, request: Heartbeat, state: BrokerState, *, all_lost: bool
 ) -> BrokerState:
-    """A broker that has lost all its directories cannot serve, whatever it wants."""
+    """Return the next state; a broker without working directories cannot serve."""
     if all_lost:
         request = replace(request, want_fence=True)
     match state:
@@ -182,7 +186,7 @@ def _after_unfenced(context: Context, request: Heartbeat) -> BrokerState:
 
 
 def _after_controlled_shutdown(context: Context, request: Heartbeat) -> BrokerState:
-    """The others must know that they lead before the old leader goes."""
+    """Return SHUTDOWN_NOW once all active brokers know the new leaders."""
     session = context.sessions.get(request.broker_id)
     assert session is not None and session.shutdown_offset is not None
     if context.index.leads_any(context.image, request.broker_id):
@@ -236,14 +240,14 @@ def _fencing(context: Context, broker: Broker, change: int) -> Record:
 
 
 def _lost_directories(context: Context, broker: Broker, request: Heartbeat) -> set[Uuid]:
-    """Return the directories that have failed and are not yet known to have."""
+    """Return the directories that failed since the last heartbeat."""
     if context.metadata_version < DIRECTORIES_LEVEL:
         return set()
     return set(broker.log_dirs) & set(request.offline_log_dirs)
 
 
 def _lose_directories(context: Context, broker: Broker, lost: set[Uuid]) -> Iterator[Record]:
-    """Leave the partitions in directories that have failed, and write down what remains."""
+    """Remove the broker from partitions in failed directories, and record the remaining ones."""
     broker_id = broker.broker_id
     in_lost = [
         partition
@@ -259,7 +263,7 @@ def _lose_directories(context: Context, broker: Broker, lost: set[Uuid]) -> Iter
 
 
 def _is_caught_up(context: Context, request: Heartbeat) -> bool:
-    """A broker may serve only once it has seen its own registration."""
+    """True if the broker has seen its own registration."""
     session = context.sessions.get(request.broker_id)
     registered_at = request.broker_epoch if session is None else session.registration_offset
     return request.metadata_offset >= registered_at

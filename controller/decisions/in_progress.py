@@ -1,7 +1,7 @@
-"""Refusing to change a topic while an earlier change of it is in progress.
+"""Refuses changes of a topic while an earlier change is in progress.
 
 Growth and shrinking wait for moves and removals, a move only for removals: a new target replaces
-the one before it.
+the previous one.
 
 Source: KIP-455, KIP-694.
 """
@@ -13,7 +13,7 @@ from replay.image.topics import Topic
 
 
 def check_nothing_in_progress(context: Context, topic: Topic) -> None:
-    """Refuse to change the number of a topic's partitions while some are moving or leaving.
+    """Refuse to change a topic's partition count while some are being moved or removed.
 
     Raises:
         RequestError: REASSIGNMENT_IN_PROGRESS.
@@ -27,7 +27,7 @@ def check_nothing_in_progress(context: Context, topic: Topic) -> None:
 
 
 def check_no_removal(image: MetadataImage, topic: Topic) -> None:
-    """Refuse to touch the replicas of a topic while some of its partitions are leaving.
+    """Refuse to change the replicas of a topic while some of its partitions are being removed.
 
     Raises:
         RequestError: REASSIGNMENT_IN_PROGRESS.

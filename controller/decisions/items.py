@@ -1,4 +1,6 @@
-"""Requests of several items: each is decided alone, so a refused one does not stop the others."""
+"""Requests of several items: each is decided by itself, so a refused one does not stop the
+others.
+"""
 
 from collections.abc import Callable, Iterable
 from typing import TypeVar

@@ -1,6 +1,6 @@
-"""Who leads a partition next: a pure choice from its replicas.
+"""Leader election: a pure choice among a partition's replicas.
 
-A valid leader is in the ISR (or, when the ISR is empty, among the eligible leader replicas) and
+A valid leader is in the ISR (or, if the ISR is empty, among the eligible leader replicas) and
 acceptable: its broker is active and its log directory online.
 
 Source: KIP-631 (elections), KIP-966 (eligible leader replicas), docs/kafka_rules.md, section 5.
@@ -15,21 +15,22 @@ from replay.image.partitions import NO_LEADER
 
 
 class Election(enum.Enum):
-    """How far an election may go."""
+    """Kinds of elections."""
 
     # Prefer the first replica, even over a leader that is valid.
     PREFERRED = "preferred"
     # Keep a valid leader, else take a valid replica.
     ONLINE = "online"
-    # As ONLINE, and rather lose records than have no leader.
+    # As ONLINE, but prefer losing records to having no leader.
     UNCLEAN = "unclean"
 
 
 class Candidates(msgspec.Struct, frozen=True, kw_only=True):
-    """The partition as the election sees it.
+    """The partition's state for the election.
 
-    `last_known_leader` is who led when the ISR and the eligible replicas ran out; None when that
-    is not known or may not be used.
+    `last_known_leader` is the leader when the ISR and the eligible replicas ran out; None if not
+    known
+    or not to be used.
     """
 
     replicas: Sequence[int]
@@ -40,14 +41,14 @@ class Candidates(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Elected(msgspec.Struct, frozen=True):
-    """The outcome; `leader` is -1 when nobody can lead. Unclean: records may be lost."""
+    """The result; `leader` is -1 if no replica can lead. Unclean: records may be lost."""
 
     leader: int
     unclean: bool = False
 
 
 def elect(candidates: Candidates, election: Election, acceptable: Callable[[int], bool]) -> Elected:
-    """Return who leads next."""
+    """Return the next leader."""
 
     def valid(replica: int) -> bool:
         members = candidates.isr or candidates.eligible
@@ -58,7 +59,7 @@ def elect(candidates: Candidates, election: Election, acceptable: Callable[[int]
             return Elected(replica)
     last_known = candidates.last_known_leader
     nobody_left = not candidates.isr and not candidates.eligible
-    # Kafka 4.0 forgets to ask whether it is acceptable; a leader that is down leads nobody.
+    # Kafka 4.0 does not check that it is acceptable; but a leader that is down is useless.
     if nobody_left and last_known is not None and acceptable(last_known):
         return Elected(last_known, unclean=True)
     if election is Election.UNCLEAN:
@@ -69,7 +70,7 @@ def elect(candidates: Candidates, election: Election, acceptable: Callable[[int]
 
 
 def _by_preference(candidates: Candidates, election: Election) -> Sequence[int]:
-    """Return whom to look at first; a leader of -1 is valid for nobody."""
+    """Return the replicas in order of preference; a leader of -1 is never valid."""
     if election is Election.PREFERRED:
         return (candidates.replicas[0], candidates.leader, *candidates.replicas[1:])
     return (candidates.leader, *candidates.replicas)

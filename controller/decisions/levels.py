@@ -1,4 +1,4 @@
-"""Feature levels: what each allows to be written, and in which layout.
+"""Feature levels: which records, in which layout, each level allows.
 
 Levels above `METADATA_VERSION_NEWEST` are known only from later releases' notes, and level 30 adds
 a field whose layout is not known here; so they are neither offered nor written.
@@ -18,7 +18,7 @@ ELR_FEATURE = "eligible.leader.replicas.version"
 NAMESPACE_FEATURE = "namespace.version"
 MODE_FEATURE = "partition.mode.version"
 
-# What a log without a level is read as: Kafka 3.0 wrote none.
+# Level of a log without one: Kafka 3.0 wrote none.
 METADATA_VERSION_OLDEST = 1
 METADATA_VERSION_NEWEST = 25
 
@@ -30,10 +30,10 @@ TRANSACTIONS_LEVEL = 13
 CONTROLLER_REGISTRATION_LEVEL = 15
 DIRECTORIES_LEVEL = 17
 ELR_LEVEL = 23
-"""metadata.version from which on a record or rule is in use."""
+"""First metadata.version that uses the record or rule."""
 
 CHANGED_METADATA = frozenset({1, 3, 5, 6, 7, 8, 11, 13, 14, 15, 17, 23})
-"""Levels at which the form of metadata changed: a downgrade must not cross one."""
+"""Levels that changed the form of metadata; a downgrade must not cross one."""
 
 SUPPORTED_LEVELS: Mapping[str, tuple[int, int]] = {
     METADATA_VERSION: (METADATA_VERSION_OLDEST, METADATA_VERSION_NEWEST),
@@ -48,7 +48,7 @@ NEW_CLUSTER_LEVELS: Mapping[str, int] = {
     NAMESPACE_FEATURE: 1,
     MODE_FEATURE: 1,
 }
-"""What a new log starts with. Eligible leader replicas are for the operator to switch on."""
+"""Levels of a new log. The operator enables eligible leader replicas."""
 
 # Level from which each layout version is written, newest first.
 _LAYOUTS: Mapping[type[Record], tuple[tuple[int, int], ...]] = {
@@ -61,7 +61,7 @@ _LAYOUTS: Mapping[type[Record], tuple[tuple[int, int], ...]] = {
 def record_version(record: Record, metadata_version: int) -> int:
     """Return the layout version in which Kafka writes a record at that metadata.version."""
     if type(record) is BrokerRegistrationChangeRecord:
-        # The oldest layout that holds what is said.
+        # The oldest layout that can hold the values.
         return 2 if record.log_dirs else 1 if record.in_controlled_shutdown else 0
     return _layout(type(record), metadata_version)
 

@@ -1,4 +1,4 @@
-"""Finding what a request names."""
+"""Finds the objects that a request names."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ DEFAULT_NAMESPACE = ""
 
 
 def find_topic(image: MetadataImage, ref: TopicRef) -> Topic:
-    """Return the topic of a name or an id.
+    """Return a topic by name or id.
 
     Raises:
         RequestError: UNKNOWN_TOPIC_OR_PARTITION for a name, UNKNOWN_TOPIC_ID for an id.
@@ -35,7 +35,7 @@ def find_topic(image: MetadataImage, ref: TopicRef) -> Topic:
 
 
 def topics_named_twice(image: MetadataImage, refs: Iterable[TopicRef]) -> frozenset[Uuid]:
-    """Return the ids that a request names twice, be it once by name and once by id."""
+    """Return the ids of topics named twice, also once by name and once by id."""
     counts: Counter[Uuid] = Counter()
     for ref in refs:
         topic = image.topic_by_full_name(ref) if isinstance(ref, str) else image.topic(ref)
@@ -60,7 +60,9 @@ def find_partition(image: MetadataImage, topic: Topic, partition_id: int) -> Par
 
 
 def partition_named(image: MetadataImage, ref: TopicRef, partition_id: int) -> tuple[TopicRef, int]:
-    """Return the same for a topic's name and its id, to find what a request names twice."""
+    """Return a key for a partition that is the same for its topic's name and id, to find
+    duplicates.
+    """
     topic = image.topic_by_full_name(ref) if isinstance(ref, str) else None
     return (ref if topic is None else topic.topic_id), partition_id
 
@@ -82,5 +84,5 @@ def find_namespace(image: MetadataImage, name: str) -> Uuid | None:
 
 
 def ref_text(ref: TopicRef) -> str:
-    """Return a name as it is, and an id as its 22 characters after an '@'."""
+    """Return a name unchanged, and an id as '@' and 22 characters."""
     return ref if isinstance(ref, str) else f"@{uuid_text(ref)}"

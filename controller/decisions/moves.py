@@ -1,4 +1,4 @@
-"""A partition that moves from some brokers to others: whether it does, and where it ends.
+"""Reassignments in a partition's state.
 
 Source: KIP-455.
 """
@@ -7,12 +7,12 @@ from replay.image.partitions import Partition
 
 
 def is_moving(partition: Partition) -> bool:
-    """Return whether a partition is being reassigned."""
+    """True if a partition is being reassigned."""
     return bool(partition.adding_replicas or partition.removing_replicas)
 
 
 def settled_replicas(partition: Partition) -> tuple[int, ...]:
-    """Return the replicas that a partition has, or will have when its move is done."""
+    """Return the partition's replicas, or its target while it is being reassigned."""
     removing = partition.removing_replicas
     if not removing:
         return partition.replicas

@@ -1,11 +1,10 @@
-"""How many partitions a client may create and delete.
+"""Mutation quotas: how many partitions a client may create and delete.
 
-A bucket of tokens for each client that a quota is about: it fills at the quota's rate, holds what
-`_BURST_S` seconds bring, and an operation is let in while the bucket is not in debt, whatever the
-operation costs. So a large request passes, and those after it wait until its debt is paid.
+Each client with a quota has a token bucket. It fills at the quota's rate and holds what `_BURST_S`
+seconds bring. An operation is admitted while the bucket is not in debt, whatever the operation
+costs. So a large request passes, and later ones wait until its debt is paid.
 
-Not in the log: a new controller starts with full buckets. Immutable, so that decisions can look at
-it like at the image.
+Buckets are not in the log: a new controller starts with full ones. Immutable, like the image.
 
 Source: KIP-599 (token bucket, strict admission), KIP-257 (users, clients and their defaults);
 docs/kafka_rules.md, section 2.
@@ -25,20 +24,20 @@ from replay.image.metadata import MetadataImage
 from replay.image.quotas import QuotaEntity
 
 MUTATION_RATE = "controller_mutation_rate"
-"""Key of the quota: partitions created or deleted a second."""
+"""Key of the quota: partitions created or deleted per second."""
 
 # Kafka's defaults: 11 windows (controller.quota.window.num) of 1 s (.window.size.seconds).
 _BURST_S = 11
-# Beyond this many, buckets that are full again are forgotten: clients choose their own ids.
+# Above this number, full buckets are dropped: clients can make up any number of ids.
 _BUCKETS_MAX = 1_000
-# Kafka's protocol tells it in 32 bits.
+# 32 bits in Kafka's protocol.
 _RETRY_MS_MAX = 2**31 - 1
 _USER, _CLIENT = "user", "client-id"
 _USER_PRINCIPAL = "User:"
 
 
 class Allowance(msgspec.Struct, frozen=True, kw_only=True):
-    """What one client may do at the time `now_ms`; `bucket` None: as much as it likes."""
+    """A client's quota at `now_ms`; `bucket` None means no limit."""
 
     bucket: QuotaEntity | None = None
     rate: float = math.inf
@@ -46,7 +45,7 @@ class Allowance(msgspec.Struct, frozen=True, kw_only=True):
     now_ms: int = 0
 
     def check(self, spent: int) -> None:
-        """Let one more operation in, when `spent` partitions are gone already.
+        """Admit one more operation after `spent` partitions of the same request.
 
         Raises:
             RequestError: THROTTLING_QUOTA_EXCEEDED, the bucket is in debt, or never fills.
@@ -77,12 +76,12 @@ class _Bucket(msgspec.Struct, frozen=True):
 
 
 class MutationBuckets(msgspec.Struct, frozen=True):
-    """The buckets of all clients; one that is not here is full."""
+    """The buckets of all clients; a missing one is full."""
 
     _by_client: Map[QuotaEntity, _Bucket] = Map()
 
     def allowance(self, image: MetadataImage, origin: Origin | None, now_ms: int) -> Allowance:
-        """Return what a client may do."""
+        """Return a client's allowance."""
         found = _quota_of(image, origin)
         if found is None:
             return UNLIMITED
@@ -94,7 +93,7 @@ class MutationBuckets(msgspec.Struct, frozen=True):
         return Allowance(bucket=client, rate=rate, tokens=tokens, now_ms=now_ms)
 
     def charged(self, allowance: Allowance, mutations: int) -> "MutationBuckets":
-        """Take the partitions of an operation that was let in out of the client's bucket."""
+        """Subtract an admitted operation's partitions from the client's bucket."""
         if allowance.bucket is None or not mutations:
             return self
         tokens, now_ms = allowance.tokens - mutations, allowance.now_ms
@@ -109,19 +108,19 @@ class MutationBuckets(msgspec.Struct, frozen=True):
 
 
 def _quota_of(image: MetadataImage, origin: Origin | None) -> tuple[QuotaEntity, float] | None:
-    """Return whose bucket counts for a client, and its rate; None when no quota is about it."""
+    """Return the quota entity and rate that apply to the client, or None."""
     names = _names(origin)
     for entity in _entities(names):
         rate = image.quota(entity, MUTATION_RATE)
         if rate is not None:
-            # Records may hold any number; what is none, and what is below 0, lets nothing in.
+            # Records may hold any double; NaN and negative rates admit nothing.
             usable = rate if rate > 0 else 0.0
             return tuple([(kind, names[kind]) for kind, _ in entity]), usable
     return None
 
 
 def _entities(names: dict[str, str]) -> Iterator[QuotaEntity]:
-    """Yield the entities whose quota may count, the most special first; None: the default."""
+    """Yield the entities whose quota may apply, most specific first; None means the default."""
     users = (names[_USER], None) if _USER in names else ()
     clients = (names[_CLIENT], None) if _CLIENT in names else ()
     for user in users:
@@ -131,7 +130,9 @@ def _entities(names: dict[str, str]) -> Iterator[QuotaEntity]:
 
 
 def _names(origin: Origin | None) -> dict[str, str]:
-    """The controller and brokers are no users, and have no quota."""
+    """Return user and client id of an origin; empty for the controller and brokers, which have no
+    quota.
+    """
     principal = "" if origin is None else origin.principal or ""
     if origin is None or not principal.startswith(_USER_PRINCIPAL):
         return {}

@@ -1,4 +1,4 @@
-"""Rules for names of topics and namespaces.
+"""Naming rules of topics and namespaces.
 
 Source: Kafka's topic names; KIP-37 for namespaces, whose tiers are joined by ':' and become
 folders on a broker's disk.
@@ -12,18 +12,17 @@ from controller.refusals import invalid_namespace, invalid_topic_name
 
 TIER_SEPARATOR = ":"
 TOPIC_NAME_LENGTH_MAX = 249
-# File systems take folders of 255 octets; a tier is held to what Kafka allows a topic.
+# File systems allow folder names of 255 octets; a tier has the same limit as a topic in Kafka.
 _TIER_LENGTH_MAX = TOPIC_NAME_LENGTH_MAX
 
-# As a folder, with a topic's below it and a log directory above, it is to be a path: 4,096 octets.
+# Log directory, namespace and topic together must fit a path of 4,096 octets.
 _NAMESPACE_LENGTH_MAX = 2_000
 
-# Kafka keeps the metadata log under this name; a broker or client that finds a topic of this name
-# would take it for the log. Refused in every namespace, because a topic takes its name along when
-# it moves.
+# Name of Kafka's metadata log; brokers and clients would take a topic of this name for the log.
+# Refused in every namespace, because a topic keeps its name when it moves.
 _CLUSTER_METADATA = "__cluster_metadata"
 
-# A broker keeps folders of this name for what it is about to delete.
+# Brokers use this folder name for partitions to be deleted.
 _RESERVED_TIERS = frozenset({".", "..", "deleting"})
 
 _TOPIC_NAME = re.compile(r"[A-Za-z0-9._-]+")
@@ -31,7 +30,7 @@ _TIER = re.compile(r"[A-Za-z0-9.-]+")
 
 
 def check_topic_name(name: str) -> None:
-    """Refuse a name that no topic may have; `name` is the last part of the full name.
+    """Check a topic name; `name` is the last part of the full name.
 
     Raises:
         RequestError: INVALID_TOPIC_EXCEPTION.
@@ -53,7 +52,7 @@ def check_topic_name(name: str) -> None:
 
 
 def check_namespace_name(name: str) -> None:
-    """Refuse a name that no namespace may have.
+    """Check a namespace name.
 
     Raises:
         RequestError: INVALID_TOPIC_EXCEPTION, an InvalidNamespace.
@@ -76,19 +75,19 @@ def check_namespace_name(name: str) -> None:
 
 
 def tiers(name: str) -> Iterator[str]:
-    """Yield a namespace and all above it, the topmost first: `a:b` gives `a`, `a:b`."""
+    """Yield a namespace and all above it, topmost first: `a:b` gives `a`, `a:b`."""
     parts = name.split(TIER_SEPARATOR)
     for depth in range(1, len(parts) + 1):
         yield TIER_SEPARATOR.join(parts[:depth])
 
 
 def full_name(namespace: str, name: str) -> str:
-    """Return a topic's name with that of its namespace; "" is the default namespace."""
+    """Return a topic's name prefixed by its namespace; "" is the default namespace."""
     return f"{namespace}{TIER_SEPARATOR}{name}" if namespace else name
 
 
 def named_more_than_once(names: Collection[str]) -> frozenset[str]:
-    """Return the names that a request gives twice or more; each such item is refused."""
+    """Return the names that occur more than once in a request; each such item is refused."""
     if len(set(names)) == len(names):
         return frozenset()
     return frozenset([name for name, count in Counter(names).items() if count > 1])

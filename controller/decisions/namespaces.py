@@ -1,7 +1,7 @@
 """Namespaces: folders for topics, in tiers.
 
-A namespace is a record of its own for each tier, so that `org:apache` exists because it was
-created, not because something lies in it. The default namespace "" has no record.
+Each tier of a namespace has a record of its own, so `org:apache` exists because it was created, not
+because it has topics. The default namespace "" has no record.
 
 Source: KIP-37, with namespaces as records of a KRaft log.
 """
@@ -41,20 +41,22 @@ from replay.image.topics import Topic
 
 
 class CreateNamespace(Request["NamespaceResult"], frozen=True):
-    """A request to create a namespace with all tiers above it."""
+    """A request to create a namespace and all tiers above it."""
 
     name: str
 
 
 class DeleteNamespace(Request["NamespaceResult"], frozen=True, kw_only=True):
-    """A request to delete a namespace with its topics; `recursive`: and all namespaces below."""
+    """A request to delete a namespace with its topics; `recursive` includes all namespaces
+    below.
+    """
 
     name: str
     recursive: bool = False
 
 
 class MoveTopics(Request["NamespaceResult"], frozen=True, kw_only=True):
-    """A request to move one topic, or (None) all topics right in a namespace, to another.
+    """A request to move one topic, or (None) all topics directly in a namespace, to another.
 
     `topic` is the last part of its name, or its id.
     """
@@ -65,7 +67,7 @@ class MoveTopics(Request["NamespaceResult"], frozen=True, kw_only=True):
 
 
 class NamespaceResult(msgspec.Struct, frozen=True):
-    """Full names that a request created, deleted, or moved (the names before)."""
+    """Full names that a request created, deleted, or moved (the old names)."""
 
     namespaces: tuple[str, ...] = ()
     topics: tuple[str, ...] = ()
@@ -130,13 +132,13 @@ def delete_namespace(
 
 
 def move_topics(context: Context, request: MoveTopics) -> ControllerResult[NamespaceResult]:
-    """Move topics: all of them, or none. Ids, partitions, configs and history stay.
+    """Move topics: all of them, or none. Ids, partitions, configs and history are kept.
 
     Raises:
         RequestError: UNSUPPORTED_VERSION, INVALID_TOPIC_EXCEPTION (an InvalidNamespace, or a name
             that collides or is reserved), UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID,
-            TOPIC_ALREADY_EXISTS,
-            INVALID_REQUEST when both namespaces are the same, or POLICY_VIOLATION.
+            TOPIC_ALREADY_EXISTS, INVALID_REQUEST if both namespaces are the same, or
+            POLICY_VIOLATION.
     """
     context.require_feature(NAMESPACE_FEATURE, "namespaces")
     image = context.image
@@ -172,7 +174,7 @@ def _topic_in(
 
 
 def _check_target(context: Context, target: Uuid | None, namespace: str, name: str) -> None:
-    # An imported or older log may hold a name that is refused today: it stays where it is.
+    # An imported or older log may hold a name that is refused today; such a topic cannot move.
     check_topic_name(name)
     if context.image.topic_by_name(name, target) is not None:
         raise topic_already_exists(full_name(namespace, name))
@@ -184,7 +186,7 @@ def _check_target(context: Context, target: Uuid | None, namespace: str, name: s
 
 
 def _at_and_below(image: MetadataImage, name: str) -> list[Namespace]:
-    """Return a namespace and all below it, the deepest first and itself last."""
+    """Return a namespace and all below it, deepest first, itself last."""
     found = [
         namespace
         for namespace in image.namespaces()

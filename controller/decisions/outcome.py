@@ -1,4 +1,4 @@
-"""What became of one item of a request that holds several."""
+"""Results of items, in requests with several."""
 
 import msgspec
 
@@ -6,7 +6,7 @@ from records.errors import RequestError
 
 
 class Refusal(msgspec.Struct, frozen=True):
-    """Why an item was refused: Kafka's name of the error, and a message for people.
+    """Why an item was refused: Kafka's error name, and a message.
 
     `retry_ms`: as in `RequestError`.
     """

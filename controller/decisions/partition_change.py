@@ -1,8 +1,8 @@
-"""One change of one partition: from what the caller wants to the record that says it.
+"""Builds the record of one partition change.
 
-The steps run in the order of Kafka's controller, because each sees what the ones before it did:
+The steps run in the order of Kafka's controller, because each depends on the ones before it:
 finish the reassignment, eligible replicas, election, epoch bumps, ISR, last known leader,
-assignment, recovery state, mode. A change that changes nothing makes no record.
+assignment, recovery state, mode. If nothing changes there is no record.
 
 Source: KIP-631, KIP-704 (recovery state), KIP-858 (directories), KIP-966 (eligible leader
 replicas); docs/kafka_rules.md, section 4.
@@ -25,7 +25,7 @@ from replay.image.partitions import NO_LEADER, NONE, Partition
 
 RECOVERED = 0
 RECOVERING = 1
-"""Leader recovery states: normal; elected uncleanly and not yet repaired."""
+"""Leader recovery states: normal; recovering from an unclean election."""
 
 LEADER_UNCHANGED = -2
 _RECOVERY_STATE_UNCHANGED = -1
@@ -34,10 +34,10 @@ Replicas = tuple[int, ...]
 
 
 class ChangeRules(msgspec.Struct, frozen=True, kw_only=True):
-    """What the cluster's features and configs say about changes of one partition.
+    """Rules for changes of one partition, from the cluster's features and configs.
 
-    `min_isr` is the topic's min.insync.replicas. `acceptable` says who may lead; a replica that
-    joins gets the directory that `default_directory` names.
+    `min_isr` is the topic's min.insync.replicas. `acceptable` tests if a broker may lead; a replica
+    that is added gets the directory from `default_directory`.
     """
 
     metadata_version: int
@@ -48,10 +48,11 @@ class ChangeRules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PartitionChange:
-    """A change in the making: set what should become different, then `build`.
+    """A change being built: set the attributes to change, then call `build`.
 
-    The public attributes start as the partition is. `unclean_shutdown` names replicas that lost
-    what was in memory, which therefore are no longer eligible to lead.
+    The public attributes start with the partition's values. `unclean_shutdown` names replicas that
+    lost
+    their unsynced data and so are no longer eligible to lead.
     """
 
     def __init__(self, partition: Partition, rules: ChangeRules) -> None:
@@ -66,13 +67,13 @@ class PartitionChange:
         self.election = Election.ONLINE
         self.unclean_shutdown: Replicas = ()
         self._eligible: Replicas = partition.eligible_leader_replicas
-        # Fields of the record, as its defaults until a step sets them.
+        # Fields of the record; defaults until a step sets them.
         self._leader = LEADER_UNCHANGED
         self._new_isr: Replicas | None = None
         self._new_recovery_state = _RECOVERY_STATE_UNCHANGED
 
     def build(self) -> PartitionChangeRecord | None:
-        """Return the record, or None when nothing changes. Call it once."""
+        """Return the record, or None if nothing changes. Call it once."""
         self._maybe_finish_reassignment()
         self._update_eligible()
         self._elect()
@@ -99,7 +100,7 @@ class PartitionChange:
         return None if _is_empty(record) else record
 
     def _maybe_finish_reassignment(self) -> None:
-        """Drop the replicas that leave, once the others are all in sync without them."""
+        """Remove the leaving replicas, once enough of the others are in sync."""
         if not self.removing and not self.adding:
             return
         isr = _without(self.isr, self.removing)
@@ -109,7 +110,7 @@ class PartitionChange:
             self.removing = self.adding = ()
 
     def _update_eligible(self) -> None:
-        """Keep as eligible who left an ISR that is below the minimum and lost nothing."""
+        """Keep replicas eligible that left an ISR below the minimum and lost no data."""
         if not self._rules.elr_enabled:
             return
         if len(self.isr) >= min(self._rules.min_isr, len(self.replicas)):
@@ -120,7 +121,7 @@ class PartitionChange:
         self._eligible = _without(left, (*self.isr, *self.unclean_shutdown))
 
     def _elect(self) -> None:
-        """Choose a leader; a partition of mode NONE has none, on purpose."""
+        """Elect a leader; a partition of mode NONE has none."""
         if self.mode == NONE:
             if self._partition.leader != NO_LEADER:
                 self._leader = NO_LEADER
@@ -142,14 +143,16 @@ class PartitionChange:
             isr=self.isr,
             leader=self._partition.leader,
             eligible=self._eligible,
-            # More than one name is not a leader but a list that an older release left.
+            # More than one entry is not a leader, but a list written by an older release.
             last_known_leader=last_known[0]
             if self._rules.elr_enabled and len(last_known) == 1
             else None,
         )
 
     def _start_recovery(self, leader: int) -> None:
-        """An unclean leader stands alone; what the others have beyond its log is lost."""
+        """Make an unclean leader the only ISR member; records that only other replicas have are
+        lost.
+        """
         self.isr = self._new_isr = (leader,)
         if (
             self._partition.leader_recovery_state != RECOVERING
@@ -158,25 +161,27 @@ class PartitionChange:
             self._new_recovery_state = RECOVERING
 
     def _bump_epoch_on_lost_replica(self) -> None:
-        """Naming the same leader again fences a replica that left the list."""
+        """Name the same leader again, which bumps the epoch and fences a removed replica."""
         if self._leader == LEADER_UNCHANGED and not set(self.replicas) >= set(
             self._partition.replicas
         ):
             self._leader = self._partition.leader
 
     def _new_eligible(self) -> Replicas | None:
-        """An unclean election leaves nobody eligible, and nobody is without the feature."""
+        """Return the new ELR; empty after an unclean election or without the feature."""
         if self._new_isr is not None or not self._rules.elr_enabled:
             self._eligible = ()
         return _changed(self._eligible, self._partition.eligible_leader_replicas)
 
     def _set_isr(self) -> None:
-        """The last member stays in the ISR, unless eligible replicas are tracked apart."""
+        """Set the ISR; its last member stays unless eligible replicas are tracked."""
         if self._new_isr is None and (self.isr or self._rules.elr_enabled):
             self._new_isr = _changed(self.isr, self._partition.isr)
 
     def _bump_epoch_on_isr_shrink(self) -> None:
-        """Brokers before 3.6 noticed a smaller ISR only with a new leader epoch (KAFKA-15021)."""
+        """Bump the leader epoch: brokers before 3.6 need it to notice a smaller ISR
+        (KAFKA-15021).
+        """
         if (
             self._rules.metadata_version < NO_EPOCH_BUMP_ON_SHRINK_LEVEL
             and self._leader == LEADER_UNCHANGED
@@ -186,9 +191,10 @@ class PartitionChange:
             self._leader = self._partition.leader
 
     def _new_last_known_leader(self) -> Replicas | None:
-        """Remember who led when the ISR ran empty; forget it once there is a leader.
+        """Remember the leader when the ISR runs empty; clear it once there is a leader.
 
-        Kafka 4.0 remembers -1 when nobody led then. Whoever was in sync last has as much.
+        Kafka 4.0 stores -1 if there was no leader then. We store the last ISR member, which has as
+        much.
         """
         if not self._rules.elr_enabled:
             return None

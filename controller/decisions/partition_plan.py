@@ -1,6 +1,6 @@
-"""What another number of partitions would do to topics, told before it is asked for.
+"""Plans a change of partition counts: the effects, without writing anything.
 
-A decision that writes nothing, so that it can be asked wherever decisions are taken.
+It is a decision without records, so it works wherever decisions do.
 
 Source: KIP-694 (the warnings of its command, and a dry run).
 """
@@ -19,12 +19,12 @@ from controller.request import Request
 from controller.result import ControllerResult
 from replay.image.topics import Topic
 
-# The proposal's condition; here modes are a feature of their own.
+# The proposal's condition; here modes have a feature of their own.
 _METADATA_VERSION_NEEDED = 10
 
 
 class PlanPartitions(Request["tuple[PartitionPlan, ...]"], frozen=True, kw_only=True):
-    """A question: these topics with that many partitions, those that leave after a delay."""
+    """Request a plan: new partition counts of topics, and the delay of removals."""
 
     topics: tuple[TopicRef, ...]
     partitions: int
@@ -32,7 +32,7 @@ class PlanPartitions(Request["tuple[PartitionPlan, ...]"], frozen=True, kw_only=
 
 
 class LeavingPartition(msgspec.Struct, frozen=True, kw_only=True):
-    """A partition that would go, and the brokers that replicate it."""
+    """A partition that would be removed, and its replicas."""
 
     partition_id: int
     leader: int
@@ -40,10 +40,11 @@ class LeavingPartition(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PartitionPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What would become of one topic.
+    """The effects on one topic.
 
-    `due_ms` is when `leaving` partitions can no longer be read, ms since 1970, were it decided
-    now. Whether the controller would allow it is not asked here.
+    `due_ms` is when the `leaving` partitions could no longer be read, ms since 1970, if decided
+    now.
+    Whether the controller would allow it is not checked.
     """
 
     name: str
@@ -58,7 +59,7 @@ class PartitionPlan(msgspec.Struct, frozen=True, kw_only=True):
 def plan_partitions(
     context: Context, request: PlanPartitions
 ) -> ControllerResult[tuple[PartitionPlan, ...]]:
-    """Tell for each topic which partitions would go, when, and what to mind."""
+    """Return for each topic which partitions would be removed, when, and the warnings."""
     plans = decide_each(
         request.topics,
         lambda ref: _plan(context, find_topic(context.image, ref), request),
@@ -89,7 +90,7 @@ def _plan(context: Context, topic: Topic, request: PlanPartitions) -> PartitionP
 def _warnings(
     context: Context, topic: Topic, *, is_shrink: bool, is_compacted: bool
 ) -> tuple[str, ...]:
-    """Return those of the proposal's warnings that apply, and one for topics that are compacted."""
+    """Return the proposal's warnings that apply, and one for compacted topics."""
     found = [
         "If partitions are changed for a topic that has a key, the partition logic or ordering of "
         "the messages will be affected"

@@ -1,11 +1,11 @@
-"""Removing the highest partitions of a topic, in steps that survive a failover.
+"""Removal of a topic's highest partitions, in steps that survive a failover.
 
 The partitions become READ_ONLY; after a delay NONE, which takes them offline; then the brokers
-delete their replicas; and when all have, the partitions leave the topic together, so that their
-ids never have holes. Until NONE it can be called off.
+delete their replicas; and once all have, the partitions are removed together, so that partition ids
+never have gaps. Until NONE the removal can be cancelled.
 
-`advance_removals` looks at the image alone and does whatever comes next, so it may be called at
-any time, any number of times, by any controller.
+`advance_removals` depends only on the image and does the next step, so any controller may call it
+at any time, any number of times.
 
 Source: KIP-694, as records of a KRaft log.
 """
@@ -52,14 +52,14 @@ _INT64_MAX = 2**63 - 1
 
 
 class TopicShrink(msgspec.Struct, frozen=True, kw_only=True):
-    """A topic and how many partitions are to be left of it."""
+    """A topic and its new number of partitions."""
 
     topic: TopicRef
     partitions: int
 
 
 class DeletePartitions(Request["tuple[ShrinkResult, ...]"], frozen=True, kw_only=True):
-    """A request to remove partitions, `delay_ms` after now."""
+    """A request to remove partitions `delay_ms` from now."""
 
     topics: tuple[TopicShrink, ...]
     delay_ms: int = 0
@@ -67,13 +67,13 @@ class DeletePartitions(Request["tuple[ShrinkResult, ...]"], frozen=True, kw_only
 
 
 class CancelDeletePartitions(Request["ShrinkResult"], frozen=True):
-    """A request to call a topic's removal off."""
+    """A request to cancel a topic's removal."""
 
     topic: TopicRef
 
 
 class ShrinkResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one topic of a request, and which partitions go or, cancelled, stay."""
+    """Result of one topic, and the partitions to be removed or, if cancelled, kept."""
 
     name: str
     topic_id: Uuid | None = None
@@ -84,7 +84,7 @@ class ShrinkResult(msgspec.Struct, frozen=True, kw_only=True):
 def delete_partitions(
     context: Context, request: DeletePartitions
 ) -> ControllerResult[tuple[ShrinkResult, ...]]:
-    """Begin to remove partitions; a topic that is refused does not stop the others.
+    """Start the removal of partitions; a refused topic does not stop the others.
 
     Raises:
         RequestError: UNSUPPORTED_VERSION, INVALID_REQUEST or POLICY_VIOLATION for the whole
@@ -115,7 +115,7 @@ def delete_partitions(
 def cancel_delete_partitions(
     context: Context, topic_ref: TopicRef
 ) -> ControllerResult[ShrinkResult]:
-    """Call a topic's removal off, and let its partitions be written again.
+    """Cancel a topic's removal, and make its partitions writable again.
 
     Raises:
         RequestError: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, or INVALID_REQUEST: nothing is
@@ -140,7 +140,9 @@ def cancel_delete_partitions(
 
 
 def advance_removals(context: Context) -> ControllerResult[int]:
-    """Take every pending removal as far as it can go now; answer how many partitions left."""
+    """Advance every pending removal as far as possible; the response is how many partitions
+    left.
+    """
     states = deletion_states(context.image)
     records: list[Record] = []
     finished = 0
@@ -159,18 +161,18 @@ def advance_removals(context: Context) -> ControllerResult[int]:
 def finish_removal(
     context: Context, topic_id: Uuid, states: Mapping[ReplicaKey, int]
 ) -> list[Record]:
-    """Return what ends a topic's removal, once no replica of its partitions is left.
+    """Return the records that end a topic's removal, once its partitions have no replicas left.
 
     Args:
-        states: How far each tracked replica will be when these records are written.
+        states: State of each tracked replica after these records.
     """
     pending = _pending(context, topic_id)
-    # NONE must stand in the image first: who follows the log sees each partition go offline.
+    # NONE must be committed first, so that followers of the log see each partition go offline.
     if not pending or not all(
         partition.mode == NONE and is_done(context, partition, states) for partition in pending
     ):
         return []
-    # The partitions leave last: were only the first records written, the rest would be done again.
+    # The partitions leave last: if only the first records were written, the rest is repeated.
     records: list[Record] = [r for partition in pending for r in untracked(partition, states)]
     ids = tuple([partition.partition_id for partition in pending])
     records.append(RemovePartitionsRecord(topic_id=topic_id, partition_ids=ids))
@@ -178,7 +180,7 @@ def finish_removal(
 
 
 def check_delay(delay_ms: int) -> None:
-    """Refuse a delay that cannot be.
+    """Check the range of a delay.
 
     Raises:
         RequestError: INVALID_REQUEST.
@@ -190,7 +192,7 @@ def check_delay(delay_ms: int) -> None:
 
 
 def check_shrink(context: Context, topic: Topic, target: int) -> list[Partition]:
-    """Return the partitions that leave when a topic is to have `target` of them.
+    """Return the partitions to remove so that a topic has `target` of them.
 
     Raises:
         RequestError: INVALID_PARTITIONS (also as DecreasePartitionsNotAllowed), UNSUPPORTED_VERSION
@@ -215,7 +217,7 @@ def check_shrink(context: Context, topic: Topic, target: int) -> list[Partition]
 def shrink_records(
     context: Context, leaving: Sequence[Partition], delay_ms: int
 ) -> Iterator[Record]:
-    """Yield the records that begin the removal of partitions of one topic."""
+    """Yield the records that start the removal of partitions of one topic."""
     yield DeleteTopicPartitionsRecord(
         topic_id=leaving[0].topic_id,
         partition_ids=tuple([partition.partition_id for partition in leaving]),
@@ -241,12 +243,12 @@ def _set_mode(context: Context, partition: Partition, mode: int) -> Iterator[Par
 
 
 def _pending(context: Context, topic_id: Uuid) -> list[Partition]:
-    """Return the partitions of a topic that are to leave."""
+    """Return a topic's partitions with a pending removal."""
     return _partitions_of(context, context.image.pending_removals(topic_id))
 
 
 def _due(context: Context, topic_id: Uuid) -> list[Partition]:
-    """Return those of them whose delay has passed."""
+    """Return those whose delay has passed."""
     removals = context.image.pending_removals(topic_id)
     return _partitions_of(
         context, (r for r in removals if r.create_time_ms + r.delay_ms <= context.now_ms)

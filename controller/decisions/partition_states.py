@@ -1,4 +1,4 @@
-"""The states of a partition, and which may follow which; they follow from the image alone.
+"""The states of a partition and the legal transitions; derived from the image alone.
 
 A partition is online while it has a leader. One that never had a leader is new; Kafka's controller
 creates none of these, but a log may hold them.
@@ -42,5 +42,5 @@ def partition_state(partition: Partition | None) -> int:
 
 
 def is_new(partition: Partition) -> bool:
-    """Return whether a partition never had a leader: losing one starts a new leader epoch."""
+    """True if a partition never had a leader."""
     return partition.leader == NO_LEADER and partition.leader_epoch <= 0

@@ -1,11 +1,11 @@
-"""Moving partitions to other brokers, while they go on serving.
+"""Reassignments: move partitions to other brokers while they keep serving.
 
-A partition that moves has the replicas it shall have, followed by those that leave; when all that
-stay are in sync, the leavers are dropped (in `partition_change`, since any change may bring that
-about). A new target replaces the one before it; no target calls the move off.
+A partition being moved has the target's replicas, followed by those to be removed. Once all of the
+target are in sync, the others are removed (in `partition_change`, because any change may complete
+the move). A new target replaces the previous one; no target cancels the move.
 
-What is being added and removed is counted from the replicas of the moment: a replica that joined
-for a target that has been replaced stays a replica when the new move is called off.
+Adding and removing replicas are computed from the current replicas: a replica that was added for an
+earlier target stays if the new move is cancelled.
 
 Source: KIP-455; docs/kafka_rules.md, section 7.
 """
@@ -47,9 +47,9 @@ from replay.image.topics import Topic
 
 
 class PartitionTarget(msgspec.Struct, frozen=True, kw_only=True):
-    """A partition and the replicas it shall have, the preferred leader first.
+    """A partition and its target replicas, the preferred leader first.
 
-    `broker_ids` None calls off what is under way.
+    `broker_ids` None cancels the current move.
     """
 
     topic: TopicRef
@@ -58,7 +58,7 @@ class PartitionTarget(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AlterReassignments(Request["tuple[ReassignmentResult, ...]"], frozen=True, kw_only=True):
-    """A request to move partitions. `allow_rf_change`: also to more or fewer brokers."""
+    """A request to move partitions. `allow_rf_change` allows another number of replicas."""
 
     partitions: tuple[PartitionTarget, ...]
     allow_rf_change: bool = True
@@ -66,7 +66,7 @@ class AlterReassignments(Request["tuple[ReassignmentResult, ...]"], frozen=True,
 
 
 class ReassignmentResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one partition of a request; no refusal means that it moves, or has moved."""
+    """Result of one partition; no refusal means that it moves or is there already."""
 
     topic: str
     partition_id: int
@@ -76,7 +76,7 @@ class ReassignmentResult(msgspec.Struct, frozen=True, kw_only=True):
 def alter_reassignments(
     context: Context, request: AlterReassignments
 ) -> ControllerResult[tuple[ReassignmentResult, ...]]:
-    """Begin, replace or call off moves; a partition that is refused does not stop the others.
+    """Start, replace or cancel moves; a refused partition does not stop the others.
 
     Raises:
         TooLargeError: POLICY_VIOLATION, the request makes too many records.
@@ -104,7 +104,7 @@ def _result(target: PartitionTarget, refusal: Refusal | None = None) -> Reassign
 def move(
     context: Context, partition: Partition, target: Sequence[int]
 ) -> list[PartitionChangeRecord]:
-    """Return the record that moves a partition; none when it is there already.
+    """Return the record that moves a partition; none if it is there already.
 
     Raises:
         RequestError: INVALID_REPLICA_ASSIGNMENT.
@@ -121,11 +121,11 @@ def move(
 
 
 def call_off(context: Context, topic: Topic, partition: Partition) -> list[PartitionChangeRecord]:
-    """Return the record that gives a partition its replicas back, without those that were to join.
+    """Return the record that cancels a move: the old replicas, without the added ones.
 
     Raises:
         RequestError: NO_REASSIGNMENT_IN_PROGRESS, or INVALID_REPLICA_ASSIGNMENT: none of the
-            replicas that would be left is in sync, and the topic may not lose records.
+            remaining replicas is in sync, and the topic does not allow losing records.
     """
     name = f"{context.image.full_name(topic)}/{partition.partition_id}"
     if not is_moving(partition):
@@ -142,7 +142,7 @@ def call_off(context: Context, topic: Topic, partition: Partition) -> list[Parti
                 f"no replica of {name} that would be left is in sync; calling the move off takes "
                 "an unclean election, which the topic's configs do not allow"
             )
-        # Whoever leads now has not all records, whether it is elected at once or comes back later.
+        # The next leader lacks records, whether it is elected now or returns later.
         isr = replicas[:1]
         change.election = Election.UNCLEAN
         if context.metadata_version >= LEADER_RECOVERY_LEVEL:

@@ -1,7 +1,7 @@
-"""Brokers deleting the replicas of partitions that leave.
+"""Deletion of replicas of partitions being removed.
 
-A broker that is down, or fails to delete, makes its replica ineligible; it is tried again when the
-broker is active. The replicas of a broker that is not registered any more count as deleted.
+A broker that is down, or fails to delete, makes its replica ineligible; it is retried once the
+broker is active. Replicas of unregistered brokers count as deleted.
 
 Source: KIP-694; states as in `replica_states`.
 """
@@ -27,7 +27,7 @@ ReplicaKey = tuple[Uuid, int, int]
 
 
 def deletion_states(image: MetadataImage) -> dict[ReplicaKey, int]:
-    """Return how far each tracked replica is."""
+    """Return the state of each tracked replica."""
     return {
         (deletion.topic_id, deletion.partition_id, deletion.broker_id): deletion.state
         for deletion in image.replica_deletions()
@@ -37,7 +37,7 @@ def deletion_states(image: MetadataImage) -> dict[ReplicaKey, int]:
 def next_deletions(
     context: Context, partition: Partition, states: Mapping[ReplicaKey, int]
 ) -> Iterator[ReplicaDeletionRecord]:
-    """Start what has not been started, and start again what failed and may succeed now."""
+    """Start deletions, and retry failed ones that may succeed now."""
     for broker_id in partition.replicas:
         key = _key(partition, broker_id)
         state = states.get(key)
@@ -51,7 +51,7 @@ def next_deletions(
 def orphaned_deletions(
     context: Context, states: Mapping[ReplicaKey, int]
 ) -> Iterator[ReplicaDeletionRecord]:
-    """Go on with replicas whose partition is gone with its topic; nothing waits for them now."""
+    """Advance replicas whose partition was deleted with its topic; nothing waits for them."""
     for key, state in sorted(states.items()):
         topic_id, partition_id, broker_id = key
         if context.image.partition(topic_id, partition_id) is not None:
@@ -65,7 +65,7 @@ def orphaned_deletions(
 
 
 def is_done(context: Context, partition: Partition, states: Mapping[ReplicaKey, int]) -> bool:
-    """Return whether no registered broker holds a replica any more."""
+    """True if no registered broker holds a replica any more."""
     return all(
         states.get(_key(partition, broker_id)) == DELETION_SUCCESSFUL
         or context.image.broker(broker_id) is None
@@ -76,7 +76,7 @@ def is_done(context: Context, partition: Partition, states: Mapping[ReplicaKey, 
 def untracked(
     partition: Partition, states: Mapping[ReplicaKey, int]
 ) -> Iterator[ReplicaDeletionRecord]:
-    """Forget the replicas of a partition that has left."""
+    """Stop tracking the replicas of a removed partition."""
     for broker_id in partition.replicas:
         key = _key(partition, broker_id)
         if key in states:
@@ -84,7 +84,7 @@ def untracked(
 
 
 def record(key: ReplicaKey, state: int) -> ReplicaDeletionRecord:
-    """Return the record that a replica has reached a state."""
+    """Return the record for a replica's new state."""
     topic_id, partition_id, broker_id = key
     return ReplicaDeletionRecord(
         topic_id=topic_id, partition_id=partition_id, broker_id=broker_id, state=state

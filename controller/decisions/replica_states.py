@@ -1,6 +1,6 @@
-"""The states of a replica, and which may follow which.
+"""The states of a replica and the legal transitions.
 
-Only the deletion's states are written to the log (ReplicaDeletionRecord); the others follow from
+Only the states of a deletion are written to the log (ReplicaDeletionRecord). The others follow from
 the partition and its broker: a replica is online while its broker serves it, else offline.
 
 Source: Kafka's ReplicaStateMachine (KIP-694 uses it for single partitions); docs/kafka_rules.md,
@@ -47,14 +47,14 @@ REPLICAS = StateMachine(
 
 walk = REPLICAS.walk
 
-# What nobody needs to be told may be passed between two records: a replica whose deletion failed
-# is offline before it starts again, and one that is deleted need not be tracked for it.
+# Intermediate states need no record: a replica whose deletion failed goes through offline before
+# the retry, and a deleted one need not have been tracked.
 _UNSAID = frozenset({OFFLINE, DELETION_SUCCESSFUL})
 _WRITTEN = frozenset({DELETION_STARTED, DELETION_SUCCESSFUL, DELETION_INELIGIBLE, NON_EXISTENT})
 
 
 def replica_state(image: MetadataImage, partition: Partition, broker_id: int) -> int:
-    """Return the state of a replica that is not being deleted, of a partition of the image."""
+    """Return the state of a replica in the image that is not being deleted."""
     if is_new(partition):
         return NEW
     broker = image.broker(broker_id)
@@ -69,11 +69,11 @@ def replica_state(image: MetadataImage, partition: Partition, broker_id: int) ->
 
 
 def check_deletion(before: int | None, after: int, *, registered: bool) -> None:
-    """Refuse a record of a replica's deletion that cannot follow the one before it.
+    """Check the transition of a replica's deletion.
 
     Args:
-        before: The state written last; None when the deletion is not tracked.
-        registered: Whether the broker is; nobody waits for one that is gone.
+        before: The last recorded state; None if the deletion is not tracked.
+        registered: True if the broker is registered.
 
     Raises:
         RequestError: INVALID_REQUEST.

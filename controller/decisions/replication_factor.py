@@ -1,6 +1,6 @@
-"""Another number of replicas for all partitions of a topic: moves that the controller chooses.
+"""Changes the replication factor of a topic, by moves that the controller chooses.
 
-Who stays keeps its place, so that the preferred leader changes only when it has to go.
+Remaining replicas keep their position, so the preferred leader changes only if it is removed.
 
 Source: KIP-4 (replicas alone in an alteration of a topic); moved as in `reassignments`.
 """
@@ -24,9 +24,9 @@ from replay.image.topics import Topic
 def change_replication_factor(
     context: Context, topic: Topic, replication_factor: int
 ) -> list[PartitionChangeRecord]:
-    """Return the records that give each partition that many replicas.
+    """Return the records that give each partition `replication_factor` replicas.
 
-    Counted from where the partitions are, or will be once their moves are done.
+    Counted from the partitions' replicas, or their targets while they move.
 
     Raises:
         RequestError: INVALID_REPLICATION_FACTOR, or REASSIGNMENT_IN_PROGRESS: partitions of the
@@ -56,7 +56,7 @@ def change_replication_factor(
 
 
 def _leaver(context: Context, partition: Partition, replicas: Sequence[int]) -> int:
-    """Return who is needed least: not in sync, down, in a rack with others, with much to do."""
+    """Return the least useful replica: not in sync, down, in a shared rack, heavily loaded."""
     racks = {r: broker.rack if (broker := context.image.broker(r)) else None for r in replicas}
     crowd = Counter(racks.values())
 

@@ -1,7 +1,7 @@
-"""When each broker was last heard of, and how far it has followed the log.
+"""Broker sessions: last contact and applied offset of each broker.
 
-Not in the log: a new controller starts with every registered broker heard of just now, and learns
-the rest from heartbeats. Immutable, so that decisions can look at it like at the image.
+Sessions are not in the log: a new controller starts with every registered broker as just seen, and
+learns the rest from heartbeats. Immutable, like the image.
 
 Source: BrokerHeartbeatManager of Kafka 4.0; docs/kafka_rules.md, section 8.
 """
@@ -41,13 +41,12 @@ class ReplicaLag(msgspec.Struct, frozen=True, gc=False):
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a broker beyond its registration.
+    """State of a broker beyond its registration.
 
     `last_contact_ms` is in ms since 1970. `metadata_offset` is the last offset the broker has
-    applied, None while it has not said so; `registration_offset` that of its registration's
-    record; `shutdown_offset` that of the last record of its controlled shutdown, None when it is
-    in none. `lags` is what its last heartbeat that spoke of lags said, by topic id and partition
-    id.
+    applied, None before its first report; `registration_offset` is the offset of its registration's
+    record; `shutdown_offset` that of the last record of its controlled shutdown, None if it is not
+    shutting down. `lags` are the latest reported lags, by topic id and partition id.
     """
 
     last_contact_ms: int
@@ -65,10 +64,11 @@ class Sessions(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, image: MetadataImage, *, timeout_ms: int, now_ms: int) -> "Sessions":
-        """Start with every registered broker heard of just now.
+        """Start with every registered broker as just seen.
 
-        The offset of a registration's record is no longer known; its batch began at the broker's
-        epoch, and whoever applied its first record has read the whole batch.
+        The offset of a registration's record is no longer known. Its batch began at the broker's
+        epoch, and
+        a broker that applied the first record has read the whole batch.
         """
         sessions = {
             broker.broker_id: Session(
@@ -83,12 +83,12 @@ class Sessions(msgspec.Struct, frozen=True, kw_only=True):
         return self._by_broker.get(broker_id)
 
     def is_live(self, broker: Broker, now_ms: int) -> bool:
-        """Return whether another process must not take over a broker's id: it may still serve."""
+        """True if a broker's session has not expired, so no other process may take over its id."""
         session = self._by_broker.get(broker.broker_id)
         return session is not None and not broker.fenced and not self._expired(session, now_ms)
 
     def stale_broker(self, image: MetadataImage, now_ms: int) -> int | None:
-        """Return the unfenced broker not heard of for longest, if for too long."""
+        """Return the unfenced broker with the oldest expired session, if any."""
         stale = [
             (session.last_contact_ms, broker.broker_id)
             for broker in image.brokers()
@@ -99,9 +99,9 @@ class Sessions(msgspec.Struct, frozen=True, kw_only=True):
         return min(stale)[1] if stale else None
 
     def lowest_active_offset(self, image: MetadataImage) -> int | None:
-        """Return the offset that every active broker has applied; None when none is active.
+        """Return the offset that every active broker has applied; None if none is active.
 
-        -1 while some active broker has not told its offset.
+        -1 while some active broker has not reported its offset.
         """
         offsets = [
             -1 if session.metadata_offset is None else session.metadata_offset
@@ -120,10 +120,10 @@ class Sessions(msgspec.Struct, frozen=True, kw_only=True):
         now_ms: int,
         lags: Sequence[ReplicaLag] | None = None,
     ) -> "Sessions":
-        """Take a heartbeat in; one of a broker without a session changes nothing.
+        """Apply a heartbeat; one from a broker without a session changes nothing.
 
         Args:
-            lags: Of all its replicas; None leaves what it said before.
+            lags: Of all its replicas; None keeps the previous ones.
         """
         session = self._by_broker.get(broker_id)
         if session is None:
@@ -135,9 +135,9 @@ class Sessions(msgspec.Struct, frozen=True, kw_only=True):
         return self._with(broker_id, session)
 
     def shutting_down(self, broker_id: int, last_offset: int) -> "Sessions":
-        """Remember that a broker's leaderships are handed over by the records up to an offset.
+        """Record that a broker's leaderships are moved by the records up to `last_offset`.
 
-        Only the first time counts, until the broker is fenced.
+        Only the first call counts, until the broker is fenced.
         """
         session = self._by_broker.get(broker_id)
         if session is None or session.shutdown_offset is not None:
@@ -145,7 +145,7 @@ class Sessions(msgspec.Struct, frozen=True, kw_only=True):
         return self._with(broker_id, replace(session, shutdown_offset=last_offset))
 
     def replayed(self, records: Sequence[Record], *, base_offset: int, now_ms: int) -> "Sessions":
-        """Follow what records say about brokers; they stand at `base_offset` and after."""
+        """Apply records about brokers; the first one is at `base_offset`."""
         sessions = self
         for offset, record in enumerate(records, base_offset):
             if type(record) in _ABOUT_BROKERS:

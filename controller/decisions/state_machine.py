@@ -1,4 +1,4 @@
-"""What the machines of partitions and replicas share: legal transitions as data, and ways through.
+"""State machines of partitions and replicas: legal transitions as data, and paths through them.
 
 Source: docs/kafka_rules.md, section 11.
 """
@@ -13,9 +13,9 @@ from records.errors import RequestError
 
 
 class StateMachine(msgspec.Struct, frozen=True, kw_only=True):
-    """States by code, and for each the states from which it may be entered.
+    """States by code, each with the states from which it may be entered.
 
-    `absent` is the state of what is not there.
+    `absent` is the state of an object that does not exist.
     """
 
     subject: str
@@ -24,11 +24,11 @@ class StateMachine(msgspec.Struct, frozen=True, kw_only=True):
     absent: int
 
     def allows(self, before: int, after: int) -> bool:
-        """Return whether one transition is legal."""
+        """True if a transition is legal."""
         return before in self.valid_previous.get(after, frozenset())
 
     def check(self, before: int, after: int) -> None:
-        """Refuse every transition that is not in the table.
+        """Refuse illegal transitions.
 
         Raises:
             RequestError: INVALID_REQUEST.
@@ -42,17 +42,18 @@ class StateMachine(msgspec.Struct, frozen=True, kw_only=True):
     def walk(self, *states: int) -> int:
         """Go through states in order, and return the last; each step must be legal.
 
-        Decisions name every state that they pass, though only the last needs to be written.
+        Decisions name every intermediate state, though only the last is written.
         """
         for before, after in pairwise(states):
             assert self.allows(before, after), f"{self.subject}: {before} to {after}"
         return states[-1]
 
     def path(self, before: int, after: int) -> tuple[int, ...]:
-        """Return the shortest legal way from one state to another, both included.
+        """Return the shortest legal path between two states, both included.
 
-        It leads through `absent` only where there is no other: what was there is another thing
-        than what came back.
+        It goes through `absent` only if there is no other path, because an object that was deleted
+        and
+        created again is another object.
         """
         if before == after:
             return (before,)

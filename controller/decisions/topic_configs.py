@@ -16,13 +16,13 @@ MIN_ISR = "min.insync.replicas"
 UNCLEAN_ELECTION = "unclean.leader.election.enable"
 
 DELETE_PARTITIONS_ENABLED = "delete.topic.partition.enable"
-"""Server-level config that allows fewer partitions; off unless set."""
+"""Server-level config that allows partition removal; off by default."""
 
 REMOVAL_INTERVAL = "delete.topic.partition.interval.delay.ms"
-"""Server-level config: how often partitions that leave are looked at, in ms."""
+"""Server-level config: interval of partition removal checks, in ms."""
 
 DELETE_STALE_DELAY = "delete.stale.topic.delay.ms"
-"""Server-level config: how long a broker keeps stale partitions before it removes them, in ms."""
+"""Server-level config: how long a broker keeps stale partitions, in ms."""
 
 _BOOLEAN, _INT, _LONG = ConfigType.BOOLEAN, ConfigType.INT, ConfigType.LONG
 _DOUBLE, _STRING, _LIST = ConfigType.DOUBLE, ConfigType.STRING, ConfigType.LIST
@@ -32,7 +32,7 @@ _MINUTE_MS = 60 * 1_000
 _HOUR_MS = 60 * _MINUTE_MS
 _WEEK_MS = str(7 * 24 * _HOUR_MS)
 
-# Replicas to throttle, as partition:broker, or all of them.
+# Throttled replicas, as partition:broker, or all of them.
 _THROTTLED = re.compile(r"\*|\d+:\d+")
 
 
@@ -159,10 +159,10 @@ _SERVER_CONFIGS = {
 
 
 def check_topic_configs(values: Mapping[str, str]) -> None:
-    """Refuse configs that a topic cannot have, alone or together.
+    """Check a topic's configs, each and together.
 
     Args:
-        values: All that would be set on the topic itself.
+        values: All values that would be set on the topic.
 
     Raises:
         RequestError: INVALID_CONFIG.
@@ -185,9 +185,9 @@ def check_topic_configs(values: Mapping[str, str]) -> None:
 
 
 def check_server_configs(values: Mapping[str, str]) -> None:
-    """Refuse server-level values that cannot be valid for topics, the controller or a broker.
+    """Check server-level values that concern topics, the controller or our broker.
 
-    Other names are the brokers' own business and are taken as they are.
+    Other names belong to the brokers and are accepted as they are.
 
     Raises:
         RequestError: INVALID_CONFIG.
@@ -195,18 +195,18 @@ def check_server_configs(values: Mapping[str, str]) -> None:
     for name, value in values.items():
         definition, factor = _SERVER_CONFIGS.get(name, (None, 1))
         if definition is not None:
-            # A bound is in the topic's unit; in a larger one any whole number will do.
+            # Bounds are in the topic config's unit; in a larger unit only the type is checked.
             plain = definition if factor == 1 else replace(definition, minimum=-1)
             replace(plain, name=name).check(value)
 
 
 def is_list(name: str) -> bool:
-    """Return whether a config, of a topic or of the server level, is a list."""
+    """True if a config, of a topic or of the server level, is a list."""
     definition = TOPIC_CONFIGS.get(name) or _SERVER_CONFIGS.get(name, (None, 1))[0]
     return definition is not None and definition.type is ConfigType.LIST
 
 
 def default_value(name: str) -> str:
-    """Return the built-in default of a config; "" for a name that no topic knows."""
+    """Return the built-in default of a config; "" for a name that topics do not have."""
     definition = TOPIC_CONFIGS.get(name) or _SERVER_CONFIGS.get(name, (None, 1))[0]
     return "" if definition is None else definition.default

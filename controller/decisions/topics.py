@@ -1,7 +1,7 @@
-"""Creating and deleting topics.
+"""Creation and deletion of topics.
 
 A creation writes, for each topic, TopicRecord, ConfigRecords, PartitionRecords. A deletion is one
-record, and the name is free again at once: brokers drop their replicas when they see it.
+record and frees the name at once; brokers delete their replicas when they see it.
 
 Source: KIP-4 (batches, results for each topic), KIP-516 (topic ids);
 docs/kafka_rules.md, section 2.
@@ -42,13 +42,13 @@ from records.topics import RemoveTopicRecord, TopicRecord
 from replay.image.configs import TOPIC
 
 SERVER_DEFAULT = -1
-"""A count that is left to the server's default."""
+"""Use the server's default count."""
 
 
 class NewTopic(msgspec.Struct, frozen=True, kw_only=True):
-    """A topic to create: by counts, or by naming the replicas of every partition.
+    """A topic to create: by counts, or with manual assignments of all partitions.
 
-    `topic_id` is that of a topic which is brought in from elsewhere; None draws one.
+    `topic_id` is that of a topic adopted from another cluster; None draws one.
     """
 
     name: str
@@ -61,12 +61,12 @@ class NewTopic(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def full_name(self) -> str:
-        """The name with that of the namespace."""
+        """The name prefixed by the namespace."""
         return full_name(self.namespace, self.name)
 
 
 class CreateTopics(Request["tuple[TopicResult, ...]"], frozen=True, kw_only=True):
-    """A request to create topics. `placement` names one for all; None is the controller's own."""
+    """A request to create topics. `placement` names one for all; None means the controller's."""
 
     topics: tuple[NewTopic, ...]
     placement: str | None = None
@@ -81,9 +81,9 @@ class DeleteTopics(Request["tuple[TopicResult, ...]"], frozen=True, kw_only=True
 
 
 class TopicResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one topic of a request.
+    """Result of one topic.
 
-    `name` is as the request gave it. A creation that is only validated has no id.
+    `name` is as in the request. A creation that is only validated has no id.
     """
 
     name: str
@@ -96,7 +96,7 @@ class TopicResult(msgspec.Struct, frozen=True, kw_only=True):
 def create_topics(
     context: Context, request: CreateTopics
 ) -> ControllerResult[tuple[TopicResult, ...]]:
-    """Create topics; one that is refused does not stop the others.
+    """Create topics; a refused one does not stop the others.
 
     Raises:
         RequestError: INVALID_REQUEST, there is no placement of that name; or POLICY_VIOLATION, the
@@ -120,7 +120,7 @@ def create_topics(
 def delete_topics(
     context: Context, request: DeleteTopics
 ) -> ControllerResult[tuple[TopicResult, ...]]:
-    """Delete topics; one that is refused does not stop the others.
+    """Delete topics; a refused one does not stop the others.
 
     Raises:
         TooLargeError: POLICY_VIOLATION, the request makes too many records.
@@ -162,7 +162,7 @@ class _Creation:
         self.records = RecordList(context.allowance)
 
     def plan(self, topic: NewTopic) -> _Plan:
-        """Check everything about a topic and choose its replicas; write nothing."""
+        """Check a topic and choose its replicas; write nothing."""
         image = self._context.image
         namespace_id = find_namespace(image, topic.namespace)
         if image.topic_by_name(topic.name, namespace_id) is not None:
@@ -177,7 +177,7 @@ class _Creation:
         return _Plan(namespace_id=namespace_id, configs=configs, assignments=assignments)
 
     def create(self, topic: NewTopic, plan: _Plan) -> TopicResult:
-        """Write the records of a topic that was checked."""
+        """Write the records of a checked topic."""
         topic_id = topic.topic_id or new_id(self._context.rng)
         self._ids.add(topic_id)
         self._unified_names[plan.namespace_id, topic.name.replace(".", "_")] = topic.name
@@ -207,9 +207,10 @@ class _Creation:
             )
 
     def _check_collision(self, namespace_id: Uuid | None, name: str) -> None:
-        """Metric names fold '.' into '_': two topics that differ by these only would be mixed up.
+        """Refuse a name that differs from another only by '.' and '_', which metric names do not
+        distinguish.
 
-        Unlike in Kafka, the topics of the same request are looked at too.
+        Unlike in Kafka, topics of the same request are checked too.
         """
         other = self._context.index.colliding_name(namespace_id, name)
         other = other or self._unified_names.get((namespace_id, name.replace(".", "_")))

@@ -1,4 +1,4 @@
-"""Versions of objects: what an optimistic writer names to say which state it has seen.
+"""Versions of objects, for optimistic concurrency: a writer names the state it has seen.
 
 The version of an object is the offset of the last record that touched it (docs/replay.md).
 """
@@ -13,11 +13,11 @@ from replay.time_travel.objects import parse_object
 from replay.time_travel.versions import VERSIONED_KINDS, object_version
 
 ABSENT = "absent"
-"""How people write the version of what does not exist."""
+"""Text form of the version of an object that does not exist."""
 
 
 class ExpectedVersion(msgspec.Struct, frozen=True):
-    """An object, such as `partition:orders/0`, and the version in which it must be.
+    """An object, such as `partition:orders/0`, and the version it must have.
 
     None: it must not exist.
     """
@@ -27,12 +27,7 @@ class ExpectedVersion(msgspec.Struct, frozen=True):
 
 
 class VersionMismatchError(RequestError):
-    """An object is not in the version that was expected.
-
-    Attributes:
-        expected: The object and the version named.
-        current: The version that it is in; None: it does not exist.
-    """
+    """An object does not have the expected version; `current` is the one it has."""
 
     def __init__(
         self,
@@ -79,7 +74,7 @@ class VersionMismatchError(RequestError):
 
 
 def version_text(version: int | None) -> str:
-    """Return a version as people write it."""
+    """Return a version's text form."""
     return ABSENT if version is None else str(version)
 
 
@@ -93,10 +88,10 @@ def parse_version(text: str) -> int | None:
 
 
 def version_of(image: MetadataImage, name: str) -> int | None:
-    """Return the version of an object in an image, None when it does not exist.
+    """Return the version of an object in an image, None if it does not exist.
 
     Raises:
-        RequestError: INVALID_REQUEST, no object that has versions can have that name.
+        RequestError: INVALID_REQUEST, the name is not that of an object with a version.
     """
     object_ = parse_object(name)
     if object_.kind.name not in VERSIONED_KINDS or object_.field is not None:
@@ -109,7 +104,7 @@ def version_of(image: MetadataImage, name: str) -> int | None:
 
 
 def check_version(image: MetadataImage, expected: ExpectedVersion) -> None:
-    """Refuse to go on from another state than the one expected.
+    """Check that an object has the expected version.
 
     Raises:
         RequestError: as `version_of`.

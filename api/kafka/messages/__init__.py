@@ -1,1 +1,1 @@
-"""Requests and responses, one module a subject; each class is the table of its layout."""
+"""Requests and responses, one module per subject; each class defines its layout."""

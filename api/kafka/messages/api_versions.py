@@ -1,4 +1,4 @@
-"""ApiVersions: which requests a listener takes. Source: KIP-35, KIP-511, KIP-584."""
+"""ApiVersions: which requests a listener supports. Source: KIP-35, KIP-511, KIP-584."""
 
 from typing import Annotated
 
@@ -6,7 +6,7 @@ from api.kafka.fields import Int16, Int32, Int64, Message, Request, Response, si
 
 
 class ApiVersionsRequest(Request, frozen=True, kw_only=True):
-    """What a client sends first."""
+    """The first request of a client."""
 
     client_software_name: Annotated[str, since(3)] = ""
     client_software_version: Annotated[str, since(3)] = ""
@@ -29,7 +29,7 @@ class SupportedFeature(Message, frozen=True, kw_only=True):
 
 
 class FinalizedFeature(Message, frozen=True, kw_only=True):
-    """The level at which a feature is finalized in the cluster."""
+    """A feature's finalized level."""
 
     name: str
     max_version_level: Int16
@@ -37,7 +37,7 @@ class FinalizedFeature(Message, frozen=True, kw_only=True):
 
 
 class ApiVersionsResponse(Response, frozen=True, kw_only=True):
-    """The answer; its header is of version 0 whatever its own version is."""
+    """The response; its header is of version 0 in every version."""
 
     error_code: Int16 = 0
     api_keys: tuple[ApiVersion, ...] = ()

@@ -1,4 +1,4 @@
-"""What brokers say to the controller: who they are, that they live, who is in sync.
+"""Broker to controller: registration, heartbeats, AlterPartition, and the stream of updates.
 
 Source: KIP-631 (registration, heartbeats), KIP-497 and KIP-903 (AlterPartition), KIP-858 (log
 directories).
@@ -24,7 +24,7 @@ from records.base import Uuid
 
 
 class Listener(Message, frozen=True, kw_only=True):
-    """Where a broker listens."""
+    """Address of a broker's listener."""
 
     name: str
     host: str
@@ -41,7 +41,7 @@ class Feature(Message, frozen=True, kw_only=True):
 
 
 class BrokerRegistrationRequest(Request, frozen=True, kw_only=True):
-    """A broker's process asks to join."""
+    """A broker process registers."""
 
     broker_id: Int32
     cluster_id: str
@@ -55,7 +55,7 @@ class BrokerRegistrationRequest(Request, frozen=True, kw_only=True):
 
 
 class BrokerRegistrationResponse(Response, frozen=True, kw_only=True):
-    """The answer: the epoch that the broker must name from now on."""
+    """The response, with the epoch to name in later requests."""
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0
@@ -71,7 +71,7 @@ class ReplicaLag(Message, frozen=True, kw_only=True):
 
 
 class BrokerHeartbeatRequest(Request, frozen=True, kw_only=True):
-    """A broker lives, and has applied the log up to an offset, inclusive."""
+    """A broker's heartbeat, with the last offset it has applied, inclusive."""
 
     broker_id: Int32
     broker_epoch: Int64
@@ -83,7 +83,7 @@ class BrokerHeartbeatRequest(Request, frozen=True, kw_only=True):
 
 
 class BrokerHeartbeatResponse(Response, frozen=True, kw_only=True):
-    """The answer: what the broker is to do."""
+    """The response: what the broker should do."""
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0
@@ -100,7 +100,7 @@ class IsrBroker(Message, frozen=True, kw_only=True):
 
 
 class AlteredPartition(Message, frozen=True, kw_only=True):
-    """The state that a leader wants for a partition, and the one it starts from."""
+    """The state that a leader proposes for a partition, and the epochs it is based on."""
 
     partition_index: Int32
     leader_epoch: Int32
@@ -111,14 +111,14 @@ class AlteredPartition(Message, frozen=True, kw_only=True):
 
 
 class AlteredTopic(Message, frozen=True, kw_only=True):
-    """A topic by its id; names went with version 2."""
+    """A topic by its id; topic names were removed in version 2."""
 
     topic_id: Uuid
     partitions: tuple[AlteredPartition, ...]
 
 
 class AlterPartitionRequest(Request, frozen=True, kw_only=True):
-    """A leader tells which of its followers are in sync."""
+    """A leader proposes which of its followers are in sync."""
 
     broker_id: Int32
     broker_epoch: Int64
@@ -153,10 +153,11 @@ class AlterPartitionResponse(Response, frozen=True, kw_only=True):
 
 
 class FollowLogRequest(Request, frozen=True, kw_only=True):
-    """A broker asks to be told of the log; from here on the controller sends the requests.
+    """A broker subscribes; from here on the controller sends the requests.
 
-    It names what it has: the controller's leader epoch and the last offset it has applied, -1 and
-    -1 when it has just started.
+    It names what it has: the controller's leader epoch and the last applied offset, -1 and -1 after
+    a
+    start.
     """
 
     broker_id: Int32
@@ -166,7 +167,7 @@ class FollowLogRequest(Request, frozen=True, kw_only=True):
 
 
 class FollowLogResponse(Response, frozen=True, kw_only=True):
-    """The answer, before the first request in the other direction."""
+    """The response, before the first request in the other direction."""
 
     error_code: Int16 = 0
     controller_epoch: Int32 = -1

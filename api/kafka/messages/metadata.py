@@ -1,7 +1,7 @@
-"""Metadata: brokers, topics, and who leads what.
+"""Metadata: brokers, topics, leaders.
 
-Topic ids are a field since version 10. The mode of a partition is ours: a tagged field that is
-left out for READ_WRITE.
+Topic ids exist since version 10. The mode of a partition is ours: a tagged field that is left out
+for READ_WRITE.
 
 Source: KIP-516 (topic ids), KIP-694 (modes), KIP-430 (authorized operations).
 """
@@ -23,29 +23,29 @@ from api.kafka.fields import (
 from records.base import ZERO_UUID, Uuid
 
 OPERATIONS_UNKNOWN = -(1 << 31)
-"""Authorized operations that were not asked for."""
+"""Authorized operations if they were not requested."""
 
 
 class MetadataRequestTopic(Message, frozen=True, kw_only=True):
-    """A topic asked about, by name or by id."""
+    """A requested topic, by name or by id."""
 
     topic_id: Annotated[Uuid, since(10)] = ZERO_UUID
     name: str | None
 
 
 class MetadataRequest(Request, frozen=True, kw_only=True):
-    """Ask for some topics, or for all of them (null; in version 0 an empty list)."""
+    """Request for some topics, or for all of them (null; in version 0 an empty list)."""
 
     topics: tuple[MetadataRequestTopic, ...] | None = None
     allow_auto_topic_creation: Annotated[bool, since(4)] = True
     include_cluster_authorized_operations: Annotated[bool, since(8, 10)] = False
     include_topic_authorized_operations: Annotated[bool, since(8)] = False
-    # The sender looks at modes, so it may be told of partitions that take no writes.
+    # The client evaluates modes, so it may see partitions that take no writes.
     knows_modes: Annotated[bool, tagged(KNOWS_MODES_TAG, 9)] = False
 
 
 class MetadataBroker(Message, frozen=True, kw_only=True):
-    """Where a node listens."""
+    """Address of a node."""
 
     node_id: Int32
     host: str
@@ -67,7 +67,7 @@ class MetadataPartition(Message, frozen=True, kw_only=True):
 
 
 class MetadataTopic(Message, frozen=True, kw_only=True):
-    """One topic, or why there is none."""
+    """One topic, or an error."""
 
     error_code: Int16 = 0
     name: str | None

@@ -1,10 +1,10 @@
-"""What clients and followers say to a partition's leader: produce, fetch, look up offsets.
+"""Client or follower to leader: produce, fetch, offset lookups.
 
-The topic id is a tagged field, as in the early proposal for topic ids: a client that does not know
-it leaves it out. Kafka's later versions that name topics by id alone are not taken.
+The topic id is a tagged field, as in the early proposal for topic ids; clients that do not know it
+leave it out. Kafka's later versions, which name topics by id alone, are not supported.
 
 Source: KIP-98 (produce, fetch), KIP-101 and KIP-320 (leader epochs), KIP-516 (topic ids),
-KIP-227 (fetch sessions, which are answered without one).
+KIP-227 (fetch sessions, which are declined).
 """
 
 from typing import Annotated
@@ -27,17 +27,17 @@ NOT_A_REPLICA = -1
 """Replica id of a client."""
 
 DEBUGGING = -2
-"""Replica id of a tool that may ask any replica."""
+"""Replica id of a tool that may read from any replica."""
 
 LATEST = -1
 EARLIEST = -2
-"""Timestamps that ask for the end and the start of a partition."""
+"""Special timestamps: end and start of a partition."""
 
 GREATEST_TIMESTAMP = -3
-"""Asks for the record with the greatest timestamp."""
+"""Special timestamp: the record with the greatest timestamp."""
 
 EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -4, -5, -6
-"""Ask for what lies on the broker's disk, in tiered storage, and not yet there."""
+"""Special timestamps: local log start, tiered storage end, first offset not uploaded yet."""
 
 
 class ProducedPartition(Message, frozen=True, kw_only=True):
@@ -56,7 +56,9 @@ class ProducedTopic(Message, frozen=True, kw_only=True):
 
 
 class ProduceRequest(Request, frozen=True, kw_only=True):
-    """Write batches; `acks` is 0 (no answer), 1 (the leader has them) or -1 (all in sync do)."""
+    """Write batches; `acks` is 0 (no answer), 1 (the leader has them) or -1 (all in-sync
+    replicas).
+    """
 
     transactional_id: Annotated[str | None, since(3)] = None
     acks: Int16
@@ -65,14 +67,14 @@ class ProduceRequest(Request, frozen=True, kw_only=True):
 
 
 class BatchError(Message, frozen=True, kw_only=True):
-    """What is wrong with one record."""
+    """Error of one record."""
 
     batch_index: Int32
     batch_index_error_message: str | None = None
 
 
 class ProducedPartitionResult(Message, frozen=True, kw_only=True):
-    """Where the batches of a partition stand, or why they do not."""
+    """Offsets of a partition's batches, or an error."""
 
     index: Int32
     error_code: Int16 = 0
@@ -99,7 +101,7 @@ class ProduceResponse(Response, frozen=True, kw_only=True):
 
 
 class FetchPartition(Message, frozen=True, kw_only=True):
-    """From where to read one partition."""
+    """The offset to read a partition from."""
 
     partition: Int32
     current_leader_epoch: Annotated[Int32, since(9)] = -1
@@ -148,7 +150,7 @@ class AbortedTransaction(Message, frozen=True, kw_only=True):
 
 
 class FetchedPartition(Message, frozen=True, kw_only=True):
-    """Batches of one partition, from the one that holds the offset asked for."""
+    """Batches of one partition, from the one that holds the requested offset."""
 
     partition_index: Int32
     error_code: Int16 = 0
@@ -169,7 +171,7 @@ class FetchedTopic(Message, frozen=True, kw_only=True):
 
 
 class FetchResponse(Response, frozen=True, kw_only=True):
-    """The answer; session id 0 says that there is no session."""
+    """The response; session id 0 means no session."""
 
     throttle_time_ms: Annotated[Int32, since(1)] = 0
     error_code: Annotated[Int16, since(7)] = 0
@@ -178,7 +180,7 @@ class FetchResponse(Response, frozen=True, kw_only=True):
 
 
 class ListOffsetsPartition(Message, frozen=True, kw_only=True):
-    """Ask for the first offset at or after a time (ms since 1970), or for a special timestamp."""
+    """Look up the first offset at or after a time (ms since 1970), or a special timestamp."""
 
     partition_index: Int32
     current_leader_epoch: Annotated[Int32, since(4)] = -1
@@ -194,7 +196,7 @@ class ListOffsetsTopic(Message, frozen=True, kw_only=True):
 
 
 class ListOffsetsRequest(Request, frozen=True, kw_only=True):
-    """Look offsets up by time."""
+    """Look up offsets by time."""
 
     replica_id: Int32 = NOT_A_REPLICA
     isolation_level: Annotated[Int8, since(2)] = 0
@@ -203,7 +205,7 @@ class ListOffsetsRequest(Request, frozen=True, kw_only=True):
 
 
 class ListedOffset(Message, frozen=True, kw_only=True):
-    """The offset of one partition, -1 when there is none."""
+    """The offset of one partition, -1 if there is none."""
 
     partition_index: Int32
     error_code: Int16 = 0
@@ -228,7 +230,7 @@ class ListOffsetsResponse(Response, frozen=True, kw_only=True):
 
 
 class EpochPartition(Message, frozen=True, kw_only=True):
-    """Ask where a leader epoch ended."""
+    """Look up where a leader epoch ended."""
 
     partition: Int32
     current_leader_epoch: Annotated[Int32, since(2)] = -1
@@ -244,14 +246,14 @@ class EpochTopic(Message, frozen=True, kw_only=True):
 
 
 class OffsetForLeaderEpochRequest(Request, frozen=True, kw_only=True):
-    """Find where a follower's log and the leader's part."""
+    """Find where the follower's and the leader's log diverge."""
 
     replica_id: Annotated[Int32, since(3)] = -2
     topics: tuple[EpochTopic, ...]
 
 
 class EpochEnd(Message, frozen=True, kw_only=True):
-    """The highest epoch not above the one asked for, and its end offset, exclusive."""
+    """The highest epoch at or below the requested one, and its end offset, exclusive."""
 
     error_code: Int16 = 0
     partition: Int32

@@ -1,7 +1,7 @@
-"""What the controller tells brokers: the log as it concerns one of them.
+"""Controller to broker: replica roles, removals, and metadata updates.
 
 The layouts are those of the early proposal for topic ids, with ids as tagged fields, and of the
-proposal for partition modes; ours are the offsets, tagged as well.
+proposal for partition modes; the offsets are ours, tagged as well.
 
 Source: KIP-516 (LeaderAndIsr with a type, StopReplica), KIP-694 (UpdateMetadata with mode).
 """
@@ -28,18 +28,21 @@ from records.base import ZERO_UUID, Uuid
 UNSPECIFIED = 0
 INCREMENTAL = 1
 FULL = 2
-"""Types of LeaderAndIsr: as before types existed; some partitions; all that the broker has."""
+"""Types of LeaderAndIsr: unspecified (older senders); some partitions; all of the broker's."""
 
 NO_LEADER = -1
 LEADER_DURING_DELETE = -2
-"""The leader of partitions whose topic is no longer there."""
+"""Leader of partitions of a deleted topic."""
 
 
 class LeaderAndIsrPartition(Message, frozen=True, kw_only=True):
-    """A partition as a replica must know it.
+    """A partition's state for its replicas.
 
-    `create_offset` is where in the log this life of the partition began, -1 when that is no longer
-    known: an id that was removed and came back has the same topic id but another offset.
+    `create_offset` is the offset of the record that created this incarnation of the partition, -1
+    if no
+    longer known. A partition id that was removed and created again has the same topic id, but
+    another
+    offset.
     """
 
     partition: Int32
@@ -54,7 +57,7 @@ class LeaderAndIsrPartition(Message, frozen=True, kw_only=True):
 
 
 class LeaderAndIsrTopic(Message, frozen=True, kw_only=True):
-    """A topic; without an id it comes from a controller that knows none."""
+    """A topic; the id is zero if the controller does not know ids."""
 
     topic: str
     topic_id: Annotated[Uuid, tagged(TOPIC_ID_TAG)] = ZERO_UUID
@@ -62,7 +65,7 @@ class LeaderAndIsrTopic(Message, frozen=True, kw_only=True):
 
 
 class LiveLeader(Message, frozen=True, kw_only=True):
-    """Where a leader listens."""
+    """Address of a leader."""
 
     id: Int32
     host: str
@@ -70,9 +73,9 @@ class LiveLeader(Message, frozen=True, kw_only=True):
 
 
 class BrokerConfig(Message, frozen=True, kw_only=True):
-    """A config that the broker follows, as it is set for it; ours.
+    """A followed config of the broker; ours.
 
-    `is_static`: where the controller is started, and not in the log.
+    `is_static`: from the controller's static configuration, not from the log.
     """
 
     name: str
@@ -81,7 +84,7 @@ class BrokerConfig(Message, frozen=True, kw_only=True):
 
 
 class LeaderAndIsrRequest(Request, frozen=True, kw_only=True):
-    """Who leads the partitions that this broker has; FULL names all of them."""
+    """Roles of the broker's replicas; FULL names all of them."""
 
     controller_id: Int32
     controller_epoch: Int32
@@ -93,7 +96,7 @@ class LeaderAndIsrRequest(Request, frozen=True, kw_only=True):
 
 
 class ReplicaResult(Message, frozen=True, kw_only=True):
-    """What a broker made of one partition."""
+    """Result of one partition."""
 
     topic: str
     topic_id: Annotated[Uuid, tagged(TOPIC_ID_TAG)] = ZERO_UUID
@@ -109,7 +112,7 @@ class LeaderAndIsrResponse(Response, frozen=True, kw_only=True):
 
 
 class StoppedTopic(Message, frozen=True, kw_only=True):
-    """Partitions of one topic that the broker is to leave."""
+    """Partitions of one topic to stop."""
 
     topic: str
     topic_id: Annotated[Uuid, tagged(TOPIC_ID_TAG)] = ZERO_UUID
@@ -117,7 +120,7 @@ class StoppedTopic(Message, frozen=True, kw_only=True):
 
 
 class StopReplicaRequest(Request, frozen=True, kw_only=True):
-    """Stop following partitions, and delete them if told so."""
+    """Stop following partitions; delete them if requested."""
 
     controller_id: Int32
     controller_epoch: Int32
@@ -134,7 +137,7 @@ class StopReplicaResponse(Response, frozen=True, kw_only=True):
 
 
 class UpdatedPartition(Message, frozen=True, kw_only=True):
-    """A partition as every broker must know it, to tell clients and to refuse them."""
+    """A partition's state for every broker's metadata."""
 
     partition_index: Int32
     controller_epoch: Int32
@@ -156,7 +159,7 @@ class UpdatedTopic(Message, frozen=True, kw_only=True):
 
 
 class UpdatedEndpoint(Message, frozen=True, kw_only=True):
-    """Where a broker listens."""
+    """Address of a broker's listener."""
 
     port: Int32
     host: str
@@ -165,7 +168,7 @@ class UpdatedEndpoint(Message, frozen=True, kw_only=True):
 
 
 class LiveBroker(Message, frozen=True, kw_only=True):
-    """A broker that clients may speak to."""
+    """A broker that clients may connect to."""
 
     id: Int32
     endpoints: tuple[UpdatedEndpoint, ...]
@@ -173,10 +176,10 @@ class LiveBroker(Message, frozen=True, kw_only=True):
 
 
 class UpdateMetadataRequest(Request, frozen=True, kw_only=True):
-    """Topics that changed, and all live brokers; FULL holds every topic.
+    """Changed topics, and all live brokers; FULL has every topic.
 
-    It comes last of what is sent about one offset, and names it: the broker has then applied the
-    log up to there, inclusive.
+    It is the last request about an offset, and names it: the broker has then applied the log up to
+    there, inclusive.
     """
 
     controller_id: Int32

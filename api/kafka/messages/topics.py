@@ -1,4 +1,4 @@
-"""Creating and deleting topics, and their partitions.
+"""Creation and deletion of topics, and of their partitions.
 
 Source: KIP-4 (batches), KIP-516 (topic ids), KIP-525 (configs in the answer), KIP-694
 (DeletePartitions, under a private key).
@@ -34,7 +34,7 @@ from records.base import ZERO_UUID, Uuid
 
 
 class ReplicaAssignment(Message, frozen=True, kw_only=True):
-    """The brokers of one partition, named by hand."""
+    """A manual assignment of one partition's replicas."""
 
     partition_index: Int32
     broker_ids: tuple[Int32, ...]
@@ -48,7 +48,7 @@ class TopicConfig(Message, frozen=True, kw_only=True):
 
 
 class CreatableTopic(Message, frozen=True, kw_only=True):
-    """A topic to create; counts are -1 for the server's default or when replicas are named."""
+    """A topic to create; counts are -1 for the server's default, or with manual assignments."""
 
     name: str
     num_partitions: Int32
@@ -66,7 +66,7 @@ class CreateTopicsRequest(Request, frozen=True, kw_only=True):
 
 
 class CreatableTopicConfig(Message, frozen=True, kw_only=True):
-    """A config that the new topic has."""
+    """An effective config of the new topic."""
 
     name: str
     value: str | None
@@ -76,7 +76,7 @@ class CreatableTopicConfig(Message, frozen=True, kw_only=True):
 
 
 class CreatableTopicResult(Message, frozen=True, kw_only=True):
-    """What became of one topic."""
+    """Result of one topic."""
 
     name: str
     topic_id: Annotated[Uuid, since(7)] = ZERO_UUID
@@ -111,7 +111,7 @@ class DeleteTopicsRequest(Request, frozen=True, kw_only=True):
 
 
 class DeletableTopicResult(Message, frozen=True, kw_only=True):
-    """What became of one topic."""
+    """Result of one topic."""
 
     name: str | None
     topic_id: Annotated[Uuid, since(6)] = ZERO_UUID
@@ -127,7 +127,7 @@ class DeleteTopicsResponse(Response, frozen=True, kw_only=True):
 
 
 class ShrinkingTopic(Message, frozen=True, kw_only=True):
-    """A topic and how many partitions are to be left of it."""
+    """A topic and its new number of partitions."""
 
     name: str
     partitions: Int32
@@ -142,7 +142,7 @@ class DeletePartitionsRequest(Request, frozen=True, kw_only=True):
 
 
 class PartitionStatus(Message, frozen=True, kw_only=True):
-    """What became of one partition; `status_code` is its mode from now on."""
+    """Result of one partition; `status_code` is its new mode."""
 
     partition_index: Int32
     status_code: Int8 = 0
@@ -151,7 +151,7 @@ class PartitionStatus(Message, frozen=True, kw_only=True):
 
 
 class ShrunkTopic(Message, frozen=True, kw_only=True):
-    """What became of one topic: a refusal stands at partition -1."""
+    """Result of one topic; an error is reported for partition -1."""
 
     name: str
     partitions: tuple[PartitionStatus, ...] = ()
