@@ -14,7 +14,6 @@ from typing import Any, Self, TypeVar
 from msgspec.structs import replace
 
 from api.commands import Command, any_command
-from api.first_answers import told_again
 from api.history import History
 from api.questions.answers import Answers
 from controller.asked import asked_settings
@@ -27,6 +26,7 @@ from controller.decisions.versions import ExpectedVersion
 from controller.pending_answers import Answer
 from controller.raw_append import Appended as RowsAppended
 from controller.raw_append import AppendRecords, AppendRows
+from controller.repeated_requests import first_answer
 from controller.timers import Timers
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import Batch, NewBatch
@@ -35,7 +35,7 @@ from metadata_log.fs import OsFs
 from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
 from metadata_log.manifest import read_manifest
-from metadata_log.request_window import takes_part
+from metadata_log.request_window import Committed, is_repeatable
 from records.envelope import Origin
 from records.errors import RequestError
 from replay.image.metadata import MetadataImage
@@ -156,7 +156,7 @@ class Service:
         """
         committed = await self._committed_before(origin)
         if committed is not None:
-            return await asyncio.to_thread(self._told_again, committed, decide)
+            return await asyncio.to_thread(first_answer, self._directory, committed, decide)
         return await asyncio.shield(self._controller.submit(decide, origin=origin))
 
     async def run(
@@ -179,7 +179,7 @@ class Service:
             return await self._append_rows(request, caller, origin)
         committed = await self._committed_before(origin)
         if committed is not None:
-            return await self._told_to(caller, found, request, committed)
+            return await self._first_answer(caller, found, request, committed)
         decide = found.bound(request, caller)
         return await asyncio.shield(self._controller.submit(decide, origin=origin))
 
@@ -212,7 +212,7 @@ class Service:
         origin = caller.completed(batch.origin, "append")
         committed = await self._committed_before(origin)
         if committed is not None:
-            return committed
+            return committed.result
         request = AppendRecords(
             records=batch.records,
             expected_end_offset=expected_end_offset,
@@ -277,31 +277,26 @@ class Service:
         await self._controller.drained()
         await self._log.close()
 
-    async def _committed_before(self, origin: Origin | None) -> AppendResult | None:
-        """Return where a request was committed; one that is under way is the controller's."""
-        if origin is None or not takes_part(origin):
+    async def _committed_before(self, origin: Origin | None) -> Committed | None:
+        """Return where a request was committed; the controller knows those in flight."""
+        if origin is None or not is_repeatable(origin):
             return None
         found = await self._log.find_request(origin)
-        is_visible = found is not None and found.end_offset <= self.image.provenance.next_offset
-        return found if is_visible else None
+        end_offset = self.image.provenance.next_offset
+        return found if found is not None and found.result.end_offset <= end_offset else None
 
-    async def _told_to(
-        self, caller: Caller, command: Command, request: Any, committed: AppendResult
+    async def _first_answer(
+        self, caller: Caller, command: Command, request: Any, committed: Committed
     ) -> Answer[Any]:
-        """Return the first answer of a request, as far as the caller may see it now."""
+        """Return the first answer to a request, as far as the caller may see it now."""
         access = self.access(caller)
         refused = command.guard.refused(access, request)
         if refused is not None:
             return Answer(refused, self.image.provenance.next_offset, wrote=False)
-        answer = await asyncio.to_thread(
-            self._told_again, committed, command.bound(request, CONTROLLER)
-        )
+        bound = command.bound(request, CONTROLLER)
+        answer = await asyncio.to_thread(first_answer, self._directory, committed, bound)
         response = command.guard.shown_again(access, request, answer.response)
         return replace(answer, response=response)
-
-    def _told_again(self, committed: AppendResult, decide: Decision[T]) -> Answer[T]:
-        with LogReader.open(self._directory) as reader:
-            return told_again(reader, committed, decide)
 
     def _committed(self, batch: Batch) -> None:
         self.history.committed(batch, self._controller.image)

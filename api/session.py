@@ -3,13 +3,13 @@
 from typing import Any, TypeVar, overload
 
 from api.commands import find_command, named
-from api.first_answers import identified
 from api.packed_requests import PackedAnswer, PackedRequest
 from api.service import Service
 from controller.authorization.caller import Caller
 from controller.decisions.versions import ExpectedVersion
 from controller.packed import packed, unpacked
 from controller.pending_answers import Answer
+from controller.repeated_requests import identified
 from controller.request import Request as TypedRequest
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch

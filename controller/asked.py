@@ -17,7 +17,7 @@ from controller.packed import unpacked
 from controller.placement.registry import name_of, placer_named
 from controller.raw_append import AppendRecords, AppendRows
 from controller.result import ControllerResult
-from metadata_log.request_window import takes_part
+from metadata_log.request_window import is_repeatable
 from records.base import Record
 from records.envelope import Asked, Origin, SecretReference
 from records.errors import RequestError
@@ -89,7 +89,7 @@ def asked_of(
     request = response = None
     if decision.request is not msgspec.UNSET:
         request = msgspec.msgpack.encode(secrets.hidden(_kept_request(decision), "request"))
-    if takes_part(origin):
+    if is_repeatable(origin):
         response = msgspec.msgpack.encode(secrets.hidden(result.response, "response"))
     observed = msgspec.msgpack.encode(seen) if seen else None
     asked = Asked(

@@ -42,13 +42,13 @@ from controller.observed import Draws, Reads, observed
 from controller.pending_answers import Answer
 from controller.pipeline import Pipeline
 from controller.raw_append import Appended, AppendRecords, append_records
-from controller.repeats import Repeats
+from controller.repeated_requests import InFlight
 from controller.result import ControllerResult
 from controller.transaction import TimeLimit, Transaction
 from metadata_log.batch import Batch
 from metadata_log.clock import Clock
 from metadata_log.limits import PENDING_BATCHES_MAX
-from metadata_log.request_window import takes_part
+from metadata_log.request_window import is_repeatable
 from records.base import Record
 from records.control import AbortTransactionRecord, EndTransactionRecord
 from records.envelope import Asked, Origin
@@ -87,7 +87,7 @@ class Controller:
         self._rng = rng
         self.settings = settings or Settings()
         self._activated = False
-        self._repeats = Repeats()
+        self._requests = InFlight()
         self._transaction_turn = asyncio.Lock()
         # Events that an open transaction holds up.
         self._waiting: deque[Callable[[], None]] = deque()
@@ -183,7 +183,7 @@ class Controller:
             UnavailableError, FencedError: as `submit`; what was written does not take effect unless
                 the transaction's end was.
         """
-        if takes_part(origin):
+        if is_repeatable(origin):
             raise _cannot_be_repeated()
         async with self._transaction_turn:
             self._check_may_begin()
@@ -230,13 +230,13 @@ class Controller:
     ) -> asyncio.Future[Answer[T]]:
         future: asyncio.Future[Answer[T]] = asyncio.get_running_loop().create_future()
         try:
-            again = self._repeats.find(origin)
+            again = self._requests.find(origin)
         except RequestError as error:
             future.set_exception(error)
             return future
         if again is not None:
             return again
-        self._repeats.add(origin, future)
+        self._requests.add(origin, future)
         event = partial(self._decide, future, decide, origin, note)
         if self._pipeline.transaction is None:
             event()
@@ -253,7 +253,7 @@ class Controller:
     ) -> asyncio.Future[Answer[T]]:
         """As `_submit`, for the transaction that was `opened`."""
         future: asyncio.Future[Answer[T]] = asyncio.get_running_loop().create_future()
-        if takes_part(origin):
+        if is_repeatable(origin):
             future.set_exception(_cannot_be_repeated())
         elif self._pipeline.transaction is opened:
             self._decide(future, decide, origin, lambda _: None)

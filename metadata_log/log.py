@@ -25,14 +25,13 @@ from metadata_log.limits import (
     MARK_SYNC_INTERVAL_MS,
     QUICK_SYNC_S_MAX,
     QUICK_SYNCS_MIN,
-    REQUEST_WINDOW_OFFSETS,
     SEGMENT_SIZE_BYTES_MAX,
 )
 from metadata_log.log_clock import LogClock
 from metadata_log.log_reader import LogReader
 from metadata_log.opening import OwnedLog, own_log
 from metadata_log.own_thread import RunBlocking, in_own_thread
-from metadata_log.request_window import RequestWindow, takes_part
+from metadata_log.request_window import Committed, RequestWindow, is_repeatable
 from records.control import LeaderChangeMessage, LeaderChangeVoter
 from records.envelope import Asked, Envelope, Origin
 from records.errors import (
@@ -77,6 +76,7 @@ class MetadataLog:
         self._last_timestamp = owned.writer.tail.max_timestamp or 0
         self._committed_end = owned.writer.tail.end_offset
         self._requests = RequestWindow()
+        self._knows_requests = False  # read from the log when the first id comes
         self._requests_lock = asyncio.Lock()
         self._queue = AppendQueue()
         self._wake = asyncio.Event()
@@ -172,7 +172,7 @@ class MetadataLog:
         self._wake.set()
         return answer
 
-    async def find_request(self, origin: Origin) -> AppendResult | None:
+    async def find_request(self, origin: Origin) -> Committed | None:
         """Return where a request was committed; None for a new one, or one in flight.
 
         For callers that decide before they append: a repeated request must not be decided again.
@@ -182,7 +182,8 @@ class MetadataLog:
         """
         await self._load_requests()
         found = self._requests.find(origin)
-        return found if found is not None and found.end_offset <= self._committed_end else None
+        is_committed = found is not None and found.result.end_offset <= self._committed_end
+        return found if is_committed else None
 
     async def close(self) -> None:
         """Commit what was accepted and release the log; after a failed write, only release it.
@@ -248,8 +249,8 @@ class MetadataLog:
             if self._writer.needs_segment:
                 await self._run_blocking(partial(self._writer.start_segment, self.leader_epoch))
             # After every other await, so that requests that arrived meanwhile are included.
-            if not self._requests.is_loaded and any(
-                takes_part(batch.origin) for batch in self._queue.waiting()
+            if not self._knows_requests and any(
+                is_repeatable(batch.origin) for batch in self._queue.waiting()
             ):
                 await self._load_requests()
             self._write_group(results)
@@ -299,7 +300,7 @@ class MetadataLog:
         batch, base = queued.batch, self.end_offset
         repeated = self._requests.find(batch.origin)
         if repeated is not None:
-            return repeated
+            return repeated.result
         if queued.expected_end_offset not in (None, base):
             message = f"the log ends at {base}, expected {queued.expected_end_offset}"
             raise RequestError("INVALID_UPDATE_VERSION", message)
@@ -311,7 +312,7 @@ class MetadataLog:
             raise RequestError(
                 "INVALID_RECORD", f"what was given is no batch: {error!r}"
             ) from error
-        self._writer.write(rows, base + len(batch.records))
+        place = self._writer.write(rows, base + len(batch.records))
         self._last_timestamp = timestamp
         result = AppendResult(
             base_offset=base,
@@ -319,7 +320,7 @@ class MetadataLog:
             leader_epoch=self.leader_epoch,
             timestamp=timestamp,
         )
-        self._requests.add(batch.origin, result)
+        self._requests.add(batch.origin, result, place)
         return result
 
     def _rows(self, batch: NewBatch, base: int, timestamp: int) -> list[Envelope]:
@@ -355,15 +356,13 @@ class MetadataLog:
 
     async def _load_requests(self) -> None:
         async with self._requests_lock:
-            if not self._requests.is_loaded:
-                window = RequestWindow()
-                await self._run_blocking(partial(self._read_requests, window))
-                self._requests = window
+            if not self._knows_requests:
+                await self._run_blocking(self._read_requests)
+                self._knows_requests = True
 
-    def _read_requests(self, window: RequestWindow) -> None:
+    def _read_requests(self) -> None:
         with LogReader.open(self._directory, fs=self._fs) as reader:
-            start = max(reader.start_offset, reader.end_offset - REQUEST_WINDOW_OFFSETS)
-            window.load(reader.batches(start))
+            self._requests = RequestWindow.of_tail(reader)
 
     def _sync_mark_soon(self) -> None:
         if self._sync_mark_in_time and self._mark_timer is None and not self._queue.is_closed:

@@ -17,6 +17,7 @@ from typing import Self
 from metadata_log.base import find_base
 from metadata_log.batch import Batch
 from metadata_log.block import SYNC_SIZE
+from metadata_log.block_place import BlockPlace
 from metadata_log.checkpoint import Checkpoint
 from metadata_log.commit_mark import CommitMark, Marks, read_marks
 from metadata_log.fs import ByteStore, OsFs, ReadableFile, UrlPath
@@ -168,6 +169,15 @@ class LogReader:
             )
         if first < end:
             yield from self._read(self.block_at(first), first, end)
+
+    def placed_batches(self, from_offset: int) -> Iterator[tuple[BlockPlace, Batch]]:
+        """Yield the batches from an offset on, each with the place of its block.
+
+        Raises:
+            CorruptLogError: damage; names file and byte.
+        """
+        if from_offset < self.end_offset:
+            yield from self._placed(self.block_at(from_offset), from_offset, self.end_offset)
 
     def skim(self, needles: Needles, to_offset: int | None = None) -> Iterator[Batch]:
         """Yield the whole batches below `to_offset` that hold a needle, and perhaps others.
@@ -344,6 +354,12 @@ class LogReader:
         self, entry: IndexEntry, first: int, end: int, needles: Needles | None = None
     ) -> Iterator[Batch]:
         """Yield batches from a block at or before `first`, across segments."""
+        return (batch for _, batch in self._placed(entry, first, end, needles))
+
+    def _placed(
+        self, entry: IndexEntry, first: int, end: int, needles: Needles | None = None
+    ) -> Iterator[tuple[BlockPlace, Batch]]:
+        """Yield batches from a block at or before `first`, each with its place."""
         previous: SegmentScan | None = None
         at = max(index for index, base in enumerate(self._segments) if base <= entry.offset)
         for base, following in zip_longest(self._segments[at:], self._segments[at + 1 :]):
@@ -356,11 +372,11 @@ class LogReader:
                 if previous is None and entry.position:
                     scan.skip_to(entry.position)
                     scan.next_offset = entry.offset
-                for _, batch in scan.batches(needles):
+                for block, batch in scan.batches(needles):
                     if batch.base_offset >= end:
                         return
                     if batch.end_offset > first:
-                        yield batch
+                        yield BlockPlace(base, block.position, block.end_position), batch
             finally:
                 file.close()
             previous = scan

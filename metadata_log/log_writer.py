@@ -13,6 +13,7 @@ import google_crc32c
 import msgspec
 
 from metadata_log.block import BlockEncoder
+from metadata_log.block_place import BlockPlace
 from metadata_log.commit_mark import MARK_SIZE, CommitMark, MarkWriter
 from metadata_log.disk_full import full_as_unavailable
 from metadata_log.file_publish import Owner, publish_file
@@ -141,8 +142,8 @@ class LogWriter:
             previous_length=header.previous_length,
         )
 
-    def write(self, rows: list[Envelope], end_offset: int) -> None:
-        """Write one batch as one block, not yet synced.
+    def write(self, rows: list[Envelope], end_offset: int) -> BlockPlace:
+        """Write one batch as one block, not yet synced; return its place.
 
         Sets `previous_crc32c` and `durable_end` on the first row; otherwise the rows are written as
         given.
@@ -174,6 +175,7 @@ class LogWriter:
         )
         if self._unwritten_bytes >= WRITE_SIZE_BYTES:
             self._flush()
+        return BlockPlace(tail.segment_offset, tail.position, tail.position + len(stored))
 
     def sync(self) -> None:
         """Put everything written on stable storage.

@@ -1,59 +1,63 @@
 """Repeated requests: which of the last ones were committed, and where.
 
-A batch whose origin has a request id and the hash of the request's body takes part; ids are known
-by principal, so that callers cannot take each other's. The log itself is the memory: the window is
-kept by offsets, and read back from the tail.
+A batch whose origin has a request id and the hash of the request's body is recognised when it comes
+again; ids are known by principal, so that callers cannot take each other's. The log itself is the
+memory: the window reaches back a number of offsets, and is read from the tail.
 """
 
-from collections.abc import Iterable
+from typing import Self
 
 import msgspec
 
 from metadata_log.append_result import AppendResult
-from metadata_log.batch import Batch
+from metadata_log.block_place import BlockPlace
 from metadata_log.limits import REQUEST_WINDOW_OFFSETS
+from metadata_log.log_reader import LogReader
 from records.envelope import Origin
 from records.errors import RequestError
 
+RequestKey = tuple[str | None, str]
+"""A principal and its request id."""
 
-class _Answered(msgspec.Struct, frozen=True, gc=False):
+
+class Committed(msgspec.Struct, frozen=True, gc=False):
+    """Where the batch with a request's id stands, the last one of the request."""
+
     request_hash: bytes
     result: AppendResult
+    place: BlockPlace
 
 
 class RequestWindow:
     """The requests of the last REQUEST_WINDOW_OFFSETS offsets, oldest first."""
 
     def __init__(self) -> None:
-        self._answered: dict[RequestKey, _Answered] = {}
-        self.is_loaded = False
+        self._committed: dict[RequestKey, Committed] = {}
 
-    def load(self, batches: Iterable[Batch]) -> None:
-        """Take in the batches of the log's tail, in order."""
-        self._answered.clear()
-        for batch in batches:
-            self.add(
-                batch.rows[0].origin,
-                AppendResult(
-                    base_offset=batch.base_offset,
-                    end_offset=batch.end_offset,
-                    leader_epoch=batch.leader_epoch,
-                    timestamp=batch.timestamp,
-                ),
+    @classmethod
+    def of_tail(cls, reader: LogReader) -> Self:
+        """Read the window from the tail of a log."""
+        window = cls()
+        start = max(reader.start_offset, reader.end_offset - REQUEST_WINDOW_OFFSETS)
+        for place, batch in reader.placed_batches(start):
+            result = AppendResult(
+                base_offset=batch.base_offset,
+                end_offset=batch.end_offset,
+                leader_epoch=batch.leader_epoch,
+                timestamp=batch.timestamp,
             )
-        self.is_loaded = True
+            window.add(batch.rows[0].origin, result, place)
+        return window
 
-    def find(self, origin: Origin | None) -> AppendResult | None:
+    def find(self, origin: Origin | None) -> Committed | None:
         """Return where this request was committed already, None for a new one.
 
         Raises:
-            RequestError: the id was used for another request.
+            RequestError: INVALID_REQUEST, the id was used for another request.
         """
         key = request_key(origin)
-        if origin is None or key is None:
-            return None
-        found = self._answered.get(key)
-        if found is None:
+        found = None if key is None else self._committed.get(key)
+        if origin is None or found is None:
             return None
         if found.request_hash != origin.request_hash:
             raise RequestError(
@@ -61,42 +65,36 @@ class RequestWindow:
                 f"request id {origin.request_id!r} was used for another request, at offset "
                 f"{found.result.base_offset}; give each request its own",
             )
-        return found.result
+        return found
 
-    def add(self, origin: Origin | None, result: AppendResult) -> None:
+    def add(self, origin: Origin | None, result: AppendResult, place: BlockPlace) -> None:
         """Remember a request, and forget those that fell out of the window."""
         key = request_key(origin)
         if origin is None or key is None:
             return
         assert origin.request_hash is not None
-        self._answered.setdefault(key, _Answered(origin.request_hash, result))
+        self._committed.setdefault(key, Committed(origin.request_hash, result, place))
         start = result.end_offset - REQUEST_WINDOW_OFFSETS
-        while self._answered:
-            oldest = next(iter(self._answered))
-            if self._answered[oldest].result.base_offset >= start:
+        while self._committed:
+            oldest = next(iter(self._committed))
+            if self._committed[oldest].result.base_offset >= start:
                 break
-            del self._answered[oldest]
+            del self._committed[oldest]
 
     def drop_from(self, offset: int) -> None:
-        """Forget what stood at or above an offset: it was taken back."""
-        dropped = [
-            key for key, value in self._answered.items() if value.result.base_offset >= offset
-        ]
-        for key in dropped:
-            del self._answered[key]
-
-
-RequestKey = tuple[str | None, str]
-"""A principal and its request id."""
+        """Forget requests at or above an offset: they were rolled back."""
+        self._committed = {
+            key: one for key, one in self._committed.items() if one.result.base_offset < offset
+        }
 
 
 def request_key(origin: Origin | None) -> RequestKey | None:
-    """Return what a batch of this origin is recognised by when it comes again; None: by nothing."""
+    """Return the key of a batch that is recognised when it comes again; None for any other."""
     if origin is None or origin.request_id is None or origin.request_hash is None:
         return None
     return origin.principal, origin.request_id
 
 
-def takes_part(origin: Origin | None) -> bool:
+def is_repeatable(origin: Origin | None) -> bool:
     """True if a batch of this origin is recognised when it comes again."""
     return request_key(origin) is not None

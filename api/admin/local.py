@@ -16,15 +16,16 @@ from msgspec.structs import replace
 from api.admin.rehearsal import RehearsalLog
 from api.callers import process_caller
 from api.commands import find_command
-from api.first_answers import committed_request, identified, told_again
 from controller.asked import asked_settings
 from controller.controller import Controller, Decision
 from controller.decisions.context import Settings
 from controller.packed import packed
 from controller.pending_answers import Answer
+from controller.repeated_requests import first_answer, identified
 from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
 from metadata_log.manifest import Kind
+from metadata_log.request_window import RequestWindow
 from records.envelope import Origin
 from records.errors import RequestError
 from replay.image.metadata import MetadataImage
@@ -107,11 +108,11 @@ class LocalAdmin:
     def _first_answer(self, origin: Origin, decide: Decision[Any]) -> Answer[Any] | None:
         """Return the answer to a request that was carried out before, None for a new one."""
         with LogReader.open(self._directory) as reader:
-            committed = committed_request(reader, origin)
+            committed = RequestWindow.of_tail(reader).find(origin)
             if committed is None:
                 return None
             self.history_start = reader.history_start
-            return told_again(reader, committed, decide)
+        return first_answer(self._directory, committed, decide)
 
     def _read(self) -> _Read:
         with LogReader.open(self._directory) as reader:

@@ -98,7 +98,7 @@ def append(
     from api.cli.file_request import file_request, rewindable
     from api.cli.record_lines import line_batches
     from api.cli.rows import check_types
-    from api.first_answers import check_request_id
+    from controller.repeated_requests import check_request_id
     from records.envelope import Origin
 
     if (log is None) == (server is None):

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from api.admin.local import LocalAdmin
 from api.client import MetadataClient
-from api.first_answers import identified
 from api.kafka import apis, frames
 from api.kafka.messages.topics import RunCommandRequest
 from api.service import Service
@@ -22,6 +21,7 @@ from controller.decisions.ids import new_id
 from controller.decisions.namespaces import CreateNamespace
 from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
 from controller.packed import packed
+from controller.repeated_requests import identified
 from controller.result import ControllerResult
 from metadata_log.batch import NewBatch
 from metadata_log.creation import create_log

@@ -9,11 +9,16 @@ import pytest
 
 from metadata_log import request_window
 from metadata_log.append_result import AppendResult
+from metadata_log.block_place import BlockPlace, read_batch
+from metadata_log.fs import OsFs
 from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
+from metadata_log.names import segment_name
 from records.envelope import Origin
 from records.errors import CorruptLogError, FencedError, Outcome, RequestError
 from tests.metadata_log.conftest import topics
+
+PLACE = BlockPlace(0, 100, 200)
 
 
 async def test_repeated_request_gets_the_first_answer(directory: Path) -> None:
@@ -32,7 +37,7 @@ async def test_window_outlives_the_writer(directory: Path) -> None:
     first = await log.append(topics(0, 3, request_id="r1"))
     await log.close()
     log = await MetadataLog.open(directory)
-    assert await log.find_request(Origin(request_id="r1", request_hash=b"r1")) == first
+    assert result_of(await log.find_request(Origin(request_id="r1", request_hash=b"r1"))) == first
     assert await log.append(topics(0, 3, request_id="r1")) == first
     await log.close()
     with LogReader.open(directory) as reader:
@@ -77,7 +82,7 @@ async def test_request_under_way_is_not_found_as_committed(directory: Path) -> N
         found = await log.find_request(request.origin)
         assert found is None or answer.done()
         await asyncio.sleep(0)
-    assert found == await answer
+    assert found.result == await answer
     await log.close()
 
 
@@ -102,6 +107,27 @@ async def test_request_that_comes_while_a_segment_begins_is_recognised(directory
     await log.close()
 
 
+async def test_batch_of_a_request_is_read_at_its_place(directory: Path) -> None:
+    log = await MetadataLog.open(directory)
+    await log.append(topics(0, 3))
+    first = await log.append(topics(3, 2, request_id="r1"))
+    await log.append(topics(5, 1))
+    found = await log.find_request(Origin(request_id="r1", request_hash=b"r1"))
+    await log.close()
+    assert found is not None
+    with LogReader.open(directory) as reader:
+        (expected,) = list(reader.batches(first.base_offset, first.end_offset))
+        again = request_window.RequestWindow.of_tail(reader)
+    assert again.find(expected.rows[0].origin) == found
+    assert read_batch(OsFs(), directory, found.place) == expected
+    segment = directory / segment_name(found.place.segment_offset)
+    content = bytearray(segment.read_bytes())
+    content[found.place.position + 20] ^= 1
+    segment.write_bytes(content)
+    with pytest.raises(CorruptLogError, match=f"{segment} byte {found.place.position}: "):
+        read_batch(OsFs(), directory, found.place)
+
+
 async def test_damage_in_the_window_is_told_with_file_and_byte(written: Path) -> None:
     log = await MetadataLog.open(written)
     segment = min(written.glob("*.avro"))
@@ -116,6 +142,10 @@ async def test_damage_in_the_window_is_told_with_file_and_byte(written: Path) ->
     await log.close()
 
 
+def result_of(committed: request_window.Committed | None) -> AppendResult | None:
+    return None if committed is None else committed.result
+
+
 def answered(base_offset: int) -> AppendResult:
     return AppendResult(
         base_offset=base_offset, end_offset=base_offset + 3, leader_epoch=1, timestamp=0
@@ -125,30 +155,30 @@ def answered(base_offset: int) -> AppendResult:
 def test_request_is_recognised_100_000_offsets_back_and_no_further() -> None:
     first, second, later = (Origin(request_id=name, request_hash=b"") for name in "abc")
     window = request_window.RequestWindow()
-    window.add(first, answered(7))
-    window.add(second, answered(10))
-    window.add(later, answered(100_004))
-    assert window.find(first) == answered(7)
-    window.add(Origin(request_id="d", request_hash=b""), answered(100_005))
+    window.add(first, answered(7), PLACE)
+    window.add(second, answered(10), PLACE)
+    window.add(later, answered(100_004), PLACE)
+    assert result_of(window.find(first)) == answered(7)
+    window.add(Origin(request_id="d", request_hash=b""), answered(100_005), PLACE)
     assert window.find(first) is None
-    assert window.find(second) == answered(10)
+    assert result_of(window.find(second)) == answered(10)
 
 
 def test_what_was_taken_back_is_forgotten() -> None:
     window = request_window.RequestWindow()
     for number, name in enumerate("abc"):
-        window.add(Origin(request_id=name, request_hash=b""), answered(10 * number))
+        window.add(Origin(request_id=name, request_hash=b""), answered(10 * number), PLACE)
     window.drop_from(10)
-    found = [window.find(Origin(request_id=name, request_hash=b"")) for name in "abc"]
+    found = [result_of(window.find(Origin(request_id=n, request_hash=b""))) for n in "abc"]
     assert found == [answered(0), None, None]
 
 
 def test_first_answer_to_an_id_is_the_one_that_is_kept() -> None:
     window = request_window.RequestWindow()
     origin = Origin(request_id="a", request_hash=b"")
-    window.add(origin, answered(0))
-    window.add(origin, answered(10))
-    assert window.find(origin) == answered(0)
+    window.add(origin, answered(0), PLACE)
+    window.add(origin, answered(10), PLACE)
+    assert result_of(window.find(origin)) == answered(0)
 
 
 @pytest.mark.parametrize(
@@ -157,7 +187,7 @@ def test_first_answer_to_an_id_is_the_one_that_is_kept() -> None:
 )
 def test_batch_without_id_and_hash_takes_no_part(origin: Origin | None) -> None:
     window = request_window.RequestWindow()
-    window.add(origin, answered(0))
+    window.add(origin, answered(0), PLACE)
     assert window.find(origin) is None
-    assert not request_window.takes_part(origin)
-    assert request_window.takes_part(Origin(request_id="", request_hash=b""))
+    assert not request_window.is_repeatable(origin)
+    assert request_window.is_repeatable(Origin(request_id="", request_hash=b""))

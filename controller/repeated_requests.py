@@ -1,0 +1,190 @@
+"""Repeated requests: a client asks again with the same id, because the first answer got lost.
+
+A request with an id is carried out once:
+
+    in flight           wait for the first one's answer                     InFlight
+    committed at X      read the batch at X: its answer stands in it        first_answer
+    neither             decide it
+
+A log knows the ids of its last REQUEST_WINDOW_OFFSETS offsets, whichever process wrote them
+(`metadata_log.request_window`).
+"""
+
+import asyncio
+import contextlib
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from controller.asked import BoundDecision, version_of
+from controller.packed import unpacked
+from controller.pending_answers import Answer
+from metadata_log.batch import Batch
+from metadata_log.block_place import read_batch
+from metadata_log.fs import OsFs
+from metadata_log.limits import BATCH_RECORDS_MAX
+from metadata_log.log_reader import LogReader
+from metadata_log.request_window import Committed, RequestKey, request_key
+from records.envelope import Origin
+from records.errors import Outcome, RequestError, UnavailableError
+
+REQUEST_ID_CHARACTERS_MAX = 200
+"""An id stands on every batch of its request."""
+
+
+def identified(origin: Origin, request_id: str | None, command: str, payload: bytes) -> Origin:
+    """Return the origin of a request that can be repeated; without an id it stays as it is.
+
+    Args:
+        payload: The request as it was sent: the same id with another one is refused.
+
+    Raises:
+        RequestError: INVALID_REQUEST, the id is empty or too long.
+    """
+    check_request_id(request_id)
+    if request_id is None:
+        return origin
+    body = hashlib.sha256(command.encode() + b"\0" + payload).digest()
+    return replace(origin, request_id=request_id, request_hash=body)
+
+
+def check_request_id(request_id: str | None) -> None:
+    """Refuse an id that is empty or too long.
+
+    Raises:
+        RequestError: INVALID_REQUEST.
+    """
+    if request_id is not None and not 0 < len(request_id) <= REQUEST_ID_CHARACTERS_MAX:
+        raise RequestError(
+            "INVALID_REQUEST",
+            f"a request id has 1 to {REQUEST_ID_CHARACTERS_MAX} characters, not {len(request_id)}",
+        )
+
+
+class _Request(msgspec.Struct, frozen=True):
+    request_hash: bytes
+    answer: asyncio.Future[Any]
+
+
+class InFlight:
+    """The requests with an id that are not answered yet."""
+
+    def __init__(self) -> None:
+        self._requests: dict[RequestKey, _Request] = {}
+
+    def find(self, origin: Origin | None) -> asyncio.Future[Any] | None:
+        """Return a future with the answer to the same request; None for a new one.
+
+        Raises:
+            RequestError: INVALID_REQUEST, the id is another request's.
+        """
+        key = request_key(origin)
+        first = None if key is None else self._requests.get(key)
+        if origin is None or first is None:
+            return None
+        if first.request_hash != origin.request_hash:
+            raise RequestError(
+                "INVALID_REQUEST",
+                f"request id {origin.request_id!r} is another request's, which is in flight; "
+                "give each request its own",
+            )
+        again: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        first.answer.add_done_callback(lambda answer: _copy(answer, again))
+        return again
+
+    def add(self, origin: Origin | None, answer: asyncio.Future[Any]) -> None:
+        """Remember a request until it is answered."""
+        key = request_key(origin)
+        if origin is None or key is None:
+            return
+        assert origin.request_hash is not None
+        self._requests[key] = _Request(origin.request_hash, answer)
+        answer.add_done_callback(lambda _: self._requests.pop(key))
+
+
+def _copy(answer: asyncio.Future[Any], again: asyncio.Future[Any]) -> None:
+    """Each caller has a future of its own: one that is cancelled must not cancel the other."""
+    if again.done():
+        return
+    if answer.cancelled():
+        again.set_exception(
+            UnavailableError(
+                "the outcome is unknown: the first caller of this request was cancelled; try again",
+                outcome=Outcome.UNKNOWN,
+            )
+        )
+    elif (error := answer.exception()) is not None:
+        again.set_exception(error)
+    else:
+        again.set_result(answer.result())
+
+
+def first_answer(
+    directory: Path, committed: Committed, decision: Callable[..., Any]
+) -> Answer[Any]:
+    """Return the first answer to a committed request, by reading its first batch; blocks.
+
+    Args:
+        decision: The request, bound to its decision.
+
+    Raises:
+        RequestError: DUPLICATE_REQUEST, it was carried out, and its answer was not kept: it was
+            too large, or an earlier release wrote the log.
+        UnknownHistoryError: the log no longer holds it.
+    """
+    first = _first_batch(directory, committed)
+    asked = first.rows[0].asked
+    if asked is None or not isinstance(decision, BoundDecision):
+        raise _carried_out(first, "the log holds none")
+    if asked.response is None:
+        raise _carried_out(first, "it was too large to be kept")
+    if (asked.command, asked.version) != (decision.command, version_of(decision.command)):
+        raise _carried_out(first, f"{asked.command} answered in version {asked.version}")
+    try:
+        response = unpacked(asked.response, decision.response_type, from_log=True)
+    except RequestError as error:
+        raise _carried_out(first, f"this release cannot read it: {error}") from error
+    return Answer(response, committed.result.end_offset)
+
+
+def _first_batch(directory: Path, committed: Committed) -> Batch:
+    """Return the batch with the answer: the one with the id, unless the request has several."""
+    with contextlib.suppress(FileNotFoundError):  # the reader knows why
+        batch = read_batch(OsFs(), directory, committed.place)
+        if batch.rows[0].asked is not None:
+            return batch
+    with LogReader.open(directory) as reader:
+        return _walk_back(reader, committed.result.base_offset)
+
+
+def _walk_back(reader: LogReader, offset: int) -> Batch:
+    """Return the first batch of a request from its last one; all but the last one are full."""
+    batch = _batch_at(reader, offset)
+    origin = batch.rows[0].origin
+    assert origin is not None, "it was found by it"
+    earlier = replace(origin, request_id=None, request_hash=None)
+    while batch.rows[0].asked is None:
+        base = batch.base_offset - BATCH_RECORDS_MAX
+        if base < reader.start_offset:
+            break
+        before = _batch_at(reader, base)
+        if before.end_offset != batch.base_offset or before.rows[0].origin != earlier:
+            break
+        batch = before
+    return batch
+
+
+def _batch_at(reader: LogReader, offset: int) -> Batch:
+    return next(iter(reader.batches(offset)))
+
+
+def _carried_out(first: Batch, why: str) -> RequestError:
+    return RequestError(
+        "DUPLICATE_REQUEST",
+        f"the request was carried out, its records begin at offset {first.base_offset}; "
+        f"its answer cannot be told again: {why}",
+    )
