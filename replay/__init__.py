@@ -1,1 +1,1 @@
-"""What it means: records to images, snapshots, time travel and audit."""
+"""Replay: from records to images, snapshots, time travel and audit."""

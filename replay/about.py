@@ -1,4 +1,4 @@
-"""What an answer says of the log it comes from."""
+"""Position of an answer in its log."""
 
 from typing import Protocol
 
@@ -11,7 +11,7 @@ from replay.loader import BatchSource
 
 
 class ConfirmedSource(BatchSource, Protocol):
-    """A log that knows which of its records stay."""
+    """A log that knows which of its records are final."""
 
     @property
     def confirmed_end(self) -> int:
@@ -19,19 +19,19 @@ class ConfirmedSource(BatchSource, Protocol):
 
 
 class About(msgspec.Struct, frozen=True, kw_only=True):
-    """Where in which log an answer stands.
+    """The log and the offset that an answer refers to.
 
     Attributes:
         as_of: Last offset that the answer takes into account, inclusive.
-        history_start: First offset whose effect is known apart.
+        history_start: First offset above the base.
         log_end: Exclusive.
-        not_understood: Records up to `as_of` that this release does not know or not wholly, None
-            when there are none.
+        not_understood: Records up to `as_of` that this release does not fully understand; None if
+            there are none.
         as_of_timestamp: Append time at `as_of`, ms since 1970; None for the state before all
             records.
-        confirmed_end: Only where some of the log may still be replaced.
-        mid_batch: True, only where the batch at `as_of` goes on after it.
-        pending_transaction: Offset of the open transaction's Begin, only where there is one.
+        confirmed_end: Set only if part of the log may still be replaced.
+        mid_batch: Set (True) only if the batch at `as_of` continues after it.
+        pending_transaction: Offset of the open transaction's Begin, if there is one.
     """
 
     as_of: int
@@ -45,7 +45,7 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def about_image(source: ConfirmedSource, image: MetadataImage, at: int) -> About:
-    """Return what an answer says that was read from the image as of offset `at`."""
+    """Return the position of an answer that was read from the image at offset `at`."""
     found = image.provenance
     pending = found.pending_transaction
     is_confirmed = source.confirmed_end >= source.end_offset

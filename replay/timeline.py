@@ -1,7 +1,7 @@
 """Timeline: the way from a log to its states and changes.
 
-It joins a log with the snapshots that were made of it. A snapshot only saves time: the answers are
-those of a replay from the log's start.
+It combines a log with its snapshots. A snapshot only saves time: the answers are those of a replay
+from the log's start.
 """
 
 from collections.abc import Callable, Iterator
@@ -23,22 +23,22 @@ Progress = Callable[[int], None]
 
 
 class StoredLog(BatchSource, Protocol):
-    """A log that snapshots may stand beside."""
+    """A log that may have snapshots."""
 
     @property
     def local_directory(self) -> Path | None:
-        """Where it is on this machine; None when it is elsewhere, where no snapshots are."""
+        """Its directory on this machine; None if it is elsewhere, without snapshots."""
 
     @property
     def cluster_id(self) -> str:
-        """Whose metadata it is."""
+        """Id of its cluster."""
 
 
 class Timeline:
     """The states and changes of one log."""
 
     def __init__(self, source: BatchSource, snapshots: Snapshots | None = None) -> None:
-        """Use a log, and the snapshots in a store; None: everything is replayed."""
+        """Use a log and a store of snapshots; None: replay everything."""
         self.source = source
         self._snapshots = snapshots
 
@@ -61,17 +61,17 @@ class Timeline:
         start: MetadataImage | None = None,
         progress: Progress | None = None,
     ) -> MetadataImage:
-        """Return the cluster as of offset `at`, inclusive; None is the end of the log.
+        """Return the cluster as of offset `at`, inclusive; None means the end of the log.
 
-        O(objects + records after the newest usable snapshot) time.
+        Takes O(objects + records after the newest usable snapshot) time.
 
         Args:
-            start: An image of this log to continue from instead of a snapshot.
+            start: An image of this log to continue from, instead of a snapshot.
             progress: Called with the end offset of each batch as it is replayed.
 
         Raises:
-            UnknownHistoryError: `at` lies before the kept history.
-            RequestError: OFFSET_OUT_OF_RANGE, `at` lies past the end.
+            UnknownHistoryError: `at` is before the kept history.
+            RequestError: OFFSET_OUT_OF_RANGE, `at` is past the end.
             CorruptLogError: a record contradicts the state before it; names the offset.
         """
         if start is None:
@@ -117,7 +117,7 @@ class Timeline:
         """
         earlier, later = sorted((before, after))
         old = self.image(earlier, progress=progress)
-        # Continuing from the first image shares all that did not change.
+        # Continuing from the first image shares everything that did not change.
         new = self.image(later, start=old)
         if only is not None and not only.fields(old) and not only.fields(new):
             raise absence(self.source, only, later)
@@ -137,7 +137,9 @@ class Timeline:
     def blame(
         self, name: ObjectName, at: int, progress: Progress | None = None
     ) -> dict[str, LastSet]:
-        """Return for each field of an object which record last set it; see `time_travel.blame`."""
+        """Return for each field of an object the record that last set it; see
+        `time_travel.blame`.
+        """
         return blame(self.source, name, at, progress)
 
     def newest_snapshot_end(self) -> int:
@@ -150,7 +152,9 @@ class Timeline:
         return next((info.end_offset for info in infos if is_of(self.source, info)), 0)
 
     def newest_snapshot(self, at: int | None = None) -> MetadataImage | None:
-        """Return the image of the newest usable snapshot at or below `at`, None without one."""
+        """Return the image of the newest usable snapshot at or below `at`, None if there is
+        none.
+        """
         if self._snapshots is None:
             return None
         from replay.snapshot.match import is_of

@@ -1,4 +1,4 @@
-"""Transactions of a log, resolved once: which rows take effect, and when.
+"""Transactions of a log: which rows take effect, and when.
 
 The rows of a transaction take effect when it ends; those of an aborted or open one never do.
 """
@@ -23,7 +23,7 @@ _MARKERS: frozenset[type[Record]] = frozenset(
 
 
 class Resolved(msgspec.Struct, frozen=True, gc=False):
-    """Rows whose fate is known: in effect, or aborted with their transaction."""
+    """Rows with a known outcome: in effect, or aborted with their transaction."""
 
     rows: Sequence[Envelope]
     in_effect: bool = True
@@ -33,7 +33,7 @@ class Transactions:
     """Follows a log row by row, from any place outside a transaction.
 
     Attributes:
-        begin_offset: Of the open transaction's Begin; None outside a transaction.
+        begin_offset: Offset of the open transaction's Begin; None outside a transaction.
     """
 
     def __init__(self) -> None:
@@ -44,17 +44,17 @@ class Transactions:
         """Return the rows that take effect with these, in order. Exhaust it before the next call.
 
         Raises:
-            CorruptLogError: a marker that cannot stand there; names the offset.
+            CorruptLogError: a misplaced marker; names the offset.
         """
         if self._is_plain(rows):
             return rows
         return (row for found in self.resolved(rows) if found.in_effect for row in found.rows)
 
     def resolved(self, rows: Sequence[Envelope]) -> Iterator[Resolved]:
-        """Yield what becomes of rows, those of aborted transactions included.
+        """Yield rows with their outcome, including those of aborted transactions.
 
         Raises:
-            CorruptLogError: a marker that cannot stand there; names the offset.
+            CorruptLogError: a misplaced marker; names the offset.
         """
         if self._is_plain(rows):
             yield Resolved(rows)
@@ -98,10 +98,10 @@ def effective_rows(
     """Yield the rows in [from_offset, end_offset) that take effect, in that order.
 
     Args:
-        from_offset: Outside a transaction.
+        from_offset: Must be outside a transaction.
 
     Raises:
-        CorruptLogError: a marker that cannot stand where it does; names the offset.
+        CorruptLogError: a misplaced marker; names the offset.
     """
     transactions = Transactions()
     for batch in batches:

@@ -37,7 +37,7 @@ PartitionRef = tuple[TopicRef, int]
 
 
 class ElectLeaders(Request["tuple[ElectionResult, ...]"], frozen=True, kw_only=True):
-    """A request to elect leaders; None means for all partitions.
+    """A request to elect leaders; an empty list means for all partitions.
 
     `unclean`: prefer losing records to having no leader. Otherwise elect the preferred replica.
     """

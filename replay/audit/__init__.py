@@ -1,1 +1,1 @@
-"""An independent recomputation in Spark. Imports nothing of replay/image."""
+"""The audit: an independent recomputation in Spark. Imports nothing of replay/image."""

@@ -1,4 +1,4 @@
-"""Avro types as Spark types, the way Spark's own Avro reader maps them."""
+"""Spark types of Avro schemas, as Spark's own Avro reader maps them."""
 
 from typing import Any
 
@@ -45,7 +45,7 @@ def _spark_type(schema: Any, named: dict[str, T.DataType]) -> T.DataType:
 
 
 def _field(name: str, schema: Any, named: dict[str, T.DataType]) -> T.StructField:
-    # Nullable whatever the schema says: Spark's file sources promise nothing else.
+    # Always nullable: Spark's file sources make every column nullable.
     return T.StructField(name, _spark_type(schema, named))
 
 

@@ -1,4 +1,4 @@
-"""Which files of a log an audit reads: what the commit mark says is committed."""
+"""The files of a log that an audit reads: those the commit mark covers."""
 
 from itertools import zip_longest
 from pathlib import Path
@@ -9,18 +9,18 @@ from replay.audit.log_frame import LogFiles
 
 
 def committed_files(reader: LogReader) -> LogFiles:
-    """Return the committed files of a log as it was when the reader was opened.
+    """Return the committed files of a log at the time the reader was opened.
 
-    A segment can hold more than is committed: the last one while it is written, any other when its
-    writer was fenced and did not know it yet. Only those need a copy.
+    A segment can hold more than is committed: the last one while it is being written, others if a
+    fenced writer went on. Only those need a copy.
 
     Raises:
         CorruptLogError: a segment is shorter than what is committed, its header is damaged, or
-            its schema is none of ours.
+            no release writes its schema.
     """
     paths = reader.segment_paths
     for path in paths:
-        # Spark decodes by whatever schema a header holds.
+        # Spark decodes with any schema that a header holds.
         reader.header(path)
     ends = {
         path: _committed_bytes(reader, following)
@@ -44,7 +44,7 @@ def committed_files(reader: LogReader) -> LogFiles:
 
 
 def _committed_bytes(reader: LogReader, following: Path | None) -> int:
-    """Return how much of a segment counts: the next one names it, the mark that of the last."""
+    """Return how many bytes of a segment are committed, as the next header or the mark says."""
     if following is None:
         return reader.mark.position
     return reader.header(following).previous_length

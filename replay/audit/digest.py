@@ -1,4 +1,4 @@
-"""The digest of docs/digest.md in plain Spark SQL."""
+"""The digest of docs/digest.md, in plain Spark SQL."""
 
 import hashlib
 from collections.abc import Callable, Mapping
@@ -18,10 +18,10 @@ _ALWAYS_LISTED = {
     *("features", "namespaces", "notes", "partitions", "pending_partition_removals"),
     *("producer_ids", "replica_deletions", "scram", "topics", "zk_migration"),
 }
-"""Empty parts that have a line all the same; a part of a later release has none."""
+"""Parts that have a line even when empty; parts added by later releases have none then."""
 
 Items = Callable[[Column], Column]
-"""Gives the items of a value, joined."""
+"""Returns the items of a value, joined."""
 
 
 def _item(text: Column) -> Column:
@@ -47,7 +47,7 @@ def _octets(value: Column) -> Column:
 
 
 def id_text(value: Column) -> Column:
-    """Return an id as the 22 characters people write."""
+    """Return an id as 22 characters of URL-safe base64."""
     return F.substring(_base64(value), 1, 22)
 
 
@@ -68,17 +68,17 @@ def _list(element: Items) -> Items:
 
 
 def _sorted(element: Items) -> Items:
-    """A list of strings, or of structures whose first field is a string: Spark sorts both by it."""
+    """Sort a list of strings, or of structures whose first field is a string."""
     return lambda values: _list(element)(F.array_sort(values))
 
 
 def _set(element: Items) -> Items:
-    """A list in which each element counts once."""
+    """Remove duplicates from a list."""
     return lambda values: _sorted(element)(F.array_distinct(values))
 
 
 def _sorted_ids(values: Column) -> Column:
-    # By their texts: base64 does not keep the order of the bytes.
+    # Sorted by their texts: base64 does not keep the order of the bytes.
     return _list(_item)(F.array_sort(F.transform(values, id_text)))
 
 
@@ -189,7 +189,7 @@ ROWS: dict[str, dict[str, Items]] = {
 
 
 def audit_digest(history: History) -> str:
-    """Return the digest of the state a history leads to, in lower-case hexadecimal."""
+    """Return the digest of the state at the end of a history, in lower-case hexadecimal."""
     return hashlib.sha256("".join(digest_lines(state(history))).encode("ascii")).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""Turns a failure of Spark into one of our errors. A damaged log is named by our own reader."""
+"""Converts failures of Spark into our errors; damage is located by our own reader."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ from records.errors import CorruptLogError, UnavailableError
 def explained(directory: Path) -> Iterator[None]:
     """Run a block that computes something in Spark over a log.
 
-    When Spark fails, the log is inspected: Spark names a file at best, and its stack traces.
+    If Spark fails, the log is inspected, because Spark names at most a file.
 
     Raises:
         CorruptLogError: the log is damaged; names file, byte and offset.
@@ -36,7 +36,7 @@ def explained(directory: Path) -> Iterator[None]:
 
 
 def first_line(error: BaseException) -> str:
-    """Return what an error of Spark says, without the stack trace of Java."""
+    """Return the message of a Spark error, without Java's stack trace."""
     java = getattr(error, "java_exception", None)
     try:
         text = str(java.toString()) if java is not None else str(error)

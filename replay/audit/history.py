@@ -1,4 +1,6 @@
-"""The records that make up the state as of an offset, each at the position where it counts."""
+"""The records that make up the state at an offset, each with the position at which it takes
+effect.
+"""
 
 import functools
 import operator
@@ -15,7 +17,7 @@ from replay.audit.avro_types import UNION_MEMBER_PREFIX
 from replay.audit.log_frame import LogFiles, read_base, read_log
 
 _BULK = frozenset({"PartitionRecord", "PartitionChangeRecord"})
-"""Most of any log; read by a scan of their own and never kept."""
+"""Most records of any log; read by a separate scan and never cached."""
 
 _SILENT = frozenset(
     {
@@ -37,23 +39,25 @@ _FOR_EVER = 2**63 - 1
 
 
 class History:
-    """Everything that happened up to an offset, inclusive: base checkpoint, then the log.
+    """All records up to an offset, inclusive: base checkpoint, then the log.
 
-    Two scans: one keeps the rare records, which are read many times, in Spark's cache; the other
-    is left to whoever asks for the partitions' records. Use it in a `with` statement, which frees
+    There are two scans. One caches the rare record types, which are read many times; the other
+    reads
+    the partitions' records and leaves caching to the caller. Use it in a `with` statement, which
+    frees
     the cache.
     """
 
     def __init__(self, spark: SparkSession, files: LogFiles, at: int) -> None:
-        """Look at a log, frozen where a segment must be cut.
+        """Open a log; segments that must be cut are copied.
 
         Args:
             at: In [files.history_start - 1, files.end_offset); the lowest one is the state before
                 the first kept record.
 
         Raises:
-            UnknownHistoryError: `at` lies before the kept history.
-            RequestError: `at` lies past the end.
+            UnknownHistoryError: `at` is before the kept history.
+            RequestError: `at` is past the end.
         """
         if at < files.history_start - 1:
             raise UnknownHistoryError(
@@ -67,8 +71,8 @@ class History:
         log = read_log(spark, files, start=files.base_end_offset, end=at + 1)
         self._rows = _placed(log, F.col("offset"))
         if files.base is not None:
-            # What the base holds happened before every record that is replayed; among themselves
-            # its rows have no order, for each is the whole state of its object.
+            # The base's rows come before every replayed record. Among themselves they have no
+            # order, because each is the whole state of its object.
             position = F.lit(files.base_end_offset - 1).cast("long")
             self._rows = self._rows.union(_placed(read_base(spark, files), position))
         self._kept: dict[Callable[[History], DataFrame], DataFrame] = {}
@@ -82,48 +86,49 @@ class History:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        # The last first: Spark plans anew each cached frame that stands on one that is dropped.
+        # Last first: Spark replans every cached frame that depends on a dropped one.
         for frame in reversed(self._kept.values()):
             frame.unpersist()
         self._kept.clear()
 
     def kept(self, compute: "Callable[[History], DataFrame]") -> DataFrame:
-        """Return a frame that several parts need: computed once, then in Spark's cache."""
+        """Cache a frame that several parts need."""
         if compute not in self._kept:
             self._kept[compute] = compute(self).persist()
         return self._kept[compute]
 
     def has(self, *names: str) -> bool:
-        """Return whether any of these rare record types occurs."""
+        """True if any of these rare record types occurs."""
         return not self._present.isdisjoint(names)
 
     def of(self, name: str) -> DataFrame:
         """Return the records of one rare type that took effect.
 
         Returns:
-            One row a record: `position` long, then the record's fields. Of a key's records the one
-            at the highest position is the last one.
+            One row per record: `position` long, then the record's fields. The last record of a key
+            is
+            the one with the highest position.
         """
         rows = self.rare.where(F.col(name).isNotNull()).select("position", f"{name}.*")
-        # Spark drops what hangs on an empty frame from its plan.
+        # Spark removes everything that depends on an empty frame from its plan.
         return rows if self.has(name) else rows.where(F.lit(False))
 
     @cached_property
     def rare(self) -> DataFrame:
-        """The records that took effect, but for those of partitions.
+        """The records that took effect, except those of partitions.
 
         Returns:
-            One row a record: `position` long, and a struct for each rare record type under its
+            One row per record: `position` long, and a struct for each rare record type under its
             name, of which one is not null.
         """
         return self.kept(_rare_in_effect)
 
     @cached_property
     def partitions(self) -> DataFrame:
-        """The records of partitions that took effect.
+        """The partitions' records that took effect.
 
         Returns:
-            One row a record: `position` long and the structs PartitionRecord and
+            One row per record: `position` long and the structs PartitionRecord and
             PartitionChangeRecord, of which one is not null.
         """
         return self._in_effect(self._of_types(_BULK))
@@ -143,10 +148,11 @@ class History:
         )
 
     def _in_effect(self, rows: DataFrame) -> DataFrame:
-        """Leave out what was written in transactions that were aborted or are still open.
+        """Drop the rows of transactions that were aborted or are still open.
 
-        Nothing else is written while a transaction is open, so the records of one that ended keep
-        their order when they count from its end on.
+        Nothing else is written while a transaction is open, so a completed transaction's records
+        keep their
+        order when they take effect at its end.
         """
         if not self.has("BeginTransactionRecord"):
             return rows
@@ -168,12 +174,12 @@ def _rare_in_effect(history: History) -> DataFrame:
 
 
 def _unfinished_transactions(history: History) -> DataFrame:
-    """Return (begin long, last long), a row for each transaction that did not end."""
+    """Return (begin long, last long), one row per transaction that did not end."""
     began, ended = F.col("BeginTransactionRecord"), F.col("EndTransactionRecord")
     markers = history.kept(_rare_rows).where(
         began.isNotNull() | ended.isNotNull() | F.col("AbortTransactionRecord").isNotNull()
     )
-    # Markers are few: one task may sort them all.
+    # There are few markers, so one task may sort them all.
     following = Window.orderBy("position")
     return (
         markers.select(

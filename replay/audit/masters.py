@@ -1,4 +1,4 @@
-"""Asks whether a Spark master or a Spark Connect server is there, before Spark waits for it."""
+"""Checks that a Spark master or Spark Connect server answers, before Spark waits for it."""
 
 import socket
 from urllib.parse import urlsplit
@@ -37,7 +37,7 @@ def check_answers(url: str, setting: str) -> None:
 
 
 def _places(url: str) -> list[tuple[str, int]]:
-    """Return host and port of each master that a URL names, none where that is Spark's matter."""
+    """Return host and port of each master in a URL; none if only Spark can resolve it."""
     scheme, _, rest = url.partition("://")
     if scheme not in ("spark", "k8s", "sc"):
         return []

@@ -1,6 +1,6 @@
-"""Segments read by fastavro in Spark's Python workers: the way out when Spark's own reader is gone.
+"""Segments read by fastavro in Spark's Python workers; the fallback without Spark's own reader.
 
-Many times slower, but it depends on nothing internal to Spark.
+Many times slower, but independent of Spark's internals.
 """
 
 import itertools
@@ -56,6 +56,6 @@ class _SegmentReader(DataSourceReader):  # type: ignore[misc]
 
 
 def _as_struct(row: Any) -> dict[str, Any]:
-    """Turn the payload, a pair of type name and fields, into a struct of one member."""
+    """Convert the payload, a pair of type name and fields, to a struct with one member."""
     name, fields = row["payload"]
     return {**row, "payload": {UNION_MEMBER_PREFIX + name: fields}}

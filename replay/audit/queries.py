@@ -1,4 +1,4 @@
-"""The audit queries: what they are called, what they tell, and how they are computed."""
+"""The audit queries: names, descriptions, SQL."""
 
 import dataclasses
 from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ from replay.audit.views import LOG_VIEW, VIEWS, log_view, member, part_view
 
 @dataclasses.dataclass(frozen=True)
 class Range:
-    """The offsets a query looks at: first, inclusive, and last, inclusive."""
+    """The offsets of a query: first and last, both inclusive."""
 
     first: int
     last: int
@@ -35,7 +35,7 @@ class Query:
     name: str
     description: str
     run: _Run
-    """Gives the answer; what it keeps in Spark's cache is freed when the block ends."""
+    """Context manager with the answer; on exit its cached frames are freed."""
 
 
 @contextmanager
@@ -47,16 +47,18 @@ def run_sql(
     *,
     show_secrets: bool = False,
 ) -> Iterator[DataFrame]:
-    """Give the answer to a query over the views `log` (of the range) and the parts of the state (at
-    its end). What the answer keeps in Spark's cache is freed when the block ends.
+    """Yield the answer to a query over the views `log` (the range) and the parts of the state (at
+    its end).
 
-    The text may come from anyone: it is checked (sql_check.py) before Spark looks up or runs any of
-    it. It runs in a session beside the caller's, without the caller's views and functions. A part
-    of the state costs two more scans, so only the views that the text names are made.
+    Cached frames are freed on exit. The text is untrusted: it is checked (sql_check.py) before
+    Spark
+    resolves or runs any of it. It runs in a separate session, without the caller's views and
+    functions.
+    Only the views named in the text are created, because a part of the state costs two more scans.
 
     Raises:
         RequestError: INVALID_REQUEST: the query would do more than read the views.
-        UnavailableError: `spark` is a session of Spark Connect, whose parser cannot be asked.
+        UnavailableError: `spark` is a session of Spark Connect, whose parser is not accessible.
         ParseException, AnalysisException: Spark does not understand the query.
     """
     with separate_session(spark) as own, ExitStack() as cached:
@@ -87,8 +89,10 @@ def _over_log(text: str) -> _Run:
 
 
 def _over_topics(text: str) -> _Run:
-    """Also over the views `names` (the full names each topic took, at which position) and
-    `removals` (of topics, at which position), without what was aborted.
+    """Add the views `names` (names that topics took) and `removals` (of topics), each with
+    position.
+
+    Both leave out aborted transactions.
     """
 
     @contextmanager
@@ -132,7 +136,7 @@ _BY_PRINCIPAL = """
     ORDER BY batches DESC, principal, command
 """
 
-# A topic that was created before the range has no creation here; its name is the last one known.
+# A topic created before the range has no creation here; its name is the last one known.
 _TOPIC_LIVES = """
     WITH created AS (
         SELECT names.full_name AS name, log.topic_id, offset, time, principal

@@ -1,4 +1,4 @@
-"""Frames without secrets: what is one comes from `records.secrets`."""
+"""Removes secrets from frames; `records.secrets` defines them."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -15,14 +15,14 @@ _PARTS = {
 def redact_log(rows: DataFrame) -> DataFrame:
     """Return the rows of a log without secrets, and without `extra` and `asked`.
 
-    `extra` holds what this release does not know, so any of it may be a secret; `asked` holds
-    requests as bytes, which say nothing in SQL.
+    `extra` holds data unknown to this release, any of which may be secret; `asked` holds encoded
+    requests, which are useless in SQL.
     """
     return rows.withColumn("payload", _redact_payload(F.col("payload"))).drop("extra", "asked")
 
 
 def _redact_payload(payload: Column) -> Column:
-    """Return the payload of a log frame; its secret fields hold text instead."""
+    """Return the payload of a log frame, with text in place of secret fields."""
     for record, fields in SECRET_FIELDS.items():
         member = f"{UNION_MEMBER_PREFIX}{record}"
         for field in fields:
@@ -34,7 +34,7 @@ def _redact_payload(payload: Column) -> Column:
 
 
 def redact_part(name: str, frame: DataFrame) -> DataFrame:
-    """Return a part of the state; its secret columns hold text instead."""
+    """Return a part of the state, with text in place of secret columns."""
     if name == "configs":
         return frame.withColumn("value", _hidden_config(F.col("name"), F.col("value")))
     return frame.withColumns({field: _hidden(F.col(field)) for field in _PARTS.get(name, ())})

@@ -1,4 +1,4 @@
-"""The Spark session an audit runs in: a local one of its own, or the one it was started in."""
+"""The Spark session of an audit: the active one, the environment's, or a local one."""
 
 import os
 import sys
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 APP_NAME = "metalog audit"
 
-# spark-submit and Spark Connect leave these behind; then everything is configured already.
+# Set by spark-submit and Spark Connect; then everything is configured already.
 _STARTED_ELSEWHERE = ("PYSPARK_GATEWAY_PORT", "SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED")
 
 # A driver of 1 GiB, Spark's default, is too small for a log of millions of partitions.
@@ -41,18 +41,18 @@ _QUICK_SETTINGS = {
 def session(
     settings: Mapping[str, str] | None = None, *, quick: bool = False
 ) -> Iterator["SparkSession"]:
-    """Give a Spark session: the active one, the one of spark-submit or Spark Connect, or a new one.
+    """Yield a Spark session: the active one, that of spark-submit or Spark Connect, or a new one.
 
-    A new one runs on `local[*]` (or where MASTER says), quietly and without a web page; a session
-    that was made here is stopped at the end.
+    A new one runs on `local[*]` (or on MASTER), without output and web page, and is stopped on
+    exit.
 
     Args:
-        settings: Spark settings that go before those chosen here.
-        quick: Choose them for a small log: a short start, at the price of a slower scan.
+        settings: Spark settings that override those chosen here.
+        quick: Settings for a small log: a short start, at the price of a slower scan.
 
     Raises:
         UnavailableError: PySpark, its extra for Spark Connect or a Java is missing, or the master
-            or server that the environment names does not answer. Waits about a minute for one.
+            or server in the environment does not answer. Waits about a minute for one.
     """
     try:
         from pyspark.sql import SparkSession
@@ -70,16 +70,18 @@ def session(
 
 
 def is_remote(spark: "SparkSession") -> bool:
-    """Return whether a session is one of Spark Connect, which has no Java of its own."""
+    """True for a session of Spark Connect, which has no Java of its own."""
     return not hasattr(spark, "_jsparkSession")
 
 
 @contextmanager
 def separate_session(spark: "SparkSession") -> Iterator["SparkSession"]:
-    """Give a session beside another: the same Spark, but none of its temporary views, functions and
-    settings, so that neither gets in the way of the other. It is the active one meanwhile.
+    """Yield a new session of the same Spark, without the other's temporary views, functions and
+    settings.
 
-    Files cannot be named as tables in it, and `${...}` in a query is plain text.
+    It is the active session meanwhile. In it, files cannot be used as tables, and `${...}` in a
+    query
+    is plain text.
     """
     if is_remote(spark):
         yield spark.newSession()
@@ -114,7 +116,7 @@ def _until_stopped(spark: "SparkSession") -> Iterator["SparkSession"]:
     try:
         yield spark
     finally:
-        # An error that came with the end of the Java process must not be replaced by another.
+        # If the Java process ended, keep the original error.
         with suppress(Py4JError, ConnectionError):
             spark.stop()
 
@@ -161,7 +163,7 @@ def _launch(
         chosen |= _local_settings()
     launch_environment = {
         "JAVA_HOME": str(home),
-        # Workers must find the packages that this process has.
+        # Workers need this process's packages.
         "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable),
     }
     with _environment(launch_environment):
@@ -178,7 +180,7 @@ def _quiet_settings(folder: Path) -> dict[str, str]:
 
 
 def _local_settings() -> dict[str, str]:
-    # Splitting work further than there are cores costs more than it evens out on one machine.
+    # On one machine, more partitions than cores cost more than they gain.
     cores = os.cpu_count() or 1
     settings = {
         "spark.driver.host": "127.0.0.1",
@@ -191,14 +193,14 @@ def _local_settings() -> dict[str, str]:
 
 
 def _driver_memory_bytes() -> int:
-    """Return half of the machine's memory, within reason."""
+    """Return half of the machine's memory, within bounds."""
     physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return min(_DRIVER_MEMORY_MAX_BYTES, physical // 2)
 
 
 @contextmanager
 def _environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Set environment variables for the processes started meanwhile."""
+    """Set environment variables for child processes started meanwhile."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:

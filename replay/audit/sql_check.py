@@ -1,9 +1,9 @@
-"""Check that a query only reads our views: first its parsed plan, then its analyzed plan.
+"""Checks that a query only reads our views: first its parsed plan, then its analyzed plan.
 
-The parsed plan is walked whole, subqueries and definitions included. Each node must be of an
+The whole parsed plan is walked, including subqueries and definitions. Each node must be of an
 allowed kind, each function must be allowed by name, and each relation must be one of our views or
-defined by the query itself. Only then may Spark analyze it: analysis already looks up functions and
-opens files. The analyzed plan is walked again, to see that the names led where they should.
+defined by the query itself. Only then may Spark analyze it, because analysis resolves functions and
+opens files. The analyzed plan is walked again, to check what the names resolved to.
 """
 
 from collections.abc import Iterator, Set
@@ -48,12 +48,12 @@ _FUNCTIONS_ALLOWED = (
 
 
 def parse_query(spark: SparkSession, text: str) -> JavaObject:
-    """Return the plan that the session's own parser makes of a text; nothing is looked up yet.
+    """Parse a text with the session's parser; nothing is resolved yet.
 
     Raises:
         ParseException: the text is not SQL.
         RequestError: INVALID_REQUEST: Spark's parser fails in another way.
-        UnavailableError: the session is one of Spark Connect, whose parser cannot be asked.
+        UnavailableError: the session is one of Spark Connect, whose parser is not accessible.
     """
     if is_remote(spark):
         raise UnavailableError(
@@ -69,7 +69,7 @@ def parse_query(spark: SparkSession, text: str) -> JavaObject:
 
 
 def as_frame(spark: SparkSession, plan: JavaObject) -> DataFrame:
-    """Return the frame of a parsed plan that was checked: the text is not parsed a second time."""
+    """Return the frame of a checked plan, without parsing the text again."""
     dataset = spark._jvm.org.apache.spark.sql.classic.Dataset
     return DataFrame(dataset.ofRows(spark._jsparkSession, plan), spark)
 
@@ -88,8 +88,7 @@ def check_parsed(plan: JavaObject, views: Set[str]) -> frozenset[str]:
 
 
 def check_analyzed(frame: DataFrame) -> None:
-    """Check what Spark made of a query: all it reads are temporary views, and all it calls is
-    Spark's own.
+    """Check that an analyzed query reads only temporary views and calls only Spark's own functions.
 
     The frame's session must hold our views and no other temporary ones.
 
@@ -121,12 +120,12 @@ def check_analyzed(frame: DataFrame) -> None:
 
 
 class _ParsedPlan:
-    """A walk over a parsed plan, from the top down, with a stack: plans can be deep."""
+    """A walk over a parsed plan, top down, with an explicit stack because plans can be deep."""
 
     def __init__(self, views: Set[str]) -> None:
         self._views = views
         self._named: set[str] = set()
-        # Nodes to look at, each with the names that WITH clauses around it define.
+        # Nodes to visit, each with the names defined by the WITH clauses around it.
         self._waiting: list[tuple[Any, frozenset[str]]] = []
 
     def check(self, plan: JavaObject) -> frozenset[str]:
@@ -217,7 +216,7 @@ def _class_name(value: JavaObject) -> str:
 
 
 def _parts(value: JavaObject, name: str) -> Iterator[Any]:
-    """Yield what a node holds, whatever it is: children, options, lists, structures of those."""
+    """Yield everything a node holds: children, options, lists, structures of those."""
     if _is(value, name, _ITERABLE) or _is(value, name, _OPTION):
         return _each(value)
     if _is(value, name, _PRODUCT):
@@ -238,7 +237,7 @@ _KNOWN: dict[tuple[str, str], bool] = {}
 
 
 def _is(value: JavaObject, name: str, kind: str) -> bool:
-    """Return whether an object, of the class `name`, is of a kind; Java is asked once a class."""
+    """True if an object of class `name` is of a kind; Java is asked once per class."""
     question = (name, kind)
     if question not in _KNOWN:
         _KNOWN[question] = is_instance_of(SparkContext._gateway, value, kind)

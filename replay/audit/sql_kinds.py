@@ -1,7 +1,7 @@
-"""What a query of `audit sql` may consist of. Whatever is not listed here is refused.
+"""What a query of `audit sql` may consist of. Everything else is refused.
 
-The lists are of Spark 4.3. What a later release adds stays refused until somebody has looked at it
-and put it here; a test compares the lists with Spark's registry.
+The lists are for Spark 4.3. Additions of later releases are refused until they are reviewed and
+listed here; a test compares the lists with Spark's registry.
 """
 
 _FUNCTIONS = """
@@ -148,7 +148,7 @@ PARSED_PLANS = (
         """,
     )
 )
-"""Classes of plan nodes that the parser may make of a query."""
+"""Classes of plan nodes that the parser may produce."""
 
 ANALYZED_PLANS = (
     _PLANS_OF_BOTH

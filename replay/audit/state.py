@@ -1,6 +1,6 @@
-"""The state as of an offset, computed in Spark alone: one frame a part.
+"""The state at an offset, computed in Spark alone: one frame per part.
 
-docs/replay.md says what each record does. This is the second implementation of it; the first is
+docs/replay.md says what each record does. This is its second implementation; the first is
 `replay/image`, of which nothing is used here.
 """
 
@@ -39,5 +39,5 @@ and in the records' types: ids and bytes are binary, lists are as written."""
 
 
 def state(history: History) -> dict[str, DataFrame]:
-    """Return the frames of all parts; nothing is computed before one of them is read."""
+    """Return the frames of all parts, lazily evaluated."""
     return {name: part(history) for name, part in PARTS.items()}

@@ -1,4 +1,4 @@
-"""The log and the state as SQL views: flat columns, ids as the 22 characters people write."""
+"""The log and the state as SQL views: flat columns, ids as 22 characters."""
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -14,7 +14,7 @@ from replay.audit.state import PARTS
 
 LOG_VIEW = "log"
 VIEWS = frozenset({LOG_VIEW, *PARTS})
-"""What a query may read."""
+"""The views that a query may read."""
 
 _ORIGIN = ("principal", "command", "reason", "request_id", "client", "trace_parent")
 
@@ -34,9 +34,9 @@ def log_view(
 
     Returns:
         offset long, leader_epoch int, time timestamp (UTC), timestamp long (ms), batch_offset
-        long, record_version int, type string, topic_id string (null for records of no topic),
+        long, record_version int, type string, topic_id string (null for records without a topic),
         partition_id int, principal, command, reason, request_id, client, trace_parent, and
-        payload, the struct with one member a record type.
+        payload, the struct with one member per record type.
     """
     return open_log(spark, files, start=start, end=end, show_secrets=show_secrets).select(
         "offset",
@@ -54,7 +54,7 @@ def log_view(
 
 
 def part_view(history: History, name: str, *, show_secrets: bool = False) -> DataFrame:
-    """Return a part of the state with its ids as text, without secrets unless told."""
+    """Return a part of the state with its ids as text, by default without secrets."""
     part = PARTS[name](history)
     return _readable(part if show_secrets else redact_part(name, part))
 
@@ -65,7 +65,7 @@ def _type() -> Column:
 
 
 def _common_field(field: str) -> Column:
-    """Return a field that several record types have under one name; an id as its text."""
+    """Return a field that several record types share under one name; an id as text."""
     names = [cls.__name__ for cls in registry.RECORD_TYPES if field in cls.__struct_fields__]
     value = F.coalesce(*(F.col(f"{member(name)}.{field}") for name in names))
     return id_text(value) if field == "topic_id" else value

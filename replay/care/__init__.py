@@ -1,1 +1,1 @@
-"""Care of a log that needs its meaning: proof by replay, and the base that history is cut at."""
+"""Care of a log that requires replay: proof of copies, and the base when history is cut."""

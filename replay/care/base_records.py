@@ -1,8 +1,8 @@
-"""What a base checkpoint is made of: the image's records, then all that was not understood.
+"""Content of a base checkpoint: the image's records, then everything that was not understood.
 
-Records of an unknown type or version, and records with unknown tags, stand in the base as they
-came, in the order of the log: a later release may know what they mean. A record with unknown tags
-has had its effect already, so it is kept as its bytes, which replay counts but does not apply.
+Records of an unknown type or version, and records with unknown tags, are stored unchanged, in the
+order of the log, for a later release. A record with unknown tags has had its effect already, so it
+is stored as bytes, which replay counts but does not apply.
 """
 
 from collections.abc import Iterator
@@ -22,11 +22,11 @@ from replay.transactions import effective_rows
 
 
 def base_records(source: BatchSource, image: MetadataImage) -> Iterator[CheckpointRecord]:
-    """Yield the records of a base that stands for everything an image contains.
+    """Yield the records of a base that holds everything an image contains.
 
     Args:
-        source: The log that the image is of.
-        image: With no transaction pending.
+        source: The image's log.
+        image: Without a pending transaction.
     """
     for record, version in image_records(image):
         yield CheckpointRecord(record, version, kept=kept_of(image, record))

@@ -1,4 +1,4 @@
-"""Proof by replay that a copied log gives the image that its source gave."""
+"""Proves by replay that a copied log has the same image as its source."""
 
 from collections.abc import Callable
 
@@ -10,10 +10,11 @@ from replay.loader import BatchSource, load_image
 
 
 class Proof(msgspec.Struct, frozen=True, kw_only=True):
-    """An image's digest, with the offset it was computed at.
+    """An image's digest and its offset.
 
-    `pending_transaction` is the offset of its Begin when the point lies in an open transaction,
-    which the image does not contain.
+    `pending_transaction` is the offset of the Begin if the point is inside an open transaction,
+    which
+    the image does not contain.
     """
 
     as_of: int
@@ -36,10 +37,10 @@ def prove(source: BatchSource, at: int, progress: Callable[[int], None] | None =
 
 
 def check_equal(expected: Proof, copy: BatchSource) -> Proof:
-    """Replay a copy to its end and compare.
+    """Replay a copy to its end and compare the digests.
 
     Raises:
-        CorruptLogError: its image is another.
+        CorruptLogError: they differ.
     """
     found = prove(copy, copy.end_offset - 1)
     if found.digest != expected.digest:

@@ -1,4 +1,6 @@
-"""Cutting history: the image at a segment's start becomes the base, then older segments go."""
+"""Cuts history: the image at a segment's start becomes the base, then older segments are
+removed.
+"""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,9 +24,9 @@ from replay.loader import load_image
 
 
 class RetainResult(msgspec.Struct, frozen=True, kw_only=True):
-    """Where history starts now, and what went.
+    """The new start of history, and what was removed.
 
-    `digest` is that of the image at the start, None when nothing was to be done.
+    `digest` is that of the image at the start, None if there was nothing to do.
     """
 
     history_start: int
@@ -42,19 +44,21 @@ def retain(
     check_dropped: Callable[[list[CommittedSegment]], None],
     progress: Callable[[int], None] | None = None,
 ) -> RetainResult:
-    """Move a log's start up to the segment that holds `keep_from`, or an earlier one.
+    """Move a log's start up to the segment that holds `keep_from`, or to an earlier one.
 
-    An earlier one when a transaction is open at that segment's start, or when Kafka may still
-    replace what lies below it (mirrors). A writer and readers may use the log meanwhile; a reader
-    that comes to a segment that went gets UnavailableError.
+    It is an earlier one if a transaction is open at that segment's start, or if Kafka may still
+    replace
+    records below it (mirrors). A writer and readers may use the log meanwhile; a reader that
+    reaches a
+    removed segment gets UnavailableError.
 
     Args:
-        check_dropped: Raises when one of these segments must not go; then nothing is changed.
+        check_dropped: Raises if one of these segments must be kept; then nothing is changed.
         progress: Called with the end offset of each batch as it is replayed.
 
     Raises:
-        UnavailableError: another run is at work.
-        CorruptLogError: the log is damaged, or the base that was written gives another image.
+        UnavailableError: another run is active.
+        CorruptLogError: the log is damaged, or the written base gives another image.
     """
     fs = fs or OsFs()
     with retaining(fs, directory), LogReader.open(directory, fs=fs) as reader:
@@ -71,7 +75,7 @@ def retain(
         if start > reader.history_start:
             (following,) = [segment for segment in segments if segment.base_offset == start]
             _write_base(fs, reader, following.header, image, digest)
-        # Only now may anything go: the base is on stable storage, and was read back.
+        # Remove segments only now: the base is on stable storage and was read back.
         drop_below(fs, directory, start)
     return RetainResult(
         history_start=start,
@@ -88,11 +92,11 @@ def _start(
     keep_from: int,
     progress: Callable[[int], None] | None,
 ) -> tuple[int, MetadataImage] | None:
-    """Return the new start, with the image of all below it; None when it cannot move."""
+    """Return the new start and the image of everything below it; None if it cannot move."""
     limit = min(keep_from, reader.confirmed_end)
     bases = [segment.base_offset for segment in segments]
     while True:
-        # A run that was cut short may have written its base already.
+        # An interrupted run may have written its base already.
         below = [base for base in bases if reader.history_start <= base <= limit]
         if not below or below[-1] == 0:
             return None
@@ -153,7 +157,7 @@ def _unchanged(reader: LogReader) -> RetainResult:
 
 
 class _BaseOnly:
-    """A log that is its base and nothing after it."""
+    """A log that consists of its base only."""
 
     def __init__(self, base: Checkpoint) -> None:
         self.base = base

@@ -26,7 +26,7 @@ class AclsDelta(MapDelta[Uuid, Acl]):
     """Changes to ACLs."""
 
     def set(self, record: AccessControlEntryRecord) -> None:
-        """Put the entry under its id."""
+        """Set the entry with this id."""
         acl = Acl(
             id=record.id,
             resource_type=record.resource_type,

@@ -1,7 +1,7 @@
-"""Changes collected over persistent maps, written down once when the batch is complete.
+"""Changes collected over persistent maps, applied once when the batch is complete.
 
 A delta may see the same key thousands of times before it is applied, so it keeps the newest value
-of each touched key in a plain dict and copies the touched branches of the persistent map once.
+of each changed key in a plain dict and copies the affected branches of the persistent map once.
 """
 
 from collections.abc import Hashable, Iterator, KeysView
@@ -19,7 +19,7 @@ class MapDelta(Generic[K, V]):
 
     def __init__(self, base: Map[K, V]) -> None:
         self._base = base
-        # The newest value of each touched key; None when it was removed.
+        # The newest value of each changed key; None if it was removed.
         self._changes: dict[K, V | None] = {}
 
     @property
@@ -52,7 +52,7 @@ class MapDelta(Generic[K, V]):
                 yield key, changed
 
     def is_empty(self) -> bool:
-        """Whether no key has a value."""
+        """True if no key has a value."""
         return next(self.items(), None) is None
 
     def apply(self) -> Map[K, V]:
@@ -88,7 +88,7 @@ class NestedMapDelta(Generic[K, J, V]):
         return inner
 
     def take(self, key: K) -> dict[J, V]:
-        """Remove all under one outer key; return what there was."""
+        """Remove everything under one outer key; return what was there."""
         if key not in self._base and key not in self._inner:
             return {}
         inner = self.at(key)

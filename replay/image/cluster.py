@@ -1,4 +1,4 @@
-"""Brokers and controllers: who is registered, and who is fenced."""
+"""Registered brokers and controllers."""
 
 import msgspec
 
@@ -29,8 +29,8 @@ _SHUT_DOWN = 1
 class Broker(msgspec.Struct, frozen=True, gc=False):
     """A registered broker.
 
-    `record_version` is the layout version of its registration record: what Kafka wrote in that
-    version must be written in it again.
+    `record_version` is the layout version of its registration record; an export must use the same
+    version.
     """
 
     broker_id: int
@@ -118,7 +118,7 @@ class ControllersDelta(MapDelta[int, Controller]):
     """Changes to controllers, by controller id."""
 
     def register(self, record: RegisterControllerRecord) -> None:
-        """Add a controller, or replace what it announced before."""
+        """Add a controller, or replace its earlier registration."""
         controller = Controller(
             controller_id=record.controller_id,
             incarnation_id=record.incarnation_id,

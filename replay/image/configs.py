@@ -1,4 +1,4 @@
-"""Configs: for each resource the keys that were set on it."""
+"""Configs: the keys set on each resource."""
 
 import msgspec
 from immutables import Map
@@ -34,7 +34,7 @@ class ConfigsDelta:
         return self._values.changed
 
     def set(self, record: ConfigRecord, offset: int) -> None:
-        """Set a key, or remove it when the value is null, whether or not it was set."""
+        """Set a key, or remove it if the value is null, whether or not it was set."""
         resource = record.resource_type, record.resource_name
         values = self._values.at(resource)
         if record.value is None:
@@ -44,7 +44,7 @@ class ConfigsDelta:
         self._versions.put(resource, offset)
 
     def move(self, old: ConfigResource, new: ConfigResource, offset: int) -> None:
-        """Give the configs of one resource to another."""
+        """Move the configs of one resource to another."""
         for name, value in self._values.take(old).items():
             self._values.at(new).put(name, value)
         self._versions.take(old)

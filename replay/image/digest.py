@@ -1,4 +1,4 @@
-"""The digest of an image, as docs/digest.md defines it."""
+"""The digest of an image; docs/digest.md defines it."""
 
 import hashlib
 import struct
@@ -23,7 +23,7 @@ FIRST_PARTS = frozenset(
         *("producer_ids", "replica_deletions", "scram", "topics", "zk_migration"),
     }
 )
-"""Parts that have a line in every digest. Later ones have one when they are not empty."""
+"""Parts with a line in every digest. Parts added later have one only if not empty."""
 
 
 class PartDigest(msgspec.Struct, frozen=True, gc=False):
@@ -44,7 +44,7 @@ def part_digests(image: MetadataImage) -> dict[str, PartDigest]:
 
 
 def digest_of_parts(parts: dict[str, PartDigest]) -> str:
-    """Return the digest of an image whose parts' digests are known."""
+    """Combine the parts' digests into that of the image."""
     lines = [
         f"{part} {parts[part].count} {' '.join(map(str, parts[part].lanes))}\n"
         for part in sorted(parts)
@@ -54,7 +54,7 @@ def digest_of_parts(parts: dict[str, PartDigest]) -> str:
 
 
 def digest_of_rows(rows: Iterable[str]) -> PartDigest:
-    """Return the digest of rows, whatever their order."""
+    """Return the digest of rows; their order does not matter."""
     count = lane_0 = lane_1 = lane_2 = lane_3 = 0
     sha256, unpack = hashlib.sha256, _LANES.unpack
     for row in rows:
@@ -74,7 +74,7 @@ def _text(value: str | None) -> str:
 
 
 class _IntItems(dict[int, str]):
-    """Items of integers; the small ones are met again and again."""
+    """Items of integers, cached for small ones."""
 
     def __missing__(self, value: int) -> str:
         item = _text(str(value))
@@ -84,7 +84,7 @@ class _IntItems(dict[int, str]):
 
 
 class _IntListItems(dict[tuple[int, ...], str]):
-    """Items of lists of integers. Replica lists repeat endlessly, so they are kept."""
+    """Items of lists of integers, cached because replica lists repeat."""
 
     def __missing__(self, values: tuple[int, ...]) -> str:
         if len(self) >= _CACHE_SIZE_MAX:

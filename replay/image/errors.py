@@ -1,4 +1,4 @@
-"""What a rule raises when a record cannot follow the state before it."""
+"""Raised when a record contradicts the state it is applied to."""
 
 
 class ContradictionError(Exception):

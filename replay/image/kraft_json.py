@@ -1,7 +1,7 @@
-"""An image in the JSON shape that other readers of Kafka's metadata logs print.
+"""An image in the JSON form of other tools that read Kafka's metadata logs.
 
-What Kafka does not know is left out: namespaces and what is in them, modes, removals, notes.
-Secrets are in clear text; whoever prints the document redacts them.
+Concepts that Kafka lacks are left out: namespaces and their topics, modes, removals, notes. Secrets
+are in clear text; the caller redacts them.
 """
 
 import base64
@@ -120,7 +120,7 @@ def _brokers(image: MetadataImage) -> Iterator[tuple[int, dict[str, Any]]]:
 
 @functools.cache
 def _broker_field_versions() -> dict[str, int]:
-    """Return for each field of a broker's registration the version that brought it."""
+    """Return the version that introduced each field of a broker registration."""
     fields = registry.schema("RegisterBrokerRecord")["fields"]
     return {
         _camel_case(field["name"]): int(field["kafka"]["versions"].rstrip("+")) for field in fields
@@ -205,7 +205,7 @@ def _acls(image: MetadataImage) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _quotas(image: MetadataImage) -> list[list[Any]]:
-    # A null name cannot be compared with others, so the order is that of the JSON texts.
+    # A null name cannot be compared with others, so sort by the JSON texts.
     quotas = {
         json.dumps([quota.entity, quota.key]): [
             [[list(pair) for pair in quota.entity], quota.key],

@@ -1,7 +1,7 @@
-"""The image of a cluster at one point of its log, and the delta that makes the next one.
+"""The image of a cluster at one point of its log, and the delta that leads to the next one.
 
 docs/replay.md says what each record does. Each part of the state has a module with its values and
-its delta; `rules` leads each record to its part.
+its delta; `rules` assigns each record to its part.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -41,10 +41,12 @@ NAMESPACE_SEPARATOR = ":"
 
 
 class MetadataImage(msgspec.Struct, frozen=True, gc=False):
-    """The cluster as of one offset. Immutable; images of neighbouring offsets share most of it.
+    """The cluster at one offset. Immutable; images of neighbouring offsets share most of their
+    data.
 
-    Callers use the methods, never the maps behind them. Iterators give their objects in any order.
-    Two images are equal when state, provenance and versions are.
+    Callers use the methods, never the maps behind them. Iterators have no particular order. Two
+    images
+    are equal if state, provenance and versions are.
     """
 
     EMPTY: ClassVar["MetadataImage"]
@@ -68,24 +70,24 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def topic_count(self) -> int:
-        """How many topics there are."""
+        """Number of topics."""
         return self._topics.topic_count
 
     @property
     def partition_count(self) -> int:
-        """How many partitions there are."""
+        """Number of partitions."""
         return self._topics.partition_count
 
     def topic(self, topic_id: Uuid) -> Topic | None:
-        """Return the topic of an id."""
+        """Return the topic with this id."""
         return self._topics.topic(topic_id)
 
     def topic_by_name(self, name: str, namespace_id: Uuid | None = None) -> Topic | None:
-        """Return the topic of a name within a namespace (None: the default one)."""
+        """Return the topic with this name in a namespace (None: the default one)."""
         return self._topics.topic_by_name(name, namespace_id)
 
     def topic_by_full_name(self, full_name: str) -> Topic | None:
-        """Return the topic of a full name, such as `org:apache:orders`."""
+        """Return the topic with a full name, such as `org:apache:orders`."""
         namespace_name, _, name = full_name.rpartition(NAMESPACE_SEPARATOR)
         if not namespace_name:
             return self.topic_by_name(full_name)
@@ -93,7 +95,7 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
         return None if namespace is None else self.topic_by_name(name, namespace.namespace_id)
 
     def full_name(self, topic: Topic) -> str:
-        """Return the name of a topic of this image with that of its namespace."""
+        """Return the full name of a topic of this image."""
         if topic.namespace_id is None:
             return topic.name
         namespace = self.namespace(topic.namespace_id)
@@ -105,7 +107,7 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
         return self._topics.topics()
 
     def topics_in(self, namespace_id: Uuid | None) -> Iterator[Topic]:
-        """Iterate over the topics right in a namespace, not those in namespaces below it."""
+        """Iterate over the topics directly in a namespace, not those in namespaces below it."""
         return self._topics.topics_in(namespace_id)
 
     def partition(self, topic_id: Uuid, partition_id: int) -> Partition | None:
@@ -117,9 +119,9 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
         return self._topics.partitions(topic_id)
 
     def topic_version(self, topic_id: Uuid) -> int:
-        """Return the version of a topic; it moves with its name and with which partitions exist.
+        """Return the version of a topic; it changes with its name and with which partitions exist.
 
-        Versions, here and below, are UNKNOWN for what is not there.
+        Versions, here and below, are UNKNOWN for objects that do not exist.
         """
         return self._topics.version(topic_id)
 
@@ -132,15 +134,15 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
         return self._topics.partition_offsets(topic_id, partition_id)[1]
 
     def namespace(self, namespace_id: Uuid) -> Namespace | None:
-        """Return the namespace of an id."""
+        """Return the namespace with this id."""
         return self._namespaces.namespace(namespace_id)
 
     def namespace_by_name(self, name: str) -> Namespace | None:
-        """Return the namespace of a full name."""
+        """Return the namespace with this full name."""
         return self._namespaces.namespace_by_name(name)
 
     def namespaces(self) -> Iterator[Namespace]:
-        """Iterate over all namespaces but the default one."""
+        """Iterate over all namespaces except the default one."""
         return self._namespaces.namespaces()
 
     def broker(self, broker_id: int) -> Broker | None:
@@ -160,11 +162,11 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
         return iter(self._controllers.values())
 
     def config(self, resource_type: int, resource_name: str) -> Mapping[str, str]:
-        """Return the keys set on a resource, empty when there are none."""
+        """Return the keys set on a resource, empty if there are none."""
         return dict(self._configs.values.get((resource_type, resource_name), _NO_CONFIG))
 
     def config_value(self, resource_type: int, resource_name: str, key: str) -> str | None:
-        """Return one key set on a resource, without a copy of the others."""
+        """Return one key of a resource, without copying the others."""
         return self._configs.values.get((resource_type, resource_name), _NO_CONFIG).get(key)
 
     def config_version(self, resource_type: int, resource_name: str) -> int:
@@ -176,7 +178,7 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
         return ((resource, dict(values)) for resource, values in self._configs.values.items())
 
     def feature(self, name: str) -> int | None:
-        """Return the level at which a feature is finalized."""
+        """Return the finalized level of a feature."""
         return self._features.get(name)
 
     def features(self) -> Mapping[str, int]:
@@ -185,16 +187,16 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def zk_migration(self) -> int | None:
-        """State of a migration from ZooKeeper, None while no record has been written."""
+        """State of a migration from ZooKeeper, None if no record was written."""
         return self._zk_migration
 
     @property
     def producer_ids(self) -> ProducerIds | None:
-        """The last block of producer ids, None while none has been handed out."""
+        """The last block of producer ids, None if none was allocated."""
         return self._producer_ids
 
     def acl(self, acl_id: Uuid) -> Acl | None:
-        """Return the ACL of an id."""
+        """Return the ACL with this id."""
         return self._acls.get(acl_id)
 
     def acls(self) -> Iterator[Acl]:
@@ -206,7 +208,7 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
         return iter(self._quotas.values())
 
     def quota(self, entity: QuotaEntity, key: str) -> float | None:
-        """Return one quota of an entity, whose pairs are in canonical order."""
+        """Return one quota of an entity, whose pairs must be in canonical order."""
         quota = self._quotas.get((entity, key))
         return None if quota is None else quota.value
 
@@ -219,7 +221,7 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
         return iter(self._delegation_tokens.values())
 
     def pending_removals(self, topic_id: Uuid | None = None) -> Iterator[PendingRemoval]:
-        """Iterate over the partitions that wait for removal, of one topic or of all."""
+        """Iterate over the pending partition removals, of one topic or of all."""
         if topic_id is not None:
             return iter(self._pending_removals.get(topic_id, _NO_REMOVALS).values())
         return (p for pending in self._pending_removals.values() for p in pending.values())
@@ -266,11 +268,13 @@ _PARTS: dict[str, Callable[[Any], Any]] = {
 
 
 class MetadataDelta:
-    """What records change in an image: those of one batch, or millions of them.
+    """The changes that records make to an image: those of one batch, or millions of them.
 
-    Parts are made on first use, so a small delta costs what it changes, whatever the image's size.
-    `topics.changed` and its like name the objects that were touched. After an error the delta is
-    worth nothing.
+    Parts are created on first use, so a small delta costs only what it changes, whatever the
+    image's
+    size. `topics.changed` and its like name the changed objects. After an error the delta must not
+    be
+    used.
     """
 
     topics: TopicsDelta
@@ -291,14 +295,14 @@ class MetadataDelta:
 
     def __init__(self, image: MetadataImage) -> None:
         self.image = image
-        # The row being replayed, for a rule that needs more than its record.
+        # The row being replayed, for rules that need more than its record.
         self.row: Envelope | None = None
         self._not_understood = image.provenance.not_understood
         self._parts: dict[str, Any] = {}
         self._rules: dict[type[Record], Rule[Any]] = {}
 
     def __getattr__(self, name: str) -> Any:
-        """Make a part on its first use."""
+        """Create a part on its first use."""
         make = _PARTS.get(name)
         if make is None:
             raise AttributeError(name)
@@ -307,10 +311,10 @@ class MetadataDelta:
         return part
 
     def replay(self, row: Envelope, *, at: int | None = None) -> None:
-        """Take one record in.
+        """Apply one record.
 
         Args:
-            at: Offset at which the log held it, UNKNOWN if not kept; None is the row's own.
+            at: Offset of the record in the log, UNKNOWN if not kept; None means the row's own.
 
         Raises:
             CorruptLogError: the record contradicts the state before it; names the row's offset.
@@ -331,7 +335,7 @@ class MetadataDelta:
             self.count_not_understood(offset)
 
     def restore(self, row: Envelope) -> None:
-        """Take one record of a base checkpoint in, whose offset counts within its file.
+        """Apply one record of a base checkpoint, whose offset counts within its file.
 
         Raises:
             CorruptLogError: as for `replay`.
@@ -346,24 +350,24 @@ class MetadataDelta:
             self.topics.restore_offsets(record.topic_id, record.partition_id, kept.version, created)
 
     def count_not_understood(self, offset: int) -> None:
-        """Count a record as not wholly understood."""
+        """Count a record as not fully understood."""
         first = None if offset == UNKNOWN else offset
         self._not_understood = NotUnderstood.added(self._not_understood, first)
 
     def full_name(self, topic: Topic) -> str:
-        """Return the full name of a topic as it is now."""
+        """Return the current full name of a topic."""
         if topic.namespace_id is None:
             return topic.name
         namespace = self.namespaces.existing(topic.namespace_id)
         return _full_name(namespace, topic)
 
     def apply(self, provenance: Provenance) -> MetadataImage:
-        """Return the next image; it shares everything that was not touched.
+        """Return the next image; it shares everything that did not change.
 
         Args:
             provenance: Without `not_understood`, which the delta counts.
         """
-        self._rules.clear()  # some refer back to the delta: a cycle would keep images alive
+        self._rules.clear()  # some refer to the delta; the cycle would keep images alive
         parts = {f"_{name}": part.apply() for name, part in self._parts.items()}
         if self._not_understood is not None:
             provenance = msgspec.structs.replace(provenance, not_understood=self._not_understood)

@@ -22,17 +22,17 @@ class Namespace(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class NamespacesImage(msgspec.Struct, frozen=True, gc=False):
-    """All namespaces but the default one, which has no id and always exists."""
+    """All namespaces except the default one, which has no id and always exists."""
 
     _by_id: Map[Uuid, Namespace] = Map()
     _ids: Map[str, Uuid] = Map()
 
     def namespace(self, namespace_id: Uuid) -> Namespace | None:
-        """Return the namespace of an id."""
+        """Return the namespace with this id."""
         return self._by_id.get(namespace_id)
 
     def namespace_by_name(self, name: str) -> Namespace | None:
-        """Return the namespace of a full name."""
+        """Return the namespace with this full name."""
         namespace_id = self._ids.get(name)
         return None if namespace_id is None else self._by_id[namespace_id]
 
@@ -66,7 +66,7 @@ class NamespacesDelta:
         self._ids.take(removed.name)
 
     def existing(self, namespace_id: Uuid) -> Namespace:
-        """Return the namespace of an id, which must exist."""
+        """Return the namespace with this id, which must exist."""
         namespace = self._by_id.get(namespace_id)
         if namespace is None:
             raise ContradictionError(f"there is no namespace of id {uuid_text(namespace_id)}")

@@ -1,4 +1,4 @@
-"""Remarks that operators pinned to offsets."""
+"""Notes that operators attached to offsets."""
 
 import msgspec
 
@@ -7,7 +7,7 @@ from replay.image.changes import MapDelta
 
 
 class Note(msgspec.Struct, frozen=True, gc=False):
-    """A remark; the same one written twice is one."""
+    """A note; writing the same one twice has no effect."""
 
     at_offset: int
     author: str

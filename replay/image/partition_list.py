@@ -1,8 +1,8 @@
 """The partitions of one topic, ordered by id: a persistent list.
 
 Nearly every topic fits in one chunk, a tuple. A topic with ids from CHUNK_SIZE on has a map of
-chunks, which neighbouring images share: a change copies the chunk it is in and the path to it, a
-few kilobytes whatever the size of the topic. Ids alone decide the form, so equal lists are equal.
+chunks, which neighbouring images share: a change copies its chunk and the path to it, a few
+kilobytes independent of the topic's size. Ids alone decide the form, so equal lists are equal.
 """
 
 from bisect import bisect_left
@@ -19,13 +19,13 @@ from replay.image.partitions import Partition
 
 _CHUNK_BITS = 8
 CHUNK_SIZE = 1 << _CHUNK_BITS
-"""Ids a chunk. A smaller one is copied faster, a larger one takes less memory in the map."""
+"""Ids per chunk. Smaller chunks are copied faster, larger ones take less memory in the map."""
 
 _Chunk: TypeAlias = tuple[Partition, ...]
 _Changes: TypeAlias = dict[int, Partition | None]
 
 Partitions: TypeAlias = Union[_Chunk, "ChunkedPartitions"]
-"""Partitions of one topic, ordered by id. `find` reads the one of an id."""
+"""Partitions of one topic, ordered by id; `find` looks one up."""
 
 _partition_id = attrgetter("partition_id")
 
@@ -38,7 +38,7 @@ class ChunkedPartitions(msgspec.Struct, frozen=True, gc=False):
     _count: int
 
     def __len__(self) -> int:
-        """How many partitions there are."""
+        """Number of partitions."""
         return self._count
 
     def __iter__(self) -> Iterator[Partition]:
@@ -70,7 +70,7 @@ class ChunkedPartitions(msgspec.Struct, frozen=True, gc=False):
 
 
 def partition_list(partitions: Iterable[Partition]) -> Partitions:
-    """Return the list of partitions that come ordered by id."""
+    """Return the list of partitions, given in order of id."""
     flat = tuple(partitions)
     if not flat or flat[-1].partition_id < CHUNK_SIZE:
         return flat
@@ -78,7 +78,7 @@ def partition_list(partitions: Iterable[Partition]) -> Partitions:
 
 
 def find(partitions: Partitions, partition_id: int) -> Partition | None:
-    """Return the partition of that id, None if there is none."""
+    """Return the partition with this id, None if there is none."""
     if isinstance(partitions, ChunkedPartitions):
         partitions = partitions._chunks.get(partition_id >> _CHUNK_BITS, ())
     index = _index(partitions, partition_id)
@@ -86,7 +86,7 @@ def find(partitions: Partitions, partition_id: int) -> Partition | None:
 
 
 def merged(base: Partitions, changes: _Changes) -> Partitions:
-    """Return the partitions with some set and some (None) removed: O(chunks touched)."""
+    """Return the partitions with changes applied (None removes): O(chunks changed)."""
     if isinstance(base, ChunkedPartitions):
         return _merged_chunks(base._chunks, len(base), changes)
     if max(changes) < CHUNK_SIZE:
@@ -129,7 +129,7 @@ def _in_order(partitions: _Changes) -> _Chunk:
 
 
 def _index(chunk: _Chunk, partition_id: int) -> int | None:
-    """Look at the place of a chunk without holes first, then search."""
+    """Return the index of an id in a chunk: its position without gaps first, then by search."""
     index = partition_id & (CHUNK_SIZE - 1)
     if index < len(chunk) and chunk[index].partition_id == partition_id:
         return index

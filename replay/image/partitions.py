@@ -1,4 +1,4 @@
-"""A partition as the log left it, and what records make of it."""
+"""A partition's state, and how records change it."""
 
 import msgspec
 
@@ -8,20 +8,19 @@ from records.partitions import PartitionChangeRecord, PartitionRecord
 READ_WRITE = 0
 READ_ONLY = 1
 NONE = -1
-"""Codes of a partition's mode: all is allowed; reads only; neither writes nor reads."""
+"""Codes of a partition's mode: reads and writes; only reads; neither."""
 
 NO_LEADER = -1
 
-# Kafka's default of a change's `leader`, because -1 already means that there is none.
+# Kafka's default of a change's `leader`, because -1 already means no leader.
 _LEADER_UNSET = -2
 _RECOVERY_STATE_UNSET = -1
 
 
 class Partition(msgspec.Struct, frozen=True, gc=False):
-    """One partition as the log left it.
+    """State of one partition.
 
-    `leader` is -1 when there is none. `directories` is empty when unknown, else one for each
-    replica.
+    `leader` is -1 if there is none. `directories` is empty if unknown, else it has one per replica.
     """
 
     topic_id: Uuid
@@ -41,9 +40,9 @@ class Partition(msgspec.Struct, frozen=True, gc=False):
 
 
 def created(record: PartitionRecord, topic_id: Uuid) -> Partition:
-    """Return the partition that a record describes.
+    """Return the partition in a record.
 
-    `topic_id` equals the record's; taking the topic's own object spares a copy a partition.
+    `topic_id` equals the record's; using the topic's own object saves a copy per partition.
     """
     return Partition(
         topic_id,
@@ -64,12 +63,12 @@ def created(record: PartitionRecord, topic_id: Uuid) -> Partition:
 
 
 def changed(old: Partition, record: PartitionChangeRecord) -> Partition:
-    """Return the partition after a change: each field that is set replaces the old one."""
+    """Return the partition after a change: fields that are set replace the old ones."""
     replicas = old.replicas if record.replicas is None else record.replicas
     directories = record.directories or old.directories
     if record.replicas is not None and not record.directories and len(directories) != len(replicas):
-        directories = ()  # they were those of other replicas
-    # A leader that is named starts a new leader epoch even when it is the same one.
+        directories = ()  # they belonged to other replicas
+    # Naming a leader starts a new leader epoch, even if it is the same one.
     leader_set = record.leader != _LEADER_UNSET
     recovery_state_set = record.leader_recovery_state != _RECOVERY_STATE_UNSET
     elr, last_known_elr = record.eligible_leader_replicas, record.last_known_elr

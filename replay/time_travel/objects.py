@@ -1,4 +1,4 @@
-"""The names by which people ask for objects: `topic:orders`, `partition:orders/0#leader`."""
+"""Object names: `topic:orders`, `partition:orders/0#leader`."""
 
 from typing import Any
 
@@ -11,12 +11,12 @@ from replay.time_travel.kinds import KINDS, Fields, Kind
 
 
 class ObjectName(msgspec.Struct, frozen=True):
-    """A parsed name. It may stand for different objects at different offsets.
+    """A parsed name. It may mean different objects at different offsets.
 
     Attributes:
-        text: The whole name as it was written.
-        name: What follows the kind, still escaped.
-        field: Without escapes; None stands for all fields.
+        text: The whole name as written.
+        name: The part after the kind, still escaped.
+        field: Without escapes; None means all fields.
     """
 
     text: str
@@ -30,7 +30,7 @@ class ObjectName(msgspec.Struct, frozen=True):
         return f"{self.kind.name}:{self.name}"
 
     def key(self, image: MetadataImage) -> Any:
-        """Return the key of the object of this name in an image, None when it is absent.
+        """Return the key of the object with this name in an image, None if it is absent.
 
         Raises:
             RequestError: INVALID_REQUEST, no object can have that name, or several have it.
@@ -41,7 +41,7 @@ class ObjectName(msgspec.Struct, frozen=True):
             raise RequestError("INVALID_REQUEST", f"{self.text}: {error}") from error
 
     def fields(self, image: MetadataImage) -> Fields | None:
-        """Return the fields asked for, None when the object is absent."""
+        """Return the requested fields, None if the object is absent."""
         key = self.key(image)
         found = None if key is None else self.kind.fields(image, key)
         if found is None or self.field is None:
@@ -50,10 +50,10 @@ class ObjectName(msgspec.Struct, frozen=True):
 
 
 def parse_object(text: str) -> ObjectName:
-    """Read a name such as `config:topic/orders#retention.ms`.
+    """Parse a name such as `config:topic/orders#retention.ms`.
 
     Raises:
-        RequestError: no kind of object has that name; lists those there are.
+        RequestError: no kind of object has that name; lists the kinds.
     """
     whole, hash_, field = text.partition("#")
     kind, colon, name = whole.partition(":")

@@ -1,4 +1,4 @@
-"""Points in time: offsets, times, ages, `start`, `end`, `now`, and counted back from the end."""
+"""Points in time: offsets, times, ages, `start`, `end`, `now`, and distances from the end."""
 
 import datetime
 import re
@@ -7,9 +7,9 @@ from typing import Protocol
 from records.errors import RequestError
 from replay.loader import BatchSource
 
-# ASCII only, and not endless: int() takes other digits too, and refuses more than 4,300 of them.
+# ASCII digits, of bounded length: int() also takes other digits, and rejects more than 4,300.
 _NUMBER = "[0-9]{1,4000}"
-# -1 is how the state before offset 0 is printed.
+# The state before offset 0 is printed as -1.
 _OFFSET = re.compile(f"{_NUMBER}|-1")
 _AGE = re.compile(f"({_NUMBER})(ms|s|m|h|d|w)")
 _BEFORE_END = re.compile(f"end-({_NUMBER})")
@@ -35,18 +35,18 @@ class TimedSource(BatchSource, Protocol):
 def resolve_point(
     source: TimedSource, point: str, now_ms: int, zone: datetime.tzinfo = datetime.UTC
 ) -> int:
-    """Return the last offset that is applied at a point, inclusive.
+    """Return the last offset applied at a point, inclusive.
 
     Args:
         point: As on the command line.
-        now_ms: What ages count back from.
-        zone: Of times that name none.
+        now_ms: The time from which ages count back, ms since 1970.
+        zone: Of times without a zone.
 
     Returns:
         `history_start` - 1 for the state before the first kept record.
 
     Raises:
-        RequestError: `point` is none, or lies past the end or before the kept history.
+        RequestError: `point` is malformed, or past the end or before the kept history.
     """
     if point == "start":
         return source.history_start - 1
@@ -64,13 +64,13 @@ def resolve_point(
 
 
 def age_in(point: str) -> int | None:
-    """Return the age that a point counts back from the clock, in ms; None for any other point."""
+    """Return the age in a point, in ms; None for any other point."""
     found = _AGE.fullmatch(point)
     return None if found is None else _milliseconds(found[1], found[2])
 
 
 def names_offset(point: str) -> bool:
-    """True if a point is an offset, also one counted back from the end, and no time."""
+    """True if a point is an offset, or one counted back from the end, and not a time."""
     return bool(_OFFSET.fullmatch(point) or _BEFORE_END.fullmatch(point))
 
 
@@ -94,7 +94,7 @@ def _existing(source: TimedSource, offset: int) -> int:
 
 
 def _counted_back(source: TimedSource, count: int) -> int:
-    """Return the offset that many before the last; a log from offset 0 has nothing before it."""
+    """Return the offset `count` before the last; a log from offset 0 has nothing before it."""
     offset = source.end_offset - 1 - count
     return max(offset, -1 if source.history_start == 0 else 0)
 

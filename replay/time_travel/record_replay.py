@@ -1,4 +1,4 @@
-"""Replays a log record by record and gives what each of them changed."""
+"""Replays a log record by record and returns what each record changed."""
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
@@ -20,15 +20,15 @@ class RecordReplay:
     """Follows a log row by row.
 
     Attributes:
-        before: As of just before the last record that may have changed something.
-        image: As of that record.
+        before: The image before the last record that may have changed something.
+        image: The image after it.
     """
 
     def __init__(self, image: MetadataImage, only: ObjectName | None = None) -> None:
-        """Go on from an image.
+        """Continue from an image.
 
         Args:
-            only: Find the changes of the object of this name alone, which is faster.
+            only: Find the changes of this object alone, which is faster.
         """
         self.before = self.image = image
         self._only = only
@@ -36,7 +36,7 @@ class RecordReplay:
         self._delta = MetadataDelta(image)
 
     def replay(self, row: Envelope) -> list[EffectiveChange]:
-        """Take in a row that takes effect; return what it changed.
+        """Apply a row that takes effect; return what it changed.
 
         Raises:
             CorruptLogError: the record contradicts the state before it; names the offset.
@@ -50,7 +50,7 @@ class RecordReplay:
     def would_change(self, rows: Iterable[Envelope]) -> Iterator[EffectiveChange]:
         """Yield what the rows of an aborted transaction would have changed, had it ended.
 
-        A record that contradicts the state before it, and those after it, change nothing.
+        A contradicting record and all after it change nothing.
         """
         self._advance(self.image.provenance.offset)
         tried = RecordReplay(self.image, self._only)
@@ -73,7 +73,7 @@ class RecordReplay:
             return False
         if self._only is None or not isinstance(record, PartitionChangeRecord | PartitionRecord):
             return True
-        # Leave out the partition records of other topics: they are most of a log.
+        # Skip the partition records of other topics, which are most of a log.
         key = self._only.key(self.image)
         topic_id = key[0] if isinstance(key, tuple) else key
         # A partition that is not there yet has no key: its topic is not known by it either.

@@ -1,11 +1,12 @@
-"""Skim, then read: the rows that reach one topic, without decoding the blocks that hold none.
+"""Skim, then read: finds the rows that affect one topic without decoding the other blocks.
 
-A record that changes a topic or its partitions names the topic's id, with few exceptions:
-namespaces (the topic's full name), ClearElrRecord (by name, or of all topics), and the markers of
-transactions. Blocks are searched for these; only those that hold one are decoded. The rows found
-are a history of their own: replayed alone, they lead to the same topic.
+A record that changes a topic or its partitions has the topic's id, with few exceptions: namespaces
+(the topic's full name), ClearElrRecord (by name, or all topics), and transaction markers. Blocks
+are
+searched for these, and only matching ones are decoded. The rows found are a history of their own:
+replayed alone, they lead to the same topic.
 
-A record that contradicts the state of another topic goes unnoticed, as it does behind a snapshot.
+A record that contradicts the state of another topic goes unnoticed, as it does with a snapshot.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -26,7 +27,7 @@ from replay.time_travel.escapes import unescaped
 from replay.time_travel.objects import ObjectName
 from replay.transactions import Transactions, rows_within
 
-# How many numbers follow the topic in the name of an object.
+# How many numbers follow the topic in an object's name.
 _NUMBERS = {"topic": 0, "partition": 1, "removal": 1}
 
 _TYPES = (BeginTransactionRecord, ClearElrRecord, NamespaceRecord, RemoveNamespaceRecord)
@@ -37,7 +38,7 @@ class SkimmableSource(BatchSource, Protocol):
     """A log whose blocks can be searched without decoding them."""
 
     def skim(self, needles: Needles, to_offset: int | None = None) -> Iterator[Batch]:
-        """Yield the batches below `to_offset` that hold a needle, and perhaps others."""
+        """Yield the batches below `to_offset` that hold a needle, and possibly others."""
 
 
 def reaching_rows(
@@ -46,11 +47,11 @@ def reaching_rows(
     end: int,
     progress: Callable[[int], None] | None = None,
 ) -> tuple[list[Envelope], list[Envelope]] | None:
-    """Return the rows that can reach an object below offset `end`, in the order they take effect.
+    """Return the rows below offset `end` that can affect an object, in the order they take effect.
 
     Returns:
-        Rows of the base state, and rows of the log that take effect; None when the log cannot be
-        skimmed for such an object: then all of it has to be read.
+        Rows of the base state, and rows of the log that take effect; None if the log cannot be
+        skimmed for such an object, and must be read completely.
     """
     topic = _topic_in(name)
     if topic is None or not isinstance(source, SkimmableSource):
@@ -62,12 +63,12 @@ def reaching_rows(
             if not reach.add_missed():
                 return found
     except (CorruptLogError, ValueError):
-        # Reading all of it gives the error that everything else gives.
+        # Reading the whole log raises the same error as other commands.
         return None
 
 
 def _topic_in(name: ObjectName) -> str | None:
-    """Return the topic, as it is named, that an object belongs to; None for other kinds."""
+    """Return the topic in an object's name, None for other kinds."""
     numbers = _NUMBERS.get(name.kind.name)
     if numbers is None:
         return None
@@ -99,27 +100,27 @@ def _flat(batches: Iterable[tuple[Envelope, ...]]) -> list[Envelope]:
 
 
 class _Reach:
-    """The topics that an object's name may stand for, and what else reaches them.
+    """The topics that a name may mean, and the needles to find them.
 
     Attributes:
-        needles: What to search for.
+        needles: Byte strings to search for.
     """
 
     def __init__(self, topic: str) -> None:
-        """Take a topic as an object's name has it: its full name, or `@` and its id.
+        """Start with a topic from an object's name: its full name, or `@` and its id.
 
         Raises:
-            ValueError: there can be no such id.
+            ValueError: the id is invalid.
         """
         self.needles = Needles()
         for record_type in _TYPES:
             self.needles.add_type(record_type)
         self._ids: set[Uuid] = set()
-        # Topics that were moved to the name asked for: their records before that were left out.
+        # Topics moved to the requested name; their earlier records were skipped.
         self._missed: set[Uuid] = set()
-        # Last parts of the names that the topics had.
+        # Last parts of the topics' earlier names.
         self._names: set[str] = set()
-        # The last part of the name asked for: whatever has it may be meant.
+        # The last part of the requested name; any topic with it may be the one.
         self._asked: str | None = None
         if topic.startswith("@"):
             self._add_id(parse_uuid(topic[1:]))
@@ -128,14 +129,16 @@ class _Reach:
             self._add_name(self._asked)
 
     def add_missed(self) -> bool:
-        """Take in topics that were met too late; True if there are any: read again."""
+        """Add topics found too late; True if there are any, then read again."""
         missed, self._missed = self._missed, set()
         for topic_id in missed:
             self._add_id(topic_id)
         return bool(missed)
 
     def takes(self, row: Envelope) -> bool:
-        """True if a row can reach the topics. Call it with the rows of decoded blocks, in order."""
+        """True if a row can affect the topics. Call it with the rows of decoded blocks, in
+        order.
+        """
         match row.payload:
             case TopicRecord(topic_id=topic_id, name=name):
                 if name == self._asked:

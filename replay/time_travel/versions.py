@@ -1,4 +1,4 @@
-"""Versions of the objects that people name: the offset of the last record that touched each."""
+"""Versions of named objects: the offset of the last record that touched each."""
 
 from collections.abc import Callable
 from typing import Any
@@ -24,10 +24,10 @@ VERSIONED_KINDS = tuple(_VERSIONS)
 
 
 def object_version(image: MetadataImage, kind: str, key: Any) -> int:
-    """Return the version of an object that an image holds; UNKNOWN: before the kept history.
+    """Return the version of an existing object; UNKNOWN: before the kept history.
 
     Args:
         kind: One of VERSIONED_KINDS.
-        key: As `Kind.find` gives it.
+        key: From `Kind.find`.
     """
     return _VERSIONS[kind](image, key)

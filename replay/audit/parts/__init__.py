@@ -1,1 +1,1 @@
-"""The parts of the state, each computed from the records that took effect."""
+"""The parts of the state, computed from the records that took effect."""

@@ -1,4 +1,4 @@
-"""Registered brokers: as registered, then of each field that can change the last value set."""
+"""Registered brokers: the registration, then the last value of each changeable field."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -15,7 +15,7 @@ def brokers(history: History) -> DataFrame:
         log_dirs array of binary), the lists as written.
     """
     set_fields = ("registered", "fenced", "in_controlled_shutdown", "log_dirs")
-    # A registration sets every field, so the last value set never comes from an older one.
+    # A registration sets every field, so the last value never comes from an older registration.
     last = (
         _events(history)
         .groupBy("broker_id")
@@ -43,7 +43,7 @@ def brokers(history: History) -> DataFrame:
 
 
 def _events(history: History) -> DataFrame:
-    """Return the records about brokers with what each of them sets, null where unset."""
+    """Return the records about brokers with the fields that each sets, null where unset."""
     events = history.rare.withColumnsRenamed(
         {
             "RegisterBrokerRecord": "registered",

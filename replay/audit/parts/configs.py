@@ -1,4 +1,4 @@
-"""Configs. Those of a topic belong to the topic, whatever its name becomes."""
+"""Configs. A topic's configs follow the topic when it is renamed."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -14,11 +14,11 @@ def configs(history: History) -> DataFrame:
 
 
 def _topic_configs(history: History) -> DataFrame:
-    """Follow each config with its topic instead of renaming keys at each move.
+    """Assign each config to its topic, instead of renaming keys at each move.
 
-    A config counts for the topic that held the name when it was written. One that was written
-    while no topic held the name counts for the topic that takes it next, but not against what that
-    topic brings along.
+    A config belongs to the topic that held the name when it was written. If no topic held the name,
+    it
+    belongs to the next topic that takes it, unless that topic already has a value.
     """
     written = history.of("ConfigRecord").where(F.col("resource_type") == TOPIC_RESOURCE)
     last = (

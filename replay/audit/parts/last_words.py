@@ -1,4 +1,4 @@
-"""The parts in which the last record about a key says all there is to say about it."""
+"""Parts in which the last record about a key is the whole state of the key."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ def _never(record: Column) -> Column:
 
 @dataclass(frozen=True)
 class Word:
-    """What a record type says: about which part, about which key, and whether the key is kept."""
+    """Meaning of a record type: its part, its key, and whether it sets or removes the key."""
 
     part: str
     key: Callable[[Column], list[Column]]
@@ -78,7 +78,7 @@ def last_words(history: History) -> DataFrame:
         not null).
     """
     spoken = [name for name in WORDS if history.has(name)]
-    # The configs of topics follow their topic, not its name: configs.py looks after them.
+    # Topics' configs follow the topic, not its name; see configs.py.
     of_topic = F.coalesce(F.col("ConfigRecord.resource_type") == TOPIC_RESOURCE, F.lit(False))
     words = (
         history.rare.where(~of_topic)
@@ -94,7 +94,7 @@ def last_words(history: History) -> DataFrame:
     last = words.groupBy("part", "key").agg(
         F.max_by(F.struct("kept", *WORDS), "position").alias("last")
     )
-    # Without any such record Spark does not know the type.
+    # Without any such record Spark has no type for the column.
     return last.where(F.col("last.kept").cast("boolean")).select(
         "part", *(f"last.{name}" for name in WORDS)
     )
@@ -113,7 +113,7 @@ def _key(word: Word, record: Column) -> Column:
 
 
 def of_type(name: str) -> Callable[[History], DataFrame]:
-    """Return the part that consists of the records of one type."""
+    """Return a function for the part that consists of the records of one type."""
 
     def part(history: History) -> DataFrame:
         words = history.kept(last_words)

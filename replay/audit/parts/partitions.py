@@ -1,4 +1,4 @@
-"""Partitions: of each field the last value set, of each epoch a start and a count."""
+"""Partitions: the last value of each field; epochs as a start value plus a count."""
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
@@ -7,7 +7,7 @@ from replay.audit.history import History
 from replay.audit.parts.removals import partition_removals
 from replay.audit.parts.topics import current_names, name_changes, topic_removals, with_holders
 
-# Each field in a whole partition, and in a change, where null is unset.
+# Each field in a PartitionRecord, and in a change, where null means unset.
 _FIELDS = {
     "replicas": ("whole.replicas", "change.replicas"),
     "isr": ("whole.isr", "change.isr"),
@@ -51,7 +51,7 @@ def partitions(history: History) -> DataFrame:
         "leader_recovery_state",
         "leader_epoch",
         "partition_epoch",
-        # Directories that no longer fitted the replicas at one time are unknown since then.
+        # Directories became unknown when their count no longer fitted the replicas.
         """CASE WHEN exists(reassignments, r -> r.position > directories_at
                                 AND r.count <> cardinality(directories))
                 THEN array() ELSE directories END AS directories""",
@@ -64,7 +64,7 @@ def partitions(history: History) -> DataFrame:
 
 
 def _with_topic_events(last: DataFrame, history: History) -> DataFrame:
-    """Drop the partitions of removed topics, and say when their topics' ELR was cleared last."""
+    """Drop the partitions of removed topics, and add when their topics' ELR was last cleared."""
     if not history.has("RemoveTopicRecord", "ClearElrRecord"):
         return last.withColumn("cleared_at", F.lit(None).cast("long"))
     events = topic_removals(history).unionByName(_elr_clearings(history), allowMissingColumns=True)
@@ -75,7 +75,7 @@ def _with_topic_events(last: DataFrame, history: History) -> DataFrame:
 
 
 def _last_values(history: History) -> DataFrame:
-    """Return each partition that was ever written, from its last whole record on."""
+    """Return each partition ever written, from its last PartitionRecord on."""
     of_one = Window.partitionBy("topic_id", "partition_id")
     born = F.max(F.when(F.col("is_whole"), F.col("position"))).over(of_one)
     return (
@@ -106,7 +106,7 @@ def _last_values(history: History) -> DataFrame:
 
 
 def _events(history: History) -> DataFrame:
-    """Return the records of partitions with the fields each of them sets, null where unset."""
+    """Return the partitions' records with the fields that each sets, null where unset."""
     removals = partition_removals(history).withColumn("is_removal", F.lit(True))
     records = history.partitions.withColumnsRenamed(
         {"PartitionRecord": "whole", "PartitionChangeRecord": "change"}
@@ -134,9 +134,7 @@ def _events(history: History) -> DataFrame:
 
 
 def _elr_clearings(history: History) -> DataFrame:
-    """Return (topic_id binary, cleared_at long): when each topic's eligible replicas were cleared
-    last.
-    """
+    """Return (topic_id binary, cleared_at long): when each topic's ELR was last cleared."""
     cleared = history.of("ClearElrRecord")
     default_names = history.kept(name_changes).where("in_default")
     named = with_holders(cleared.where("topic_name <> ''"), "topic_name", default_names)

@@ -1,4 +1,4 @@
-"""Partitions on their way out of their topic."""
+"""Partition removals, pending and completed."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F

@@ -6,8 +6,8 @@ from pyspark.sql import functions as F
 from replay.audit.history import History
 from replay.audit.parts.last_words import last_words
 
-# What happens to a name at one position, in order: a move to the same name leaves it first, and in
-# a base checkpoint, all of which has one position, configs belong to the topics beside them.
+# Order of events of a name at one position: a move to the same name leaves it first. A base
+# checkpoint has a single position, and its configs belong to the topics in it.
 _LEFT, _TAKEN, _USED = range(3)
 
 
@@ -29,7 +29,7 @@ def topic_removals(history: History) -> DataFrame:
 
 
 def name_changes(history: History) -> DataFrame:
-    """Return what happened to each full name.
+    """Return the history of each full name.
 
     Returns:
         (full_name string, in_default boolean, position long, step int, topic_id binary): at
@@ -49,8 +49,9 @@ def name_changes(history: History) -> DataFrame:
 
 
 def names_taken(history: History) -> DataFrame:
-    """Return (full_name string, in_default boolean, position long, step int, topic_id binary): the
-    changes by which a topic got its name.
+    """Return the events by which a topic got its name.
+
+    (full_name string, in_default boolean, position long, step int, topic_id binary).
     """
     return history.kept(name_changes).where(F.col("step") == _TAKEN)
 
@@ -65,15 +66,15 @@ def current_names(history: History) -> DataFrame:
 
 
 def with_holders(uses: DataFrame, name_column: str, changes: DataFrame) -> DataFrame:
-    """Say for each use of a name which topic held it.
+    """Add to each use of a name the topic that held it.
 
     Args:
         uses: `position` and any columns.
         name_column: Column of `uses` with the full name used.
-        changes: What `name_changes` returned, or part of it.
+        changes: Result of `name_changes`, or part of it.
 
     Returns:
-        `uses` with two more columns: holder binary, null when no topic held the name at that
+        `uses` with two more columns: holder binary, null if no topic held the name at that
         position; next_holder binary, the topic that took it next.
     """
     used = uses.select(
@@ -84,7 +85,7 @@ def with_holders(uses: DataFrame, name_column: str, changes: DataFrame) -> DataF
     )
     events = changes.drop("in_default").unionByName(used, allowMissingColumns=True)
     so_far = Window.partitionBy("full_name").orderBy("position", "step")
-    # The same walk backwards: a frame that looks ahead costs the square of the rows.
+    # The same window backwards: one that looks ahead costs the square of the rows.
     from_the_end = Window.partitionBy("full_name").orderBy(F.desc("position"), F.desc("step"))
     change = F.when(F.col("step") < _USED, F.struct("topic_id"))
     taken_by = F.when(F.col("step") == _TAKEN, F.col("topic_id"))
