@@ -19,7 +19,8 @@ from api.questions.answers import Answers
 from controller.asked import asked_settings
 from controller.authorization.authorizer import CLUSTER, Access, Operation
 from controller.authorization.caller import CONTROLLER, Caller
-from controller.controller import Controller, Decision
+from controller.controller import Controller
+from controller.decider import Decision
 from controller.decisions.context import Settings
 from controller.decisions.heartbeats import Heartbeat, HeartbeatReply
 from controller.decisions.versions import ExpectedVersion

@@ -16,29 +16,22 @@ Pure asyncio: all of this runs in one thread, so no two decisions overlap.
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import TypeVar
 
 from msgspec.structs import replace
 
-from controller.asked import BoundDecision, asked_of
-from controller.batch_check import check_size
+from controller.asked import BoundDecision
+from controller.decider import Decider, Decision, overloaded
 from controller.decisions.context import Context, Rng, Settings
 from controller.decisions.features import bootstrap_records
-from controller.decisions.heartbeats import (
-    Heartbeat,
-    HeartbeatReply,
-    heartbeat,
-    sessions_after,
-)
-from controller.decisions.levels import NEW_CLUSTER_LEVELS, TRANSACTIONS_LEVEL, record_version
-from controller.decisions.mutation_quotas import MutationBuckets
+from controller.decisions.heartbeats import Heartbeat, HeartbeatReply, heartbeat
+from controller.decisions.levels import NEW_CLUSTER_LEVELS, TRANSACTIONS_LEVEL
 from controller.decisions.sessions import Sessions
 from controller.descriptions.view import View
 from controller.log_port import LogPort
-from controller.observed import Draws, Reads, observed
 from controller.pending_answers import Answer
 from controller.pipeline import Pipeline
 from controller.raw_append import Appended, AppendRecords, append_records
@@ -49,17 +42,13 @@ from metadata_log.batch import Batch
 from metadata_log.clock import Clock
 from metadata_log.limits import PENDING_BATCHES_MAX
 from metadata_log.request_window import is_repeatable
-from records.base import Record
 from records.control import AbortTransactionRecord, EndTransactionRecord
-from records.envelope import Asked, Origin
+from records.envelope import Origin
 from records.errors import MetadataLogError, RequestError, UnavailableError
 from replay.image.metadata import MetadataImage
 from replay.image.provenance import Provenance
 
 T = TypeVar("T")
-
-Decision = Callable[[Context], ControllerResult[T]]
-"""Reads a context and says what to write; changes nothing."""
 
 
 class Controller:
@@ -83,8 +72,6 @@ class Controller:
                 below that of the last batch.
             on_commit: Called with each batch, in order, once `image` holds it.
         """
-        self._clock = clock
-        self._rng = rng
         self.settings = settings or Settings()
         self._activated = False
         self._requests = InFlight()
@@ -92,9 +79,7 @@ class Controller:
         # Events that an open transaction holds up.
         self._waiting: deque[Callable[[], None]] = deque()
         self._pipeline = Pipeline(log, image, on_failure=self._gone_back, on_commit=on_commit)
-        self._sessions = Sessions(timeout_ms=self.settings.session_timeout_ms)
-        self._buckets = MutationBuckets()
-        self._start_sessions()
+        self._decider = Decider(self._pipeline, clock=clock, rng=rng, settings=self.settings)
 
     @property
     def image(self) -> MetadataImage:
@@ -109,7 +94,7 @@ class Controller:
             image=committed.image,
             index=committed.index,
             settings=self.settings,
-            sessions=self._sessions,
+            sessions=self._decider.sessions,
         )
 
     @property
@@ -132,7 +117,7 @@ class Controller:
             MetadataLogError: the log could not be written.
         """
         self._activated = True
-        self._pipeline.abort_left_open("Controller failover", timestamp=self._now_ms())
+        self._pipeline.abort_left_open("Controller failover", timestamp=self._decider.now_ms())
         origin = Origin(command="activate", reason="a new log gets its feature levels")
         try:
             await self.submit(BoundDecision("bootstrap", bootstrap, levels), origin=origin)
@@ -187,9 +172,13 @@ class Controller:
             raise _cannot_be_repeated()
         async with self._transaction_turn:
             self._check_may_begin()
-            pipeline, sessions = self._pipeline, self._sessions
-            pipeline.abort_left_open("A batch of it failed", timestamp=self._now_ms())
-            pipeline.begin_transaction(name, timestamp=self._now_ms(), origin=origin)
+            pipeline, sessions, now_ms = (
+                self._pipeline,
+                self._decider.sessions,
+                self._decider.now_ms,
+            )
+            pipeline.abort_left_open("A batch of it failed", timestamp=now_ms())
+            pipeline.begin_transaction(name, timestamp=now_ms(), origin=origin)
             opened = pipeline.transaction
             limit = TimeLimit(
                 name,
@@ -204,7 +193,7 @@ class Controller:
                 self._abort_transaction(opened, sessions, f"{type(error).__name__}: {error}")
                 raise
             else:
-                end = pipeline.end_transaction(EndTransactionRecord(), timestamp=self._now_ms())
+                end = pipeline.end_transaction(EndTransactionRecord(), timestamp=now_ms())
                 committed = self._when_committed(end.base_offset)
                 self._decide_what_waited()  # at once, or newcomers would overtake
                 await committed
@@ -218,7 +207,7 @@ class Controller:
         return self._submit(
             BoundDecision("heartbeat", heartbeat, request),
             origin,
-            partial(self._heard_of, request),
+            partial(self._decider.heard, request),
         )
 
     async def drained(self) -> None:
@@ -265,8 +254,8 @@ class Controller:
         """Let the transaction that was `opened` never have happened, unless it is over."""
         if self._pipeline.is_open and self._pipeline.transaction is opened:
             abort = AbortTransactionRecord(reason=reason)
-            self._pipeline.end_transaction(abort, timestamp=self._now_ms())
-            self._sessions = sessions
+            self._pipeline.end_transaction(abort, timestamp=self._decider.now_ms())
+            self._decider.sessions = sessions
             self._decide_what_waited()
 
     def _decide(
@@ -282,42 +271,10 @@ class Controller:
             future.set_exception(_not_active())
             return
         try:
-            self._carry_out(future, decide, origin, note)
+            self._decider.decide(future, decide, origin, note)
         except Exception as error:
             # A mistake of a decision too: others wait, for their turn or for this very answer.
             future.set_exception(error)
-
-    def _carry_out(
-        self,
-        future: asyncio.Future[Answer[T]],
-        decide: Decision[T],
-        origin: Origin | None,
-        note: Callable[[T], None],
-    ) -> None:
-        self._pipeline.abort_left_open("A batch of it failed", timestamp=self._now_ms())
-        reads, draws = Reads(), Draws(self._rng)
-        context = self._context(origin, draws, reads)
-        result = decide(context)
-        asked = None
-        if isinstance(decide, BoundDecision) and result.records:
-            asked = asked_of(decide, result, origin, seed=draws.seed, seen=reads.kept)
-        batches = list(result.batches(origin))
-        if len(batches) > self._pipeline.room:
-            # One that the log refused would take all behind it along.
-            raise _overloaded()
-        for index, (records, _) in enumerate(batches):
-            check_size(context, records, asked if index == 0 else None)
-        for index, (records, batch_origin) in enumerate(batches):
-            self._send(records, context, batch_origin, asked if index == 0 else None)
-        if result.records and result.mutations:
-            self._buckets = self._buckets.charged(context.allowance, result.mutations)
-        note(result.response)
-        self._pipeline.answer_when_committed(
-            future,
-            result.response,
-            start_offset=context.next_offset,
-            is_transaction=result.is_transaction,
-        )
 
     def _decide_what_waited(self) -> None:
         """Take the events that a transaction held up, in their order."""
@@ -334,69 +291,19 @@ class Controller:
         if not self.is_active:
             raise _not_active()
         if not self._pipeline.room:
-            raise _overloaded()
-        level = self._context(None, Draws(self._rng), Reads()).metadata_version
+            raise overloaded()
+        level = self._decider.context().metadata_version
         if level < TRANSACTIONS_LEVEL:
             raise RequestError(
                 "UNSUPPORTED_VERSION",
                 f"transactions need metadata.version {TRANSACTIONS_LEVEL}, it is {level}",
             )
 
-    def _context(self, origin: Origin | None, draws: Draws, reads: Reads) -> Context:
-        """Return what a decision reads; what no record holds of it is noted in `reads`."""
-        context = Context(
-            image=self._pipeline.latest.image,
-            index=self._pipeline.latest.index,
-            sessions=self._sessions,
-            settings=self.settings,
-            rng=draws,
-            now_ms=self._now_ms(),
-            next_offset=self._pipeline.next_offset,
-            origin=origin,
-            buckets=self._buckets,
-        )
-        return observed(context, reads)
-
-    def _send(
-        self,
-        records: Sequence[Record],
-        context: Context,
-        origin: Origin | None,
-        asked: Asked | None,
-    ) -> None:
-        versions = [record_version(record, context.metadata_version) for record in records]
-        batch = self._pipeline.send(
-            records, versions, timestamp=context.now_ms, origin=origin, asked=asked
-        )
-        self._sessions = self._sessions.replayed(
-            records, base_offset=batch.base_offset, now_ms=batch.timestamp
-        )
-
-    def _heard_of(self, request: Heartbeat, reply: HeartbeatReply) -> None:
-        self._sessions = sessions_after(
-            self._sessions,
-            request,
-            reply,
-            next_offset=self._pipeline.next_offset,
-            now_ms=self._now_ms(),
-        )
-
     def _gone_back(self) -> None:
         """Go on from the committed state: a transaction is over, whatever its body still does."""
-        self._start_sessions()
+        self._decider.restart_sessions()
         # Those whose batches failed are told first; the pipeline is open again by then.
         asyncio.get_running_loop().call_soon(self._decide_what_waited)
-
-    def _start_sessions(self) -> None:
-        """Start them anew: they may speak of registrations that never happened."""
-        self._sessions = Sessions.of(
-            self._pipeline.latest.image,
-            timeout_ms=self.settings.session_timeout_ms,
-            now_ms=self._now_ms(),
-        )
-
-    def _now_ms(self) -> int:
-        return max(self._clock.now_ms(), self._pipeline.timestamp)
 
 
 def bootstrap(context: Context, levels: Mapping[str, int]) -> ControllerResult[None]:
@@ -407,10 +314,6 @@ def bootstrap(context: Context, levels: Mapping[str, int]) -> ControllerResult[N
 
 def _not_active() -> RequestError:
     return RequestError("NOT_CONTROLLER", "this controller is not active")
-
-
-def _overloaded() -> UnavailableError:
-    return UnavailableError("too many requests wait for the log; try again")
 
 
 def _cannot_be_repeated() -> RequestError:

@@ -9,7 +9,7 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from controller.batch_check import rows_of
-from controller.controller import Decision
+from controller.decider import Decision
 from controller.decisions.context import Context
 from controller.decisions.levels import TRANSACTIONS_LEVEL
 from controller.latest import Latest, State

@@ -16,7 +16,8 @@ from typing import Any
 import msgspec
 
 from controller.asked import BoundDecision
-from controller.controller import Controller, Decision
+from controller.controller import Controller
+from controller.decider import Decision
 from controller.decisions.effective_configs import server_config, whole_number
 from controller.decisions.elections import balance_leaders, elect_unclean_leaders
 from controller.decisions.heartbeats import fence_stale_broker

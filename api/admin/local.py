@@ -17,7 +17,8 @@ from api.admin.rehearsal import RehearsalLog
 from api.callers import process_caller
 from api.commands import find_command
 from controller.asked import asked_settings
-from controller.controller import Controller, Decision
+from controller.controller import Controller
+from controller.decider import Decision
 from controller.decisions.context import Settings
 from controller.packed import packed
 from controller.pending_answers import Answer

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from controller.controller import Decision
+from controller.decider import Decision
 from controller.decisions.assignments import Assignment
 from controller.decisions.brokers import RegisterBroker, register_broker
 from controller.decisions.context import Context, Settings

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
-from controller.controller import Decision
+from controller.decider import Decision
 from controller.decisions.alter_partition import (
     AlterPartition,
     IsrMember,

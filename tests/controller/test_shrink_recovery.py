@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from controller.controller import Decision
+from controller.decider import Decision
 from controller.decisions.deletion_reports import (
     ReplicaReport,
     ReportDeletions,

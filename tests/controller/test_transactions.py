@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from controller.controller import Controller, Decision
+from controller.controller import Controller
+from controller.decider import Decision
 from controller.decisions.context import Settings
 from controller.decisions.namespaces import CreateNamespace, NamespaceResult, create_namespace
 from controller.raw_append import AppendRecords

@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 from api.commands import BROKER_COMMANDS, COMMANDS
 from controller.asked import BoundDecision, asked_settings
 from controller.authorization.caller import CONTROLLER
-from controller.controller import Controller, Decision
+from controller.controller import Controller
+from controller.decider import Decision
 from controller.decisions.context import Context, Settings
 from controller.decisions.heartbeats import Heartbeat, HeartbeatReply
 from controller.decisions.levels import NEW_CLUSTER_LEVELS

@@ -1,0 +1,146 @@
+"""Taking one decision: on the latest state, with its records sent to the log at once.
+
+What no record holds but decisions read stands here: what heartbeats said, and what clients may
+still create and delete. Both follow the latest image, so they are started anew when it is dropped.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from controller.asked import BoundDecision, asked_of
+from controller.batch_check import check_size
+from controller.decisions.context import Context, Rng, Settings
+from controller.decisions.heartbeats import Heartbeat, HeartbeatReply, sessions_after
+from controller.decisions.levels import record_version
+from controller.decisions.mutation_quotas import MutationBuckets
+from controller.decisions.sessions import Sessions
+from controller.observed import Draws, Reads, observed
+from controller.pending_answers import Answer
+from controller.pipeline import Pipeline
+from controller.result import ControllerResult
+from metadata_log.clock import Clock
+from records.base import Record
+from records.envelope import Asked, Origin
+from records.errors import UnavailableError
+
+T = TypeVar("T")
+
+Decision = Callable[[Context], ControllerResult[T]]
+"""Reads a context and returns what to write; changes nothing."""
+
+
+class Decider:
+    """Decides on a pipeline's latest state and sends it the records.
+
+    Attributes:
+        sessions: What heartbeats said. A transaction that is aborted puts back what stood before.
+    """
+
+    def __init__(self, pipeline: Pipeline, *, clock: Clock, rng: Rng, settings: Settings) -> None:
+        self._pipeline = pipeline
+        self._clock = clock
+        self._rng = rng
+        self._settings = settings
+        self._buckets = MutationBuckets()
+        self.sessions = self._new_sessions()
+
+    def now_ms(self) -> int:
+        """Return the time, never below that of the last batch; ms since 1970."""
+        return max(self._clock.now_ms(), self._pipeline.timestamp)
+
+    def decide(
+        self,
+        future: asyncio.Future[Answer[T]],
+        decide: Decision[T],
+        origin: Origin | None,
+        note: Callable[[T], None],
+    ) -> None:
+        """Take a decision; `future` gets the response when its records are committed.
+
+        Args:
+            note: Called with the response at once.
+
+        Raises:
+            RequestError: the decision's refusal; nothing was sent.
+            UnavailableError: too many batches wait for the log; nothing was sent.
+        """
+        self._pipeline.abort_left_open("A batch of it failed", timestamp=self.now_ms())
+        reads, draws = Reads(), Draws(self._rng)
+        context = observed(self.context(draws, origin), reads)
+        result = decide(context)
+        asked = None
+        if isinstance(decide, BoundDecision) and result.records:
+            asked = asked_of(decide, result, origin, seed=draws.seed, seen=reads.kept)
+        batches = list(result.batches(origin))
+        if len(batches) > self._pipeline.room:
+            # A batch that the log refused would fail all those behind it too.
+            raise overloaded()
+        for index, (records, _) in enumerate(batches):
+            check_size(context, records, asked if index == 0 else None)
+        for index, (records, batch_origin) in enumerate(batches):
+            self._send(records, context, batch_origin, asked if index == 0 else None)
+        if result.records and result.mutations:
+            self._buckets = self._buckets.charged(context.allowance, result.mutations)
+        note(result.response)
+        self._pipeline.answer_when_committed(
+            future,
+            result.response,
+            start_offset=context.next_offset,
+            is_transaction=result.is_transaction,
+        )
+
+    def context(self, rng: Rng | None = None, origin: Origin | None = None) -> Context:
+        """Return what a decision reads now; `rng` None is this controller's own."""
+        return Context(
+            image=self._pipeline.latest.image,
+            index=self._pipeline.latest.index,
+            sessions=self.sessions,
+            settings=self._settings,
+            rng=rng or self._rng,
+            now_ms=self.now_ms(),
+            next_offset=self._pipeline.next_offset,
+            origin=origin,
+            buckets=self._buckets,
+        )
+
+    def heard(self, request: Heartbeat, reply: HeartbeatReply) -> None:
+        """Take in what a heartbeat said."""
+        self.sessions = sessions_after(
+            self.sessions,
+            request,
+            reply,
+            next_offset=self._pipeline.next_offset,
+            now_ms=self.now_ms(),
+        )
+
+    def restart_sessions(self) -> None:
+        """Forget what heartbeats said: it may be about registrations that never happened."""
+        self.sessions = self._new_sessions()
+
+    def _new_sessions(self) -> Sessions:
+        return Sessions.of(
+            self._pipeline.latest.image,
+            timeout_ms=self._settings.session_timeout_ms,
+            now_ms=self.now_ms(),
+        )
+
+    def _send(
+        self,
+        records: Sequence[Record],
+        context: Context,
+        origin: Origin | None,
+        asked: Asked | None,
+    ) -> None:
+        versions = [record_version(record, context.metadata_version) for record in records]
+        batch = self._pipeline.send(
+            records, versions, timestamp=context.now_ms, origin=origin, asked=asked
+        )
+        self.sessions = self.sessions.replayed(
+            records, base_offset=batch.base_offset, now_ms=batch.timestamp
+        )
+
+
+def overloaded() -> UnavailableError:
+    """Return the error for a request that finds no room in the queue of the log."""
+    return UnavailableError("too many requests wait for the log; try again")
