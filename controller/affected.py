@@ -21,8 +21,7 @@ class Affected(msgspec.Struct):
     """Objects affected by records.
 
     `partition_ids` has an entry for each affected topic, with its affected partitions. A removed
-    topic
-    includes all of its partitions.
+    topic includes all of its partitions.
     """
 
     partition_ids: dict[Uuid, set[int]] = msgspec.field(default_factory=dict)

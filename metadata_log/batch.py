@@ -14,8 +14,7 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     All rows share the leader epoch, the append time (ms since 1970) and the base offset.
     `end_offset` is exclusive: the offset after the last row, or after the end of the run if the
-    last
-    row is a NoOpRunRecord.
+    last row is a NoOpRunRecord.
     """
 
     base_offset: int

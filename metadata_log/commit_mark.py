@@ -33,11 +33,9 @@ class CommitMark(msgspec.Struct, frozen=True, kw_only=True):
     `end_offset` is exclusive. The committed bytes end at `position` of the segment that starts at
     `segment_offset`, and `last_crc32c` is the CRC-32C of the stored block that ends there (0 if the
     log has none). Offsets below `confirmed_end` will never be replaced: all of them in an own log,
-    in
-    a mirror those that Kafka has proven to be committed. `max_timestamp` is the highest append time
-    of
-    any committed record (ms); 0 if it is not known: there is none yet, or an early release wrote
-    it.
+    in a mirror those that Kafka has proven to be committed. `max_timestamp` is the highest append
+    time of any committed record (ms); 0 if it is not known: there is none yet, or an early release
+    wrote it.
     """
 
     sequence: int

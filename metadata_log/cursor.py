@@ -35,8 +35,7 @@ class _Place(msgspec.Struct, frozen=True, kw_only=True):
 
     `position` is None before a segment's first block. `last_crc32c` is the CRC of the block before,
     None if that was not read. `previous` is the scan that ended the segment before this one, None
-    if
-    that was not read.
+    if that was not read.
     """
 
     segment_offset: int

@@ -154,8 +154,7 @@ class MetadataLog:
 
         The future is done once the bytes are on stable storage. After cancellation the outcome is
         unknown. A batch whose origin has a request id and a request hash is committed once:
-        repeated
-        within REQUEST_WINDOW_OFFSETS it gets the first result again.
+        repeated within REQUEST_WINDOW_OFFSETS it gets the first result again.
 
         Raises:
             RequestError: the batch is empty, too large or cannot be encoded, holds a record that

@@ -205,8 +205,7 @@ class LogReader:
         """Return the offset before the first record whose time is later than `timestamp` (ms).
 
         Times can go backwards in imported logs; this is the one rule for a point in time. Inside a
-        run of
-        NoOps the result is the run's first offset, because no record there changes anything.
+        run of NoOps the result is the run's first offset, because no record there changes anything.
 
         Returns:
             At least start_offset - 1, at most end_offset - 1.
@@ -265,8 +264,7 @@ class LogReader:
         """Return the newest mark, advanced to the end that the blocks past it prove.
 
         An invalid slot may have held a newer mark; then blocks past the proven end may or may not
-        have
-        been acknowledged.
+        have been acknowledged.
 
         Raises:
             UnavailableError: only a writer can decide where the log ends.

@@ -35,8 +35,7 @@ class Tail(msgspec.Struct, frozen=True, kw_only=True):
 
     `segment_offset` and `position` refer to the last segment (position 0: there is none yet).
     `previous_length` is the length of the file before it (0: none), `last_crc32c` the CRC-32C of
-    the
-    last block anywhere before `position` (0: none).
+    the last block anywhere before `position` (0: none).
     """
 
     end_offset: int
@@ -52,9 +51,8 @@ class LogWriter:
     """Appends blocks after a tail.
 
     `tail` is the end of what was written, `synced` the end of what is known to be on stable
-    storage.
-    Only `sync` moves that one, and never backwards. `confirmed_end` is None in an own log, where
-    nothing committed is ever replaced.
+    storage. Only `sync` moves that one, and never backwards. `confirmed_end` is None in an own log,
+    where nothing committed is ever replaced.
     Invariant: mark.end_offset <= synced.end_offset <= tail.end_offset.
     """
 
@@ -203,8 +201,8 @@ class LogWriter:
         """Undo everything written since the last sync, and sync.
 
         Without the sync a crash could bring back batches whose callers were told that nothing
-        happened.
-        A writer that takes over meanwhile keeps its bytes in a file of its own (recovery.py).
+        happened. A writer that takes over meanwhile keeps its bytes in a file of its own
+        (recovery.py).
 
         Raises:
             FencedError: another writer took over, and may have kept these bytes.

@@ -24,8 +24,7 @@ def check_marked_block(fs: Fs, directory: Path, mark: CommitMark) -> None:
     """Check that a block with the mark's CRC ends at the mark's position.
 
     Reads from the last index entry before the mark; without one, the whole last segment. Blocks are
-    not
-    decoded: their content is checked when they are read.
+    not decoded: their content is checked when they are read.
 
     Raises:
         CorruptLogError: another block ends there, or none.

@@ -30,8 +30,7 @@ class IndexEntry(msgspec.Struct, frozen=True, gc=False):
     """A block: its first offset and its byte position.
 
     `max_timestamp` is the highest append time of any record of the log before the block, None if
-    there
-    is none. It never falls from entry to entry, even where times go backwards.
+    there is none. It never falls from entry to entry, even where times go backwards.
     """
 
     offset: int

@@ -35,8 +35,7 @@ def placed(fs: ByteStore, directory: Path, mark: CommitMark) -> CommitMark:
     """Return a mark with its position in the current file.
 
     A mark into an empty segment names the length of its header. A later writer may have replaced
-    that
-    header by one whose epoch has more digits.
+    that header by one whose epoch has more digits.
 
     Raises:
         CorruptLogError: the header is damaged.
@@ -169,8 +168,7 @@ def _block_starts(data: bytes, sync_marker: bytes) -> Iterator[int]:
     """Yield where blocks may begin in bytes that start with a damaged one.
 
     At the start, if the block is whole but does not follow; after the length it names, if only its
-    sync
-    marker is damaged; and after each sync marker.
+    sync marker is damaged; and after each sync marker.
     """
     yield 0
     named = block_size(data, 0)

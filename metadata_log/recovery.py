@@ -141,8 +141,7 @@ class _Segment:
 
         Returns:
             The new tail; the error that ended the search, None if there was none; and then the
-            offset
-            below which everything is intact.
+            offset below which everything is intact.
         """
         tail = self._tail
         scan = SegmentScan(

@@ -1,8 +1,7 @@
 """The header of a segment or checkpoint: an Avro Object Container File's, with our own keys.
 
 The header names the file before (its length and last CRC), so that a missing, exchanged or
-shortened
-file is detected. It carries a CRC of itself.
+shortened file is detected. It carries a CRC of itself.
 """
 
 import functools
@@ -44,8 +43,7 @@ class SegmentHeader(msgspec.Struct, frozen=True, kw_only=True):
     `max_timestamp` is the highest append time of any record before this segment, None if there is
     none; a point in time is found by it, because times can go backwards in imported logs.
     `last_crc32c` is the CRC-32C of a checkpoint's own last block; None in segments, which grow, and
-    in
-    checkpoints of early releases.
+    in checkpoints of early releases.
     """
 
     cluster_id: str

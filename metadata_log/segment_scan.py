@@ -75,10 +75,9 @@ def check_identity(path: Path, header: SegmentHeader, cluster_id: str) -> None:
 class SegmentScan:
     """Blocks of one file from a position to a limit.
 
-    `position` is the end of the last block returned, `next_offset` the offset expected next
-    (None before the first block), `last_crc32c` the CRC of the last block's stored bytes (None if
-    it
-    is not known, after a start in the middle of a file).
+    `position` is the end of the last block returned, `next_offset` the offset expected next (None
+    before the first block), `last_crc32c` the CRC of the last block's stored bytes (None if it is
+    not known, after a start in the middle of a file).
     """
 
     def __init__(

@@ -73,8 +73,7 @@ class Envelope(Record, frozen=True, kw_only=True):
     `offset` counts from 0 (in a checkpoint: within the file). `timestamp` is the batch's append
     time in ms since 1970. `durable_end` and `previous_crc32c` are set on a batch's first record
     only; docs/log_format.md says what they prove. `asked` is set on the first record of a
-    decision's
-    first batch only, `kept` only in base checkpoints.
+    decision's first batch only, `kept` only in base checkpoints.
     """
 
     offset: int

@@ -11,9 +11,9 @@ from typing import ClassVar
 class Outcome(StrEnum):
     """What became of a failed request; of this attempt, not of an earlier one with the same id.
 
-    NOTHING: no record of it is or will be in the log; it can be sent again safely.
-    UNKNOWN: its records may be in the log; retry only with the same request id.
-    PARTIAL: its first records are in the log for good, the others are not.
+    NOTHING: no record of it is or will be in the log; it can be sent again safely. UNKNOWN: its
+    records may be in the log; retry only with the same request id. PARTIAL: its first records are
+    in the log for good, the others are not.
     """
 
     NOTHING = "nothing"

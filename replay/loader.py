@@ -1,8 +1,7 @@
-"""Batches of a log to images: at its end, at any offset, or after each batch.
+"""Builds images from the batches of a log: at its end, at any offset, or after each batch.
 
-The rules for positions and transactions are in docs/replay.md. A caller that loads a large image
-and keeps it does well to call `gc.freeze()` afterwards: its millions of objects never refer to
-themselves, and the collector need not look at them again.
+The rules for positions and transactions are in docs/replay.md. After loading a large image to keep,
+call `gc.freeze()`: its millions of objects hold no cycles, so the collector need not visit them.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -21,7 +20,7 @@ from replay.transactions import Transactions, rows_within
 
 
 class BaseState(Protocol):
-    """The state that a log whose history was cut starts with."""
+    """The state that a log with cut history starts from."""
 
     @property
     def end_offset(self) -> int:
@@ -40,19 +39,19 @@ class BaseState(Protocol):
 
 
 class BatchSource(Protocol):
-    """What replay needs of a log."""
+    """The parts of a log that replay needs."""
 
     @property
     def start_offset(self) -> int:
-        """First offset that `batches` can give."""
+        """First offset that `batches` can return."""
 
     @property
     def base(self) -> BaseState | None:
-        """The base state, None when the log starts with nothing."""
+        """The base state, None if the log starts empty."""
 
     @property
     def history_start(self) -> int:
-        """First offset whose image can be asked for."""
+        """First offset with an image of its own."""
 
     @property
     def end_offset(self) -> int:
@@ -68,31 +67,30 @@ class BatchSource(Protocol):
 
 
 class Replayer:
-    """Follows a log batch by batch and gives the image wherever it stands.
+    """Follows a log batch by batch and returns the image at its position.
 
-    After an error it is worth nothing.
+    After an error it must not be used.
     """
 
     def __init__(
         self, start: MetadataImage = MetadataImage.EMPTY, *, next_offset: int | None = None
     ) -> None:
-        """Go on from `start`.
+        """Continue from `start`.
 
         Args:
-            next_offset: Where the log begins when `start` is empty and the log does not begin
-                at 0.
+            next_offset: Start of the log, if `start` is empty and the log does not begin at 0.
         """
         self._image = start
         self._delta = MetadataDelta(start)
-        # First offset that was not read; those of an open transaction were read.
+        # First offset not read yet; those of an open transaction were read.
         self.next_offset = start.provenance.next_offset if next_offset is None else next_offset
         self._provenance = msgspec.structs.replace(start.provenance, pending_transaction=None)
         self._transactions = Transactions()
-        # What was contained before the Begin of the open transaction.
+        # Provenance before the Begin of the open transaction.
         self._before: Provenance | None = None
 
     def replay(self, batch: Batch, up_to: int | None = None) -> None:
-        """Take a batch in, or what of it is new and not after offset `up_to`.
+        """Apply the new part of a batch, at most up to offset `up_to`.
 
         Raises:
             CorruptLogError: offsets are missing before the batch, or a record contradicts the
@@ -114,7 +112,7 @@ class Replayer:
         self._provenance = _provenance(batch, end_offset)
 
     def image(self) -> MetadataImage:
-        """Return the image of everything taken in, less an open transaction."""
+        """Return the image of everything applied, without an open transaction."""
         provenance = self._before or self._provenance
         if _place(provenance) != _place(self._image.provenance):
             self._image = self._delta.apply(provenance)
@@ -122,7 +120,7 @@ class Replayer:
         return self._image
 
     def _before_begin(self, batch: Batch) -> Provenance | None:
-        """Return what is contained while a transaction is open, after a batch was read."""
+        """Return the provenance while a transaction is open, after a batch was read."""
         begin = self._transactions.begin_offset
         if begin is None:
             return None
@@ -138,11 +136,11 @@ def _place(provenance: Provenance) -> tuple[int | None, int | None]:
 
 
 def _provenance(batch: Batch, end_offset: int) -> Provenance:
-    """Return what an image contains that ends in or after a batch."""
+    """Return the provenance of an image that ends in or after a batch."""
     last = batch.rows[-1].payload
     timestamp, mid_batch = batch.timestamp, end_offset < batch.end_offset
     if isinstance(last, NoOpRunRecord):
-        # A run stands for many batches, so that every point inside it is the end of one.
+        # A run replaces many batches, so every point inside it is the end of one.
         mid_batch = mid_batch and len(batch.rows) > 1
         timestamp = timestamp if end_offset < batch.end_offset else last.last_timestamp
     return Provenance(
@@ -160,19 +158,19 @@ def load_image(
     start: MetadataImage | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> MetadataImage:
-    """Return the cluster as of offset `at`, inclusive; None is the end of the log.
+    """Return the cluster as of offset `at`, inclusive; None means the end of the log.
 
     Takes O(records replayed) time and O(image + largest transaction) space. `at` may be
     `history_start` - 1: the state before the first kept record.
 
     Args:
-        start: Image of the same log to go on from; not newer than `at`. Left aside when history
-            has been cut since.
-        progress: Called with the end offset of each batch as it is taken in.
+        start: Image of the same log to continue from; not newer than `at`. Ignored if history has
+            been cut since.
+        progress: Called with the end offset of each batch as it is replayed.
 
     Raises:
-        UnknownHistoryError: `at` lies before the kept history.
-        RequestError: OFFSET_OUT_OF_RANGE, `at` lies past the end.
+        UnknownHistoryError: `at` is before the kept history.
+        RequestError: OFFSET_OUT_OF_RANGE, `at` is past the end.
         CorruptLogError: a record contradicts the state before it; names the offset.
     """
     end_offset = check_point(source, at)
@@ -192,7 +190,7 @@ def images(
     *,
     start: MetadataImage | None = None,
 ) -> Iterator[tuple[Batch, MetadataImage]]:
-    """Step through a log: yield each batch with the image after it.
+    """Yield each batch with the image after it.
 
     Yields whole batches that hold any offset in [from_offset, to_offset). Inside a transaction the
     image stays the one before Begin.
@@ -201,8 +199,8 @@ def images(
         start: As for `load_image`; not newer than `from_offset`.
 
     Raises:
-        UnknownHistoryError: `from_offset` lies before the kept history.
-        RequestError: OFFSET_OUT_OF_RANGE, `to_offset` lies past the end.
+        UnknownHistoryError: `from_offset` is before the kept history.
+        RequestError: OFFSET_OUT_OF_RANGE, `to_offset` is past the end.
         CorruptLogError: a record contradicts the state before it; names the offset.
     """
     check_point(source, from_offset - 1)
@@ -216,7 +214,8 @@ def images(
 
 
 def check_point(source: BatchSource, at: int | None) -> int:
-    """Return the end (exclusive) of what is replayed for the image as of `at`; None is the end.
+    """Return the end (exclusive) of the replay for the image at `at`; None means the end of the
+    log.
 
     Raises:
         UnknownHistoryError, RequestError: as for `load_image`.

@@ -43,8 +43,7 @@ async def keep_isr(
 
     A proposed ISR stays pending and is proposed again until the controller has answered or sent a
     newer state. Until then its members count for the high watermark, because the controller may
-    elect
-    one of them.
+    elect one of them.
     """
     while True:
         await asyncio.sleep(_CHECK_S)

@@ -238,8 +238,7 @@ class Replica:
         """As leader, return where an epoch ends; None for an epoch later than the current one.
 
         An epoch without records ends where the next one begins. An epoch before all records ends at
-        the
-        start of the log.
+        the start of the log.
         """
         if leader_epoch > self.leader_epoch:
             return None
@@ -268,8 +267,7 @@ class Replica:
         """Return the ISR to propose; None if it is right already, or a proposal is pending.
 
         A live follower joins when it has everything below the high watermark and below the start of
-        the
-        epoch. A follower leaves when it has been behind for longer than `lag_ms_max`.
+        the epoch. A follower leaves when it has been behind for longer than `lag_ms_max`.
 
         Args:
             now_ms: By `monotonic_ms`.

@@ -6,8 +6,7 @@ stale. Stale folders are moved to `deleting/` and removed after a delay; a folde
 known under another name is renamed instead.
 
 Requests are carried out one at a time, their partitions concurrently. Disk work runs in threads;
-the
-broker's state changes only on the event loop.
+the broker's state changes only on the event loop.
 
 Source: KIP-516.
 """

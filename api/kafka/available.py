@@ -18,8 +18,7 @@ def available_partitions(
     Without a use, return every partition that has a leader.
 
     The answer must be for `knows_modes`, as from `MetadataClient.metadata`; other answers do not
-    have
-    all modes.
+    have all modes.
     """
     return tuple(
         [

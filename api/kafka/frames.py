@@ -2,9 +2,8 @@
 
 A frame is a length of four bytes, a header and a body. A request's header has key, version,
 correlation id and client id; in flexible versions it ends with tagged fields. A response's header
-is
-the correlation id, with tagged fields in flexible versions. ApiVersions responses never have them,
-because the client does not know yet what the server supports.
+is the correlation id, with tagged fields in flexible versions. ApiVersions responses never have
+them, because the client does not know yet what the server supports.
 
 Source: KIP-482, KIP-511.
 """

@@ -57,8 +57,7 @@ class PartitionResult(msgspec.Struct, frozen=True, kw_only=True):
     """One partition after the request; None if it was refused.
 
     NEW_LEADER_ELECTED is the only refusal with which the change is made: it completed a
-    reassignment,
-    and the sender no longer leads.
+    reassignment, and the sender no longer leads.
     """
 
     topic_id: Uuid

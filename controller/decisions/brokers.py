@@ -35,8 +35,7 @@ class RegisterBroker(Request["BrokerEpoch"], frozen=True, kw_only=True):
     """A broker process registers.
 
     `incarnation_id` is new with every start of the process. `previous_broker_epoch` is the epoch
-    that
-    ended with a clean shutdown, as found on the broker's disk; -1 if there was none.
+    that ended with a clean shutdown, as found on the broker's disk; -1 if there was none.
     """
 
     broker_id: int

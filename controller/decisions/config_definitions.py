@@ -26,10 +26,8 @@ class ConfigDefinition(msgspec.Struct, frozen=True, kw_only=True):
     """One config of a topic.
 
     `server_names` are the server-level names that set it for all topics, in order of precedence,
-    each
-    with its unit as a multiple of this config's. `allowed`, if not empty, lists the valid values
-    (of a
-    list: items); `form` is a pattern for them. Bounds are inclusive.
+    each with its unit as a multiple of this config's. `allowed`, if not empty, lists the valid
+    values (of a list: items); `form` is a pattern for them. Bounds are inclusive.
     """
 
     name: str

@@ -58,12 +58,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of a controller, fixed at its start.
 
     `static_configs` is the static configuration file: server-level names and their values.
-    `node_id` names the BROKER resource whose configs this controller follows itself.
-    `topic_policy` is the last check of every new topic; None allows all.
-    `authorizer` decides what callers may do.
+    `node_id` names the BROKER resource whose configs this controller follows itself. `topic_policy`
+    is the last check of every new topic; None allows all. `authorizer` decides what callers may do.
     `transaction_timeout_ms`: a transaction still open then is aborted. Everything else waits for
-    its
-    end, even heartbeats, so it should be well below the session timeout.
+    its end, even heartbeats, so it should be well below the session timeout.
     """
 
     cluster_id: str = ""
@@ -83,8 +81,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
 
     `sessions` is the state from heartbeats. `now_ms` is the time of the decision, ms since 1970;
     `next_offset` is where its first record will be written. `origin` is what the log stores about
-    the
-    request, `caller` is who sent it, and `buckets` holds the clients' remaining quotas.
+    the request, `caller` is who sent it, and `buckets` holds the clients' remaining quotas.
     """
 
     image: MetadataImage

@@ -52,8 +52,7 @@ class Heartbeat(msgspec.Struct, frozen=True, kw_only=True):
     """A broker's heartbeat: its applied offset and what it wants.
 
     `metadata_offset` is the last offset it has applied; `offline_log_dirs` are its failed
-    directories;
-    `lags` are the lags of its replicas, None: unchanged.
+    directories; `lags` are the lags of its replicas, None: unchanged.
     """
 
     broker_id: int

@@ -29,8 +29,7 @@ class Candidates(msgspec.Struct, frozen=True, kw_only=True):
     """The partition's state for the election.
 
     `last_known_leader` is the leader when the ISR and the eligible replicas ran out; None if not
-    known
-    or not to be used.
+    known or not to be used.
     """
 
     replicas: Sequence[int]

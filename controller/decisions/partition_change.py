@@ -51,8 +51,7 @@ class PartitionChange:
     """A change being built: set the attributes to change, then call `build`.
 
     The public attributes start with the partition's values. `unclean_shutdown` names replicas that
-    lost
-    their unsynced data and so are no longer eligible to lead.
+    lost their unsynced data and so are no longer eligible to lead.
     """
 
     def __init__(self, partition: Partition, rules: ChangeRules) -> None:

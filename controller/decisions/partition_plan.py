@@ -43,8 +43,7 @@ class PartitionPlan(msgspec.Struct, frozen=True, kw_only=True):
     """The effects on one topic.
 
     `due_ms` is when the `leaving` partitions could no longer be read, ms since 1970, if decided
-    now.
-    Whether the controller would allow it is not checked.
+    now. Whether the controller would allow it is not checked.
     """
 
     name: str

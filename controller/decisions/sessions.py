@@ -67,8 +67,7 @@ class Sessions(msgspec.Struct, frozen=True, kw_only=True):
         """Start with every registered broker as just seen.
 
         The offset of a registration's record is no longer known. Its batch began at the broker's
-        epoch, and
-        a broker that applied the first record has read the whole batch.
+        epoch, and a broker that applied the first record has read the whole batch.
         """
         sessions = {
             broker.broker_id: Session(

@@ -52,8 +52,7 @@ class StateMachine(msgspec.Struct, frozen=True, kw_only=True):
         """Return the shortest legal path between two states, both included.
 
         It goes through `absent` only if there is no other path, because an object that was deleted
-        and
-        created again is another object.
+        and created again is another object.
         """
         if before == after:
             return (before,)

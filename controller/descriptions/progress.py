@@ -2,8 +2,7 @@
 
 A reassignment waits for replicas to get in sync, a removal for its delay and then for brokers to
 delete, a broker for the log to reach it. An election is complete when it is answered; to see
-whether
-brokers have applied it, ask for the offset.
+whether brokers have applied it, ask for the offset.
 
 Source: KIP-455 (reassignments), KIP-694 (removals), KIP-4 (answers that can be verified).
 """
@@ -40,9 +39,8 @@ class OngoingRemoval(msgspec.Struct, frozen=True, kw_only=True):
     """A partition that is being removed.
 
     `due_ms` is when it stops being readable, ms since 1970. `replica_states` are those of the
-    replicas
-    whose deletion is tracked, named as in `replica_states`; `waited_for` are the registered brokers
-    that have not deleted their replica.
+    replicas whose deletion is tracked, named as in `replica_states`; `waited_for` are the
+    registered brokers that have not deleted their replica.
     """
 
     topic: str

@@ -26,8 +26,7 @@ class Transition(msgspec.Struct, frozen=True, kw_only=True):
 
     `offset` and `timestamp` (ms since 1970) are those of the batch's last record. `broker_id` is
     None for a partition's step. `leader` is the partition's leader after the batch, -1 for none.
-    States
-    are named as in the machine's table.
+    States are named as in the machine's table.
     """
 
     offset: int

@@ -89,8 +89,8 @@ class HistoryCheck:
         """Check the image after a batch.
 
         The topics it affected are checked completely, and so is the rest of the image. The
-        partitions of
-        other topics are checked only if a broker changed, because it may lead some of them.
+        partitions of other topics are checked only if a broker changed, because it may lead some of
+        them.
         """
         self._touched.add(row.payload for row in batch.rows)
         if after.provenance.pending_transaction is not None:

@@ -158,8 +158,7 @@ def _welcome(broker_id: int, replicas: list[int], racks: dict[int, str], rack_co
     """True if a broker may join: never twice, and a new rack first while there is one.
 
     The classic rule also lets a broker join twice once every broker is used. The replication factor
-    is
-    never larger than the number of brokers, so that cannot happen.
+    is never larger than the number of brokers, so that cannot happen.
     """
     used_racks = {racks[replica] for replica in replicas}
     if racks[broker_id] in used_racks and len(used_racks) < rack_count:

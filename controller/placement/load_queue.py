@@ -2,8 +2,7 @@
 
 Brokers of equal load share a bucket; the least loaded ones are ready, in random order. Loads may
 also be increased outside the queue: a broker that has become too loaded is moved when it reaches
-the
-front, so counting itself costs nothing.
+the front, so counting itself costs nothing.
 """
 
 from collections import defaultdict

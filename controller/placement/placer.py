@@ -12,8 +12,7 @@ class UsableBroker(msgspec.Struct, frozen=True, kw_only=True):
     """A registered broker that is not shutting down, and its load before the placement.
 
     `leaders` is the number of partitions whose preferred leader it is; `replicas` the number it
-    holds,
-    those included.
+    holds, those included.
     """
 
     broker_id: int

@@ -66,8 +66,8 @@ class BlockWalk:
         """Yield each block with its batch, and each stretch of bad bytes, in order.
 
         If a valid block does not follow the block before it, the one before is damaged. Its bytes
-        are then
-        yielded as bad after it was yielded as a block, and before the block that showed it.
+        are then yielded as bad after it was yielded as a block, and before the block that showed
+        it.
         """
         while self.scan.position < self._limit:
             try:

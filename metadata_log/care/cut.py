@@ -14,8 +14,7 @@ class Cut(msgspec.Struct, frozen=True, kw_only=True):
     """The end of what is kept of one segment.
 
     Its first `position` bytes are kept: whole batches below `end_offset`. If the requested offset
-    is
-    inside the next batch, `rows` are that batch's rows below it.
+    is inside the next batch, `rows` are that batch's rows below it.
     """
 
     segment: CommittedSegment
@@ -40,8 +39,7 @@ def cut_at(segment: CommittedSegment, end_offset: int) -> Cut:
     """Return where to cut a segment so that the log ends at `end_offset` (exclusive).
 
     Inside a run of NoOps the cut is before the run: its batches are not known separately, and none
-    of
-    its records changes anything.
+    of its records changes anything.
 
     Raises:
         CorruptLogError: the segment is damaged before that place.

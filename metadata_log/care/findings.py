@@ -7,10 +7,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """Damage, or a note.
 
     `byte` is the position in the file. `end_byte` (exclusive) is where the bytes read well again,
-    None
-    if they do not in this file. `from_offset` is the first offset concerned, None if it is not
-    known or
-    the file holds no records.
+    None if they do not in this file. `from_offset` is the first offset concerned, None if it is not
+    known or the file holds no records.
     """
 
     file: str

@@ -23,10 +23,8 @@ class RepairResult(msgspec.Struct, frozen=True, kw_only=True):
     """What a repair kept and lost; ends are exclusive.
 
     `proven_end` is the highest end that the mark or any intact block proves to have been
-    acknowledged;
-    if it is above `end_offset`, the offsets between are lost. `unreadable` lists what the disk of
-    the
-    damaged log did not return.
+    acknowledged; if it is above `end_offset`, the offsets between are lost. `unreadable` lists what
+    the disk of the damaged log did not return.
     """
 
     history_start: int

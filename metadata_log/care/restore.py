@@ -36,8 +36,7 @@ class RestoreResult(msgspec.Struct, frozen=True, kw_only=True):
     """What was restored. `end_offset` is exclusive.
 
     `cut_batch` is (base offset, end offset) of the batch that was cut, None if the end is between
-    two
-    batches. `writer_epoch` is the lowest epoch that a writer of the log will claim, None for a
+    two batches. `writer_epoch` is the lowest epoch that a writer of the log will claim, None for a
     mirror.
     """
 
@@ -127,8 +126,7 @@ def restore(
     """Write a log that ends at `end_offset` (exclusive); it appears at `target` when complete.
 
     If the end is inside a batch, the last batch of the new log holds only the rows below it. If it
-    is
-    inside a run of NoOps, the new log ends before the run.
+    is inside a run of NoOps, the new log ends before the run.
 
     Args:
         check: Raises if the new log is not as it must be; then nothing appears.

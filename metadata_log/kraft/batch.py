@@ -88,8 +88,7 @@ class KraftBatch(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One batch as read.
 
     It starts at byte `position` of its file and has `size` bytes, header included. `timestamp` is
-    the
-    append time, ms since 1970. `end_offset` is exclusive.
+    the append time, ms since 1970. `end_offset` is exclusive.
     """
 
     base_offset: int

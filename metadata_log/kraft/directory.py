@@ -10,9 +10,8 @@ A checkpoint may end beyond the log: it was made while a running node was being 
 follower that lagged far behind and had not emptied its log yet. Kafka would empty that log at its
 next start and lose what is in the segments. Here they are read as long as there is a base for them.
 Such a checkpoint proves nothing about them, because the tail of a follower's log may never have
-been
-committed. Only if no other checkpoint reaches the first segment are the segments stale; then the
-checkpoint is all there is.
+been committed. Only if no other checkpoint reaches the first segment are the segments stale; then
+the checkpoint is all there is.
 
 Source: KIP-595, KIP-630.
 """

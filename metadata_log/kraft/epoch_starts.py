@@ -29,8 +29,7 @@ class EpochStarts:
         """True if an epoch starts at an offset; None if the file does not mention the epoch.
 
         The file is read again before the answer is False: the log may have grown since, or have
-        been
-        truncated and grown anew.
+        been truncated and grown anew.
         """
         if not self._agrees(leader_epoch, start_offset):
             self._start_by_epoch = _read(self._path)

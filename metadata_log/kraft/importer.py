@@ -24,8 +24,7 @@ class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
 
     `last_offset` is inclusive; it is `first_offset` - 1 if there were no records.
     `committed_end_offset` is the end of the newest complete checkpoint, 0 if there is none: Kafka
-    may
-    still replace what comes after.
+    may still replace what comes after.
     """
 
     records: int

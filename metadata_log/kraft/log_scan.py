@@ -26,9 +26,8 @@ class LogScan:
     """Batches of a log, from its start or from after a position.
 
     `position` is that of the batch returned last. Once the end is reached, `end_offset` is that of
-    the
-    log (None without segments), and `trailing_bytes` is the size of an incomplete last batch, which
-    its node was writing or left at a crash.
+    the log (None without segments), and `trailing_bytes` is the size of an incomplete last batch,
+    which its node was writing or left at a crash.
     """
 
     def __init__(

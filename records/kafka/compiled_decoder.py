@@ -42,8 +42,7 @@ class _Tuples(dict[bytes, tuple[Any, ...]]):
     """Decoded arrays by their bytes, count included.
 
     A lookup takes as long as unpacking. The gain is memory: an image of millions of partitions
-    shares
-    its replica lists and directories, of which few are different.
+    shares its replica lists and directories, of which few are different.
     """
 
     def __init__(self, item: str) -> None:

@@ -51,8 +51,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
     """One version of a structure: the fields in order, then the tagged ones by ascending tag.
 
     If it is not `flexible` it has the older form: lengths of fixed size and no tagged fields.
-    Metadata
-    records never had that form; requests and responses did.
+    Metadata records never had that form; requests and responses did.
     """
 
     cls: type[Record]

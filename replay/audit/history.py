@@ -42,10 +42,8 @@ class History:
     """All records up to an offset, inclusive: base checkpoint, then the log.
 
     There are two scans. One caches the rare record types, which are read many times; the other
-    reads
-    the partitions' records and leaves caching to the caller. Use it in a `with` statement, which
-    frees
-    the cache.
+    reads the partitions' records and leaves caching to the caller. Use it in a `with` statement,
+    which frees the cache.
     """
 
     def __init__(self, spark: SparkSession, files: LogFiles, at: int) -> None:
@@ -106,8 +104,7 @@ class History:
 
         Returns:
             One row per record: `position` long, then the record's fields. The last record of a key
-            is
-            the one with the highest position.
+            is the one with the highest position.
         """
         rows = self.rare.where(F.col(name).isNotNull()).select("position", f"{name}.*")
         # Spark removes everything that depends on an empty frame from its plan.
@@ -151,8 +148,7 @@ class History:
         """Drop the rows of transactions that were aborted or are still open.
 
         Nothing else is written while a transaction is open, so a completed transaction's records
-        keep their
-        order when they take effect at its end.
+        keep their order when they take effect at its end.
         """
         if not self.has("BeginTransactionRecord"):
             return rows

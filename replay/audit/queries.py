@@ -51,10 +51,9 @@ def run_sql(
     its end).
 
     Cached frames are freed on exit. The text is untrusted: it is checked (sql_check.py) before
-    Spark
-    resolves or runs any of it. It runs in a separate session, without the caller's views and
-    functions.
-    Only the views named in the text are created, because a part of the state costs two more scans.
+    Spark resolves or runs any of it. It runs in a separate session, without the caller's views and
+    functions. Only the views named in the text are created, because a part of the state costs two
+    more scans.
 
     Raises:
         RequestError: INVALID_REQUEST: the query would do more than read the views.

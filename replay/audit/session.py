@@ -80,8 +80,7 @@ def separate_session(spark: "SparkSession") -> Iterator["SparkSession"]:
     settings.
 
     It is the active session meanwhile. In it, files cannot be used as tables, and `${...}` in a
-    query
-    is plain text.
+    query is plain text.
     """
     if is_remote(spark):
         yield spark.newSession()

@@ -13,8 +13,7 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
     """An image's digest and its offset.
 
     `pending_transaction` is the offset of the Begin if the point is inside an open transaction,
-    which
-    the image does not contain.
+    which the image does not contain.
     """
 
     as_of: int

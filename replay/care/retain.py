@@ -47,10 +47,8 @@ def retain(
     """Move a log's start up to the segment that holds `keep_from`, or to an earlier one.
 
     It is an earlier one if a transaction is open at that segment's start, or if Kafka may still
-    replace
-    records below it (mirrors). A writer and readers may use the log meanwhile; a reader that
-    reaches a
-    removed segment gets UnavailableError.
+    replace records below it (mirrors). A writer and readers may use the log meanwhile; a reader
+    that reaches a removed segment gets UnavailableError.
 
     Args:
         check_dropped: Raises if one of these segments must be kept; then nothing is changed.

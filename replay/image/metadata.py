@@ -45,8 +45,7 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
     data.
 
     Callers use the methods, never the maps behind them. Iterators have no particular order. Two
-    images
-    are equal if state, provenance and versions are.
+    images are equal if state, provenance and versions are.
     """
 
     EMPTY: ClassVar["MetadataImage"]
@@ -271,10 +270,8 @@ class MetadataDelta:
     """The changes that records make to an image: those of one batch, or millions of them.
 
     Parts are created on first use, so a small delta costs only what it changes, whatever the
-    image's
-    size. `topics.changed` and its like name the changed objects. After an error the delta must not
-    be
-    used.
+    image's size. `topics.changed` and its like name the changed objects. After an error the delta
+    must not be used.
     """
 
     topics: TopicsDelta

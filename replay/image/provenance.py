@@ -1,4 +1,4 @@
-"""Where in the log an image comes from."""
+"""Provenance: the position in the log that an image belongs to."""
 
 import msgspec
 
@@ -7,9 +7,9 @@ from records.envelope import Envelope
 
 
 class NotUnderstood(msgspec.Struct, frozen=True, gc=False):
-    """How many records that took effect were not wholly understood, and since when.
+    """How many records that took effect were not fully understood, and the first of them.
 
-    `first_offset` is None when the first of them lies before the kept history.
+    `first_offset` is None if the first is before the kept history.
     """
 
     records: int
@@ -24,13 +24,13 @@ class NotUnderstood(msgspec.Struct, frozen=True, gc=False):
 
 
 def has_unknown_tags(row: Envelope) -> bool:
-    """True if a record that is otherwise known carries tags that this release does not know."""
+    """True if a known record has tags that this release does not know."""
     is_known = not isinstance(row.payload, UnknownRecord)
     return is_known and row.extra is not None and bool(row.extra.unknown_tags)
 
 
 class Provenance(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The last offset whose effect an image contains, and what stood there.
+    """The last offset whose effect an image contains, with its epoch and time.
 
     Every image can be continued from `next_offset`: an open transaction is not contained, so its
     records are read again.
@@ -41,12 +41,12 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     # Leader epoch and append time (ms since 1970) at `offset`; 0 for the empty image.
     leader_epoch: int = 0
     timestamp: int = 0
-    # True when the batch at `offset` goes on after it.
+    # True if the batch at `offset` continues after it.
     mid_batch: bool = False
-    # Offset of the BeginTransactionRecord, while the point asked for lies in an open transaction.
+    # Offset of the BeginTransactionRecord, if the point is inside an open transaction.
     # Invariant: pending_transaction is None or pending_transaction == next_offset.
     pending_transaction: int | None = None
-    # Records contained whose meaning this release does not know, or not wholly; None: none.
+    # Contained records that this release does not fully understand; None: none.
     not_understood: NotUnderstood | None = None
 
     @property

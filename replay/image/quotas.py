@@ -21,7 +21,7 @@ class QuotasDelta(MapDelta[tuple[QuotaEntity, str], ClientQuota]):
     """Changes to quotas, by entity and key."""
 
     def set(self, record: ClientQuotaRecord) -> None:
-        """Set a quota, or remove it, whether or not it was set."""
+        """Set or remove a quota, whether or not it was set."""
         entity = quota_entity(record)
         if record.remove:
             self.take((entity, record.key))

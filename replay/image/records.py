@@ -1,7 +1,7 @@
-"""An image as the records that recreate it: base checkpoints, forks and exports are made of them.
+"""An image as the records that recreate it, for base checkpoints, forks and exports.
 
-The order of the groups is that of Kafka's checkpoints, extended with what Kafka does not know;
-within a group records are ordered by key, so that equal images give equal files.
+The groups are in the order of Kafka's checkpoints, extended by the types that Kafka lacks; within a
+group records are ordered by key, so that equal images give equal files.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ METADATA_VERSION = "metadata.version"
 
 
 def image_records(image: MetadataImage) -> Iterator[tuple[Record, int]]:
-    """Yield records, each with its layout version, whose replay gives an image equal in digest.
+    """Yield records with their layout versions; their replay gives an image with the same digest.
 
     A broker keeps the version it registered with; all other records have their type's newest.
     """
@@ -33,7 +33,7 @@ def image_records(image: MetadataImage) -> Iterator[tuple[Record, int]]:
 
 
 def kept_of(image: MetadataImage, record: Record) -> Kept | None:
-    """Return the version of the object that a record of an image stands for, None if unknown."""
+    """Return the offsets to store with an image's record (`Kept`), None if unknown."""
     created = UNKNOWN
     match record:
         case topics.TopicRecord():
@@ -66,7 +66,7 @@ def _records(image: MetadataImage) -> Iterator[Record]:
 
 
 def _features(image: MetadataImage) -> Iterator[Record]:
-    # Its level decides how Kafka reads the rest, so it comes first.
+    # metadata.version comes first: its level decides how Kafka reads the rest.
     levels = sorted(
         image.features().items(), key=lambda item: (item[0] != METADATA_VERSION, item[0])
     )

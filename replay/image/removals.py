@@ -1,4 +1,4 @@
-"""What is on its way out: partitions that wait for removal, and replicas being deleted."""
+"""Removals in progress: pending partition removals, and replicas being deleted."""
 
 import msgspec
 
@@ -27,7 +27,7 @@ class PendingRemoval(msgspec.Struct, frozen=True, gc=False):
 
 
 class ReplicaDeletion(msgspec.Struct, frozen=True, gc=False):
-    """How far a broker is with deleting a replica: 4 started, 5 successful, 6 ineligible."""
+    """State of a broker's replica deletion: 4 started, 5 successful, 6 ineligible."""
 
     topic_id: Uuid
     partition_id: int
@@ -39,7 +39,7 @@ class PendingRemovalsDelta(NestedMapDelta[Uuid, int, PendingRemoval]):
     """Changes to pending removals, by topic id and partition id."""
 
     def add(self, record: DeleteTopicPartitionsRecord) -> None:
-        """Put the partitions on the list, or replace their delays."""
+        """Add pending removals, or replace their delays."""
         pending = self.at(record.topic_id)
         for partition_id in record.partition_ids:
             removal = PendingRemoval(
@@ -51,7 +51,7 @@ class PendingRemovalsDelta(NestedMapDelta[Uuid, int, PendingRemoval]):
             pending.put(partition_id, removal)
 
     def cancel(self, record: CancelDeleteTopicPartitionsRecord) -> None:
-        """Take partitions off the list; each must be on it."""
+        """Remove pending removals; each must exist."""
         pending = self.at(record.topic_id)
         for partition_id in record.partition_ids:
             if pending.take(partition_id) is None:
@@ -61,7 +61,7 @@ class PendingRemovalsDelta(NestedMapDelta[Uuid, int, PendingRemoval]):
                 )
 
     def finish(self, record: RemovePartitionsRecord) -> None:
-        """Take partitions that are gone off the list, whether or not they were on it."""
+        """Remove the pending removals of removed partitions, if there were any."""
         pending = self.at(record.topic_id)
         for partition_id in record.partition_ids:
             pending.take(partition_id)
@@ -71,7 +71,7 @@ class ReplicaDeletionsDelta(MapDelta[tuple[Uuid, int, int], ReplicaDeletion]):
     """Changes to replica deletions, by topic id, partition id and broker id."""
 
     def set(self, record: ReplicaDeletionRecord) -> None:
-        """Set the state of a deletion; in state 7 it leaves the list."""
+        """Set the state of a deletion; state 7 removes it."""
         key = (record.topic_id, record.partition_id, record.broker_id)
         if record.state != GONE:
             self.put(key, ReplicaDeletion(*key, record.state))

@@ -1,4 +1,6 @@
-"""Which rule each record follows: a method of one part's delta, or a rule here that joins parts."""
+"""The rule for each record type: a method of one part's delta, or a function here that spans
+parts.
+"""
 
 from collections.abc import Callable
 from functools import partial
@@ -13,11 +15,11 @@ if TYPE_CHECKING:
     from replay.image.metadata import MetadataDelta
 
 RULES_VERSION = 1
-"""Counts the changes of these rules: images kept under another version are made anew."""
+"""Version of these rules: stored images of another version are rebuilt."""
 
 R = TypeVar("R", bound=Record)
 Rule = Callable[[R, int], object]
-"""Takes in a record at an offset (UNKNOWN: of a base checkpoint that keeps none)."""
+"""Applies a record at an offset (UNKNOWN: from a base checkpoint without offsets)."""
 
 
 def _create_topic(delta: "MetadataDelta", record: topics.TopicRecord, offset: int) -> None:
@@ -38,7 +40,7 @@ def _remove_topic(delta: "MetadataDelta", record: topics.RemoveTopicRecord, _: i
 
 
 def _remove_namespace(delta: "MetadataDelta", record: topics.RemoveNamespaceRecord, _: int) -> None:
-    # Topics that outlived their namespace would have no full name.
+    # A topic without its namespace would have no full name.
     if delta.topics.has_topics_in(record.namespace_id):
         name = delta.namespaces.existing(record.namespace_id).name
         raise ContradictionError(f"namespace {name!r} still has topics")
@@ -149,4 +151,4 @@ RULES: dict[type[Record], Callable[["MetadataDelta"], Rule[Any]]] = {
     control.NoOpRunRecord: lambda delta: _ignore,
     control.UnknownRecord: lambda delta: partial(_count_not_understood, delta),
 }
-"""For each record type: given a delta, the function that takes in such a record and its offset."""
+"""For each record type: given a delta, the function that applies such a record."""

@@ -8,7 +8,7 @@ from replay.image.errors import ContradictionError
 
 
 class ScramCredential(msgspec.Struct, frozen=True, gc=False):
-    """What a server keeps of a password. `mechanism` is 1 for SCRAM-SHA-256, 2 for -512."""
+    """The stored form of a password. `mechanism` is 1 for SCRAM-SHA-256, 2 for -512."""
 
     name: str
     mechanism: int
@@ -22,7 +22,7 @@ class ScramDelta(MapDelta[tuple[str, int], ScramCredential]):
     """Changes to credentials."""
 
     def set(self, record: UserScramCredentialRecord) -> None:
-        """Put the credential under its user and mechanism."""
+        """Set the credential of a user and mechanism."""
         credential = ScramCredential(
             name=record.name,
             mechanism=record.mechanism,

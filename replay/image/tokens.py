@@ -8,7 +8,7 @@ from replay.image.errors import ContradictionError
 
 
 class DelegationToken(msgspec.Struct, frozen=True, gc=False):
-    """A token with which `owner` lets others act; times are in ms since 1970."""
+    """A token that lets others act for `owner`; times are in ms since 1970."""
 
     token_id: str
     owner: str
@@ -23,7 +23,7 @@ class DelegationTokensDelta(MapDelta[str, DelegationToken]):
     """Changes to tokens."""
 
     def set(self, record: DelegationTokenRecord) -> None:
-        """Put the token under its id."""
+        """Set the token with this id."""
         token = DelegationToken(
             token_id=record.token_id,
             owner=record.owner,
@@ -38,5 +38,5 @@ class DelegationTokensDelta(MapDelta[str, DelegationToken]):
     def remove(self, record: RemoveDelegationTokenRecord) -> None:
         """Remove a token."""
         if self.take(record.token_id) is None:
-            # Its id is a secret, which an error must not tell.
+            # The id is a secret, so the error does not show it.
             raise ContradictionError("there is no delegation token of that id")

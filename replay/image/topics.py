@@ -51,16 +51,16 @@ class TopicsImage(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def topic_count(self) -> int:
-        """How many topics there are."""
+        """Number of topics."""
         return len(self._entries)
 
     def topic(self, topic_id: Uuid) -> Topic | None:
-        """Return the topic of an id."""
+        """Return the topic with this id."""
         entry = self._entries.get(topic_id)
         return None if entry is None else entry.topic
 
     def topic_by_name(self, name: str, namespace_id: Uuid | None) -> Topic | None:
-        """Return the topic of a name within a namespace."""
+        """Return the topic with this name in a namespace."""
         topic_id = self._ids.get(namespace_id, _NO_IDS).get(name)
         return None if topic_id is None else self.topic(topic_id)
 
@@ -69,7 +69,7 @@ class TopicsImage(msgspec.Struct, frozen=True, gc=False):
         return (entry.topic for entry in self._entries.values())
 
     def topics_in(self, namespace_id: Uuid | None) -> Iterator[Topic]:
-        """Iterate over the topics right in a namespace, in any order."""
+        """Iterate over the topics directly in a namespace, in any order."""
         return (self._entries[i].topic for i in self._ids.get(namespace_id, _NO_IDS).values())
 
     def partitions(self, topic_id: Uuid) -> Partitions:
@@ -82,12 +82,14 @@ class TopicsImage(msgspec.Struct, frozen=True, gc=False):
         return partition_list.find(self.partitions(topic_id), partition_id)
 
     def version(self, topic_id: Uuid) -> int:
-        """Return the version of a topic; it moves with its name and with which partitions exist."""
+        """Return the version of a topic; it changes with its name and with which partitions
+        exist.
+        """
         entry = self._entries.get(topic_id)
         return UNKNOWN if entry is None else entry.version
 
     def partition_offsets(self, topic_id: Uuid, partition_id: int) -> tuple[int, int]:
-        """Return version and creation of a partition."""
+        """Return version and creation offset of a partition."""
         entry = self._entries.get(topic_id)
         offsets = b"" if entry is None else entry.offsets
         return partition_offsets(offsets, partition_id)
@@ -101,7 +103,7 @@ class TopicsDelta:
 
     def __init__(self, image: TopicsImage) -> None:
         self._image = image
-        # Each touched topic; None when it was removed.
+        # Each changed topic; None if it was removed.
         self._topics: dict[Uuid, _TopicDelta | None] = {}
         self._ids = NestedMapDelta(image._ids)
 
@@ -126,7 +128,7 @@ class TopicsDelta:
         return topic
 
     def move_topic(self, record: MoveTopicRecord, offset: int) -> tuple[Topic, Topic]:
-        """Give a topic another namespace and name; return it before and after."""
+        """Change a topic's namespace and name; return it before and after."""
         delta = self._touch(record.topic_id)
         old, new = delta.topic, Topic(delta.topic.topic_id, record.name, record.namespace_id)
         self._claim_name(new)
@@ -141,22 +143,22 @@ class TopicsDelta:
         partition_id = partition.partition_id
         delta.changes[partition_id] = partition
         delta.versions[partition_id] = delta.created[partition_id] = offset
-        # Offsets grow, but those of a base checkpoint are not known.
+        # Offsets grow, but those of a base checkpoint may be unknown.
         if offset > delta.version:
             delta.version = offset
 
     def restore_offsets(
         self, topic_id: Uuid, partition_id: int, version: int, created: int
     ) -> None:
-        """Set version and creation of a partition to what a base checkpoint kept."""
+        """Set version and creation offset of a partition to those stored in a base checkpoint."""
         delta = self._touch(topic_id)
         delta.versions[partition_id], delta.created[partition_id] = version, created
 
     def touch_partition(self, topic_id: Uuid, partition_id: int, offset: int) -> None:
-        """Note that a record touched a partition, which must exist, without changing it."""
+        """Update the version of an existing partition without changing it."""
         delta = self._touch(topic_id)
         delta.existing(partition_id)
-        # In a base checkpoint the partition's own record has said its version.
+        # In a base checkpoint the partition's own record has set its version.
         if offset != UNKNOWN:
             delta.versions[partition_id] = offset
 
@@ -188,18 +190,18 @@ class TopicsDelta:
                     delta.versions[new.partition_id] = offset
 
     def topic(self, topic_id: Uuid) -> Topic | None:
-        """Return the topic of an id as it is now."""
+        """Return the current topic with this id."""
         if topic_id in self._topics:
             delta = self._topics[topic_id]
             return None if delta is None else delta.topic
         return self._image.topic(topic_id)
 
     def has_topics_in(self, namespace_id: Uuid) -> bool:
-        """Whether topics are left in a namespace."""
+        """True if there are topics in a namespace."""
         return not self._ids.at(namespace_id).is_empty()
 
     def apply(self) -> TopicsImage:
-        """Return the next image; topics that were not touched are shared."""
+        """Return the next image; unchanged topics are shared."""
         if not self._topics:
             return self._image
         entries = self._image._entries.mutate()
@@ -246,7 +248,7 @@ class TopicsDelta:
 
 
 class _TopicDelta:
-    """One touched topic: the entry before, and what changes in it."""
+    """One changed topic: the entry before, and its changes."""
 
     __slots__ = ("base", "changes", "created", "topic", "version", "versions")
 
@@ -256,7 +258,7 @@ class _TopicDelta:
         self.version = base.version
         # None: removed.
         self.changes: dict[int, Partition | None] = {}
-        # Of the touched partitions, and of those created or removed.
+        # Of the changed partitions, and of those created or removed.
         self.versions: dict[int, int] = {}
         self.created: dict[int, int] = {}
 

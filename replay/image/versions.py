@@ -1,10 +1,10 @@
-"""Versions of objects: the offset of the last record that touched each one.
+"""Versions of objects: the offset of the last record that touched each.
 
-And for partitions the offset of the record that created them: a partition id that was removed and
-comes back has the same topic id, so only this offset tells the old partition from the new.
+Partitions also have a creation offset: a partition id that is removed and created again has the
+same topic id, so only this offset distinguishes the two.
 
-Versions say where records stand, not what they mean: they are beside the state and outside the
-digest. Partitions are many, so their offsets are packed, 16 bytes each, and stand with their topic.
+Versions are positions of records, not state, so they are outside the digest. Partitions are many,
+so their offsets are packed, 16 bytes each, and stored with their topic.
 """
 
 import struct
@@ -16,7 +16,7 @@ from typing import TypeAlias
 from immutables import Map
 
 UNKNOWN = -1
-"""No record of the kept history says it."""
+"""Not known from the kept history."""
 
 _FIELDS = 2
 _PAIR = struct.Struct("=qq")
@@ -33,7 +33,7 @@ first chunk; the others have a map of chunks, and a change copies the chunk it i
 
 
 def partition_offsets(offsets: PartitionOffsets, partition_id: int) -> tuple[int, int]:
-    """Return version and creation of one partition, UNKNOWN for what is not there."""
+    """Return version and creation offset of one partition, UNKNOWN if it has none."""
     chunk = _chunk(offsets, partition_id >> _CHUNK_BITS)
     at = (partition_id & _IN_CHUNK) * _PAIR.size
     return _PAIR.unpack_from(chunk, at) if at < len(chunk) else (UNKNOWN, UNKNOWN)
@@ -42,11 +42,11 @@ def partition_offsets(offsets: PartitionOffsets, partition_id: int) -> tuple[int
 def merged_offsets(
     base: PartitionOffsets, versions: Mapping[int, int], created: Mapping[int, int]
 ) -> PartitionOffsets:
-    """Return offsets with some versions and creations set: O(chunks touched).
+    """Return offsets with some versions and creation offsets set: O(chunks changed).
 
     Args:
-        versions: By partition id; UNKNOWN takes a version away.
-        created: Likewise, of ids that `versions` has.
+        versions: By partition id; UNKNOWN removes a version.
+        created: Likewise, for ids in `versions`.
     """
     if isinstance(base, bytes):
         if max(versions) <= _IN_CHUNK:
@@ -77,7 +77,7 @@ def _merged_chunk(base: bytes, versions: Mapping[int, int], created: Mapping[int
         chunk[_FIELDS * index] = offset
     for index, offset in created.items():
         chunk[_FIELDS * index + 1] = offset
-    # Equal offsets are equal bytes, also after partitions at the end were removed.
+    # Equal offsets must be equal bytes, also after partitions at the end were removed.
     while chunk and chunk[-1] == chunk[-2] == UNKNOWN:
         del chunk[-_FIELDS:]
     return chunk.tobytes()

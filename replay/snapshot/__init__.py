@@ -1,1 +1,1 @@
-"""Images at rest in SQL."""
+"""Snapshots: images stored in SQL."""

@@ -1,10 +1,10 @@
 """Chunks: objects of one part of an image, named by the SHA-256 of their content.
 
-Which objects share a chunk follows from their keys alone. An object falls into a bucket by the
-leading bits of its key's SHA-256, and a bucket that grows too large is split in two by the next
-bit. So one object more or less touches one chunk, wherever in the order its key stands; chunks of
-so many topics each, ordered by id, would all shift. The price of random keys remains: if 1 % of
-the topics change, spread evenly, 63 % of chunks of 100 topics change with them.
+Keys alone decide which objects share a chunk. An object belongs to a bucket by the leading bits of
+its key's SHA-256; a bucket that grows too large is split in two by the next bit. So an added or
+removed object changes one chunk. (With chunks of N topics ordered by id, all later chunks would
+shift.) Random changes remain costly: if 1 % of the topics change, spread evenly, 63 % of chunks of
+100 topics change with them.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ ENCODING = "msgpack+zstd"
 """A MessagePack array of objects, maps of their fields by name, in one zstandard frame."""
 
 CHUNK_SIZE_BYTES_MAX = 32 * 1024
-"""Octets before compression; only an object that is larger by itself goes beyond.
+"""Octets before compression; exceeded only by a single larger object.
 
 Measured on 2,000 topics of 10 partitions of which 1 % changed: the second snapshot adds 176, 132,
 112, 144, 212 KiB to a database of 2,076, 1,952, 1,280, 948, 756 KiB with chunks of 8, 16, 32, 64,
@@ -47,7 +47,7 @@ class Chunk(msgspec.Struct, frozen=True, gc=False):
     plain: bytes
 
     def compressed(self) -> bytes:
-        """Return what is stored."""
+        """Return the stored form."""
         content: bytes = zstd.compress(self.plain, _COMPRESSION_LEVEL)
         return content
 
@@ -57,7 +57,7 @@ _Item = tuple[bytes, bytes]
 
 
 def chunks_of(values: Iterable[V], key: Callable[[V], object]) -> Iterator[Chunk]:
-    """Yield the chunks of values, which may come in any order; their keys are unique."""
+    """Yield the chunks of values, given in any order; keys must be unique."""
     items = sorted((_hash(key(value)), _encoder.encode(value)) for value in values)
     for bucket in _buckets(items, bit=0):
         plain = _encoder.encode([msgspec.Raw(encoded) for _, encoded in bucket])
@@ -68,8 +68,8 @@ def decompressed(content: bytes, size: int) -> bytes:
     """Return the MessagePack of a chunk.
 
     Raises:
-        ValueError: it is not exactly one zstandard frame of `size` octets, or claims more than any
-            objects would.
+        ValueError: it is not exactly one zstandard frame of `size` octets, or claims an implausible
+            size.
     """
     size_max = max(_DECODED_BYTES_FREE, _COMPRESSION_RATIO_MAX * len(content))
     try:

@@ -1,4 +1,4 @@
-"""What a snapshot consists of: its manifest and chunks, to and from the database."""
+"""Content of a snapshot: writes and reads manifest and chunks."""
 
 from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, TypeVar
@@ -29,7 +29,7 @@ _CHUNKS_IN_MEMORY = 16
 
 
 class Content(msgspec.Struct, frozen=True):
-    """The chunks of a snapshot, by part and place."""
+    """The chunks of a snapshot, by part and position."""
 
     chunks: dict[tuple[str, int], Chunk]
 
@@ -46,13 +46,13 @@ class Content(msgspec.Struct, frozen=True):
         )
 
     def checksum(self, info: SnapshotInfo) -> bytes:
-        """Return the SHA-256 over what a snapshot says of itself and which chunks it names."""
+        """Return the SHA-256 of a snapshot's description and its chunks' names."""
         entries = (ManifestEntry(*key, chunk.hash) for key, chunk in self.chunks.items())
         return manifest_checksum(info, entries)
 
 
 def write_chunks(connection: Connection, content: Content) -> None:
-    """Store the chunks that are not there yet, and those that are there but damaged."""
+    """Store chunks that are missing or damaged."""
     chunks = {chunk.hash: chunk for chunk in content.chunks.values()}
     for hashes in _slices(chunks):
         stored = snapshot_chunk.c
@@ -67,7 +67,7 @@ def write_chunks(connection: Connection, content: Content) -> None:
             else:
                 damaged_hashes.append(row.hash)
         for hash_ in damaged_hashes:
-            # Other snapshots may name it, so it is mended in its place.
+            # Other snapshots may use it, so repair it in place.
             mended = _chunk_row(chunks.pop(hash_))
             connection.execute(
                 update(snapshot_chunk).where(snapshot_chunk.c.hash == hash_).values(mended)
@@ -86,7 +86,7 @@ def _is_whole(row: Any) -> bool:
 
 
 def write_manifest(connection: Connection, snapshot_id: int, content: Content) -> None:
-    """Store which chunks a snapshot consists of."""
+    """Store the list of a snapshot's chunks."""
     for keys in _slices(content.chunks):
         rows = [
             {
@@ -103,7 +103,7 @@ def write_manifest(connection: Connection, snapshot_id: int, content: Content) -
 def read_image(
     connection: Connection, info: SnapshotInfo, snapshot_id: int, checksum: bytes
 ) -> MetadataImage:
-    """Load an image: O(objects) time, a few chunks in memory beside it.
+    """Load an image: O(objects) time; a few chunks in memory at a time.
 
     Raises:
         RequestError, CorruptLogError: as for `decode_image`.
@@ -142,7 +142,7 @@ def _chunk_row(chunk: Chunk) -> dict[str, Any]:
 
 
 def _slices(keys: Iterable[K]) -> Iterator[list[K]]:
-    """Cut keys into lists that a statement can take."""
+    """Split keys into lists that fit a statement."""
     remaining = list(keys)
     for start in range(0, len(remaining), _ROWS_A_STATEMENT):
         yield remaining[start : start + _ROWS_A_STATEMENT]

@@ -1,8 +1,8 @@
-"""Opening the database that holds snapshots, with settings under which a commit is a commit.
+"""Opens the snapshot database, with settings that make commits durable.
 
 SQLite keeps its rollback journal (not a write-ahead log), so that the database is one file that
 can be read in a directory without write permission. `synchronous` is FULL: a commit is on stable
-storage when it returns. Snapshots are written rarely, so the price does not matter.
+storage when it returns. Snapshots are written rarely, so the cost does not matter.
 """
 
 import os
@@ -27,7 +27,7 @@ from metadata_log.fs import FILE_MODE
 from records.errors import CorruptLogError, RequestError, UnavailableError
 from replay.snapshot.ports import SNAPSHOTS_NAME
 
-# How long to wait for another process that writes.
+# How long to wait for another writer.
 _LOCK_TIMEOUT_S = 30
 
 _BEGIN = "sqlite_begin"
@@ -36,17 +36,17 @@ _PASSWORD = re.compile(":[^:@]*@")
 
 
 def default_url(directory: Path) -> URL:
-    """Return where the snapshots of a log are kept unless told otherwise."""
+    """Return the default database of a log's snapshots."""
     return URL.create("sqlite", database=str(directory.absolute() / SNAPSHOTS_NAME))
 
 
 def open_database(url: str | URL, *, create: bool = False) -> Engine:
-    """Return an engine; only `create` makes the file of a SQLite database that is not there.
+    """Return an engine; only `create` creates a missing SQLite file.
 
     Raises:
-        RequestError: `url` names no database that can be opened, or none is there.
+        RequestError: `url` is not a database that can be opened, or it does not exist.
     """
-    # What cannot be read as a URL may hold a password all the same.
+    # Even a malformed URL may hold a password.
     shown = _PASSWORD.sub(":***@", str(url))
     try:
         parsed = make_url(url)
@@ -54,7 +54,7 @@ def open_database(url: str | URL, *, create: bool = False) -> Engine:
         if parsed.get_backend_name() == "sqlite":
             return _open_sqlite(parsed, create)
         if parsed.get_backend_name() == "postgresql":
-            # What one transaction reads must not be pruned by another in between.
+            # Snapshot isolation: another process must not prune rows between two reads.
             return create_engine(parsed, isolation_level="REPEATABLE READ")
         raise ArgumentError("unknown kind of database")
     except (ArgumentError, NoSuchModuleError, ValueError) as error:
@@ -70,11 +70,11 @@ def open_database(url: str | URL, *, create: bool = False) -> Engine:
 
 @contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
-    """Give a connection inside a transaction that only reads: it sees one state throughout.
+    """Yield a connection in a read-only transaction with a consistent view.
 
     Raises:
         UnavailableError: the database cannot be reached, or stays locked.
-        CorruptLogError: the file is damaged, or is no database.
+        CorruptLogError: the file is damaged, or is not a database.
     """
     with _named_errors(engine), engine.begin() as connection:
         yield connection
@@ -82,14 +82,14 @@ def reading(engine: Engine) -> Iterator[Connection]:
 
 @contextmanager
 def writing(engine: Engine) -> Iterator[Connection]:
-    """Give a connection inside a transaction, which is committed unless an error is raised.
+    """Yield a connection in a transaction, committed unless an error is raised.
 
     Raises:
         UnavailableError: the database cannot be reached, stays locked or is full, or another
             writer was faster.
-        CorruptLogError: the file is damaged, or is no database.
+        CorruptLogError: the file is damaged, or is not a database.
     """
-    # A transaction that reads first and writes later can fail in the middle when two do it.
+    # Two transactions that read first and write later can deadlock, so lock at the start.
     writer = engine.execution_options(**{_BEGIN: "BEGIN IMMEDIATE"})
     with _named_errors(engine), writer.begin() as connection:
         yield connection
@@ -139,7 +139,7 @@ def _begin_sqlite(connection: Connection) -> None:
 
 @contextmanager
 def _named_errors(engine: Engine) -> Iterator[None]:
-    """Turn errors of the database into those a caller can act on."""
+    """Turn the database's errors into ours."""
     where = engine.url.render_as_string()
     try:
         yield

@@ -1,8 +1,9 @@
-"""The snapshots beside a log, read through the standard library's sqlite3.
+"""Reads the snapshots beside a log through the standard library's sqlite3.
 
-For everything that only reads. It never creates, writes or upgrades the database, and waits at
-most 100 ms for a writer: what cannot be read now, or not by this release, is passed over with a
-note, because the log gives the same answer, later. Importing SQLAlchemy alone costs half a second.
+Used by everything that only reads. It never creates, writes or upgrades the database, and waits at
+most 100 ms for a writer. Snapshots that cannot be read now, or not by this release, are skipped
+with a note, because replay gives the same answer, only later. Importing SQLAlchemy takes half a
+second.
 """
 
 import logging
@@ -32,7 +33,7 @@ class _Row(msgspec.Struct, frozen=True):
 
 
 class SnapshotFile:
-    """The snapshots of one cluster in a SQLite file, which need not exist."""
+    """The snapshots of one cluster in a SQLite file, which may be missing."""
 
     def __init__(self, path: Path, cluster_id: str) -> None:
         self._path = path
@@ -47,7 +48,7 @@ class SnapshotFile:
         """Return the newest image that can be loaded and is accepted, None if there is none.
 
         Args:
-            at: Last offset that the image may contain, inclusive; None is no limit.
+            at: Last offset that the image may contain, inclusive; None means no limit.
             accept: Called from the newest snapshot to the oldest; True if it may be used.
         """
         try:
@@ -61,7 +62,7 @@ class SnapshotFile:
         return None
 
     def newest_first(self) -> list[SnapshotInfo]:
-        """Return what is known of each snapshot, without loading it."""
+        """Return the descriptions of the snapshots, without loading them."""
         try:
             return [row.info for row in self._rows()]
         except (sqlite3.Error, CorruptLogError, RequestError) as error:
@@ -85,9 +86,9 @@ class SnapshotFile:
         ]
 
     def _load(self, row: _Row) -> MetadataImage | None:
-        """Return the image of a snapshot; None, with a note, for one that cannot be read."""
+        """Return the image of a snapshot; None, with a note, if it cannot be read."""
         try:
-            # All at once: nobody who writes has to wait until it is decoded.
+            # Fetch everything first, so that writers do not wait for the decoding.
             with self._reading() as connection:
                 entries = connection.execute(
                     "SELECT part, ordinal, chunk_hash FROM snapshot_manifest WHERE snapshot_id = ?",

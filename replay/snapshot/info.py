@@ -1,4 +1,4 @@
-"""What is known of a snapshot without loading it."""
+"""Description of a snapshot."""
 
 from typing import Self
 
@@ -16,24 +16,24 @@ class SnapshotInfo(msgspec.Struct, frozen=True, kw_only=True):
     """A row of the table `snapshot`.
 
     `end_offset` is exclusive. `leader_epoch` and `timestamp_ms` are those of the last contained
-    record, 0 when there is none. Times are in ms since 1970.
+    record, 0 if there is none. Times are in ms since 1970.
     """
 
     cluster_id: str
     end_offset: int
     leader_epoch: int
     timestamp_ms: int
-    # True when the batch before `end_offset` goes on after it.
+    # True if the batch before `end_offset` continues after it.
     mid_batch: bool
-    # False when Kafka could still replace the tail that the image contains (mirrors only).
+    # False if Kafka could still replace the tail in the image (mirrors only).
     confirmed: bool
     digest: str
     created_at_ms: int
     format: int
     # CRC of the last contained block or batch (see `Position`), None when it is not known.
     last_crc32c: int | None = None
-    # Version of the replay rules. None in snapshots of early releases, which do not say either
-    # what was not understood, nor which versions objects had.
+    # Version of the replay rules. None in snapshots of early releases, which also lack the records
+    # not understood and the versions of objects.
     rules: int | None = None
     not_understood: int | None = None
     not_understood_from: int | None = None
@@ -69,7 +69,7 @@ class SnapshotInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def position(self) -> Position:
-        """Which log the snapshot was made of, and up to where."""
+        """Proof of position of the snapshot."""
         return Position(
             cluster_id=self.cluster_id,
             end_offset=self.end_offset,
@@ -79,10 +79,10 @@ class SnapshotInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def provenance(self) -> Provenance:
-        """Where the image comes from.
+        """Provenance of the image.
 
-        A transaction that was pending is not named: its records come after `end_offset` and are
-        read again when replay goes on.
+        A pending transaction is left out: its records are after `end_offset` and are read again by
+        replay.
         """
         records = self.not_understood
         return Provenance(
@@ -95,7 +95,7 @@ class SnapshotInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def identity(self) -> str:
-        """All of it that never changes, as one line of text."""
+        """All immutable fields as one line of text."""
         identity = (
             f"{self.cluster_id} {self.end_offset} {self.leader_epoch} {self.timestamp_ms} "
             f"{self.mid_batch:d} {self.digest} {self.created_at_ms} {self.format}"
@@ -108,7 +108,7 @@ class SnapshotInfo(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def same_image(self, other: Self) -> bool:
-        """Whether two snapshots hold the same, as far as can be told from here."""
+        """True if two snapshots have the same content, as far as their descriptions show."""
         return self == msgspec.structs.replace(
             other, confirmed=self.confirmed, created_at_ms=self.created_at_ms
         )

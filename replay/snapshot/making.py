@@ -1,4 +1,4 @@
-"""Making and pruning the snapshots of a log."""
+"""Creates and prunes the snapshots of a log."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -11,7 +11,7 @@ from replay.timeline import Timeline
 
 
 class ConfirmedSource(BatchSource, Protocol):
-    """A log that knows which of its records stay."""
+    """A log that knows which of its records are final."""
 
     @property
     def confirmed_end(self) -> int:
@@ -25,7 +25,7 @@ def create_snapshot(
     *,
     progress: Callable[[int], None] | None = None,
 ) -> SnapshotInfo:
-    """Store a snapshot of the cluster as of offset `at`, inclusive; None is the end of the log.
+    """Store a snapshot of the cluster at offset `at`, inclusive; None means the end of the log.
 
     Inside an open transaction it is the state before Begin.
 
@@ -40,9 +40,9 @@ def create_snapshot(
 
 
 def prune_snapshots(source: BatchSource, store: SnapshotStore, keep: int) -> int:
-    """Delete what is older than the newest `keep` snapshots that a log can start from.
+    """Delete all snapshots older than the newest `keep` that the log can start from.
 
-    Others may share the database: a copy of the log, a fork, the tail that was replaced.
+    Only usable ones count: the database may hold those of a copy, a fork, or a replaced tail.
 
     Returns:
         How many snapshots were deleted.

@@ -1,9 +1,9 @@
-"""True if a snapshot is of a log: the one check before replay may start from it.
+"""Checks that a snapshot belongs to a log; required before replay starts from it.
 
-A snapshot names the position it was made at, with the CRC of the last block: blocks are chained,
-so a snapshot of another cluster, of a fork of this one, or of a tail that Kafka took back does not
-fit. Where the CRC is not known, offset and leader epoch of a record name one history, and the time
-is compared as well, since a fork can claim the epoch of the log it left.
+A snapshot holds its position, with the CRC of the last block. Blocks are chained, so a snapshot of
+another cluster, of a fork of this one, or of a tail that Kafka replaced does not match. If the CRC
+is not known, offset and leader epoch of a record identify a history; the time is compared as well,
+because a fork can claim the same epoch as its source.
 
 Source: the log matching property of Raft, which KRaft shares (KIP-595).
 """
@@ -20,12 +20,11 @@ _LOG = logging.getLogger(__name__)
 
 
 def is_of(source: BatchSource, info: SnapshotInfo) -> bool:
-    """True if a log holds, or starts right after, exactly what a snapshot contains.
+    """True if a log holds, or starts right after, exactly the records in a snapshot.
 
-    A snapshot that lies within the log but was made of another history, or under other rules of
-    replay, is named in a warning.
+    Warns about a snapshot that is within the log but of another history, or of other replay rules.
     """
-    # At 0 there is no record that could tell, and nothing to save.
+    # At 0 there is no record to compare, and nothing to save.
     if not max(source.history_start, 1) <= info.end_offset <= source.end_offset:
         return False
     if info.rules != RULES_VERSION:
@@ -59,7 +58,7 @@ def _is_same_history(source: BatchSource, info: SnapshotInfo) -> bool:
 
 
 def _times(batch: Batch) -> tuple[int, ...]:
-    """Return the times that an image which ends in or after a batch can have."""
+    """Return the possible times of an image that ends in or after a batch."""
     last = batch.rows[-1].payload
     if isinstance(last, NoOpRunRecord):
         return batch.timestamp, last.last_timestamp

@@ -1,9 +1,8 @@
-"""The parts of an image as they are stored, and the image built of them again.
+"""The stored form of an image's parts, and the image rebuilt from it.
 
-What is stored are the image's own values, their fields by name. A field that is renamed, or whose
-meaning changes, needs a new FORMAT; a new field with a default does not: snapshots from before it
-are read as that default. Names of parts are those of docs/digest.md; partitions stand with their
-topic.
+The image's own values are stored, their fields by name. Renaming a field or changing its meaning
+requires a new FORMAT; a new field with a default does not: older snapshots read as that default.
+Names of parts are those of docs/digest.md; partitions are stored with their topic.
 """
 
 from collections.abc import Callable, Iterable
@@ -32,13 +31,13 @@ from replay.image.topics import Topic, TopicEntry, TopicsImage
 from replay.image.versions import UNKNOWN, merged_offsets
 
 FORMAT = 1
-"""What a snapshot consists of: the parts and values below. One of another format is skipped."""
+"""Version of the parts and values below. Snapshots of another format are skipped."""
 
 
 class StoredTopic(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """A topic with its partitions, ordered by id.
 
-    `versions` and `created` hold an offset for each partition, or nothing when none is known.
+    `versions` and `created` hold an offset for each partition; empty if none is known.
     """
 
     topic: Topic
@@ -49,7 +48,7 @@ class StoredTopic(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     @classmethod
     def of(cls, image: MetadataImage, topic: Topic) -> Self:
-        """Take a topic out of an image."""
+        """Make the stored form of an image's topic."""
         topic_id = topic.topic_id
         partitions = tuple(image.partitions(topic_id))
         return cls(
@@ -61,7 +60,7 @@ class StoredTopic(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         )
 
     def entry(self) -> TopicEntry:
-        """Return the topic as an image holds it."""
+        """Return the topic in the form of an image."""
         ids = [partition.partition_id for partition in self.partitions]
         versions = dict(zip(ids, self.versions or [UNKNOWN] * len(ids), strict=False))
         created = dict(zip(ids, self.created, strict=False))
@@ -118,13 +117,14 @@ class Parts(msgspec.Struct, kw_only=True):
 
     @classmethod
     def of(cls, image: MetadataImage) -> Self:
-        """Take an image apart: O(topics + other objects)."""
+        """Split an image into parts: O(topics + other objects)."""
         zk_migration, producer_ids = image.zk_migration, image.producer_ids
         return cls(
             acls=list(image.acls()),
             brokers=list(image.brokers()),
             client_quotas=list(image.quotas()),
-            # A map's order differs between processes; equal configs must give equal bytes.
+            # Sorted, because a map's order differs between processes and equal configs must give
+            # equal bytes.
             configs=[
                 StoredConfig(
                     *resource, dict(sorted(values.items())), image.config_version(*resource)
@@ -148,8 +148,7 @@ class Parts(msgspec.Struct, kw_only=True):
         """Add the values of one chunk, given as MessagePack.
 
         Raises:
-            KeyError: no such part.
-            msgspec.DecodeError: these are not values of this part.
+            KeyError: there is no such part. msgspec.DecodeError: the values are not of this part.
         """
         values = _DECODERS[part].decode(plain)
         getattr(self, part).extend(values)
@@ -157,8 +156,7 @@ class Parts(msgspec.Struct, kw_only=True):
     def image(self, provenance: Provenance) -> MetadataImage:
         """Build the image of these values: O(topics + other objects).
 
-        It fills the image's maps directly: the values come from an image, and need no rules to
-        find out how they fit together.
+        Fills the image's maps directly: the values come from an image, so no rules are needed.
         """
         return MetadataImage(
             provenance,
@@ -205,7 +203,7 @@ KEYS: dict[str, Callable[[Any], object]] = {
     "topics": attrgetter("topic.topic_id"),
     "zk_migration": lambda _: None,
 }
-"""For each part, what a value keeps while it changes."""
+"""For each part, the key of a value."""
 
 _DECODERS: dict[str, msgspec.msgpack.Decoder[list[Any]]] = {
     part: msgspec.msgpack.Decoder(values_type)

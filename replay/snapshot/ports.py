@@ -1,4 +1,4 @@
-"""What reads images at rest: the port that a timeline uses, and where a log keeps its own."""
+"""The port through which a timeline reads snapshots, and the default place of a log's own."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
@@ -9,14 +9,14 @@ if TYPE_CHECKING:
     from replay.snapshot.info import SnapshotInfo
 
 SNAPSHOTS_NAME = "snapshots.db"
-"""The database in a log directory that holds its snapshots, unless another one is named."""
+"""The default database of snapshots, in the log directory."""
 
 
 class Snapshots(Protocol):
-    """Images at rest that replay can start from."""
+    """Stored images that replay can start from."""
 
     def newest_first(self) -> "Sequence[SnapshotInfo]":
-        """Return what is known of each snapshot, without loading it."""
+        """Return the descriptions of the snapshots, without loading them."""
 
     def load_newest(
         self, at: int | None = None, *, accept: "Callable[[SnapshotInfo], bool]" = ...
@@ -24,6 +24,6 @@ class Snapshots(Protocol):
         """Return the newest image that can be loaded and is accepted, None if there is none.
 
         Args:
-            at: Last offset that the image may contain, inclusive; None is no limit.
+            at: Last offset that the image may contain, inclusive; None means no limit.
             accept: Called from the newest snapshot to the oldest; True if it may be used.
         """

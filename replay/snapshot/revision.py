@@ -1,4 +1,4 @@
-"""Which schema this release's snapshot database has, for readers that do without SQLAlchemy."""
+"""The schema revision of the snapshot database, for readers without SQLAlchemy."""
 
 SCHEMA_REVISION = "0002"
 """The newest migration, which leads to the tables of `tables`."""

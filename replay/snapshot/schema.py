@@ -1,4 +1,4 @@
-"""The schema of the database: Alembic's migrations own it, everyone else checks it."""
+"""The database schema: applied by Alembic's migrations, checked by everything else."""
 
 from sqlalchemy import Connection, Engine, column, inspect, select, table
 
@@ -12,16 +12,16 @@ _version = table(VERSION_TABLE, column("version_num"))
 
 
 def upgrade(engine: Engine) -> None:
-    """Bring the schema to this release's: all steps or, after an error, none.
+    """Migrate the schema to this release's; on an error nothing changes.
 
     Raises:
-        RequestError: UNSUPPORTED_VERSION, a newer release was here.
+        RequestError: UNSUPPORTED_VERSION, a newer release has migrated it.
         UnavailableError: the database cannot be reached or written.
     """
     with reading(engine) as connection:
         if _revision(connection, engine) == SCHEMA_REVISION:
             return
-    # A second to import, and needed once in the life of a database.
+    # Takes a second to import, and is needed once in a database's life.
     from alembic import command
     from alembic.config import Config
 
@@ -33,11 +33,11 @@ def upgrade(engine: Engine) -> None:
 
 
 def check(engine: Engine) -> None:
-    """Return when the schema is this release's.
+    """Check that the schema is this release's.
 
     Raises:
-        RequestError: SCHEMA_OUT_OF_DATE, it has to be upgraded first; UNSUPPORTED_VERSION, a newer
-            release was here.
+        RequestError: SCHEMA_OUT_OF_DATE, it must be upgraded first; UNSUPPORTED_VERSION, a newer
+            release has migrated it.
         UnavailableError: the database cannot be reached.
     """
     with reading(engine) as connection:

@@ -1,8 +1,8 @@
-"""Snapshots of one cluster in a database: make, list, load and prune them.
+"""Snapshots of one cluster in a database: create, list, load and prune.
 
-A snapshot exists from the moment its transaction commits, with its manifest and all of its chunks;
-a crash before that leaves what was there. Nothing that was stored is believed unchecked: the row of
-a snapshot holds a checksum of itself and its manifest, the manifest holds the hashes of the chunks.
+A snapshot exists once its transaction commits, with its manifest and all of its chunks; a crash
+before that changes nothing. Stored data is always verified: the row of a snapshot holds a checksum
+of itself and its manifest, the manifest holds the hashes of the chunks.
 """
 
 import logging
@@ -40,10 +40,10 @@ _LOG = logging.getLogger(__name__)
 
 
 class SnapshotStore:
-    """The snapshots of one cluster. Others may use the same database at the same time.
+    """The snapshots of one cluster. Other processes may use the database at the same time.
 
-    Every method raises UnavailableError when the database cannot be reached, stays locked or is
-    full, and CorruptLogError when its file is damaged; then nothing was changed.
+    Every method raises UnavailableError if the database cannot be reached, stays locked or is
+    full, and CorruptLogError if its file is damaged; then nothing was changed.
     """
 
     def __init__(self, engine: Engine, cluster_id: str, clock: Clock | None = None) -> None:
@@ -63,10 +63,10 @@ class SnapshotStore:
         """Open the snapshots of a cluster.
 
         Args:
-            upgrade: Make the database, or bring its schema to this release's.
+            upgrade: Create the database, or migrate its schema to this release's.
 
         Raises:
-            RequestError: SNAPSHOT_NOT_FOUND, no database is there; SCHEMA_OUT_OF_DATE, its schema
+            RequestError: SNAPSHOT_NOT_FOUND, there is no database; SCHEMA_OUT_OF_DATE, its schema
                 is older than this release's; UNSUPPORTED_VERSION, it is newer; INVALID_REQUEST,
                 `url` cannot be opened.
         """
@@ -99,15 +99,15 @@ class SnapshotStore:
     def create(
         self, image: MetadataImage, *, confirmed: bool = True, last_crc32c: int | None = None
     ) -> SnapshotInfo:
-        """Store an image; O(objects), of which only changed chunks are compressed and written.
+        """Store an image; O(objects), but only changed chunks are compressed and written.
 
-        A snapshot of the same image that is there already, and can be loaded, stays as it is, and
-        becomes confirmed if this one is. Another snapshot of the same offset is replaced: it is
-        damaged, was of a tail that Kafka took back, or was written by another release.
+        An existing snapshot of the same image that can be loaded is kept, and becomes confirmed if
+        this one is. Another snapshot of the same offset is replaced: it is damaged, of a tail that
+        Kafka replaced, or of another release.
 
         Args:
-            confirmed: False while Kafka could still replace the last records that the image holds.
-            last_crc32c: Of the image's position in its log; None when it is not known.
+            confirmed: False while Kafka could still replace the last records in the image.
+            last_crc32c: Of the image's position in its log; None if not known.
         """
         info = SnapshotInfo.of(
             image,
@@ -138,7 +138,7 @@ class SnapshotStore:
         return self.list()[::-1]
 
     def info(self, end_offset: int) -> SnapshotInfo:
-        """Return what is known of a snapshot, without loading it.
+        """Return the description of a snapshot, without loading it.
 
         Raises:
             RequestError: SNAPSHOT_NOT_FOUND, there is none at this offset.
@@ -160,7 +160,7 @@ class SnapshotStore:
         """Load a snapshot and compare its image's digest; O(objects).
 
         Raises:
-            RequestError, CorruptLogError: as for `load`; the digest is another.
+            RequestError, CorruptLogError: as for `load`; or the digest differs.
         """
         info, image = self._loaded(end_offset)
         digest = image_digest(image)
@@ -176,11 +176,11 @@ class SnapshotStore:
     ) -> MetadataImage | None:
         """Return the newest image that can be loaded, None if there is none.
 
-        A snapshot that is damaged or of another release is passed over with a warning.
+        Damaged snapshots, and those of another release, are skipped with a warning.
 
         Args:
-            at: Last offset that the image may contain, inclusive; None is no limit.
-            accept: Says which snapshots may be taken, asked from the newest to the oldest.
+            at: Last offset that the image may contain, inclusive; None means no limit.
+            accept: Called from the newest snapshot to the oldest; True if it may be used.
         """
         for info in self.newest_first():
             if (at is None or info.end_offset <= at + 1) and accept(info):
@@ -189,17 +189,18 @@ class SnapshotStore:
                 except (CorruptLogError, RequestError) as error:
                     _LOG.warning("snapshot passed over: %s", error)
                     continue
-                # Another process may have put one of another history in its place meanwhile.
+                # Another process may have replaced it by one of another history meanwhile.
                 if found.same_image(info):
                     return image
         return None
 
     def prune(self, keep: int, *, counts: Callable[[SnapshotInfo], bool] = lambda _: True) -> int:
-        """Delete what is older than the newest `keep` snapshots, and chunks that none needs then.
+        """Delete all snapshots older than the newest `keep`, and chunks that are no longer used.
 
         Args:
-            counts: Says which snapshots are among those `keep`. Others, such as those of a copy
-                of the log that has gone on, take nobody's place, and go only with their age.
+            counts: True for snapshots that count towards `keep`. Others, such as those of a copy of
+            the
+                log, do not count and are deleted only by their age.
 
         Returns:
             How many snapshots were deleted.
@@ -223,7 +224,7 @@ class SnapshotStore:
             return self._delete(connection, snapshot.c.end_offset <= counted[keep].end_offset)
 
     def discard_above(self, end_offset: int) -> int:
-        """Delete snapshots that contain offsets from `end_offset` on: that tail was cut.
+        """Delete snapshots that contain offsets from `end_offset` on, because that tail was cut.
 
         Returns:
             How many snapshots were deleted.
@@ -232,7 +233,7 @@ class SnapshotStore:
             return self._delete(connection, snapshot.c.end_offset > end_offset)
 
     def _keep_existing(self, info: SnapshotInfo) -> bool:
-        """Whether the same snapshot is there, and whole; confirm it if it is now."""
+        """True if the same snapshot exists and is whole; marks it as confirmed if this one is."""
         with writing(self._engine) as connection:
             row = connection.execute(
                 select(snapshot).where(self._at(info.end_offset))

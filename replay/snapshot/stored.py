@@ -1,4 +1,4 @@
-"""Stored rows to images: what every reader of a snapshot database checks and decodes.
+"""Decodes and verifies stored rows, for every reader of a snapshot database.
 
 Nothing stored is trusted: the row of a snapshot has a checksum over itself and its manifest, and
 the manifest names each chunk by the hash of its content. SQLAlchemy is not needed here.
@@ -18,7 +18,7 @@ from replay.snapshot.parts import FORMAT, Parts
 
 
 class ManifestEntry(msgspec.Struct, frozen=True, gc=False):
-    """Which chunk holds which piece of a part."""
+    """One chunk of a part, and its position."""
 
     part: str
     ordinal: int
@@ -26,7 +26,7 @@ class ManifestEntry(msgspec.Struct, frozen=True, gc=False):
 
 
 class StoredChunk(msgspec.Struct, frozen=True, gc=False):
-    """A chunk of a part as it is stored."""
+    """A stored chunk of a part."""
 
     part: str
     hash: bytes
@@ -38,7 +38,7 @@ class StoredChunk(msgspec.Struct, frozen=True, gc=False):
         """Return the chunk's MessagePack.
 
         Raises:
-            ValueError: it is not what was written.
+            ValueError: the content has changed.
         """
         return plain_content(self.hash, self.size, self.content)
 
@@ -47,7 +47,7 @@ def plain_content(hash_: bytes, size: int, content: bytes) -> bytes:
     """Decompress a chunk and compare it with its hash.
 
     Raises:
-        ValueError: it is not what was written.
+        ValueError: the content has changed.
     """
     plain = decompressed(content, size)
     found = hashlib.sha256(plain).digest()
@@ -79,10 +79,10 @@ def decode_image(
     entries: Iterable[ManifestEntry],
     chunks: Iterable[StoredChunk],
 ) -> MetadataImage:
-    """Build the image of a snapshot: O(objects) time, one chunk in memory beside it.
+    """Build the image of a snapshot: O(objects) time, one chunk in memory at a time.
 
     Raises:
-        RequestError: UNSUPPORTED_VERSION, another release wrote it in a way unknown to this one.
+        RequestError: UNSUPPORTED_VERSION, another release wrote it in a form unknown to this one.
         CorruptLogError: it is damaged; names snapshot, part and chunk.
     """
     check_format(info)
@@ -108,14 +108,14 @@ def check_format(info: SnapshotInfo) -> None:
 
 
 def manifest_checksum(info: SnapshotInfo, entries: Iterable[ManifestEntry]) -> bytes:
-    """Return the SHA-256 over what a snapshot says of itself and which chunks it names."""
+    """Return the SHA-256 of a snapshot's description and its chunks' names."""
     # Sorted here: databases differ in how they order text.
     manifest = sorted(f"{e.part} {e.ordinal} {e.chunk_hash.hex()}" for e in entries)
     return hashlib.sha256("\n".join([info.identity, *manifest]).encode()).digest()
 
 
 def damaged(info: SnapshotInfo, what: str) -> CorruptLogError:
-    """Make the error for a damaged snapshot."""
+    """Return the error for a damaged snapshot."""
     return CorruptLogError(
         f"snapshot at end offset {info.end_offset} of cluster {info.cluster_id}: damaged, {what}. "
         "Snapshots can be made anew from the log: `metalog snapshot prune --keep 0`, then "
@@ -124,7 +124,7 @@ def damaged(info: SnapshotInfo, what: str) -> CorruptLogError:
 
 
 def _decode(parts: Parts, info: SnapshotInfo, chunk: StoredChunk) -> None:
-    """Add one chunk to the parts, once it is known to be what was written."""
+    """Verify one chunk and add it to the parts."""
     if chunk.encoding != ENCODING:
         raise _unsupported(info, f"encoding {chunk.encoding!r}, this release knows {ENCODING!r}")
     what = f"chunk {chunk.hash.hex()} of its part {chunk.part!r}"

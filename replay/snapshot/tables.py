@@ -1,7 +1,7 @@
-"""The tables that hold snapshots. Migrations own them; a test keeps the two equal.
+"""The tables of snapshots. Migrations create them; a test keeps the two equal.
 
 A snapshot is a row of `snapshot`, which names its chunks through `snapshot_manifest`. Chunks are
-named by their content and shared: what did not change between two snapshots is stored once.
+named by their content and shared: data that two snapshots have in common is stored once.
 """
 
 from sqlalchemy import (
@@ -27,7 +27,7 @@ metadata = MetaData(
     }
 )
 
-# SQLite numbers rows by itself only where the type is exactly INTEGER.
+# SQLite assigns row ids only if the type is exactly INTEGER.
 _ID = BigInteger().with_variant(Integer(), "sqlite")
 
 snapshot = Table(
@@ -35,13 +35,13 @@ snapshot = Table(
     metadata,
     Column("id", _ID, primary_key=True),
     Column("cluster_id", String(255), nullable=False),
-    # Exclusive: the image holds the effect of every offset below it.
+    # Exclusive: the image has the effect of every offset below it.
     Column("end_offset", BigInteger, nullable=False),
     # Of the last contained record; its append time.
     Column("leader_epoch", BigInteger, nullable=False),
     Column("timestamp_ms", BigInteger, nullable=False),
     Column("mid_batch", Boolean, nullable=False),
-    # False when Kafka could still replace the tail that the image contains (mirrors only).
+    # False if Kafka could still replace the tail in the image (mirrors only).
     Column("confirmed", Boolean, nullable=False),
     # Lower-case hexadecimal, as docs/digest.md defines it.
     Column("digest", String(64), nullable=False),

@@ -1,7 +1,7 @@
-"""Effective changes: what one record changed, and what differs between two images.
+"""Effective changes: the fields that a record changed, or in which two images differ.
 
-An object is known by its key: a topic that was deleted and created again under the same name is
-two objects, and each is then named by its id.
+An object is identified by its key: a topic that was deleted and created again under the same name
+is two objects, and each is then named by its id.
 """
 
 import re
@@ -16,14 +16,14 @@ from replay.time_travel.kinds import KINDS, Fields, Key, Kind
 from replay.time_travel.objects import ObjectName
 from replay.time_travel.touched import TOUCHED
 
-# ASCII only, and not endless: int() refuses some of what str.isdigit() takes for digits.
+# ASCII digits, of bounded length: int() rejects some characters that str.isdigit() accepts.
 _NUMBER = re.compile(r"[0-9]{1,4000}")
 
 
 class Change(msgspec.Struct, frozen=True):
-    """One field that differs. `before` and `after` are JSON values, None where it is absent.
+    """One field that differs. `before` and `after` are JSON values, None if the field is absent.
 
-    `fate` is what became of the object: `new`, `gone` or `changed`.
+    `fate` of the object: `new`, `gone` or `changed`.
     """
 
     object: str
@@ -37,11 +37,11 @@ class EffectiveChange(Change, frozen=True, kw_only=True):
     """One field that a record changed.
 
     Attributes:
-        offset: Of the record, also where it took effect later, at the end of its transaction.
-        timestamp: When it was appended, in ms since 1970.
+        offset: Of the record, even if it took effect later, at the end of its transaction.
+        timestamp: Append time of the record, ms since 1970.
         type: Of the record.
-        origin: Who caused it, where that is known.
-        in_effect: False for what an aborted transaction would have changed.
+        origin: Of the record, if known.
+        in_effect: False for records of an aborted transaction.
     """
 
     offset: int
@@ -62,8 +62,8 @@ def record_changes(
     """Return the fields that a record changed, given the images right before and after it.
 
     Args:
-        only: Leave out all but the object, or field, of this name. It may stand for different
-            objects before and after.
+        only: Return only the changes of this object or field. The name may mean different objects
+            before and after.
         in_effect: False for a record of an aborted transaction.
     """
     if only is not None:
@@ -115,20 +115,22 @@ def field_changes(name: str, before: Fields | None, after: Fields | None) -> lis
 
 
 def _label(kind: Kind, key: Key, before: MetadataImage, after: MetadataImage) -> str:
-    """Name an object as it is called after, or before when it is gone; by id when in doubt."""
+    """Return an object's name after the change, or before if it is gone; its id if that is
+    ambiguous.
+    """
     image = after if kind.fields(after, key) is not None else before
     label = kind.label(image, key)
     other = _found(kind, before if image is after else after, label)
     if other is None or other == key:
         return label
-    # The other image calls another object so. An image without this one names it by its id.
+    # In the other image this name means another object, so use the id.
     return kind.label(MetadataImage.EMPTY, key)
 
 
 def _found(kind: Kind, image: MetadataImage, label: str) -> Any:
-    """Return the key of the object called so; None also for a label that no one can ask for.
+    """Return the key of the object with this name; None also for names that cannot be requested.
 
-    A log may hold what Kafka's own names never are, such as a config of a new type of resource.
+    A log may hold names that Kafka never writes, such as a config of a new type of resource.
     """
     try:
         return kind.find(image, label)
@@ -137,6 +139,6 @@ def _found(kind: Kind, image: MetadataImage, label: str) -> Any:
 
 
 def _natural(label: str) -> list[tuple[int, int, str]]:
-    """Order `orders/10` after `orders/9`."""
+    """Sort key that puts `orders/10` after `orders/9`."""
     parts = label.replace("/", "\0/\0").split("\0")
     return [(0, int(part), "") if _NUMBER.fullmatch(part) else (1, 0, part) for part in parts]

@@ -1,7 +1,7 @@
-"""Which record set each value of the topics' configs, wherever the topics were moved since.
+"""Finds the record that set each value of a topic's configs, across moves of the topic.
 
-A topic's configs go by its name: a move carries them along, and Kafka may write them before the
-topic. The record that moved or created the topic did not choose their values.
+A topic's configs are stored under its name: a move takes them along, and Kafka may write them
+before the topic. The record that moved or created the topic did not choose their values.
 """
 
 from collections.abc import Mapping
@@ -16,13 +16,15 @@ from replay.image.metadata import MetadataImage
 
 
 class ConfigSetters:
-    """Follows a log; knows the rows of the values that are set, none from before it began."""
+    """Follows a log; knows which rows set the current values, except those set before it
+    started.
+    """
 
     def __init__(self) -> None:
         self._rows: dict[str, dict[str, Envelope]] = {}
 
     def replay(self, before: MetadataImage, row: Envelope, after: MetadataImage) -> None:
-        """Take in what a row means for configs; the images are those right before and after it."""
+        """Process a row, given the images right before and after it."""
         match row.payload:
             case ConfigRecord(resource_type=type_, resource_name=name, name=key, value=value):
                 if type_ == TOPIC:

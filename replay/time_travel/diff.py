@@ -1,4 +1,4 @@
-"""What differs between two images."""
+"""The difference of two images."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ def diff_images(
 ) -> list[Change]:
     """Return every field that differs, ordered by kind and name of the object.
 
-    What the images share is skipped.
+    Shared parts of the images are skipped.
     """
     if only is not None:
         return field_changes(only.object, only.fields(before), only.fields(after))

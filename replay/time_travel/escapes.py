@@ -1,8 +1,8 @@
-"""Percent escapes in the names of objects.
+"""Percent escapes in object names.
 
-A `#` separates an object from its field, and a `,` the parts of a quota's entity. Topic names hold
+A `#` separates an object from its field, and a `,` the parts of a quota's entity. Topic names have
 neither, but users, groups, authors and config keys may: there they are written `%23` and `%2C`.
-Nothing else needs an escape, so that `100%` is written as it is.
+Nothing else needs an escape, so `100%` is written as it is.
 """
 
 import re
@@ -12,7 +12,7 @@ _ESCAPE = re.compile("|".join(_ESCAPES))
 
 
 def escaped(text: str, special: str = "#") -> str:
-    """Return a text without the characters in `special` (of `#`, `,` and `<`)."""
+    """Escape the characters in `special` (of `#`, `,` and `<`)."""
     text = _ESCAPE.sub(lambda match: "%25" + match[0][1:], text)
     for escape, char in _ESCAPES.items():
         if char in special:
@@ -21,5 +21,5 @@ def escaped(text: str, special: str = "#") -> str:
 
 
 def unescaped(text: str) -> str:
-    """Return what was escaped."""
+    """Undo `escaped`."""
     return _ESCAPE.sub(lambda match: _ESCAPES[match[0]], text)

@@ -1,4 +1,4 @@
-"""The changes of one object, and which record last set each of its fields."""
+"""History and blame: the changes of one object, and the record that last set each field."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -26,10 +26,10 @@ class Event(msgspec.Struct, frozen=True):
     """One record that changed an object.
 
     Attributes:
-        row: The record with its place and origin.
-        removed: Whether the object, or the field asked for, is absent afterwards.
-        set_by: For values that only came along with a topic: the record that set each of them, or
-            None where that was before the kept history.
+        row: The record with its position and origin.
+        removed: True if the object, or the requested field, is absent afterwards.
+        set_by: For values that came along with a topic: the record that set each of them, or None
+            if that was before the kept history.
     """
 
     row: Envelope
@@ -38,12 +38,12 @@ class Event(msgspec.Struct, frozen=True):
     set_by: Mapping[str, Envelope | None] | None = None
 
     def setter(self, field: str) -> Envelope | None:
-        """Return the record that set the value a field has after this event."""
+        """Return the record that set a field's value after this event."""
         return self.row if self.set_by is None else self.set_by.get(field)
 
 
 class LastSet(msgspec.Struct, frozen=True):
-    """Where a field got its value. All but `value` are None when that was before the history."""
+    """The record that set a field. All but `value` are None if it is before the kept history."""
 
     value: Any
     offset: int | None = None
@@ -53,7 +53,7 @@ class LastSet(msgspec.Struct, frozen=True):
 
     @property
     def known(self) -> bool:
-        """Whether the record that set it is in the kept history."""
+        """True if the record is in the kept history."""
         return self.offset is not None
 
 
@@ -65,13 +65,13 @@ def history(
     *,
     from_offset: int | None = None,
 ) -> Iterator[Event]:
-    """Yield the records that changed what is called `name`, oldest first.
+    """Yield the records that changed the object called `name`, oldest first.
 
-    A name may have stood for several objects, one after the other; by id (`topic:@...`) it is one.
-    Nothing is yielded for an object that was there all the time and did not change.
+    A name may have meant several objects, one after the other; an id (`topic:@...`) means one.
+    Nothing is yielded for an object that existed all the time and did not change.
 
     Args:
-        end_offset: Exclusive; None is the end of the log.
+        end_offset: Exclusive; None means the end of the log.
         progress: Called with the end offset of each batch read.
         from_offset: Changes before this offset are left out.
 
@@ -137,16 +137,16 @@ def blame(
     at: int,
     progress: Callable[[int], None] | None = None,
 ) -> dict[str, LastSet]:
-    """Return for each field of an object as of offset `at` the record that last set it.
+    """Return for each field of an object at offset `at` the record that last set it.
 
     Raises:
         RequestError: the object or field is absent at that offset; as `absence` says.
-        UnknownHistoryError: the offset lies before the kept history.
+        UnknownHistoryError: the offset is before the kept history.
     """
     check_point(source, at)
     watch, last, was_moved = _last_setters(source, name, at, progress)
     if watch.fields and was_moved:
-        # By key, so that the lives of other objects of the same name do not count.
+        # By key, so that other objects of the same name do not count.
         key = name.key(watch.image)
         watch, last, _ = _last_setters(source, _by_key(name, key), at, progress)
     if not watch.fields:

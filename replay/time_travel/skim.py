@@ -2,9 +2,8 @@
 
 A record that changes a topic or its partitions has the topic's id, with few exceptions: namespaces
 (the topic's full name), ClearElrRecord (by name, or all topics), and transaction markers. Blocks
-are
-searched for these, and only matching ones are decoded. The rows found are a history of their own:
-replayed alone, they lead to the same topic.
+are searched for these, and only matching ones are decoded. The rows found are a history of their
+own: replayed alone, they lead to the same topic.
 
 A record that contradicts the state of another topic goes unnoticed, as it does with a snapshot.
 """

@@ -156,8 +156,7 @@ class FollowLogRequest(Request, frozen=True, kw_only=True):
     """A broker subscribes; from here on the controller sends the requests.
 
     It names what it has: the controller's leader epoch and the last applied offset, -1 and -1 after
-    a
-    start.
+    a start.
     """
 
     broker_id: Int32

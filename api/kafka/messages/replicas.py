@@ -39,10 +39,8 @@ class LeaderAndIsrPartition(Message, frozen=True, kw_only=True):
     """A partition's state for its replicas.
 
     `create_offset` is the offset of the record that created this incarnation of the partition, -1
-    if no
-    longer known. A partition id that was removed and created again has the same topic id, but
-    another
-    offset.
+    if no longer known. A partition id that was removed and created again has the same topic id, but
+    another offset.
     """
 
     partition: Int32

@@ -188,11 +188,11 @@ class RunCommandRequest(Request, frozen=True, kw_only=True):
 class RunCommandResponse(Response, frozen=True, kw_only=True):
     """The decision's response and where it was committed (exclusive), or why it was refused.
 
-    `wrote`: see `pending_answers.Answer`. `outcome` and `done_to` are those of the error; a
-    service that does not tell them leaves `outcome` empty, and `done_to` is -1 where it has none.
-    Of a question, `about` says of the log what its answer does, on the last page; `cursor` asks for
-    the next page, and is empty on the last. Both are packed.
-    `version_object` and the versions are those of a VersionMismatchError, as texts.
+    `wrote`: see `pending_answers.Answer`. `outcome` and `done_to` are those of the error; a service
+    that does not tell them leaves `outcome` empty, and `done_to` is -1 where it has none. Of a
+    question, `about` says of the log what its answer does, on the last page; `cursor` asks for the
+    next page, and is empty on the last. Both are packed. `version_object` and the versions are
+    those of a VersionMismatchError, as texts.
     """
 
     error_code: Int16 = 0

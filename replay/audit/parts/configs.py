@@ -17,8 +17,7 @@ def _topic_configs(history: History) -> DataFrame:
     """Assign each config to its topic, instead of renaming keys at each move.
 
     A config belongs to the topic that held the name when it was written. If no topic held the name,
-    it
-    belongs to the next topic that takes it, unless that topic already has a value.
+    it belongs to the next topic that takes it, unless that topic already has a value.
     """
     written = history.of("ConfigRecord").where(F.col("resource_type") == TOPIC_RESOURCE)
     last = (
