@@ -57,7 +57,7 @@ class LogReader:
     """
 
     def __init__(self, fs: ByteStore, directory: Path) -> None:
-        self._fs = fs
+        self.fs = fs
         self.directory = directory
         manifest = read_manifest(fs, directory)
         self.kind: Kind = manifest.kind
@@ -125,11 +125,11 @@ class LogReader:
 
     def size_bytes(self) -> int:
         """Return the size of all files of the log, and of those beside them, in bytes."""
-        return sum(self._size(self.directory / name) for name in self._fs.list(self.directory))
+        return sum(self._size(self.directory / name) for name in self.fs.list(self.directory))
 
     def _size(self, path: Path) -> int:
         try:
-            file = self._fs.open(path)
+            file = self.fs.open(path)
         except (FileNotFoundError, IsADirectoryError):
             return 0
         try:
@@ -239,14 +239,14 @@ class LogReader:
         return payload.last_timestamp if isinstance(payload, NoOpRunRecord) else last.timestamp
 
     def _marks(self) -> Marks:
-        found = read_marks(self._fs, self.directory)
-        newest = placed(self._fs, self.directory, found.newest)
+        found = read_marks(self.fs, self.directory)
+        newest = placed(self.fs, self.directory, found.newest)
         return Marks(newest, found.damaged_byte)
 
     def _check_mark(self, mark: CommitMark) -> None:
         """Check that the mark fits the segment it points into."""
         path = self.directory / segment_name(mark.segment_offset)
-        if not self._fs.exists(path):
+        if not self.fs.exists(path):
             if self._marks().newest.segment_offset > mark.segment_offset:
                 raise _moved_up(path)
             raise corrupt(path, 0, "the commit mark points into this segment: it is missing")
@@ -272,7 +272,7 @@ class LogReader:
         """
         for _ in range(_TRIES):
             try:
-                past = look_past(self._fs, self.directory, marks.newest)
+                past = look_past(self.fs, self.directory, marks.newest)
                 if marks.damaged_byte is None or not past.has_more:
                     return past.proven
                 # A crash or damage can cause this; either way nothing is lost.
@@ -293,7 +293,7 @@ class LogReader:
 
     def _open_segment(self, path: Path) -> ReadableFile:
         try:
-            return self._fs.open(path)
+            return self.fs.open(path)
         except FileNotFoundError as error:
             raise _moved_up(path) from error
 
@@ -307,7 +307,7 @@ class LogReader:
         Position 0 means the first block of its segment.
         """
         base = self.segment_of(offset)
-        return self._fitting(read_index(self._fs, self.directory, base).at_offset(offset), base)
+        return self._fitting(read_index(self.fs, self.directory, base).at_offset(offset), base)
 
     def _time_entry(self, timestamp: int) -> IndexEntry:
         """Return an index entry before which no record is later than `timestamp`."""
@@ -317,7 +317,7 @@ class LogReader:
             if latest is not None and latest > timestamp:
                 break
             segment = base
-        index = read_index(self._fs, self.directory, segment)
+        index = read_index(self.fs, self.directory, segment)
         return self._fitting(index.at_time(timestamp), segment)
 
     def _fitting(self, entry: IndexEntry | None, base: int) -> IndexEntry:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from metadata_log.fs import ByteStore, Fs, write_whole
+from metadata_log.fs import ByteStore, Fs, UrlPath, write_whole
 from metadata_log.json_file import read_json
 from metadata_log.kraft.names import PARTITION_DIRECTORY, checkpoint_id, segment_base_offset
 from metadata_log.names import MANIFEST
@@ -76,4 +76,6 @@ def _what_it_is(fs: ByteStore, directory: Path) -> str:
         segment_base_offset(name) is not None or checkpoint_id(name) is not None for name in names
     ):
         return f"it is Kafka's; bring it in with `metalog import kraft {directory} LOG`"
+    if isinstance(directory, UrlPath):
+        return f"it has no {MANIFEST}; put one there with `metalog archive` or `backup`"
     return f"it has no {MANIFEST}; make one with `metalog init`, `demo` or `import kraft`"

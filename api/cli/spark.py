@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from api.cli.output import bytes_size_text, note
+from metadata_log.care.copying import file_size
 from metadata_log.log_reader import LogReader
-from records.errors import RequestError
 from replay.audit.session import session
 
 if TYPE_CHECKING:
@@ -29,21 +30,20 @@ def spark_and_files(reader: LogReader) -> "Iterator[tuple[SparkSession, LogFiles
         UnavailableError: PySpark or a Java is missing, or Spark fails.
         CorruptLogError: Spark fails in the block, and the log is damaged.
     """
-    if reader.local_directory is None:
-        raise RequestError(
-            "INVALID_REQUEST",
-            f"Spark reads a log directory; make one with `metalog restore {reader.directory} LOG`",
-        )
-    size = sum(path.stat().st_size for path in reader.segment_paths)
+    size = sum(file_size(reader.fs, path) for path in reader.segment_paths)
     with (
         session(quick=size < _SMALL_LOG_BYTES) as spark,
         tempfile.TemporaryDirectory(prefix="metalog-audit-") as scratch,
     ):
-        from replay.audit.committed_files import committed_files
+        from replay.audit.committed_files import readable_files
         from replay.audit.failures import explained
 
-        with explained(reader.directory):
-            yield spark, committed_files(reader).frozen(Path(scratch))
+        with explained(reader.directory, reader.fs):
+            yield spark, readable_files(reader, Path(scratch), _note_fetching)
+
+
+def _note_fetching(path: Path, size: int) -> None:
+    note(f"fetching {path}, {bytes_size_text(size)}, for Spark")
 
 
 @contextmanager

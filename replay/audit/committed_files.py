@@ -1,11 +1,18 @@
 """The files of a log that an audit reads: those the commit mark covers."""
 
-from itertools import zip_longest
+import dataclasses
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from metadata_log.care.committed import committed_segments
+from metadata_log.care.copying import CheckedRead, file_size
+from metadata_log.fs import ByteStore
 from metadata_log.log_reader import LogReader
 from records.errors import CorruptLogError
 from replay.audit.log_frame import LogFiles
+
+Fetching = Callable[[Path, int], None]
+"""Called before a file is copied from an object store, with its path and its size in bytes."""
 
 
 def committed_files(reader: LogReader) -> LogFiles:
@@ -18,24 +25,19 @@ def committed_files(reader: LogReader) -> LogFiles:
         CorruptLogError: a segment is shorter than what is committed, its header is damaged, or
             no release writes its schema.
     """
-    paths = reader.segment_paths
-    for path in paths:
-        # Spark decodes with any schema that a header holds.
-        reader.header(path)
-    ends = {
-        path: _committed_bytes(reader, following)
-        for path, following in zip_longest(paths, paths[1:])
-    }
-    sizes = {path: path.stat().st_size for path in paths}
-    for path, end in ends.items():
-        if sizes[path] < end:
+    # Reads each header: Spark decodes with any schema that a header holds.
+    segments = committed_segments(reader.fs, reader)
+    sizes = {segment.path: file_size(reader.fs, segment.path) for segment in segments}
+    for segment in segments:
+        if sizes[segment.path] < segment.size:
             raise CorruptLogError(
-                f"{path} byte {sizes[path]}: ends here, {end} bytes are committed: it was "
-                f"shortened; `metalog verify {reader.directory}` says what is intact"
+                f"{segment.path} byte {sizes[segment.path]}: ends here, {segment.size} bytes are "
+                f"committed: it was shortened; `metalog verify {reader.directory}` says what is "
+                "intact"
             )
     return LogFiles(
-        segments=tuple(paths),
-        cut={path: end for path, end in ends.items() if sizes[path] > end},
+        segments=tuple(sizes),
+        cut={s.path: s.size for s in segments if sizes[s.path] > s.size},
         base=reader.base.path if reader.base else None,
         base_end_offset=reader.base.end_offset if reader.base else 0,
         history_start=reader.history_start,
@@ -43,8 +45,49 @@ def committed_files(reader: LogReader) -> LogFiles:
     )
 
 
-def _committed_bytes(reader: LogReader, following: Path | None) -> int:
-    """Return how many bytes of a segment are committed, as the next header or the mark says."""
-    if following is None:
-        return reader.mark.position
-    return reader.header(following).previous_length
+def readable_files(reader: LogReader, scratch: Path, fetching: Fetching) -> LogFiles:
+    """Return the committed files of a log where Spark can read them, also while it is written.
+
+    Files of an object store are copied when a frame over them is made: those in its range only.
+
+    Args:
+        scratch: An empty folder that lives as long as the frames read from it; on a cluster it
+            must be one that every node sees.
+
+    Raises:
+        CorruptLogError: as for `committed_files`.
+    """
+    files = committed_files(reader)
+    if reader.local_directory is not None:
+        return files.frozen(scratch)
+    segments = tuple(path for path in files.segments if files.cut.get(path) != 0)
+    fetched = _FetchedFiles(reader.fs, files.cut, scratch, fetching)
+    return dataclasses.replace(files, segments=segments, cut={}, local=fetched.path_of)
+
+
+class _FetchedFiles:
+    """Copies of files from an object store, each made once, when it is asked for."""
+
+    def __init__(
+        self, fs: ByteStore, cut: Mapping[Path, int], scratch: Path, fetching: Fetching
+    ) -> None:
+        self._fs = fs
+        self._cut = cut
+        self._scratch = scratch
+        self._fetching = fetching
+
+    def path_of(self, path: Path) -> Path:
+        """Return the copy of a file.
+
+        Raises:
+            UnavailableError: the store does not answer, or the file was replaced.
+        """
+        target = self._scratch / path.name
+        if not target.exists():
+            size = self._cut.get(path) or file_size(self._fs, path)
+            self._fetching(path, size)
+            part = target.with_name(f".{path.name}.part")
+            with part.open("wb") as copy:
+                copy.writelines(CheckedRead(self._fs, path, size))
+            part.rename(target)
+        return target

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from metadata_log.care.findings import Finding
 from metadata_log.care.inspection import inspect_log
-from metadata_log.fs import OsFs
+from metadata_log.fs import ByteStore, OsFs
 from records.errors import CorruptLogError, UnavailableError
 
 
 @contextmanager
-def explained(directory: Path) -> Iterator[None]:
+def explained(directory: Path, fs: ByteStore | None = None) -> Iterator[None]:
     """Run a block that computes something in Spark over a log.
 
     If Spark fails, the log is inspected, because Spark names at most a file.
@@ -26,7 +26,7 @@ def explained(directory: Path) -> Iterator[None]:
     try:
         yield
     except (Py4JError, PySparkException) as error:
-        inspection = inspect_log(OsFs(), directory)
+        inspection = inspect_log(fs or OsFs(), directory)
         if inspection.damage:
             raise CorruptLogError(_damage(directory, inspection.damage)) from error
         raise UnavailableError(

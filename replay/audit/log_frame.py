@@ -7,7 +7,7 @@ committed, so a segment that holds more is copied up to that point and the copy 
 import dataclasses
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -44,6 +44,7 @@ class LogFiles:
         base_end_offset: End of the base; replay starts there. 0 without a base.
         history_start: The first offset with a known state; never below the base's end.
         end_offset: End of what is committed, exclusive.
+        local: Returns where Spark finds a file on this machine; itself, unless it is elsewhere.
     """
 
     segments: tuple[Path, ...]
@@ -52,6 +53,7 @@ class LogFiles:
     base_end_offset: int = 0
     history_start: int = 0
     end_offset: int
+    local: Callable[[Path], Path] = lambda path: path
 
     def frozen(self, scratch: Path) -> "LogFiles":
         """Return the same files, with segments that must be cut replaced by copies.
@@ -123,7 +125,7 @@ def read_log(
     """Return the same as `open_log` with all secrets, as the state needs them."""
     assert not files.cut, "freeze the files first: a segment holds more than is committed"
     end = files.end_offset if end is None else min(end, files.end_offset)
-    frame = _read(spark, files.in_range(start, end))
+    frame = _read(spark, [files.local(path) for path in files.in_range(start, end)])
     return frame.where((F.col("offset") >= start) & (F.col("offset") < end))
 
 
@@ -133,7 +135,7 @@ def read_base(spark: SparkSession, files: LogFiles) -> DataFrame:
     Returns:
         The columns of `open_log`; `offset` counts from 0 within the checkpoint.
     """
-    return _read(spark, [] if files.base is None else [files.base])
+    return _read(spark, [] if files.base is None else [files.local(files.base)])
 
 
 def _read(spark: SparkSession, paths: Sequence[Path]) -> DataFrame:

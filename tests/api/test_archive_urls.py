@@ -212,6 +212,7 @@ def test_place_without_a_log_is_named_by_url(metalog: Metalog, s3_place: str) ->
     answer = metalog("image", s3_place)
     assert answer.code == 3
     assert f"LOG_NOT_FOUND: {s3_place} is no log" in answer.err
+    assert "`metalog archive`" in answer.err
 
 
 @pytest.mark.parametrize("command", ["repair URL COPY", "backup URL COPY", "snapshot create URL"])

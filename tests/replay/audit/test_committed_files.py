@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from metadata_log.batch import NewBatch
+from metadata_log.care.backup import back_up
+from metadata_log.care.store import open_store
 from metadata_log.creation import create_log
+from metadata_log.fs import OsFs
 from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
 from records.control import NoteRecord
 from records.errors import CorruptLogError
-from replay.audit.committed_files import committed_files
+from replay.audit.committed_files import committed_files, readable_files
 from replay.audit.log_frame import open_log
 
 if TYPE_CHECKING:
@@ -54,6 +57,25 @@ def test_what_a_fenced_writer_wrote_is_not_read(
         rows = frame.select("offset", "payload.member_NoteRecord.text").collect()
     assert sorted(row["offset"] for row in rows) == offsets
     assert "lost" not in {row["text"] for row in rows}
+
+
+def test_archive_in_a_bucket_is_fetched_as_far_as_it_is_asked_for(
+    spark: "SparkSession", taken_over: Path, tmp_path: Path, s3_place: str
+) -> None:
+    with LogReader.open(taken_over) as reader:
+        back_up(OsFs(), reader, open_store(s3_place))
+        first, second = reader.segment_paths
+        offsets = [row.offset for batch in reader.batches() for row in batch.rows]
+    fetched: list[str] = []
+    with LogReader.open(s3_place) as reader:
+        files = readable_files(reader, tmp_path, lambda path, size: fetched.append(str(path)))
+        start = int(second.stem)
+        later = open_log(spark, files, start=start).select("offset").collect()
+        assert sorted(row["offset"] for row in later) == [o for o in offsets if o >= start]
+        assert fetched == [f"{s3_place}/{second.name}"]
+        whole = [row["offset"] for row in open_log(spark, files).select("offset").collect()]
+        assert sorted(whole) == offsets
+        assert fetched == [f"{s3_place}/{path.name}" for path in (second, first)]
 
 
 def test_segment_that_was_shortened_is_damage(taken_over: Path) -> None:
