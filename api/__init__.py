@@ -1,1 +1,1 @@
-"""How it is asked: the command line, and later the services."""
+"""The command line and the services."""

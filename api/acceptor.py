@@ -1,8 +1,8 @@
-"""Accepts connections on an address as long as the process has descriptors.
+"""Accepts connections as long as the process has file descriptors.
 
-asyncio's own accept loop writes a traceback for each of up to 100 attempts when there are no
-descriptors left, and schedules a retry for each of them. Here accepting pauses once, with a line
-that is written at most once a second; connections that are open go on.
+Without descriptors, asyncio's accept loop logs a traceback for each of up to 100 attempts and
+schedules a retry for each. Here accepting pauses once, with at most one log line per second; open
+connections continue.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ _BACKLOG = 128
 
 
 class Acceptor:
-    """Listens on one address. Made by `listen`.
+    """Listens on one address. Created by `listen`.
 
     Attributes:
         port: The port it listens on.
@@ -30,7 +30,7 @@ class Acceptor:
     def __init__(
         self, listening: list[socket.socket], protocol: Callable[[], asyncio.BaseProtocol]
     ) -> None:
-        """Begin to accept in the running event loop."""
+        """Start accepting in the running event loop."""
         self._listening = listening
         self._protocol = protocol
         self._loop = asyncio.get_running_loop()
@@ -43,14 +43,14 @@ class Acceptor:
     async def listen(
         cls, protocol: Callable[[], asyncio.BaseProtocol], host: str, port: int
     ) -> Self:
-        """Begin to accept connections.
+        """Start accepting connections.
 
         Args:
-            protocol: Makes the protocol of each connection.
+            protocol: Creates the protocol of each connection.
             port: 0 lets the system choose.
 
         Raises:
-            UnavailableError: the address is taken, or not of this machine.
+            UnavailableError: the address is in use, or not of this machine.
         """
         try:
             return cls(await _bound(host, port), protocol)
@@ -58,7 +58,7 @@ class Acceptor:
             raise UnavailableError(f"cannot listen on {host}:{port}: {error.strerror}") from error
 
     async def close(self) -> None:
-        """Accept no more; connections that have been accepted stay. May be called again."""
+        """Stop accepting; accepted connections stay open. May be called again."""
         if self._retry is not None:
             self._retry.cancel()
         while self._listening:
@@ -83,7 +83,7 @@ class Acceptor:
                 connection, _ = listening.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
-            except OSError as error:  # no descriptors or no memory left
+            except OSError as error:  # out of descriptors or memory
                 log.warning(
                     "no connections are accepted for %g s: %s", limits.ACCEPT_PAUSE_S, error
                 )
@@ -98,7 +98,7 @@ class Acceptor:
             connection.setblocking(False)
             await self._loop.connect_accepted_socket(self._protocol, connection)
         except OSError:
-            connection.close()  # the other side has gone
+            connection.close()  # the other side disconnected
 
 
 async def _bound(host: str, port: int) -> list[socket.socket]:

@@ -1,4 +1,4 @@
-"""Where to listen: loopback unless told otherwise."""
+"""Listen addresses: loopback by default."""
 
 import ipaddress
 
@@ -8,13 +8,13 @@ LOOPBACK = "127.0.0.1"
 
 
 def parse_address(text: str, *, allow_remote: bool = False) -> tuple[str, int]:
-    """Read `HOST:PORT`, `[IPv6]:PORT` or `:PORT` (loopback).
+    """Parse `HOST:PORT`, `[IPv6]:PORT` or `:PORT` (loopback).
 
     Args:
-        allow_remote: Accept hosts that other machines can reach. Nobody is asked who they are.
+        allow_remote: Accept hosts that other machines can reach; there is no authentication.
 
     Raises:
-        RequestError: INVALID_REQUEST, it is no such address, or one that may not be listened on.
+        RequestError: INVALID_REQUEST, the address is malformed, or may not be listened on.
     """
     host, colon, port = text.rpartition(":")
     host = host.strip("[]") or LOOPBACK

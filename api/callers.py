@@ -1,4 +1,4 @@
-"""Callers that come in with a connection, or with a process."""
+"""Callers of connections and processes."""
 
 import asyncio
 
@@ -6,13 +6,13 @@ from controller.authorization.caller import Authentication, Caller
 
 
 def connected_caller(transport: asyncio.BaseTransport) -> Caller:
-    """Return the caller at the other end of a connection, which has not authenticated."""
+    """Return the caller of a connection that has not authenticated."""
     name = transport.get_extra_info("peername")
     return Caller(host=name[0], port=name[1]) if name else Caller()
 
 
 CLIENT = "metalog"
-"""The name that the command line gives itself."""
+"""Client id of the command line."""
 
 
 def process_caller(principal: str) -> Caller:

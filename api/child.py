@@ -1,4 +1,4 @@
-"""Child processes of a service, which do what would hold up its event loop."""
+"""Child processes of a service, for work that would block its event loop."""
 
 import asyncio
 import contextlib
@@ -9,13 +9,13 @@ _END_WAIT_S = 5.0
 
 
 def give_way(pid: int) -> None:
-    """Let a child run when nothing else wants to."""
+    """Lower a child's priority to idle."""
     with contextlib.suppress(OSError):  # it may have ended already
         os.setpriority(os.PRIO_PROCESS, pid, _LOWEST_PRIORITY)
 
 
 async def end(child: asyncio.subprocess.Process) -> None:
-    """End a child that still runs, and wait for it."""
+    """Terminate a child if it still runs, and wait for it."""
     if child.returncode is not None:
         return
     with contextlib.suppress(ProcessLookupError):

@@ -1,1 +1,1 @@
-"""What to say next: decisions, placement, and the loop that writes them."""
+"""The controller: decisions, placement, and the serial loop that writes their records."""

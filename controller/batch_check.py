@@ -1,7 +1,7 @@
-"""Whether the log will take a batch, asked before others are decided on it.
+"""Checks that the log will accept a batch, before further decisions build on it.
 
-A batch that the log refuses takes all behind it along, so it is to be found out for its own caller
-alone.
+A batch that the log refuses fails every batch after it, so it must be found first and refused to
+its own caller only.
 """
 
 from collections.abc import Sequence
@@ -15,16 +15,16 @@ from metadata_log.limits import BATCH_SIZE_BYTES_MAX
 from records.base import Record
 from records.envelope import Asked, Envelope
 
-# MessagePack names every field, so that a batch takes more room there than in the log; it is made
-# in a fifteenth of the time.
+# MessagePack names every field, so a batch is larger there than in the log; encoding takes a
+# fifteenth of the time.
 _SURELY_FITS_BYTES = BATCH_SIZE_BYTES_MAX // 2
 
 
 def check_size(context: Context, records: Sequence[Record], asked: Asked | None = None) -> None:
-    """Refuse a batch that is too large for the log, with the origin that it would have.
+    """Refuse a batch that is too large for the log, including its origin.
 
     Args:
-        asked: What its first record is stored with.
+        asked: Stored with its first record.
 
     Raises:
         RequestError: POLICY_VIOLATION, or INVALID_RECORD as `check_encoding`.
@@ -38,14 +38,14 @@ def check_encoding(rows: Sequence[Envelope]) -> None:
     """Encode a batch as the log would.
 
     Raises:
-        RequestError: POLICY_VIOLATION, it is too large; or INVALID_RECORD, a value is not of its
+        RequestError: POLICY_VIOLATION, it is too large; or INVALID_RECORD, a value does not fit its
             field's type.
     """
     BlockEncoder(BATCH_SIZE_BYTES_MAX).encode(rows, b"")
 
 
 def rows_of(context: Context, records: Sequence[Record]) -> list[Envelope]:
-    """Return records as the log would hold them, were they the next batch."""
+    """Return the records as rows of the next batch."""
     return [
         Envelope(
             offset=offset,

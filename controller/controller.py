@@ -1,17 +1,17 @@
-"""The one serial loop: decide, append, replay, commit, answer.
+"""The serial loop: decide, append, replay, commit, answer.
 
-It is serial in deciding, not in waiting. `submit` decides at once on the *latest* image, applies
-the records to it, hands them to the log, and parks the answer until they are committed; so many
-events share one sync. Everybody else sees the *committed* image only.
+Deciding is serial, waiting is not. `submit` decides at once on the *latest* image, applies the
+records to it, passes them to the log, and keeps the answer pending until they are committed; so
+many events share one sync. Everyone else sees only the *committed* image.
 
     submit --> decide(latest) --> records --> log.append ......> committed --> answers
                   ^                  |
                   +---- latest <-----+  (at once)
 
-When an append fails, the latest image is dropped for the committed one, and every pending answer
-becomes an error whose outcome says what became of its records (failed_batches.py).
+If an append fails, the latest image is replaced by the committed one, and every pending answer
+becomes an error with the outcome of its records (failed_batches.py).
 
-Pure asyncio: all of this runs in one thread, so no two decisions overlap.
+Pure asyncio: everything runs in one thread, so no two decisions overlap.
 """
 
 import asyncio
@@ -52,7 +52,7 @@ T = TypeVar("T")
 
 
 class Controller:
-    """Decides on behalf of one log."""
+    """Decides for one log."""
 
     def __init__(
         self,
@@ -64,19 +64,20 @@ class Controller:
         settings: Settings | None = None,
         on_commit: Callable[[Batch], None] = lambda _: None,
     ) -> None:
-        """Take office over a log; nothing is decided before `activate`.
+        """Take over a log; nothing is decided before `activate`.
 
         Args:
-            image: The state at the log's end, an open transaction left out.
-            clock: Must not be behind the times in the log by much: a decision never gets a time
-                below that of the last batch.
+            image: The state at the log's end, without an open transaction.
+            clock: Must not be far behind the times in the log: a decision never gets a time below
+            that
+                of the last batch.
             on_commit: Called with each batch, in order, once `image` holds it.
         """
         self.settings = settings or Settings()
         self._activated = False
         self._requests = InFlight()
         self._transaction_turn = asyncio.Lock()
-        # Events that an open transaction holds up.
+        # Events that wait for an open transaction.
         self._waiting: deque[Callable[[], None]] = deque()
         self._pipeline = Pipeline(log, image, on_failure=self._gone_back, on_commit=on_commit)
         self._decider = Decider(self._pipeline, clock=clock, rng=rng, settings=self.settings)
@@ -88,7 +89,7 @@ class Controller:
 
     @property
     def view(self) -> View:
-        """The committed state as descriptions read it, with what heartbeats told."""
+        """The committed state for descriptions, with the latest heartbeats."""
         committed = self._pipeline.committed
         return View(
             image=committed.image,
@@ -99,16 +100,16 @@ class Controller:
 
     @property
     def is_active(self) -> bool:
-        """Whether decisions are taken."""
+        """True if decisions are taken."""
         return self._activated and self._pipeline.is_open
 
     @property
     def has_resigned(self) -> bool:
-        """Whether the log was lost: another controller decides, and this one never will again."""
+        """True if the log was lost: another controller decides, and this one never will again."""
         return self._pipeline.is_lost
 
     async def activate(self, levels: Mapping[str, int] = NEW_CLUSTER_LEVELS) -> None:
-        """Begin to decide: abort what a predecessor left open, and give a new log its levels.
+        """Start deciding: abort a predecessor's open transaction, and write a new log's levels.
 
         Args:
             levels: Feature levels of a log that is still empty.
@@ -203,7 +204,7 @@ class Controller:
     def heartbeat(
         self, request: Heartbeat, *, origin: Origin | None = None
     ) -> asyncio.Future[Answer[HeartbeatReply]]:
-        """Take a broker's heartbeat in; as `submit`."""
+        """Process a broker's heartbeat; as `submit`."""
         return self._submit(
             BoundDecision("heartbeat", heartbeat, request),
             origin,
@@ -211,7 +212,7 @@ class Controller:
         )
 
     async def drained(self) -> None:
-        """Return when nothing is in flight, whatever became of it."""
+        """Return once nothing is in flight."""
         await self._pipeline.drained()
 
     def _submit(
@@ -240,7 +241,7 @@ class Controller:
     def _submit_inside(
         self, opened: object, limit: TimeLimit, decide: Decision[T], origin: Origin | None
     ) -> asyncio.Future[Answer[T]]:
-        """As `_submit`, for the transaction that was `opened`."""
+        """As `_submit`, inside the transaction `opened`."""
         future: asyncio.Future[Answer[T]] = asyncio.get_running_loop().create_future()
         if is_repeatable(origin):
             future.set_exception(_cannot_be_repeated())
@@ -251,7 +252,7 @@ class Controller:
         return future
 
     def _abort_transaction(self, opened: object, sessions: Sessions, reason: str) -> None:
-        """Let the transaction that was `opened` never have happened, unless it is over."""
+        """Abort the transaction `opened`, unless it is over."""
         if self._pipeline.is_open and self._pipeline.transaction is opened:
             abort = AbortTransactionRecord(reason=reason)
             self._pipeline.end_transaction(abort, timestamp=self._decider.now_ms())
@@ -265,7 +266,7 @@ class Controller:
         origin: Origin | None,
         note: Callable[[T], None],
     ) -> None:
-        if future.done():  # the caller has gone away
+        if future.done():  # cancelled by the caller
             return
         if not self.is_active:
             future.set_exception(_not_active())
@@ -273,16 +274,16 @@ class Controller:
         try:
             self._decider.decide(future, decide, origin, note)
         except Exception as error:
-            # A mistake of a decision too: others wait, for their turn or for this very answer.
+            # Bugs of a decision too: other callers wait for their turn or for this answer.
             future.set_exception(error)
 
     def _decide_what_waited(self) -> None:
-        """Take the events that a transaction held up, in their order."""
+        """Process the events that waited for a transaction, in order."""
         while self._waiting and self._pipeline.transaction is None:
             self._waiting.popleft()()
 
     def _when_committed(self, start_offset: int) -> asyncio.Future[Answer[None]]:
-        """Return what is done when everything sent so far is committed."""
+        """Return a future that is done once everything sent so far is committed."""
         future: asyncio.Future[Answer[None]] = asyncio.get_running_loop().create_future()
         self._pipeline.answer_when_committed(future, None, start_offset=start_offset)
         return future
@@ -300,14 +301,14 @@ class Controller:
             )
 
     def _gone_back(self) -> None:
-        """Go on from the committed state: a transaction is over, whatever its body still does."""
+        """Continue from the committed state; an open transaction is over."""
         self._decider.restart_sessions()
-        # Those whose batches failed are told first; the pipeline is open again by then.
+        # Answer the failed requests first; the pipeline is open again by then.
         asyncio.get_running_loop().call_soon(self._decide_what_waited)
 
 
 def bootstrap(context: Context, levels: Mapping[str, int]) -> ControllerResult[None]:
-    """Give a new log its feature levels."""
+    """Write a new log's feature levels."""
     records = bootstrap_records(levels) if _is_empty(context.image) else ()
     return ControllerResult(response=None, records=tuple(records))
 
@@ -317,7 +318,7 @@ def _not_active() -> RequestError:
 
 
 def _cannot_be_repeated() -> RequestError:
-    # The log knows a batch by its id, whatever becomes of the transaction around it.
+    # The log recognises a batch by its id even if the transaction around it is aborted.
     return RequestError(
         "INVALID_REQUEST", "what is part of a transaction has no request id: it may be aborted"
     )

@@ -1,6 +1,6 @@
-"""What the callers of decisions are told when batches of the log fail.
+"""Errors for the callers of decisions whose batches failed.
 
-The log says of each batch whether it may stand; this adds up what that means for each decision.
+The log reports an outcome for each batch; this combines them into the outcome of each decision.
 """
 
 from collections.abc import Sequence
@@ -11,18 +11,18 @@ from controller.pending_answers import PendingAnswer
 from records.errors import FencedError, MetadataLogError, Outcome, RequestError
 
 END_DIFFERS = "INVALID_UPDATE_VERSION"
-"""The code of a batch that was to stand behind one that failed."""
+"""Code of a batch that was to follow a failed one."""
 
 
 class FailedBatch(msgspec.Struct, frozen=True):
-    """A batch that was not committed, as far as is known."""
+    """A batch that was not committed, or may not have been."""
 
     base_offset: int
     error: MetadataLogError
 
 
 def failed_batch(base_offset: int, error: BaseException) -> FailedBatch:
-    """Return what became of a batch; of an error that no log raises nothing is known."""
+    """Return the failure of a batch; the outcome of an unexpected error is unknown."""
     if not isinstance(error, MetadataLogError):
         error = FencedError(f"the log could not be written: {error!r}; the outcome is unknown")
     return FailedBatch(base_offset, error)
@@ -31,11 +31,11 @@ def failed_batch(base_offset: int, error: BaseException) -> FailedBatch:
 def error_for(
     pending: PendingAnswer, failed: Sequence[FailedBatch], committed_end: int
 ) -> MetadataLogError:
-    """Return the error for a decision whose answer cannot be given.
+    """Return the error for a decision that was not committed completely.
 
     Args:
-        failed: The batches that failed, in order; at least one.
-        committed_end: Where the committed records end, exclusive.
+        failed: The failed batches, in order; at least one.
+        committed_end: End of the committed records, exclusive.
     """
     own = [
         f.error for f in failed if pending.start_offset <= f.base_offset < pending.answer.end_offset

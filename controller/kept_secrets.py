@@ -1,7 +1,7 @@
-"""Secrets in kept requests: left out when a request is kept, put back when it is decided again.
+"""Secrets in stored requests: removed for storage, restored for deciding again.
 
-Null stands in the place of a secret, and a reference leads from that place to the record that holds
-it. Paths are indexes and keys, from the outside in.
+A secret is replaced by null, and a reference leads from its place to the record that holds it.
+Paths are indexes and keys, from the outside in.
 """
 
 from collections.abc import Sequence
@@ -19,9 +19,9 @@ from records.secrets import REDACTED, is_secret_config
 
 
 def restored(raw: bytes, secrets: Sequence[SecretReference], records: Sequence[Record]) -> bytes:
-    """Return a kept request with its secrets.
+    """Return a stored request with its secrets.
 
-    One that no record holds belongs to an item that was refused; a placeholder stands for it.
+    A secret that no record holds belongs to a refused item; it becomes a placeholder.
 
     Args:
         records: Those of the decision.
@@ -42,7 +42,7 @@ def _value(secret: SecretReference, records: Sequence[Record]) -> str:
 
 
 def _with(plain: Any, path: Sequence[str], value: str) -> Any:
-    """Return a plain value in which the one at a path is replaced."""
+    """Return a plain value with the value at a path replaced."""
     if not path:
         return value
     first, *rest = path
@@ -55,7 +55,7 @@ def _with(plain: Any, path: Sequence[str], value: str) -> Any:
 
 
 class HiddenSecrets:
-    """Takes secrets out of a request and its response, and finds the records that hold them."""
+    """Removes secrets from a request and its response, and finds the records that hold them."""
 
     def __init__(self, records: Sequence[Record]) -> None:
         self._records = records
@@ -67,7 +67,7 @@ class HiddenSecrets:
         return plain_of(value, path, self._replacement)
 
     def _replacement(self, value: Any, path: str) -> Any:
-        """Return what stands for a value that is a secret, or quotes one; else the value."""
+        """Return the replacement if a value is or quotes a secret; else the value."""
         if isinstance(packed := getattr(value, "request", None), bytes):  # a transaction's step
             return [value.command, self._hidden_step(value.command, packed, f"{path}/1")]
         match value:

@@ -1,4 +1,4 @@
-"""The state that the next decision starts from: ahead of what is committed."""
+"""The latest state: the base of the next decision, ahead of what is committed."""
 
 from collections import defaultdict
 
@@ -29,8 +29,8 @@ class State(msgspec.Struct, frozen=True):
 class Latest:
     """Applies batches as soon as they are decided.
 
-    `next_offset` is where the next batch will be written: the end of the log with all that is on
-    its way. It exceeds the image's while a transaction is open.
+    `next_offset` is where the next batch will be written: the end of the log including all batches
+    in flight. It is ahead of the image's while a transaction is open.
     """
 
     def __init__(self, state: State, next_offset: int) -> None:
@@ -38,15 +38,14 @@ class Latest:
         self.next_offset = next_offset
         self.timestamp = state.image.provenance.timestamp
         self._replayer = Replayer(state.image, next_offset=next_offset)
-        # Topics and partitions that records spoke of; those of an open transaction change when it
-        # ends.
+        # Topics and partitions named in records; those of an open transaction change when it ends.
         self._touched: defaultdict[Uuid, set[int]] = defaultdict(set)
 
     def apply(self, batch: Batch) -> State:
-        """Take a batch in and return the state after it.
+        """Apply a batch and return the state after it.
 
         Raises:
-            CorruptLogError: a record contradicts the state before it; the object is worth nothing
+            CorruptLogError: a record contradicts the state before it; the object must not be used
                 afterwards.
         """
         self._replayer.replay(batch)
@@ -62,7 +61,7 @@ class Latest:
         return self.state
 
     def _touch(self, record: Record) -> None:
-        """Note what of the index a record may change."""
+        """Note which parts of the index a record may change."""
         match record:
             case PartitionChangeRecord():
                 if _changes_the_index(record):

@@ -1,4 +1,4 @@
-"""What the controller needs of a log; `metadata_log.log.MetadataLog` is one."""
+"""The log as the controller needs it; `metadata_log.log.MetadataLog` implements it."""
 
 from collections.abc import Awaitable
 from typing import Protocol
@@ -23,9 +23,9 @@ class LogPort(Protocol):
     def append(
         self, batch: NewBatch, *, expected_end_offset: int | None = None
     ) -> Awaitable[AppendResult]:
-        """Commit a batch: all of it or nothing, in the order in which appends begin.
+        """Commit a batch: all of it or nothing, in the order of the calls.
 
-        The outcome of the error says whether the batch may be in the log.
+        The error's outcome says whether the batch may be in the log.
 
         Raises:
             RequestError: the batch is too large, or the log does not end at

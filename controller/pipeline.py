@@ -1,9 +1,9 @@
-"""From a decision's records to the committed image, with many batches on their way at once.
+"""The pipeline from a decision's records to the committed image, with many batches in flight.
 
-A batch is applied to the latest state when it is sent, and becomes the committed state when the
-log says so, in order. When one fails, so do all after it, because each names the offset at which
-it must stand. When the log has answered for all of them, the latest state is dropped for the
-committed one, and each caller is told what became of its own records.
+A batch is applied to the latest state when it is sent, and becomes the committed state when the log
+confirms it, in order. If one fails, all after it fail, because each names the offset at which it
+must be written. Once the log has answered for all of them, the latest state is replaced by the
+committed one, and each caller gets the outcome of its own records.
 """
 
 import asyncio
@@ -34,12 +34,12 @@ from replay.image.provenance import Provenance
 
 T = TypeVar("T")
 
-# Begin, and End or Abort, and the Abort of one that was left open.
+# Begin, End or Abort, and the Abort of a transaction that was left open.
 _BRACKETS_MAX = 3
 
 
 class _InFlight(msgspec.Struct, frozen=True):
-    """A batch on its way, and the state once it is committed."""
+    """A batch in flight, and the state once it is committed."""
 
     batch: Batch
     state: State
@@ -51,13 +51,14 @@ class _InFlight(msgspec.Struct, frozen=True):
 
 
 class Pipeline:
-    """Batches on their way to one log.
+    """Batches in flight to one log.
 
     Attributes:
-        committed: The state that everybody may see.
-        is_open: Whether batches are taken; not while a failure is being settled, and never again
-            after the log was lost.
-        is_lost: Whether it was: to another writer, or to an error that leaves its state unknown.
+        committed: The state that is visible to everyone.
+        is_open: True if batches are accepted; False while a failure is handled, and for ever once
+            the log is lost.
+        is_lost: True if the log was lost: to another writer, or to an error that leaves its state
+            unknown.
 
     Invariant: the committed state <= the latest one, which holds all batches in flight.
     """
@@ -70,13 +71,13 @@ class Pipeline:
         on_failure: Callable[[], None],
         on_commit: Callable[[Batch], None],
     ) -> None:
-        """Start where the log ends.
+        """Start at the log's end.
 
         Args:
-            image: The state at the log's end, an open transaction left out.
-            on_failure: Called when the latest state has gone back to the committed one.
+            image: The state at the log's end, without an open transaction.
+            on_failure: Called after the latest state was replaced by the committed one.
             on_commit: Called with each batch, in order, once the committed state holds it and
-                before anything that waits for it is answered.
+                before any answer that waits for it.
         """
         self._log = log
         self._on_failure = on_failure
@@ -85,7 +86,7 @@ class Pipeline:
         self._committed_end = log.end_offset
         self._committed_timestamp = image.provenance.timestamp
         self._latest = Latest(self.committed, self._committed_end)
-        # The state inside an open transaction, as if its records stood alone.
+        # The state inside an open transaction, as if its records were outside one.
         self._inside: Latest | None = None
         self._in_flight: deque[_InFlight] = deque()
         self._failed: list[FailedBatch] = []
@@ -95,12 +96,12 @@ class Pipeline:
 
     @property
     def latest(self) -> State:
-        """The state with everything applied that is on its way, also in an open transaction."""
+        """The state including all batches in flight and an open transaction."""
         return (self._inside or self._latest).state
 
     @property
     def transaction(self) -> object | None:
-        """Stands for the transaction that is open, and for no other; None when none is."""
+        """Token of the open transaction; None if there is none."""
         return self._inside
 
     @property
@@ -110,12 +111,14 @@ class Pipeline:
 
     @property
     def room(self) -> int:
-        """How many more batches the log takes now, besides those that bracket a transaction."""
+        """How many more batches the log accepts now, not counting those that bracket a
+        transaction.
+        """
         return max(PENDING_BATCHES_MAX - _BRACKETS_MAX - len(self._in_flight), 0)
 
     @property
     def timestamp(self) -> int:
-        """Append time of the last batch, in ms since 1970; no later one may be below it."""
+        """Append time of the last batch, ms since 1970; later batches must not be below it."""
         return max(self._latest.timestamp, self._committed_timestamp)
 
     def send(
@@ -127,12 +130,12 @@ class Pipeline:
         origin: Origin | None,
         asked: Asked | None = None,
     ) -> Batch:
-        """Apply a batch to the latest state, and send it on its way.
+        """Apply a batch to the latest state, and append it to the log.
 
         Args:
             versions: The layout version of each record.
-            timestamp: When it was decided, in ms since 1970; not below that of the last batch.
-            asked: What the first record is stored with.
+            timestamp: Time of the decision, ms since 1970; not below that of the last batch.
+            asked: Stored with the first record.
         """
         batch = self._batch(records, versions, timestamp, origin, asked)
         try:
@@ -146,7 +149,7 @@ class Pipeline:
         return batch
 
     def begin_transaction(self, name: str, *, timestamp: int, origin: Origin | None) -> None:
-        """Open a transaction: what is sent from now on is invisible to others until it ends."""
+        """Open a transaction: batches sent from now on are invisible to others until it ends."""
         assert self._inside is None, "transactions do not nest"
         state = self._latest.state
         begin = BeginTransactionRecord(name=name)
@@ -156,15 +159,15 @@ class Pipeline:
     def end_transaction(
         self, end: EndTransactionRecord | AbortTransactionRecord, *, timestamp: int
     ) -> Batch:
-        """Let everything since the transaction's begin happen, or never have happened."""
+        """End or abort the open transaction."""
         assert self._inside is not None, "there is a transaction to end"
         self._inside = None
         return self.send([end], [0], timestamp=timestamp, origin=None)
 
     def abort_left_open(self, reason: str, *, timestamp: int) -> None:
-        """End a transaction that the log's last writer, or this one before it failed, left open.
+        """Abort a transaction left open by the previous writer, or by this one before it failed.
 
-        Without it whatever follows would be part of that transaction.
+        Otherwise everything that follows would be part of that transaction.
         """
         pending = self._latest.state.image.provenance.pending_transaction
         if self._inside is not None or pending is None:
@@ -194,9 +197,8 @@ class Pipeline:
         """Answer once everything sent so far is committed.
 
         Args:
-            start_offset: Of the first record that was sent for this answer; where the next one
-                will be written if there is none.
-            is_transaction: The records only take effect with the last one of them.
+            start_offset: Of the answer's first record; the next offset if it has none.
+            is_transaction: The records take effect only with the last one of them.
         """
         answer = Answer(response, self.next_offset, wrote=start_offset < self.next_offset)
         in_transaction = self._inside is not None or is_transaction
@@ -204,7 +206,7 @@ class Pipeline:
         self._pending.release(self._committed_end)
 
     async def drained(self) -> None:
-        """Return when nothing is in flight, whatever became of it."""
+        """Return once nothing is in flight."""
         while self._in_flight:
             await asyncio.wait([batch.append for batch in self._in_flight])
             await asyncio.sleep(0)  # lets the callbacks of the appends run
@@ -270,13 +272,13 @@ class Pipeline:
         self.is_open = False
 
     def _give_up(self) -> None:
-        """Take no more batches: the latest state is worth nothing, by a mistake of our own."""
+        """Accept no more batches: a bug has made the latest state unusable."""
         self.is_open, self.is_lost = False, True
         if not self._in_flight:
             self._settle()
 
     def _settle(self) -> None:
-        """Go on from the committed state, if it is known that the log ends there."""
+        """Continue from the committed state, if the log is known to end there."""
         failed, self._failed = self._failed, []
         if failed:
             self._pending.fail(lambda pending: error_for(pending, failed, self._committed_end))
@@ -288,7 +290,7 @@ class Pipeline:
 
 
 def _may_recover(error: BaseException) -> bool:
-    """Return whether the same writer may try again."""
+    """True if the same writer may continue after this error."""
     return isinstance(error, RequestError | UnavailableError) and error.outcome is Outcome.NOTHING
 
 
@@ -297,7 +299,7 @@ def _error_of(batch: _InFlight) -> BaseException | None:
         return asyncio.CancelledError()
     error = batch.append.exception()
     if error is None and batch.append.result().end_offset != batch.end_offset:
-        # The log recognised the request's id, and gave its first answer instead of writing.
+        # The log recognised the request's id, and returned its first result instead of writing.
         written = batch.append.result()
         return RequestError(
             "DUPLICATE_REQUEST",

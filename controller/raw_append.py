@@ -1,7 +1,7 @@
-"""Appending records as they are: what no command says, said by somebody who knows.
+"""Raw appends: records sent by a client as they are, without a command.
 
-They go through the same loop as every decision, and are checked as far as they can be: replay must
-be able to take them in, and what they touch must keep the invariants.
+They go through the same loop as every decision and are checked thoroughly: replay must accept them,
+and the objects they affect must keep the invariants.
 """
 
 from collections.abc import Callable
@@ -33,7 +33,7 @@ from replay.image.configs import TOPIC
 from replay.image.metadata import MetadataDelta, MetadataImage
 from replay.image.provenance import Provenance
 
-# Each says something about the log itself, or brackets others; the log and the loop write them.
+# Records about the log itself, and transaction markers; only the log and the controller write them.
 _NOT_FOR_CALLERS: frozenset[type[Record]] = frozenset(
     {
         control.LeaderChangeMessage,
@@ -53,8 +53,8 @@ _NOT_FOR_CALLERS: frozenset[type[Record]] = frozenset(
 class AppendRecords(msgspec.Struct, frozen=True, kw_only=True):
     """Records to append as one batch.
 
-    `expected_end_offset`: the log must end there, all that is on its way included.
-    `expected_versions`: objects must be in these versions.
+    `expected_end_offset`: the log must end there, batches in flight included.
+    `expected_versions`: versions that objects must have.
     """
 
     records: tuple[Record, ...]
@@ -63,12 +63,12 @@ class AppendRecords(msgspec.Struct, frozen=True, kw_only=True):
     validate_only: bool = False
 
 
-# omit_defaults: a server of an earlier release refuses fields that it does not know.
+# omit_defaults: servers of earlier releases refuse fields that they do not know.
 class AppendRows(Request["Appended"], frozen=True, kw_only=True, omit_defaults=True):
-    """As `AppendRecords`, across a connection.
+    """`AppendRecords` in the form sent over a connection.
 
     `rows`: `count` records in Avro, as in a block of a segment. `request_hash`: with the request's
-    id it tells a request that comes again; the same through whichever connection it comes.
+    id it identifies a repeated request, over any connection.
     """
 
     rows: bytes
@@ -91,7 +91,7 @@ class AppendRows(Request["Appended"], frozen=True, kw_only=True, omit_defaults=T
 
 
 class Appended(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the records stand, in [base_offset, end_offset), and since when: ms since 1970."""
+    """Position of the records, [base_offset, end_offset), and their append time, ms since 1970."""
 
     base_offset: int
     end_offset: int
@@ -129,7 +129,7 @@ def append_records(context: Context, request: AppendRecords) -> ControllerResult
 
 
 def append_rows(context: Context, request: AppendRows) -> ControllerResult[Appended]:
-    """Append records that came across a connection; as `append_records`."""
+    """Append records received over a connection; as `append_records`."""
     return append_records(
         context,
         AppendRecords(
@@ -141,7 +141,7 @@ def append_rows(context: Context, request: AppendRows) -> ControllerResult[Appen
 
 
 def _each(records: tuple[Record, ...], check: Callable[[Record], None]) -> None:
-    """Check the records one by one; a refusal names the one."""
+    """Check the records one by one; a refusal names the record."""
     for index, record in enumerate(records):
         try:
             check(record)
@@ -179,9 +179,9 @@ def _check_deletions(context: Context, records: tuple[Record, ...]) -> None:
 
 
 def _check_effect(context: Context, records: tuple[Record, ...]) -> None:
-    """Encode and replay the records aside, and look at what they affected.
+    """Encode and replay the records on the side, and check what they affect.
 
-    What was wrong before, as in a log that came from elsewhere, is no reason to refuse.
+    Violations that existed before, as in a log of other origin, are no reason to refuse.
     """
     rows = rows_of(context, records)
     check_encoding(rows)
@@ -200,7 +200,7 @@ def _check_effect(context: Context, records: tuple[Record, ...]) -> None:
 
 
 def _check_surroundings(after: MetadataImage, record: Record) -> None:
-    """Refuse what would stand alone: the checks of whole images, for what one record names."""
+    """Check whole-image invariants for the objects that one record names."""
     match record:
         case ConfigRecord(resource_type=resource_type, resource_name=name, value=str()):
             if resource_type == TOPIC and after.topic_by_full_name(name) is None:
@@ -216,7 +216,7 @@ def _check_surroundings(after: MetadataImage, record: Record) -> None:
 
 
 def _check_namespaces_left(after: MetadataImage, records: tuple[Record, ...]) -> None:
-    """Refuse to remove a namespace with others below it; looks at each namespace once."""
+    """Refuse to remove a namespace with others below it; checks each namespace once."""
     if not any(isinstance(record, RemoveNamespaceRecord) for record in records):
         return
     orphans = [n.name for n in after.namespaces() if _lacks_a_tier(after, n.name)]
@@ -225,7 +225,7 @@ def _check_namespaces_left(after: MetadataImage, records: tuple[Record, ...]) ->
 
 
 def _check_name(record: Record) -> None:
-    """Refuse a name that no command gives: brokers make folders of names."""
+    """Refuse a name that no command allows, because brokers use names as folder names."""
     match record:
         case TopicRecord(name=name) | MoveTopicRecord(name=name):
             check_topic_name(name)

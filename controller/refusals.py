@@ -1,19 +1,19 @@
-"""Refusals of admin requests: Kafka's code, and the name that KIP-4 gave the same error.
+"""Errors of admin requests: Kafka's code, and the name of the same error in KIP-4.
 
-Scripts written against either name find it: the code in `RequestError.code`, the KIP's name at
-the start of the message.
+Scripts that expect either name find it: the code in `RequestError.code`, the KIP's name at the
+start of the message.
 """
 
 from records.errors import RequestError
 
 
 def topic_already_exists(full_name: str) -> RequestError:
-    """The name is taken."""
+    """The topic's name is taken."""
     return RequestError("TOPIC_ALREADY_EXISTS", f"TopicAlreadyExists: {full_name!r} exists")
 
 
 def invalid_topic_name(reason: str) -> RequestError:
-    """The name of a topic breaks a rule."""
+    """The topic's name breaks a rule."""
     return RequestError("INVALID_TOPIC_EXCEPTION", f"InvalidArgumentTopicName: {reason}")
 
 
@@ -23,57 +23,57 @@ def invalid_namespace(reason: str) -> RequestError:
 
 
 def invalid_partitions(reason: str) -> RequestError:
-    """A number of partitions that cannot be."""
+    """The number of partitions is invalid."""
     return RequestError("INVALID_PARTITIONS", f"InvalidArgumentPartitions: {reason}")
 
 
 def decrease_not_allowed(reason: str) -> RequestError:
-    """Fewer partitions than there are."""
+    """The number of partitions may not be reduced."""
     return RequestError("INVALID_PARTITIONS", f"DecreasePartitionsNotAllowed: {reason}")
 
 
 def invalid_replication_factor(reason: str) -> RequestError:
-    """A number of replicas that cannot be."""
+    """The replication factor is invalid."""
     return RequestError("INVALID_REPLICATION_FACTOR", f"InvalidArgumentReplicationFactor: {reason}")
 
 
 def invalid_assignment(reason: str) -> RequestError:
-    """Replicas named by hand that cannot be."""
+    """The manual assignment is invalid."""
     return RequestError("INVALID_REPLICA_ASSIGNMENT", f"InvalidArgumentReplicaAssignment: {reason}")
 
 
 def invalid_config(reason: str) -> RequestError:
-    """An unknown config, or a value that it cannot take."""
+    """The config does not exist, or the value is invalid."""
     return RequestError("INVALID_CONFIG", f"InvalidArgumentTopicConfig: {reason}")
 
 
 def reassignment_in_progress(reason: str) -> RequestError:
-    """The partitions of the topic are on the move."""
+    """Partitions of the topic are being moved or removed."""
     return RequestError("REASSIGNMENT_IN_PROGRESS", f"ReassignPartitionsInProgress: {reason}")
 
 
 def no_reassignment_in_progress(reason: str) -> RequestError:
-    """There is nothing to call off."""
+    """There is nothing to cancel."""
     return RequestError("NO_REASSIGNMENT_IN_PROGRESS", f"NoReassignmentInProgress: {reason}")
 
 
 def multiple_instructions(reason: str) -> RequestError:
-    """A topic may be changed in one way a request."""
+    """A request may change a topic in one way only."""
     return RequestError("INVALID_REQUEST", f"MultipleInstructionsForOneTopic: {reason}")
 
 
 def named_twice(what: str) -> RequestError:
-    """One request holds two instructions for the same thing."""
+    """The request names an object twice."""
     return RequestError(
         "INVALID_REQUEST", f"MultipleTopicInstructionsInOneBatch: {what} is named more than once"
     )
 
 
 def unknown_topic(name: str) -> RequestError:
-    """No topic of that name."""
+    """There is no topic with this name."""
     return RequestError("UNKNOWN_TOPIC_OR_PARTITION", f"there is no topic {name!r}")
 
 
 def unknown_topic_id(text: str) -> RequestError:
-    """No topic of that id."""
+    """There is no topic with this id."""
     return RequestError("UNKNOWN_TOPIC_ID", f"there is no topic of id {text}")

@@ -1,4 +1,4 @@
-"""Requests that know the type of their response."""
+"""Base of requests, typed by their response."""
 
 from typing import Generic, TypeVar
 
@@ -8,4 +8,4 @@ R = TypeVar("R")
 
 
 class Request(msgspec.Struct, Generic[R], frozen=True):
-    """Base of what a decision can be asked for; R is its response."""
+    """A decision's request; R is the type of the response."""

@@ -1,4 +1,4 @@
-"""What a decision gives back: records to write, and what to answer once they are committed."""
+"""Results of decisions: records to write, and the response once they are committed."""
 
 from collections.abc import Iterator, Sequence
 from typing import Generic, TypeVar
@@ -18,8 +18,8 @@ class ControllerResult(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     """Records and a response; nothing has changed yet.
 
     `atomic`: the records must become visible together, so they must fit one batch. Otherwise a
-    long list is cut into several batches, and a reader may see a state between two of them.
-    `mutations` is how many partitions they create and delete, as quotas count them.
+    long list is split into several batches, and a reader may see a state between two of them.
+    `mutations` is how many partitions they create and delete, for quotas.
     """
 
     response: T
@@ -29,14 +29,14 @@ class ControllerResult(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
 
     @property
     def is_transaction(self) -> bool:
-        """True if the records only take effect with the last one of them."""
+        """True if the records take effect only with the last one of them."""
         return bool(self.records) and isinstance(self.records[0], BeginTransactionRecord)
 
     def batches(self, origin: Origin | None) -> Iterator[tuple[Sequence[Record], Origin | None]]:
-        """Cut the records into batches that the log takes, each with its origin.
+        """Split the records into batches, each with its origin.
 
-        Only the last one carries the request's id: when a crash leaves the first ones alone, the
-        request is not known to be done, and deciding it again does the rest.
+        Only the last one carries the request's id: if a crash leaves only the first ones, the
+        request does not count as done, and deciding it again writes the rest.
         """
         count = len(self.records)
         assert not self.atomic or count <= BATCH_RECORDS_MAX, "cannot be written as one"

@@ -1,7 +1,7 @@
-"""Several decisions as one: each sees what those before it wrote, and nobody sees it half done.
+"""Several decisions as one: each sees what those before it wrote, and the result is atomic.
 
-Their records stand between BeginTransactionRecord and EndTransactionRecord, decided as one event,
-so that nothing else comes in between.
+Their records are between BeginTransactionRecord and EndTransactionRecord and are decided as one
+event, so nothing else comes in between.
 """
 
 from typing import TypeVar
@@ -24,13 +24,13 @@ T = TypeVar("T")
 
 
 class Steps:
-    """The state inside one transaction, while it is decided."""
+    """The state inside a transaction while it is decided."""
 
     def __init__(self, context: Context) -> None:
-        """Begin on the state of a context.
+        """Start with the state of a context.
 
         Raises:
-            RequestError: UNSUPPORTED_VERSION, the metadata.version knows no transactions.
+            RequestError: UNSUPPORTED_VERSION, the metadata.version has no transactions.
         """
         if context.metadata_version < TRANSACTIONS_LEVEL:
             raise RequestError(
@@ -38,7 +38,7 @@ class Steps:
                 f"transactions need metadata.version {TRANSACTIONS_LEVEL}, "
                 f"it is {context.metadata_version}",
             )
-        start = context.next_offset + 1  # behind the Begin
+        start = context.next_offset + 1  # after the Begin
         self._context = replace(context, next_offset=start)
         self._latest = Latest(State(context.image, context.index), start)
         self._records: list[Record] = []
@@ -56,7 +56,7 @@ class Steps:
         return result.response
 
     def result(self, response: T, name: str) -> ControllerResult[T]:
-        """Return all that was decided as one result; nothing is written if no step wrote."""
+        """Return everything decided as one result; empty if no step wrote anything."""
         if not self._records:
             return ControllerResult(response=response)
         begin = BeginTransactionRecord(name=name)

@@ -1,8 +1,8 @@
-"""What the controller does on its own, at its time: events like any other, submitted by the clock.
+"""Timers of the controller: periodic decisions, submitted when they are due.
 
-A timer that is due is submitted, and due again when its interval has passed since; one that has
-more to do comes back after a moment, one that failed after a minute. Time is the clock's alone, so
-a test or a simulation moves it and calls `run_due`; `run` sleeps in between.
+After a timer is submitted, it is due again after its interval; after a moment if it has more to do,
+after a minute if it failed. Time comes only from the clock, so a test or a simulation moves the
+clock and calls `run_due`; `run` sleeps in between.
 
 Source: docs/kafka_rules.md, sections 1 (failed events), 5 (rebalance, unclean sweep) and 8
 (sessions); KIP-694 (check of delayed removals).
@@ -29,7 +29,7 @@ from records.errors import MetadataLogError
 
 log = logging.getLogger(__name__)
 
-# A session is at most this much older than it may be when it is found out.
+# How late an expired session may be noticed.
 _SESSION_CHECK_MS = 1_000
 _HOUSEKEEPING_MS = 300_000
 _MORE_TO_DO_MS = 10
@@ -37,11 +37,11 @@ _AFTER_FAILURE_MS = 60_000
 
 
 class Timer(msgspec.Struct, frozen=True, kw_only=True):
-    """Something to decide again and again.
+    """A periodic decision.
 
-    `has_more` looks at the response: whether there is more to do at once, so that no one event
-    does too much. `interval_ms` is asked at every look, so that a changed config counts at once,
-    also for an interval that has begun.
+    `has_more` gets the response and returns True if there is more to do, so that single events stay
+    small. `interval_ms` is called at every check, so that a changed config applies at once, even to
+    an interval that has begun.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Timer(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def origin(self) -> Origin:
-        """Who does it, and why, for the log."""
+        """Return the origin of the timer's records."""
         return Origin(principal="controller", command=self.name, reason=self.reason)
 
 
@@ -94,7 +94,7 @@ TIMERS = (
 
 
 class _Wait(msgspec.Struct, frozen=True):
-    """Since when a timer waits, ms since 1970, and how long; None is its interval."""
+    """A timer's start, ms since 1970, and duration; None is its interval."""
 
     start_ms: int
     duration_ms: int | None = None
@@ -112,13 +112,15 @@ class Timers:
 
     @property
     def next_due_ms(self) -> int:
-        """When `run_due` has something to do next, ms since 1970, as configs are now."""
+        """Return when `run_due` has something to do next, ms since 1970, with the current
+        configs.
+        """
         return min([self._due_ms(timer) for timer in TIMERS])
 
     async def run_due(self) -> list[str]:
-        """Decide what is due, one after the other; return the names of what was decided.
+        """Submit what is due, one after the other; return the names of the timers.
 
-        What fails is due again after a minute; nothing is due for a controller that is not active.
+        A failed one is due again after a minute; nothing is due while the controller is not active.
         """
         decided = []
         for timer in TIMERS:
@@ -132,12 +134,12 @@ class Timers:
         """Run until the controller has resigned.
 
         Args:
-            sleep_ms: How to wait; None is the event loop's own time.
+            sleep_ms: How to wait; None means by the event loop.
         """
         wait = sleep_ms or _sleep_ms
         while not self._controller.has_resigned:
             left_ms = self.next_due_ms - self._clock.now_ms()
-            # Not longer than this, or a config that changes meanwhile would not count yet.
+            # Bounded, so that a config that changes meanwhile applies.
             await wait(min(max(left_ms, _MORE_TO_DO_MS), _SESSION_CHECK_MS))
             await self.run_due()
 
@@ -148,7 +150,9 @@ class Timers:
         return wait.start_ms + wait.duration_ms
 
     async def _decide(self, timer: Timer) -> int | None:
-        """Submit a timer's decision; return in how many ms it is due again, None: its interval."""
+        """Submit a timer's decision; return the delay until it is due again in ms, None: its
+        interval.
+        """
         try:
             answer = await self._controller.submit(
                 BoundDecision(timer.name, timer.decide), origin=timer.origin

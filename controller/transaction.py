@@ -1,4 +1,4 @@
-"""What the body of a metadata transaction writes with, and how long it may take."""
+"""A transaction as seen by its body, and its time limit."""
 
 import asyncio
 from asyncio import Future
@@ -19,10 +19,10 @@ _SubmitInside = Callable[[Callable[[Context], ControllerResult[Any]], Origin | N
 
 
 class Transaction:
-    """Decides inside a transaction, on what was written inside it.
+    """Decides inside a transaction, on the state inside it.
 
-    An answer says that the records are in the log; that they happened is known when the
-    transaction has ended.
+    An answer means that the records are in the log. They take effect only once the transaction has
+    ended.
     """
 
     def __init__(self, submit: _SubmitInside) -> None:
@@ -46,17 +46,17 @@ class Transaction:
 
 
 class TimeLimit:
-    """Aborts a transaction that is open for too long: all others wait for its end.
+    """Aborts a transaction that is open for too long, because everything else waits for its end.
 
-    Counted by the event loop's own clock, which never jumps.
+    Measured by the event loop's clock, which never jumps.
 
     Attributes:
-        name: That of the transaction.
-        error: What whoever goes on with it is told, once the time is over.
+        name: Of the transaction.
+        error: Raised in the transaction's body once the time is over.
     """
 
     def __init__(self, name: str, timeout_ms: int, abort: Callable[[str], None]) -> None:
-        """Begin to count.
+        """Start the clock.
 
         Args:
             abort: Called with the reason when the time is over.
@@ -69,7 +69,7 @@ class TimeLimit:
         self._timer = loop.call_later(timeout_ms / 1_000, self._over)
 
     def cancel(self) -> None:
-        """The transaction has come to its end by itself."""
+        """Stop the clock: the transaction has ended."""
         self._timer.cancel()
 
     def _over(self) -> None:

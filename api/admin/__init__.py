@@ -1,1 +1,1 @@
-"""Asking for changes of a cluster: in this process, or of a running service."""
+"""Admin requests, decided in this process or by a running service."""

@@ -1,4 +1,4 @@
-"""What an administrator can ask, wherever it is decided."""
+"""The interface for admin requests."""
 
 from typing import Any, Protocol
 
@@ -6,10 +6,10 @@ from controller.pending_answers import Answer
 
 
 class Admin(Protocol):
-    """Takes the decisions of `api.commands` by name.
+    """Runs the commands of `api.commands` by name.
 
     `api.admin.local.LocalAdmin` decides in this process as the only writer of a log;
-    `api.session.Session` asks a service of this process, `api.client.MetadataClient` one across a
+    `api.session.Session` uses a service of this process, `api.client.MetadataClient` one over a
     connection.
     """
 
@@ -22,17 +22,17 @@ class Admin(Protocol):
         request_id: str | None = None,
         trace_parent: str | None = None,
     ) -> Answer[Any]:
-        """Decide, and answer once it is committed.
+        """Run a command, and answer once it is committed.
 
         Args:
-            request: What the command takes, such as `CreateTopics`.
-            reason: Stands in the log beside the records.
-            request_id: Chosen by the caller, who may ask again with the same one when no answer
-                came: the request is carried out once, and gets its first answer.
-            trace_parent: Of the W3C trace that the request belongs to; stands in the log.
+            request: The command's request, such as `CreateTopics`.
+            reason: Stored in the log with the records.
+            request_id: Chosen by the caller, who may retry with the same id if no answer came: the
+                request is carried out once, and gets its first answer.
+            trace_parent: Of the request's W3C trace; stored in the log.
 
         Raises:
             RequestError: the whole request is refused.
-            UnavailableError: try again; or no answer, and then the outcome is unknown.
+            UnavailableError: try again; or no answer came, and the outcome is unknown.
         """
         ...

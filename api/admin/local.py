@@ -1,8 +1,9 @@
-"""Changes decided in this process, as the only writer of a log directory.
+"""Runs commands in this process, as the only writer of a log directory.
 
-Each request is rehearsed first, on the log as it can be read without a lock: what is refused, only
-validated, or changes nothing leaves no trace in the log, not even a new epoch. Only then the log is
-locked, its tail since the rehearsal is read, and the decision is taken again, for good.
+Each request is first rehearsed on the log as it can be read without a lock. A request that is
+refused, only validated, or changes nothing leaves no trace in the log, not even a new epoch.
+Otherwise the log is locked, the tail written since the rehearsal is read, and the request is
+decided again.
 """
 
 import random
@@ -43,10 +44,10 @@ class _Read(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LocalAdmin:
-    """Takes decisions over a log directory that nobody else writes.
+    """Runs commands over a log directory without another writer.
 
     Attributes:
-        history_start: Of the log, once something was run.
+        history_start: Of the log, once a command was run.
     """
 
     def __init__(
@@ -57,10 +58,10 @@ class LocalAdmin:
         settings: Settings | None = None,
         load: Callable[[LogReader], MetadataImage] | None = None,
     ) -> None:
-        """Nothing is opened yet.
+        """Open nothing yet.
 
         Args:
-            load: Returns the image at a log's end, with a progress bar for example; None is
+            load: Returns the image at a log's end, for example with a progress bar; None means
                 `Timeline.image`.
         """
         self._directory = directory
@@ -79,10 +80,12 @@ class LocalAdmin:
         request_id: str | None = None,
         trace_parent: str | None = None,
     ) -> Answer[Any]:
-        """Decide, and answer once it is committed; see `Admin`.
+        """Run a command, and answer once it is committed; see `Admin`.
 
         Raises:
-            RequestError: no log, a mirror, or the whole request is refused; nothing was written.
+            RequestError: there is no log, it is a mirror, or the whole request is refused; nothing
+            was
+                written.
             UnavailableError: another process writes the log.
             CorruptLogError: the log is damaged.
         """
@@ -107,7 +110,7 @@ class LocalAdmin:
         return answer
 
     def _first_answer(self, origin: Origin, decide: Decision[Any]) -> Answer[Any] | None:
-        """Return the answer to a request that was carried out before, None for a new one."""
+        """Return the answer to a repeated request, None for a new one."""
         with LogReader.open(self._directory) as reader:
             committed = RequestWindow.of_tail(reader).find(origin)
             if committed is None:
@@ -134,13 +137,13 @@ class LocalAdmin:
             )
 
     def _current(self, read: _Read) -> MetadataImage:
-        """Return the state at the log's end, which may have moved until the lock was ours."""
+        """Return the state at the log's end, which may have moved before we got the lock."""
         with LogReader.open(self._directory) as reader:
             return self._go_on(reader, read.image)
 
     def _go_on(self, reader: LogReader, image: MetadataImage) -> MetadataImage:
-        """Return the state at the log's end, from an earlier one."""
-        # Inside a transaction the image lies before it; there is nothing to go on from.
+        """Return the state at the log's end, continuing from an earlier one."""
+        # Inside a transaction the image is the one before it, and cannot be continued.
         settled = image.provenance.pending_transaction is None
         return Timeline.of(reader).image(start=image if settled else None)
 
@@ -152,7 +155,7 @@ class LocalAdmin:
         decide: Decision[Any],
         origin: Origin,
     ) -> tuple[Answer[Any], bool]:
-        """Return the answer, and whether the decision wrote anything."""
+        """Return the answer, and True if the decision wrote anything."""
         controller = Controller(
             log,
             image,

@@ -1,6 +1,6 @@
-"""Where `metalog append` hands its batches in: a service, in this process or a running one.
+"""Where `metalog append` sends its batches: a service in this process or a running one.
 
-Each way ends in `Service.append`, so the same records are refused everywhere.
+Both end in `Service.append`, so the same records are refused everywhere.
 """
 
 from collections.abc import AsyncIterator
@@ -36,11 +36,11 @@ class Door(Protocol):
 
 
 class _LocalDoor:
-    """A service in this process, which has become the only writer of the log."""
+    """A service in this process, which is the log's only writer."""
 
     def __init__(self, service: Service, caller: Caller, end_before: int) -> None:
         self._service, self._caller = service, caller
-        # Taking over has moved the end: who names the one before means the one after.
+        # Taking over has moved the end; a caller that expects the old end means the new one.
         self._ends = {end_before: service.image.provenance.next_offset}
 
     async def append(
@@ -61,7 +61,7 @@ class _LocalDoor:
 
 
 class _KafkaDoor:
-    """A running service, asked on its Kafka listener."""
+    """A running service, through its Kafka listener."""
 
     def __init__(self, client: MetadataClient) -> None:
         self._client = client
@@ -93,7 +93,7 @@ class _KafkaDoor:
         return AppendResult(
             base_offset=result.base_offset,
             end_offset=result.end_offset,
-            leader_epoch=-1,  # not told
+            leader_epoch=-1,  # not reported
             timestamp=result.timestamp,
         )
 
@@ -103,7 +103,7 @@ async def door_of_log(directory: Path, principal: str) -> AsyncIterator[Door]:
     """Become the only writer of a log, on behalf of a principal.
 
     Raises:
-        RequestError: no log, or a mirror.
+        RequestError: there is no log, or it is a mirror.
         UnavailableError: another process writes the log.
         CorruptLogError: the log is damaged.
     """
@@ -121,8 +121,8 @@ async def door_of_server(url: str) -> AsyncIterator[Door]:
     """Connect to a running service: `socket://HOST:PORT`, or `kafka://HOST:PORT`.
 
     Raises:
-        RequestError: INVALID_REQUEST, no such URL.
-        UnavailableError: nobody answers there.
+        RequestError: INVALID_REQUEST, the URL is malformed.
+        UnavailableError: the address does not answer.
     """
     if url.startswith(_SOCKET):
         host, port = server_address(url.removeprefix(_SOCKET))

@@ -1,4 +1,4 @@
-"""The batches of a file, handed to a service one after the other."""
+"""Appends the batches of a file, one after the other."""
 
 import itertools
 import re
@@ -16,12 +16,12 @@ from metadata_log.batch import NewBatch
 from records.envelope import Origin
 from records.errors import MetadataLogError, Outcome, RequestError
 
-# How a service begins what it says of one record of a batch.
+# Start of a service's error about one record of a batch.
 _RECORD = re.compile(r"record (\d+) of \d+: ")
 
 
 class Appended(msgspec.Struct, kw_only=True):
-    """What was written. Offsets are inclusive, None where there is nothing.
+    """What was written. Offsets are inclusive, None if there are none.
 
     `already_records` in `already_batches` were appended by an earlier run, up to `already_to`.
     """
@@ -41,7 +41,7 @@ class Appended(msgspec.Struct, kw_only=True):
         return self.already_to if self.last_offset is None else self.last_offset
 
     def skip(self, batch: LineBatch, already_to: int) -> None:
-        """Count a batch that was there before."""
+        """Count a batch of an earlier run."""
         self.already_records += len(batch.records)
         self.already_batches += 1
         self.already_to = already_to

@@ -1,1 +1,1 @@
-"""Who asks, and what they may do."""
+"""Authorization: callers and their rights."""

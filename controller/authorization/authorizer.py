@@ -1,4 +1,4 @@
-"""Whether a caller may do an operation on a resource.
+"""Authorizers: decide if a caller may do an operation on a resource.
 
 Source: AclOperation and ResourceType of Kafka 4.0 (names and codes), KIP-11.
 """
@@ -39,7 +39,7 @@ class ResourceType(enum.Enum):
 
 
 class Resource(msgspec.Struct, frozen=True):
-    """One thing that rights are about; a topic goes by its full name."""
+    """An object of authorization; a topic by its full name."""
 
     type: ResourceType
     name: str
@@ -59,21 +59,21 @@ def namespace_resource(name: str) -> Resource:
 
 
 def user_resource(principal: str) -> Resource:
-    """Return the resource of a principal whose identity another one takes."""
+    """Return the resource of a principal that another one acts as."""
     return Resource(ResourceType.USER, principal)
 
 
 class Authorizer(Protocol):
-    """Decides from today's image; it must not look at anything else that changes."""
+    """Decides from the current image, and from nothing else that changes."""
 
     def allows(
         self, image: MetadataImage, caller: Caller, operation: Operation, resource: Resource
     ) -> bool:
-        """Return whether a caller may do an operation on a resource."""
+        """True if a caller may do an operation on a resource."""
 
 
 class AllowAll:
-    """Refuses nothing, as a Kafka without an authorizer."""
+    """Allows everything, like Kafka without an authorizer."""
 
     def allows(
         self, image: MetadataImage, caller: Caller, operation: Operation, resource: Resource
@@ -84,7 +84,7 @@ class AllowAll:
 
 ALLOW_ALL = AllowAll()
 
-# Kafka has no error for namespaces: as with their other errors, those of topics stand for them.
+# Kafka has no errors for namespaces; as elsewhere, the errors of topics are used.
 _CODES = {
     ResourceType.TOPIC: "TOPIC_AUTHORIZATION_FAILED",
     ResourceType.NAMESPACE: "TOPIC_AUTHORIZATION_FAILED",
@@ -94,7 +94,7 @@ _CODES = {
 
 
 class Access(msgspec.Struct, frozen=True):
-    """What one caller may do now. The one way from a request to the authorizer."""
+    """A caller's current rights; requests ask the authorizer only through this."""
 
     authorizer: Authorizer
     image: MetadataImage
@@ -102,17 +102,17 @@ class Access(msgspec.Struct, frozen=True):
 
     @property
     def allows_all(self) -> bool:
-        """True if nothing is ever refused, so that answers need not be looked through."""
+        """True if everything is allowed, so that answers need no filtering."""
         return self.caller.is_internal or self.authorizer is ALLOW_ALL
 
     def allows(self, operation: Operation, resource: Resource) -> bool:
-        """Return whether the caller may do an operation on a resource."""
+        """True if the caller may do an operation on a resource."""
         if self.caller.is_internal:
             return True
         return self.authorizer.allows(self.image, self.caller, operation, resource)
 
     def require(self, operation: Operation, *resources: Resource) -> None:
-        """Refuse unless the operation is allowed on one of the resources.
+        """Check that the operation is allowed on at least one of the resources.
 
         Raises:
             RequestError: TOPIC_AUTHORIZATION_FAILED or CLUSTER_AUTHORIZATION_FAILED, by the type of
@@ -129,7 +129,7 @@ class Access(msgspec.Struct, frozen=True):
         )
 
     def acting_as(self, principal: str | None) -> Caller:
-        """Return the caller under the identity that it claims; None: its own.
+        """Return the caller with the identity that it claims; None: its own.
 
         Kafka's CREATE_TOKENS on a user is the right to act as that user (KIP-373).
 
@@ -143,4 +143,4 @@ class Access(msgspec.Struct, frozen=True):
 
 
 UNRESTRICTED = Access(ALLOW_ALL, MetadataImage.EMPTY, Caller())
-"""The access of a node that knows no rights."""
+"""The access on a node without authorization."""

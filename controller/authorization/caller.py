@@ -1,4 +1,6 @@
-"""Who asks: comes in with a connection or a process, and travels with every request."""
+"""Callers: who sent a request. Comes with a connection or a process, and travels with every
+request.
+"""
 
 import enum
 import re
@@ -54,17 +56,17 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
         return self.authentication is Authentication.INTERNAL
 
     def named(self, client_id: str | None) -> "Caller":
-        """Return the same caller under the name that the client gives itself."""
+        """Return the same caller with a client id."""
         return self if client_id == self.client_id else replace(self, client_id=client_id)
 
     def acting_as(self, principal: str) -> "Caller":
-        """Return the caller under another identity; whether it may take it is not checked."""
+        """Return the caller with another identity, without checking that it may take it."""
         return replace(self, principal=principal, real_principal=self.principal)
 
     def origin(
         self, command: str, *, reason: str | None = None, trace_parent: str | None = None
     ) -> Origin:
-        """Return what the log keeps of a request of this caller."""
+        """Return the origin that the log stores for a request of this caller."""
         return Origin(
             principal=self.principal,
             command=command,
@@ -74,7 +76,7 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def completed(self, origin: Origin | None, command: str) -> Origin:
-        """Return an origin that a client sent, with what is known better here."""
+        """Return an origin sent by a client, with the fields that the server knows better."""
         if origin is None:
             return self.origin(command)
         return replace(
@@ -101,10 +103,10 @@ _CLIENT = re.compile(r"(?:\w+:.*? by )?(?P<client_id>.*?) at \S+(?: through .*)?
 
 
 def client_id_of(client: str) -> str:
-    """Return the name that a client gives itself, from the client in an origin."""
+    """Return the client id in an origin's `client`."""
     found = _CLIENT.fullmatch(client)
     return client if found is None else found["client_id"]
 
 
 CONTROLLER = Caller(principal="controller", authentication=Authentication.INTERNAL)
-"""The controller itself: its timers, and what it does when it takes office."""
+"""The controller itself: its timers and its activation."""

@@ -1,7 +1,7 @@
-"""Authorization around a decision: item by item, before it is decided.
+"""Authorizes each item of a request before the decision.
 
-A guard takes the items that the caller may not touch out of a request, lets the rest be decided,
-and puts a refusal in each one's place. So decisions know nothing of rights.
+A guard removes the items that the caller may not touch, lets the decision handle the rest, and puts
+a refusal in each removed item's place. So decisions know nothing of rights.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,17 +19,17 @@ from records.errors import RequestError
 Q = TypeVar("Q")
 
 Check = Callable[[Access, Any], None]
-"""Raises RequestError when the caller may not do what a request, or one item of it, asks for."""
+"""Raises RequestError if the caller may not make a request, or one item of it."""
 
 
 def unchecked(access: Access, request: Any) -> None:
-    """Let everything pass: the check is made elsewhere."""
+    """Allow everything: the check is made elsewhere."""
 
 
 class Items(msgspec.Struct, frozen=True, kw_only=True):
-    """The items of a request, each authorized on its own; its response has one result for each.
+    """The items of a request, each authorized by itself; its response has one result per item.
 
-    `refused` makes the result of an item that the caller may not touch.
+    `refused` makes the result of an item that is not allowed.
     """
 
     field: str
@@ -42,7 +42,7 @@ class Items(msgspec.Struct, frozen=True, kw_only=True):
         context: Context,
         request: Any,
     ) -> ControllerResult[Any]:
-        """Decide on the items that are allowed."""
+        """Decide on the allowed items."""
         items: Sequence[Any] = getattr(request, self.field)
         refusals = self._refusals(context.access, items)
         if not any(refusals):
@@ -54,13 +54,13 @@ class Items(msgspec.Struct, frozen=True, kw_only=True):
         return replace(result, response=self._merged(items, refusals, result.response))
 
     def all_refused(self, access: Access, request: Any) -> tuple[Any, ...] | None:
-        """Return the response when no item is allowed, else None."""
+        """Return the response if no item is allowed, else None."""
         items: Sequence[Any] = getattr(request, self.field)
         refusals = self._refusals(access, items)
         return self._merged(items, refusals, ()) if items and all(refusals) else None
 
     def masked(self, access: Access, request: Any, response: Sequence[Any]) -> tuple[Any, ...]:
-        """Return a response with refusals in place of what the caller may not touch now."""
+        """Return a response with refusals for items that are not allowed now."""
         items: Sequence[Any] = getattr(request, self.field)
         refusals = self._refusals(access, items)
         kept = [r for r, refusal in zip(response, refusals, strict=True) if refusal is None]
@@ -89,10 +89,10 @@ class Items(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Guard(msgspec.Struct, frozen=True, kw_only=True):
-    """What a command needs.
+    """The rights that a command needs.
 
-    `check` is about the request as a whole. `shown` leaves out of a response what the caller may
-    not see; it gets the request and the response.
+    `check` is for the request as a whole. `shown` gets the request and the response, and removes
+    what the caller may not see.
     """
 
     check: Check = unchecked
@@ -105,7 +105,7 @@ class Guard(msgspec.Struct, frozen=True, kw_only=True):
         context: Context,
         request: Any,
     ) -> ControllerResult[Any]:
-        """Decide as far as the caller may.
+        """Decide on the allowed part of a request.
 
         Raises:
             RequestError: the decision's own; or TOPIC_AUTHORIZATION_FAILED or
@@ -121,7 +121,7 @@ class Guard(msgspec.Struct, frozen=True, kw_only=True):
         return replace(result, response=self.shown(access, request, result.response))
 
     def check_all(self, access: Access, request: Any) -> None:
-        """Refuse a request as a whole when the caller may not touch one of its items.
+        """Refuse a request as a whole if one of its items is not allowed.
 
         Raises:
             RequestError: TOPIC_AUTHORIZATION_FAILED or CLUSTER_AUTHORIZATION_FAILED.
@@ -132,7 +132,7 @@ class Guard(msgspec.Struct, frozen=True, kw_only=True):
                 self.items.check(access, item)
 
     def refused(self, access: Access, request: Any) -> Any | None:
-        """Return the response when no item of a request is allowed now, else None.
+        """Return the response if no item of a request is allowed now, else None.
 
         Raises:
             RequestError: TOPIC_AUTHORIZATION_FAILED or CLUSTER_AUTHORIZATION_FAILED.
@@ -141,7 +141,7 @@ class Guard(msgspec.Struct, frozen=True, kw_only=True):
         return None if self.items is None else self.items.all_refused(access, request)
 
     def shown_again(self, access: Access, request: Any, response: Any) -> Any:
-        """Return an old response as far as the caller may see it now; `refused` comes first."""
+        """Return the visible part of an earlier response; call `refused` first."""
         if self.items is not None:
             return self.items.masked(access, request, response)
         return response if self.shown is None else self.shown(access, request, response)

@@ -1,9 +1,9 @@
-"""What each command and question needs: which operation on which resource.
+"""The rights that each command and question needs: an operation on a resource.
 
-Where Kafka has the request, the rights are Kafka's. A topic's name is authorized before anything is
-looked up by it, so that a refusal does not tell whether the topic exists. An id is random and not
-secret: one that names nothing is unknown to everybody, and one that names a topic stands for its
-name, which the answer does not repeat.
+Where Kafka has the request, the rights are Kafka's. A topic's name is authorized before it is
+looked up, so that a refusal does not reveal whether the topic exists. Ids are random and not
+secret: an unknown id is reported as such to every caller, and a known one is authorized by the
+topic's name, which the answer does not repeat.
 
 Source: ControllerApis and KafkaApis of Kafka 4.0; KIP-516 (ids), KIP-460 and KIP-455 (ALTER on the
 cluster), KIP-631 (CLUSTER_ACTION).
@@ -50,12 +50,12 @@ from replay.image.topics import Topic
 
 
 def cluster_right(operation: Operation) -> Guard:
-    """Return the guard of what needs a right on the cluster."""
+    """Return a guard that requires an operation on the cluster."""
     return Guard(check=lambda access, _: access.require(operation, CLUSTER))
 
 
 def require_topic(access: Access, operation: Operation, ref: TopicRef) -> None:
-    """Refuse an operation on a topic; an id that names nothing passes.
+    """Check an operation on a topic; unknown ids pass.
 
     Raises:
         RequestError: TOPIC_AUTHORIZATION_FAILED.
@@ -78,7 +78,7 @@ def _topics(
     ref: Callable[[Any], TopicRef],
     refused: Callable[[str, Refusal], Any],
 ) -> Guard:
-    """Return the guard of a request whose `topics` need an operation each."""
+    """Return the guard of a request whose `topics` each need an operation."""
     return Guard(
         items=Items(
             field="topics",
@@ -135,7 +135,7 @@ PLAN_PARTITIONS = _topics(Operation.ALTER, lambda ref: ref, _partition_plan)
 
 
 def _check_alteration(access: Access, item: TopicAlteration) -> None:
-    """Need what the commands for one kind of change need, so that none is a way around."""
+    """Require the same rights as the separate command for this kind of change."""
     if item.configs:
         require_topic(access, Operation.ALTER_CONFIGS, item.topic)
     moves = item.replication_factor != UNSET or (
@@ -189,7 +189,7 @@ def _check_new_namespace(access: Access, request: CreateNamespace) -> None:
 
 
 def _check_namespace_deletion(access: Access, request: DeleteNamespace) -> None:
-    """Need DELETE on all that goes; what the caller cannot see is not named."""
+    """Require DELETE on everything to be deleted; does not name what the caller may not see."""
     access.require(Operation.DELETE, namespace_resource(request.name))
     doomed: list[Resource] = []
     for namespace in access.image.namespaces():
@@ -207,7 +207,7 @@ def _check_namespace_deletion(access: Access, request: DeleteNamespace) -> None:
 
 
 def _check_move(access: Access, request: MoveTopics) -> None:
-    """A move takes a topic out of one namespace, and makes it in another."""
+    """Require DELETE in the old namespace and CREATE in the new one."""
     for name in (request.from_namespace, request.to_namespace):
         if name != DEFAULT_NAMESPACE:
             access.require(Operation.DESCRIBE, namespace_resource(name))
@@ -264,7 +264,7 @@ def _listed(access: Access, _: Any, listed: tuple[TopicListing, ...]) -> tuple[T
 def _described(
     access: Access, request: DescribeTopics, response: TopicsDescribed
 ) -> TopicsDescribed:
-    """Of all topics those that may not be seen are left out; one that was named is refused."""
+    """Remove topics that the caller may not see; topics requested by name are refused instead."""
     if not request.topics:
         topics = [t for t in response.topics if t.description and _may_see(access, t.name)]
         return replace(response, topics=tuple([_with_rights(access, topic) for topic in topics]))
@@ -281,7 +281,7 @@ def _found(access: Access, ref: TopicRef, found: TopicFound) -> TopicFound:
 
 
 def _with_rights(access: Access, found: TopicFound) -> TopicFound:
-    """Say what the caller may do; who may not describe configs is told none."""
+    """Add the caller's allowed operations; remove configs if it may not describe them."""
     if found.description is None:
         return found
     description = found.description
@@ -309,7 +309,7 @@ def _partitions_seen(
 
 
 def require_secrets(access: Access, request: Any) -> None:
-    """Refuse a question for secrets to a caller that may not read the log as brokers do.
+    """Refuse a question for secrets unless the caller may read the log as brokers do.
 
     Raises:
         RequestError: CLUSTER_AUTHORIZATION_FAILED.

@@ -1,1 +1,1 @@
-"""The admin verbs: one module a noun, imported when it is named."""
+"""The admin verbs: one module per noun, imported on use."""

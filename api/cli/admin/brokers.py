@@ -24,9 +24,9 @@ app = App()
 _ID_MAX = 2**31 - 1
 _PLAINTEXT = 0
 _PORT_MAX = 65_535
-# Brokers tell how far they are with each heartbeat, about every two seconds.
+# Brokers report their applied offset with each heartbeat, about every two seconds.
 _ASK_EVERY_S = 0.5
-# How long one answer may take, also past the end of the waiting: there is to be one at least.
+# How long one answer may take, even past the deadline, so that there is at least one.
 _ANSWER_WITHIN_S = 5.0
 _LISTENER = re.compile(r"(?:([A-Z0-9_]+)://)?(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
 
@@ -131,7 +131,7 @@ def register(
 
     if ask.log is None:
         raise typer.BadParameter("a service's brokers register themselves; name --log LOG")
-    # Asked again, it has to be the same request.
+    # A retry must be the same request.
     known = None if ask.request_id is None else f"{ask.request_id}/{broker_id}"
     rng = secrets.SystemRandom() if known is None else random.Random(known)
     request = RegisterBroker(

@@ -1,4 +1,4 @@
-"""Requests of commands, written as JSON."""
+"""Requests of commands, as JSON."""
 
 import typing
 from typing import Any
@@ -12,16 +12,16 @@ from records.text import parse_uuid
 
 
 def request_from_json(plain: Any, as_type: Any) -> Any:
-    """Return the request that JSON says; a topic is a name, or its id as `@ID`.
+    """Return the request in a JSON value; a topic is a name, or its id as `@ID`.
 
     Raises:
-        RequestError: INVALID_REQUEST, it says nothing of that type; names the place.
+        RequestError: INVALID_REQUEST, it is not a request of that type; names the place.
     """
     return _with_ids(unpacked(packed(plain), as_type), as_type)
 
 
 def _with_ids(value: Any, hint: Any) -> Any:
-    """Replace `@ID` by the id, where either a name or an id may stand."""
+    """Replace `@ID` by the id, where either a name or an id is allowed."""
     arguments = typing.get_args(hint)
     if isinstance(value, str):
         return _id(value) if Uuid in arguments and value.startswith("@") else value

@@ -1,4 +1,4 @@
-"""Reading a cluster: out of a log directory, at any point and without a lock, or of a service."""
+"""Reads a cluster: from a log directory, at any point and without a lock, or from a service."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from api.cli.asking import Source
 
 _ABSENT = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", "BROKER_ID_NOT_REGISTERED"})
-"""Codes of refusals for what does not exist at the point."""
+"""Error codes for objects that do not exist at the point."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Look:
-    """Which log is read, at which point, or which service; and how the answer is printed."""
+    """The log and point to read, or the service to ask; and the form of output."""
 
     log: Path | None
     at: str
@@ -55,7 +55,7 @@ class Look:
 
     @contextmanager
     def explaining(self, object_: str) -> Iterator[None]:
-        """Add to a refusal why an object is absent: it never existed, it is gone, or unknown."""
+        """Add to an error why an object is absent: it never existed, was deleted, or is unknown."""
         from records.errors import RequestError
 
         try:
@@ -65,7 +65,9 @@ class Look:
             raise RequestError(error.code, message) from error
 
     def explained(self, code: str, message: str, object_: str) -> str:
-        """Return the message of a refusal with why an object is absent; a service cannot tell."""
+        """Return an error's message with the reason why an object is absent; not known for a
+        service.
+        """
         if self.log is None or code not in _ABSENT:
             return message
         from api.cli.reading import offset_of, open_reader
@@ -77,7 +79,7 @@ class Look:
             name = parse_object(object_)
             with open_reader(self.log) as reader:
                 reason = absence(reader, name, offset_of(reader, self.at))
-        except RequestError:  # nothing can have that name
+        except RequestError:  # no object can have that name
             return message
         return f"{message}: {reason}"
 
@@ -91,4 +93,4 @@ def _look(
 
 
 reading = verb_with(_look)
-"""Registers a verb that reads a log or asks a service; its first parameter is a `Look`."""
+"""Registers a verb that reads a log or a service; its first parameter is a `Look`."""

@@ -1,6 +1,6 @@
-"""The nouns, each a group of verbs whose modules are imported when the noun is asked for.
+"""The nouns: groups of verbs whose modules are imported when a noun is used.
 
-Their options take several hundred lines to declare; `metalog --help` shall not pay for them.
+Declaring their options takes several hundred lines; `metalog --help` should not import them.
 """
 
 import importlib
@@ -24,11 +24,11 @@ NOUNS: dict[str, tuple[tuple[str, ...], str]] = {
     "reassignments": (("reassignments",), "Move partitions to other brokers."),
     "features": (("features",), "Describe and change feature levels."),
 }
-"""Modules of `api.cli.admin`, the first of which makes the typer app; and what --help says."""
+"""Modules of `api.cli.admin`, the first of which creates the typer app; and the help text."""
 
 
 class _Noun(Group):
-    """A group that knows its verbs when it is asked for one."""
+    """A group that loads its verbs on first use."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         self._load()

@@ -1,6 +1,6 @@
-"""What people write for topics, partitions, replicas and configs.
+"""Parses topics, partitions, replicas and configs from the command line.
 
-What cannot be read is wrong usage; what can be read and cannot be is for the controller to refuse.
+Malformed text is a usage error; well-formed but impossible values are refused by the controller.
 """
 
 import re
@@ -17,7 +17,7 @@ _BROKER_ID_MAX = 2**31 - 1
 
 
 def topic_ref(text: str, namespace: str = "") -> "TopicRef":
-    """Return a topic by its full name, or by its id when written `@ID`."""
+    """Return a topic by full name, or by id if written `@ID`."""
     if text.startswith("@"):
         from records.text import parse_uuid
 
@@ -29,7 +29,7 @@ def topic_ref(text: str, namespace: str = "") -> "TopicRef":
 
 
 def topic_object(ref: "TopicRef") -> str:
-    """Return the name of a topic as an object of the log's history."""
+    """Return a topic's object name, as in the log's history."""
     from controller.decisions.lookup import ref_text
     from replay.time_travel.escapes import escaped
 
@@ -37,7 +37,7 @@ def topic_object(ref: "TopicRef") -> str:
 
 
 def partition_object(ref: "TopicRef", partition_id: int) -> str:
-    """Return the name of a partition as an object of the log's history."""
+    """Return a partition's object name, as in the log's history."""
     from controller.decisions.lookup import ref_text
     from replay.time_travel.escapes import escaped
 
@@ -52,7 +52,7 @@ def new_topic_name(text: str, namespace: str = "") -> tuple[str, str]:
 
 
 def partition_ref(text: str, namespace: str = "") -> "tuple[TopicRef, int]":
-    """Read `TOPIC/NUMBER`."""
+    """Parse `TOPIC/NUMBER`."""
     topic, slash, number = text.rpartition("/")
     if not slash or not topic or not _BROKER_ID.fullmatch(number):
         raise typer.BadParameter(f"{text!r} is no partition; write TOPIC/NUMBER")
@@ -60,7 +60,7 @@ def partition_ref(text: str, namespace: str = "") -> "tuple[TopicRef, int]":
 
 
 def broker_ids(text: str, separator: str = ",") -> tuple[int, ...]:
-    """Read ids of brokers, such as `1,2,3`."""
+    """Parse broker ids, such as `1,2,3`."""
     ids = text.split(separator)
     if not all(_BROKER_ID.fullmatch(i) and int(i) <= _BROKER_ID_MAX for i in ids):
         raise typer.BadParameter(
@@ -70,7 +70,7 @@ def broker_ids(text: str, separator: str = ",") -> tuple[int, ...]:
 
 
 def assignments(text: str, first_partition_id: int = 0) -> "tuple[Assignment, ...]":
-    """Read `1:2,2:3`: partition 0 on brokers 1 and 2, partition 1 on brokers 2 and 3."""
+    """Parse `1:2,2:3`: partition 0 on brokers 1 and 2, partition 1 on brokers 2 and 3."""
     from controller.decisions.assignments import Assignment
 
     return tuple(
@@ -82,7 +82,7 @@ def assignments(text: str, first_partition_id: int = 0) -> "tuple[Assignment, ..
 
 
 def config_pairs(texts: list[str] | None) -> tuple[tuple[str, str], ...]:
-    """Read `NAME=VALUE` each; the value may hold further equals signs."""
+    """Parse `NAME=VALUE` pairs; a value may contain equal signs."""
     pairs = []
     for text in texts or []:
         name, equals, value = text.partition("=")

@@ -1,7 +1,7 @@
-"""Options that all verbs of a kind have, declared once.
+"""Options shared by all verbs of a kind, declared once.
 
-A verb is a function whose first parameter is made from those options: an `AdminClient` for one that
-changes the cluster, a `Look` for one that reads it.
+A verb is a function whose first parameter is made from those options: an `AdminClient` for a verb
+that changes the cluster, a `Look` for one that reads it.
 """
 
 import functools
@@ -15,7 +15,7 @@ Verb = TypeVar("Verb", bound=Callable[..., Any])
 
 
 def verb_with(options: Callable[..., Any]) -> Callable[..., Callable[[Verb], Verb]]:
-    """Return a decorator for verbs that begin with what `options` makes of its parameters."""
+    """Return a decorator for verbs whose first parameter is made by `options`."""
 
     def register(app: typer.Typer, name: str | None = None) -> Callable[[Verb], Verb]:
         def decorate(function: Verb) -> Verb:
@@ -28,10 +28,10 @@ def verb_with(options: Callable[..., Any]) -> Callable[..., Callable[[Verb], Ver
 
 
 def check_text(value: Any) -> None:
-    """Refuse arguments whose bytes are no UTF-8: a log could not hold them.
+    """Refuse arguments that are not UTF-8, because a log cannot store them.
 
     Raises:
-        typer.BadParameter: wrong usage.
+        typer.BadParameter: usage error.
     """
     for text in value if isinstance(value, list | tuple) else [value]:
         if isinstance(text, str) and not text.isascii():
@@ -52,7 +52,7 @@ def _with_options(function: Callable[..., Any], options: Callable[..., Any]) -> 
         first = options(**{parameter.name: given.pop(parameter.name) for parameter in common})
         return function(first, **given)
 
-    # What typer reads, to make arguments and options of it.
+    # typer reads the signature to create arguments and options.
     parameters = [p.replace(kind=p.KEYWORD_ONLY) for p in (*own, *common)]
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {p.name: p.annotation for p in parameters}

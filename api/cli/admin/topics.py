@@ -178,7 +178,7 @@ def describe(
 
 
 def created_item(result: "TopicResult") -> Item:
-    """Return what became of a topic to create."""
+    """Return the result of a topic to create."""
     has_id = f", id {id_text(result.topic_id)}" if result.topic_id else ""
     counts = (
         f"{count_text(result.partitions, 'partition')} of "
@@ -227,7 +227,7 @@ def topic_json(topic: "TopicDescription", *, all_configs: bool) -> dict[str, Any
 
 
 def partition_json(described: "PartitionDescription") -> dict[str, Any]:
-    """Return a described partition as JSON; a lag of null is unknown."""
+    """Return a described partition as JSON; a lag of null means unknown."""
     partition = described.partition
     return {
         "partition": partition.partition_id,
@@ -257,7 +257,7 @@ def partition_row(partition: dict[str, Any]) -> tuple[object, ...]:
 
 
 PARTITION_COLUMNS = ("partition", "mode", "leader", "replicas", "isr", "offline", "lag")
-"""Columns of a table of partitions; a lag of ? is unknown."""
+"""Columns of a table of partitions; a lag of ? means unknown."""
 
 
 def _print_topic(topic: dict[str, Any]) -> None:

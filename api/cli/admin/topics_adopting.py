@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class _Znode(msgspec.Struct):
-    """A topic as a cluster from before KRaft keeps it; `id` since version 3."""
+    """A topic's znode in a ZooKeeper cluster; `id` since version 3."""
 
     partitions: dict[str, list[int]]
     version: int = 1

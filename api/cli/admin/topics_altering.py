@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from controller.decisions.partition_plan import PartitionPlan
 
 _UNSET = -1
-# A hundred years: what is due must be a time that can be told.
+# A hundred years: the due time must be printable.
 _DELAY_MAX_MS = 100 * 366 * 24 * 3_600_000
 
 
@@ -99,7 +99,7 @@ def alter(
 def _plans(
     ask: AdminClient, refs: "list[TopicRef]", partitions: int, delay_ms: int
 ) -> "dict[TopicRef, PartitionPlan]":
-    """Ask what another number of partitions would do; nothing when none is asked for."""
+    """Return the effects of new partition counts; empty if none are given."""
     from controller.decisions.partition_plan import PlanPartitions
 
     if partitions == _UNSET:
@@ -109,7 +109,10 @@ def _plans(
 
 
 def _assignments(text: str | None, partitions: int) -> "tuple[Assignment, ...]":
-    """Number them so that new ones are the last; by what is asked for alone: it may come again."""
+    """Number the assignments so that new partitions come last.
+
+    The numbers depend only on the command's arguments, because the request may be repeated.
+    """
     if text is None:
         return ()
     named = assignments(text)
@@ -166,7 +169,7 @@ def _plan_lines(plan: "PartitionPlan") -> list[str]:
 
 
 def _cancel(ask: AdminClient, refs: "list[TopicRef]") -> int:
-    """Call removals off, one topic after the other: each is a request of its own."""
+    """Cancel removals, one request per topic."""
     from controller.decisions.lookup import ref_text
 
     wanted = [

@@ -54,7 +54,7 @@ def _steps(file: IO[bytes]) -> "list[Step]":
     """Read the steps.
 
     Raises:
-        RequestError: INVALID_REQUEST, a line is no step; names the line.
+        RequestError: INVALID_REQUEST, a line is not a step; names the line.
     """
     import json
 
@@ -81,7 +81,7 @@ def _steps(file: IO[bytes]) -> "list[Step]":
 
 
 def _plain(value: Any) -> Any:
-    """Return a response as JSON has it; ids are text."""
+    """Return a response as JSON values; ids are text."""
     import enum
 
     import msgspec
