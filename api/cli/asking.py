@@ -44,7 +44,7 @@ class Source:
     def ask(
         self, question: str, request: Any, *, at: str = "end", within_s: float | None = None
     ) -> "Told":
-        """AdminClient a question of `api.questions`.
+        """Ask a question of `api.questions`.
 
         Args:
             at: The point that is asked about. Points inside the request go through `point`.

@@ -34,7 +34,7 @@ def audit(
     show_secrets: ShowSecrets = False,
     json: Json = False,
 ) -> None:
-    """AdminClient Spark about a log: `list`, a query by NAME, or `sql LOG "SELECT ..."`."""
+    """Ask Spark about a log: `list`, a query by NAME, or `sql LOG "SELECT ..."`."""
     from api.cli.reading import open_reader
 
     if name == "list":

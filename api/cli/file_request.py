@@ -110,7 +110,7 @@ async def last_known(
 
 
 async def _find(door: Door, origin: Origin) -> AppendResult | None:
-    """AdminClient for a batch that is refused unless it is known: no log ends that far out."""
+    """Look up a batch: one at an impossible offset is refused unless it is a repeated request."""
     probe = NewBatch(records=(NoOpRecord(),), origin=origin)
     try:
         return await door.append(probe, expected_end_offset=OFFSET_MAX)

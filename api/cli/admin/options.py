@@ -48,7 +48,7 @@ RequestId = Annotated[
     typer.Option(
         "--request-id",
         metavar="ID",
-        help="AdminClient again with the same id when no answer came: the change is made once.",
+        help="Ask again with the same id when no answer came: the change is made once.",
     ),
 ]
 
