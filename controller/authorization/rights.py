@@ -293,8 +293,10 @@ def _with_rights(access: Access, found: TopicFound) -> TopicFound:
 
 
 def _restricted(description: TopicDescription, allowed: tuple[Operation, ...]) -> TopicDescription:
-    configs = description.configs if Operation.DESCRIBE_CONFIGS in allowed else ()
-    return replace(description, authorized_operations=allowed, configs=configs)
+    shown = replace(description, authorized_operations=allowed)
+    if Operation.DESCRIBE_CONFIGS in allowed:
+        return shown
+    return replace(shown, configs=(), configs_version=None)
 
 
 def _check_partitions(access: Access, request: Any) -> None:

@@ -8,7 +8,7 @@ import msgspec
 from controller.decisions.levels import SUPPORTED_LEVELS
 from controller.decisions.lookup import TopicRef
 from controller.descriptions.brokers import BrokerDescription, describe_broker, list_brokers
-from controller.descriptions.configs import ConfigSetting, describe_configs
+from controller.descriptions.configs import ConfigsDescribed, describe_configs
 from controller.descriptions.partitions import PartitionFound, describe_partitions
 from controller.descriptions.progress import (
     OngoingReassignment,
@@ -70,7 +70,7 @@ class DescribePartitions(Request["tuple[PartitionFound, ...]"], frozen=True, kw_
     partition_id: int | None = None
 
 
-class DescribeConfigs(Request["tuple[ConfigSetting, ...]"], frozen=True, kw_only=True):
+class DescribeConfigs(Request["ConfigsDescribed"], frozen=True, kw_only=True):
     """Asks for the configs of a topic, a broker, or ("" as the name of a broker) the cluster.
 
     `show_secrets`: with the values of secrets, which needs a right of its own.
@@ -100,11 +100,12 @@ class ListNamespaces(Request["tuple[NamespaceListing, ...]"], frozen=True, kw_on
 
 
 class NamespaceListing(msgspec.Struct, frozen=True, kw_only=True):
-    """A namespace, and how many topics it holds itself."""
+    """A namespace, its version, and how many topics it holds itself."""
 
     name: str
     namespace_id: Uuid
     topics: int
+    version: int | None = None
 
 
 def topics_listed(view: View, request: ListTopics) -> tuple[TopicListing, ...]:
@@ -152,14 +153,14 @@ def partitions_described(view: View, request: DescribePartitions) -> tuple[Parti
     return describe_partitions(view, request.topic, request.partition_id)
 
 
-def configs_described(view: View, request: DescribeConfigs) -> tuple[ConfigSetting, ...]:
-    """Describe configs, ordered by name.
+def configs_described(view: View, request: DescribeConfigs) -> ConfigsDescribed:
+    """Describe configs, ordered by name, with their version.
 
     Raises:
         RequestError: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID or BROKER_ID_NOT_REGISTERED.
     """
     found = describe_configs(view, request.resource_type, request.resource_name)
-    return found if request.show_secrets else tuple([config.redacted() for config in found])
+    return found if request.show_secrets else found.redacted()
 
 
 def features_described(view: View, request: DescribeFeatures) -> tuple[FeatureDescription, ...]:
@@ -186,6 +187,7 @@ def namespaces_listed(view: View, request: ListNamespaces) -> tuple[NamespaceLis
                 name=namespace.name,
                 namespace_id=namespace.namespace_id,
                 topics=sum(1 for _ in image.topics_in(namespace.namespace_id)),
+                version=namespace.version,
             )
             for namespace in sorted(image.namespaces(), key=lambda n: n.name)
             if not request.below or namespace.name.startswith(f"{request.below}:")

@@ -20,6 +20,7 @@ from records.base import Uuid
 from records.errors import RequestError
 from records.secrets import REDACTED, is_secret_config
 from replay.image.configs import TOPIC
+from replay.image.metadata import MetadataImage
 from replay.image.partitions import NO_LEADER, NONE, READ_WRITE, Partition
 from replay.image.topics import Topic
 
@@ -48,17 +49,21 @@ class PartitionDescription(msgspec.Struct, frozen=True, kw_only=True):
     """One partition. `lags` are in the order of `replicas`; None if unknown.
 
     `offline_replicas` are those on brokers that are fenced or gone, or in failed directories.
+    `version`: as in all descriptions, the offset of the last record that touched the object; -1: it
+    lies before the kept history. A service of an earlier release tells None.
     """
 
     partition: Partition
     offline_replicas: tuple[int, ...]
     lags: tuple[int | None, ...]
+    version: int | None = None
 
 
 class TopicDescription(msgspec.Struct, frozen=True, kw_only=True):
     """One topic. `name` is the full one; `configs` are all, ordered by name.
 
-    `configs` is empty for a caller who may not DESCRIBE_CONFIGS.
+    `configs` is empty for a caller who may not DESCRIBE_CONFIGS. `configs_version` is None if the
+    topic sets no config itself, or the caller may not know.
     """
 
     name: str
@@ -67,6 +72,8 @@ class TopicDescription(msgspec.Struct, frozen=True, kw_only=True):
     partitions: tuple[PartitionDescription, ...]
     configs: tuple[ConfigValue, ...]
     authorized_operations: tuple[Operation, ...] = TOPIC_OPERATIONS
+    version: int | None = None
+    configs_version: int | None = None
 
 
 class TopicFound(msgspec.Struct, frozen=True, kw_only=True):
@@ -118,6 +125,8 @@ def describe_topic(view: View, topic: Topic) -> TopicDescription:
             [describe_partition(view, p) for p in view.image.partitions(topic.topic_id)]
         ),
         configs=topic_configs(view, topic),
+        version=view.image.topic_version(topic.topic_id),
+        configs_version=configs_version(view.image, TOPIC, name),
     )
 
 
@@ -133,6 +142,7 @@ def describe_partition(view: View, partition: Partition) -> PartitionDescription
                 for broker_id in partition.replicas
             ]
         ),
+        version=view.image.partition_version(partition.topic_id, partition.partition_id),
     )
 
 
@@ -168,6 +178,12 @@ def topic_configs(view: View, topic: Topic) -> tuple[ConfigValue, ...]:
             value, source = own[name], ConfigSource.TOPIC
         values.append(ConfigValue(name=name, value=value, source=source))
     return tuple(values)
+
+
+def configs_version(image: MetadataImage, resource_type: int, name: str) -> int | None:
+    """Return the version of the configs that a resource sets itself; None if it sets none."""
+    has_own = bool(image.config(resource_type, name))
+    return image.config_version(resource_type, name) if has_own else None
 
 
 def offline_replicas(view: View, partition: Partition) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from api.cli.admin.looking_at import Look, reading
 from api.cli.admin.options import NamespaceOption, ValidateOnly
 from api.cli.admin.parsing import config_pairs, topic_object, topic_ref
 from api.cli.arguments import ShowSecrets
-from api.cli.output import print_json, print_table
+from api.cli.output import print_json, print_line, print_table
 from api.cli.typer_app import App
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def describe(
     ] = False,
     show_secrets: ShowSecrets = False,
 ) -> None:
-    """Tell the configs of a resource, and which level sets each of a topic's."""
+    """Print the configs of a resource, their version, and which level sets each of a topic's."""
     from msgspec import to_builtins
 
     from controller.descriptions.queries import DescribeConfigs
@@ -102,10 +102,12 @@ def describe(
     question = DescribeConfigs(resource_type=kind, resource_name=name, show_secrets=show_secrets)
     with look.explaining(_object(kind, name)):
         answer, about = look.answer("configs describe", question)
-    found = [config for config in answer if all_ or config.source == _own_level(resource)]
+    found = [config for config in answer.configs if all_ or config.source == _own_level(resource)]
     if look.json:
-        print_json({**about, "resource": resource, "configs": to_builtins(found)})
+        document = {"resource": resource, "version": answer.version}
+        print_json({**about, **document, "configs": to_builtins(found)})
     else:
+        print_line(f"{resource}  version {'absent' if answer.version is None else answer.version}")
         print_table(("config", "value", "set by"), [(c.name, c.value, c.source) for c in found])
 
 

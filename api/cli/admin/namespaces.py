@@ -81,13 +81,18 @@ def list_(
 
     answer, about = look.answer("namespaces list", ListNamespaces(below=below))
     found = [
-        {"name": n.name, "namespace_id": uuid_text(n.namespace_id), "topics": n.topics}
+        {
+            "name": n.name,
+            "namespace_id": uuid_text(n.namespace_id),
+            "topics": n.topics,
+            "version": n.version,
+        }
         for n in answer
     ]
     if look.json:
         print_json({**about, "namespaces": found})
     else:
-        print_table(("namespace", "id", "topics"), [tuple(n.values()) for n in found])
+        print_table(("namespace", "id", "topics", "version"), [tuple(n.values()) for n in found])
 
 
 def _items(verb: str, result: "NamespaceResult") -> list[Item]:

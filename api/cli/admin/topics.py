@@ -210,6 +210,7 @@ def topic_json(topic: "TopicDescription", *, all_configs: bool) -> dict[str, Any
     return {
         "name": topic.name,
         "topic_id": id_text(topic.topic_id),
+        "version": topic.version,
         "is_internal": topic.is_internal,
         "authorized_operations": [operation.name for operation in topic.authorized_operations],
         "partitions": [partition_json(partition) for partition in topic.partitions],
@@ -223,6 +224,7 @@ def topic_json(topic: "TopicDescription", *, all_configs: bool) -> dict[str, Any
             for config in topic.configs
             if all_configs or config.is_overridden
         ],
+        "configs_version": topic.configs_version,
     }
 
 
@@ -231,6 +233,7 @@ def partition_json(described: "PartitionDescription") -> dict[str, Any]:
     partition = described.partition
     return {
         "partition": partition.partition_id,
+        "version": described.version,
         "mode": _MODES[partition.mode],
         "leader": partition.leader,
         "leader_epoch": partition.leader_epoch,
@@ -253,15 +256,25 @@ def partition_row(partition: dict[str, Any]) -> tuple[object, ...]:
         "none" if partition["leader"] < 0 else partition["leader"],
         *(value_text(partition[name]) for name in ("replicas", "isr", "offline_replicas")),
         value_text(lags),
+        version_cell(partition["version"]),
     )
 
 
-PARTITION_COLUMNS = ("partition", "mode", "leader", "replicas", "isr", "offline", "lag")
+def version_cell(version: int | None) -> object:
+    """Return the version of an object as a table shows it; None: it has none, or is not told."""
+    return "-" if version is None else version
+
+
+PARTITION_COLUMNS = ("partition", "mode", "leader", "replicas", "isr", "offline", "lag", "version")
 """Columns of a table of partitions; a lag of ? means unknown."""
 
 
 def _print_topic(topic: dict[str, Any]) -> None:
-    print_line(f"{topic['name']}  id {topic['topic_id']}{'  internal' * topic['is_internal']}")
+    internal = "  internal" * topic["is_internal"]
+    versions = f"version {version_cell(topic['version'])}"
+    if topic["configs_version"] is not None:
+        versions += f"  configs version {topic['configs_version']}"
+    print_line(f"{topic['name']}{internal}  {versions}  id {topic['topic_id']}")
     for config in topic["configs"]:
         source = "" if config["overridden"] else f"  ({config['source']})"
         print_line(f"  {config['name']}={config['value']}{source}")
