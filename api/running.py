@@ -28,7 +28,7 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What a service is started with; port 0 lets the system choose.
 
     `socket` is where appends are taken (docs/socket.md), None: nowhere. A snapshot is made every
-    `snapshot_every` records, 0: never.
+    `snapshot_every` records, 0: never; of those, the newest `snapshot_keep` are kept, 0: all.
     """
 
     log: Path
@@ -38,6 +38,7 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
     strict_modes: bool = False
     retry_ms: int = RETRY_MS
     snapshot_every: int = 0
+    snapshot_keep: int = 0
     settings: Settings = Settings()
 
 
@@ -110,6 +111,7 @@ def _snapshot_maker(options: ServeOptions, service: Service) -> SnapshotMaker:
     return SnapshotMaker(
         options.log,
         options.snapshot_every,
+        options.snapshot_keep,
         lambda: service.image.provenance.next_offset,
         newest,
     )

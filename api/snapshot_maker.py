@@ -27,20 +27,25 @@ log = logging.getLogger(__name__)
 
 
 class SnapshotMaker:
-    """Makes a snapshot whenever enough records were committed since the last one; one at a time."""
+    """Makes a snapshot whenever enough records were committed since the last one; one at a time.
+
+    Of those that it made, old ones are deleted; those made by hand stay.
+    """
 
     def __init__(
-        self, directory: Path, every: int, end_offset: Callable[[], int], newest: int
+        self, directory: Path, every: int, keep: int, end_offset: Callable[[], int], newest: int
     ) -> None:
         """Nothing is made yet.
 
         Args:
             every: Records between two snapshots.
+            keep: How many of the newest to keep; 0: all.
             end_offset: Returns the end of what is committed, exclusive.
             newest: End offset of the newest snapshot there is; 0 without one.
         """
         self._directory = directory
         self._every = every
+        self._rotate = ("--rotate", str(keep)) if keep else ()
         self._end_offset = end_offset
         self._last = newest
 
@@ -61,6 +66,7 @@ class SnapshotMaker:
             # -P: the packages of this program, whatever stands in the current directory.
             *(sys.executable, "-P", "-m", "api.cli"),
             *("snapshot", "create", str(self._directory), "--at", str(self._last - 1)),
+            *self._rotate,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,

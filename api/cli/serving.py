@@ -13,6 +13,7 @@ from api.cli.output import print_json_line, print_line, progress
 _DEFAULT_KAFKA = "127.0.0.1:9092"
 # Replayed in about two seconds when the service starts again.
 _SNAPSHOT_EVERY = 100_000
+_SNAPSHOT_KEEP = 10
 
 
 @app.command()
@@ -47,6 +48,15 @@ def serve(
             "--snapshot-every", metavar="N", help="Records between two snapshots; 0: none.", min=0
         ),
     ] = _SNAPSHOT_EVERY,
+    snapshot_keep: Annotated[
+        int,
+        typer.Option(
+            "--snapshot-keep",
+            metavar="N",
+            help="Of the snapshots that it makes, keep the newest N; 0: all.",
+            min=0,
+        ),
+    ] = _SNAPSHOT_KEEP,
     config: Annotated[
         list[str] | None,
         typer.Option("--config", metavar="NAME=VALUE", help="A server-level config, as in a file."),
@@ -73,6 +83,7 @@ def serve(
         strict_modes=strict_modes,
         retry_ms=retry_ms,
         snapshot_every=snapshot_every,
+        snapshot_keep=snapshot_keep,
         settings=Settings(
             session_timeout_ms=session_timeout_ms, static_configs=_configs(config or [])
         ),

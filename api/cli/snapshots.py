@@ -80,15 +80,33 @@ def _opened_or_none(
 
 
 @snapshots.command()
-def create(log: Log, at: At = "end", database: Database = None, json: Json = False) -> None:
+def create(
+    log: Log,
+    at: At = "end",
+    rotate: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            max=OFFSET_MAX,
+            help="Keep only the newest N of the snapshots that were made with --rotate.",
+        ),
+    ] = None,
+    database: Database = None,
+    json: Json = False,
+) -> None:
     """Store the image at a point, from the newest snapshot before it and the records since."""
     from api.cli.reading import bounds, offset_of
-    from replay.snapshot.making import create_snapshot
+    from replay.snapshot.making import create_snapshot, prune_snapshots
 
     with _opened(log, database, upgrade=True) as (reader, store):
         offset = offset_of(reader, at)
         with progress("replaying", reader.history_start, offset + 1) as advance:
-            found = create_snapshot(reader, store, offset, progress=advance)
+            found = create_snapshot(
+                reader, store, offset, rotated=rotate is not None, progress=advance
+            )
+        if rotate is not None:
+            prune_snapshots(reader, store, rotate, rotated_only=True)
         document = {"as_of": offset, **bounds(reader), **_document(found)}
     if json:
         print_json(document)
@@ -169,5 +187,6 @@ def _document(info: "SnapshotInfo") -> dict[str, Any]:
         "timestamp": info.timestamp_ms,
         "confirmed": info.confirmed,
         "digest": info.digest,
+        "rotated": info.rotated,
         "created_at": info.created_at_ms,
     }

@@ -37,6 +37,8 @@ class SnapshotInfo(msgspec.Struct, frozen=True, kw_only=True):
     rules: int | None = None
     not_understood: int | None = None
     not_understood_from: int | None = None
+    # True for one of a series of which only the newest are kept.
+    rotated: bool = False
 
     @classmethod
     def of(
@@ -47,6 +49,7 @@ class SnapshotInfo(msgspec.Struct, frozen=True, kw_only=True):
         confirmed: bool,
         created_at_ms: int,
         last_crc32c: int | None = None,
+        rotated: bool = False,
     ) -> Self:
         """Describe a snapshot of an image: O(objects), for the digest."""
         provenance = image.provenance
@@ -65,6 +68,7 @@ class SnapshotInfo(msgspec.Struct, frozen=True, kw_only=True):
             rules=RULES_VERSION,
             not_understood=not_understood.records,
             not_understood_from=not_understood.first_offset,
+            rotated=rotated,
         )
 
     @property
@@ -110,5 +114,8 @@ class SnapshotInfo(msgspec.Struct, frozen=True, kw_only=True):
     def same_image(self, other: Self) -> bool:
         """True if two snapshots have the same content, as far as their descriptions show."""
         return self == msgspec.structs.replace(
-            other, confirmed=self.confirmed, created_at_ms=self.created_at_ms
+            other,
+            confirmed=self.confirmed,
+            created_at_ms=self.created_at_ms,
+            rotated=self.rotated,
         )

@@ -23,11 +23,15 @@ def create_snapshot(
     store: SnapshotStore,
     at: int | None = None,
     *,
+    rotated: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> SnapshotInfo:
     """Store a snapshot of the cluster at offset `at`, inclusive; None means the end of the log.
 
     Inside an open transaction it is the state before Begin.
+
+    Args:
+        rotated: Let `prune_snapshots(..., rotated_only=True)` delete it.
 
     Raises:
         UnknownHistoryError, RequestError, CorruptLogError: as for `Timeline.image`.
@@ -36,13 +40,20 @@ def create_snapshot(
     image = Timeline(source, store).image(at, progress=progress)
     confirmed = image.provenance.next_offset <= source.confirmed_end
     position = source.position(image.provenance.next_offset)
-    return store.create(image, confirmed=confirmed, last_crc32c=position.last_crc32c)
+    return store.create(
+        image, confirmed=confirmed, last_crc32c=position.last_crc32c, rotated=rotated
+    )
 
 
-def prune_snapshots(source: BatchSource, store: SnapshotStore, keep: int) -> int:
+def prune_snapshots(
+    source: BatchSource, store: SnapshotStore, keep: int, *, rotated_only: bool = False
+) -> int:
     """Delete all snapshots older than the newest `keep` that the log can start from.
 
     Only usable ones count: the database may hold those of a copy, a fork, or a replaced tail.
+
+    Args:
+        rotated_only: Ignore all that were not made with `rotated`.
 
     Returns:
         How many snapshots were deleted.
@@ -50,4 +61,4 @@ def prune_snapshots(source: BatchSource, store: SnapshotStore, keep: int) -> int
     Raises:
         RequestError, CorruptLogError, UnavailableError: as for `SnapshotStore.prune`.
     """
-    return store.prune(keep, counts=lambda info: is_of(source, info))
+    return store.prune(keep, rotated_only=rotated_only, counts=lambda info: is_of(source, info))

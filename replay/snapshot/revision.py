@@ -1,6 +1,6 @@
 """The schema revision of the snapshot database, for readers without SQLAlchemy."""
 
-SCHEMA_REVISION = "0002"
+SCHEMA_REVISION = "0003"
 """The newest migration, which leads to the tables of `tables`."""
 
 VERSION_TABLE = "metalog_alembic_version"

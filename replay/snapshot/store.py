@@ -97,17 +97,23 @@ class SnapshotStore:
         self.close()
 
     def create(
-        self, image: MetadataImage, *, confirmed: bool = True, last_crc32c: int | None = None
+        self,
+        image: MetadataImage,
+        *,
+        confirmed: bool = True,
+        last_crc32c: int | None = None,
+        rotated: bool = False,
     ) -> SnapshotInfo:
         """Store an image; O(objects), but only changed chunks are compressed and written.
 
-        An existing snapshot of the same image that can be loaded is kept, and becomes confirmed if
-        this one is. Another snapshot of the same offset is replaced: it is damaged, of a tail that
-        Kafka replaced, or of another release.
+        An existing snapshot of the same image that can be loaded is kept; it becomes confirmed if
+        this one is, and is no longer rotated unless this one is. Another snapshot of the same
+        offset is replaced: it is damaged, of a tail that Kafka replaced, or of another release.
 
         Args:
             confirmed: False while Kafka could still replace the last records in the image.
             last_crc32c: Of the image's position in its log; None if not known.
+            rotated: Let `prune(..., rotated_only=True)` delete it.
         """
         info = SnapshotInfo.of(
             image,
@@ -115,6 +121,7 @@ class SnapshotStore:
             confirmed=confirmed,
             created_at_ms=self._clock.now_ms(),
             last_crc32c=last_crc32c,
+            rotated=rotated,
         )
         if self._keep_existing(info):
             return self.info(info.end_offset)
@@ -194,13 +201,19 @@ class SnapshotStore:
                     return image
         return None
 
-    def prune(self, keep: int, *, counts: Callable[[SnapshotInfo], bool] = lambda _: True) -> int:
+    def prune(
+        self,
+        keep: int,
+        *,
+        rotated_only: bool = False,
+        counts: Callable[[SnapshotInfo], bool] = lambda _: True,
+    ) -> int:
         """Delete all snapshots older than the newest `keep`, and chunks that are no longer used.
 
         Args:
+            rotated_only: Ignore all that were not made with `rotated`.
             counts: True for snapshots that count towards `keep`. Others, such as those of a copy of
-            the
-                log, do not count and are deleted only by their age.
+                the log, do not count and are deleted only by their age.
 
         Returns:
             How many snapshots were deleted.
@@ -212,16 +225,18 @@ class SnapshotStore:
             raise RequestError(
                 "INVALID_REQUEST", f"cannot keep {keep} snapshots; expected 0 or more"
             )
-        newest_first = (
-            select(snapshot).where(self._is_ours()).order_by(snapshot.c.end_offset.desc())
-        )
+        which = self._is_ours()
+        if rotated_only:
+            which &= snapshot.c.rotated
+        newest_first = select(snapshot).where(which).order_by(snapshot.c.end_offset.desc())
         with writing(self._engine) as connection:
             counted = [
                 info for info in map(_info, connection.execute(newest_first)) if counts(info)
             ]
             if len(counted) <= keep:
                 return 0
-            return self._delete(connection, snapshot.c.end_offset <= counted[keep].end_offset)
+            old = snapshot.c.end_offset <= counted[keep].end_offset
+            return self._delete(connection, and_(which, old))
 
     def discard_above(self, end_offset: int) -> int:
         """Delete snapshots that contain offsets from `end_offset` on, because that tail was cut.
@@ -233,7 +248,7 @@ class SnapshotStore:
             return self._delete(connection, snapshot.c.end_offset > end_offset)
 
     def _keep_existing(self, info: SnapshotInfo) -> bool:
-        """True if the same snapshot exists and is whole; marks it as confirmed if this one is."""
+        """True if the same snapshot exists and is whole; confirm or keep it if this one asks so."""
         with writing(self._engine) as connection:
             row = connection.execute(
                 select(snapshot).where(self._at(info.end_offset))
@@ -248,9 +263,9 @@ class SnapshotStore:
             except (CorruptLogError, RequestError) as error:
                 _LOG.warning("snapshot replaced: %s", error)
                 return False
-            if info.confirmed:
-                confirm = update(snapshot).where(snapshot.c.id == row.id).values(confirmed=True)
-                connection.execute(confirm)
+            values = {"confirmed": found.confirmed or info.confirmed}
+            values["rotated"] = found.rotated and info.rotated
+            connection.execute(update(snapshot).where(snapshot.c.id == row.id).values(values))
             return True
 
     def _loaded(self, end_offset: int) -> tuple[SnapshotInfo, MetadataImage]:

@@ -15,6 +15,7 @@ from sqlalchemy import (
     String,
     Table,
     UniqueConstraint,
+    false,
 )
 
 metadata = MetaData(
@@ -54,6 +55,8 @@ snapshot = Table(
     # How many records were not understood, and the offset of the first (null: none, or unknown).
     Column("not_understood", BigInteger),
     Column("not_understood_from", BigInteger),
+    # True for one of a series of which only the newest are kept.
+    Column("rotated", Boolean, nullable=False, server_default=false()),
     # SHA-256 over this row and the manifest.
     Column("checksum", LargeBinary(32), nullable=False),
     UniqueConstraint("cluster_id", "end_offset"),

@@ -11,6 +11,7 @@ from replay.image.digest import image_digest
 from replay.loader import load_image
 from replay.snapshot.ports import SNAPSHOTS_NAME
 from replay.timeline import Timeline
+from tests.api.conftest import Metalog
 from tests.stories.processes import Process, soon
 
 LONG_S = 60.0
@@ -73,6 +74,21 @@ async def test_a_snapshot_is_made_once_enough_was_written(
         assert image_digest(found) == image_digest(load_image(reader, end - 1))
     assert await service.stop() == 0
     assert running_on(log) == []
+
+
+async def test_old_snapshots_of_the_service_are_deleted_and_those_made_by_hand_stay(
+    metalog: Metalog, log: Path, started: list[Process]
+) -> None:
+    for at, options in ((100, ("--rotate", 5)), (150, ()), (200, ("--rotate", 5))):
+        assert metalog("snapshot", "create", log, "--at", at, *options).code == 0
+    service = await serve(log, started, "--snapshot-every", 100, "--snapshot-keep", 1)
+    await soon(lambda: "made a snapshot" in service.errors, LONG_S)
+    assert await service.stop() == 0
+    listed = metalog("snapshot", "list", log, "--json").json["snapshots"]
+    assert [(info["end_offset"], info["rotated"]) for info in listed] == [
+        (151, False),
+        (newest(log), True),
+    ]
 
 
 async def test_a_snapshot_that_is_there_counts(log: Path, started: list[Process]) -> None:

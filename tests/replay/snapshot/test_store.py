@@ -142,6 +142,21 @@ def test_prune_keeps_the_newest_and_the_chunks_they_share(
     assert _orphans(engine) == 0
 
 
+def test_prune_of_rotated_ones_leaves_the_others(store: SnapshotStore) -> None:
+    store.create(ONE, rotated=True)
+    store.create(TWO)
+    store.create(THREE, rotated=True)
+    assert store.prune(1, rotated_only=True) == 1
+    assert [(info.end_offset, info.rotated) for info in store.list()] == [(8, False), (12, True)]
+
+
+def test_rotated_snapshot_that_is_made_for_good_as_well_stays(store: SnapshotStore) -> None:
+    assert store.create(TWO, rotated=True).rotated
+    assert not store.create(TWO).rotated
+    assert not store.create(TWO, rotated=True).rotated
+    assert store.prune(0, rotated_only=True) == 0
+
+
 def test_prune_of_all_leaves_nothing(store: SnapshotStore, engine: Engine) -> None:
     store.create(TWO)
     assert store.prune(0) == 1

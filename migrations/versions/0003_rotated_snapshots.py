@@ -1,0 +1,22 @@
+"""Snapshots of which only the newest are kept are marked; those from before are not."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0003"
+down_revision = "0002"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    """Add the column."""
+    op.add_column(
+        "snapshot",
+        sa.Column("rotated", sa.Boolean(), nullable=False, server_default=sa.false()),
+    )
+
+
+def downgrade() -> None:
+    """Drop the column."""
+    op.drop_column("snapshot", "rotated")
