@@ -11,7 +11,7 @@ from pathlib import Path
 from controller.timers import TIMERS
 from metadata_log.fs import OsFs
 from metadata_log.log_reader import LogReader
-from metadata_log.segment_scan import SegmentScan, read_header
+from metadata_log.segment_file import SegmentFile
 from records.envelope import Origin
 
 _EVENTS = ("alter partition", "heartbeat", "register", "report deletions")
@@ -25,24 +25,13 @@ def main(directory: Path) -> None:
     fs = OsFs()
     with LogReader.open(directory, fs=fs) as reader:
         for path in reader.segment_paths:
-            file = fs.open(path)
-            header, position = read_header(file, path)
-            scan = SegmentScan(
-                file,
-                path,
-                header,
-                position=position,
-                limit=file.size(),
-                next_offset=header.base_offset,
-                last_crc32c=header.previous_crc32c,
-            )
-            for block, batch in scan.batches():
-                kind = _kind(batch.rows[0].origin, len(batch.rows))
-                for name in (kind, "all"):
-                    stored[name] += block.end_position - block.position
-                    records[name] += len(batch.rows)
-                    batches[name] += 1
-            file.close()
+            with SegmentFile.opened(fs, path) as segment:
+                for block, batch in segment.scan(segment.file.size()).batches():
+                    kind = _kind(batch.rows[0].origin, len(batch.rows))
+                    for name in (kind, "all"):
+                        stored[name] += block.end_position - block.position
+                        records[name] += len(batch.rows)
+                        batches[name] += 1
     print(f"{'origin':<28} {'batches':>8} {'records':>8} {'bytes a record':>14} {'a batch':>8}")
     for name in sorted(stored):
         print(

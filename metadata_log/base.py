@@ -26,7 +26,7 @@ from metadata_log.names import (
     segment_name,
 )
 from metadata_log.segment import SegmentHeader
-from metadata_log.segment_scan import read_header
+from metadata_log.segment_file import read_segment_header
 from records.errors import CorruptLogError
 
 
@@ -163,11 +163,7 @@ def _after(header: SegmentHeader) -> str:
 def _read_segment_header(fs: ByteStore, directory: Path, base_offset: int) -> SegmentHeader:
     path = directory / segment_name(base_offset)
     with missing_as_unavailable(directory):
-        file = fs.open(path)
-    try:
-        return read_header(file, path)[0]
-    finally:
-        file.close()
+        return read_segment_header(fs, path)
 
 
 def _foreign(path: Path, why: str) -> CorruptLogError:

@@ -7,7 +7,7 @@ import msgspec
 from metadata_log.batch import Batch
 from metadata_log.fs import Fs
 from metadata_log.names import segment_name
-from metadata_log.segment_scan import SegmentScan, read_header
+from metadata_log.segment_file import ScanStart, SegmentFile
 
 
 class BlockPlace(msgspec.Struct, frozen=True, gc=False):
@@ -26,19 +26,6 @@ def read_batch(fs: Fs, directory: Path, place: BlockPlace) -> Batch:
         CorruptLogError: the block is damaged; names file and byte.
     """
     path = directory / segment_name(place.segment_offset)
-    file = fs.open(path)
-    try:
-        header, _ = read_header(file, path)
-        scan = SegmentScan(
-            file,
-            path,
-            header,
-            position=place.position,
-            limit=place.end_position,
-            next_offset=None,
-            last_crc32c=None,
-        )
-        _, batch = next(scan.batches())
+    with SegmentFile.opened(fs, path) as segment:
+        _, batch = next(segment.scan(place.end_position, ScanStart(place.position)).batches())
         return batch
-    finally:
-        file.close()

@@ -13,7 +13,8 @@ import msgspec
 from metadata_log.fs import File, Fs
 from metadata_log.names import segment_name, segment_offsets
 from metadata_log.segment import SegmentHeader
-from metadata_log.segment_scan import SegmentScan, check_identity, corrupt, read_header
+from metadata_log.segment_file import SegmentFile
+from metadata_log.segment_scan import check_identity, corrupt
 from records.errors import CorruptLogError
 
 _LOG = logging.getLogger(__name__)
@@ -77,12 +78,8 @@ def _segments(fs: Fs, directory: Path, cluster_id: str) -> list[_Segment]:
 
 
 def _look(fs: Fs, path: Path, cluster_id: str) -> _Segment:
-    file = fs.open(path)
-    try:
-        header, _ = read_header(file, path)
-        length = file.size()
-    finally:
-        file.close()
+    with SegmentFile.opened(fs, path) as segment:
+        header, length = segment.header, segment.file.size()
     check_identity(path, header, cluster_id)
     return _Segment(path, header, length)
 
@@ -91,24 +88,13 @@ def _goes_on(fs: Fs, before: _Segment, segment: _Segment) -> bool:
     """True if whole blocks reach the end that the next segment names, and more bytes follow it."""
     if before.length < segment.header.previous_length:
         return False
-    file = fs.open(before.path)
     try:
-        _, start = read_header(file, before.path)
-        scan = SegmentScan(
-            file,
-            before.path,
-            before.header,
-            position=start,
-            limit=segment.header.previous_length,
-            next_offset=before.header.base_offset,
-            last_crc32c=before.header.previous_crc32c,
-        )
-        for _ in scan.batches():
-            pass
+        with SegmentFile.opened(fs, before.path) as opened:
+            scan = opened.scan(segment.header.previous_length)
+            for _ in scan.batches():
+                pass
     except CorruptLogError:
         return False
-    finally:
-        file.close()
     return (scan.next_offset, scan.last_crc32c) == (
         segment.header.base_offset,
         segment.header.previous_crc32c,

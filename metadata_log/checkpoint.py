@@ -16,12 +16,13 @@ import google_crc32c
 import msgspec
 
 from metadata_log.block import BlockEncoder, StoredBlock
-from metadata_log.fs import ByteStore, Fs, ReadableFile
+from metadata_log.fs import ByteStore, Fs
 from metadata_log.limits import BLOCK_DECODED_BYTES_MAX
 from metadata_log.missing_files import missing_as_unavailable
 from metadata_log.names import checkpoint_id, checkpoint_name
 from metadata_log.segment import SegmentHeader
-from metadata_log.segment_scan import SegmentScan, corrupt, read_header
+from metadata_log.segment_file import ScanStart, SegmentFile
+from metadata_log.segment_scan import corrupt
 from records.base import Record
 from records.control import SnapshotFooterRecord, SnapshotHeaderRecord
 from records.envelope import Envelope, Extra, Kept
@@ -121,18 +122,15 @@ def read_checkpoint_header(fs: ByteStore, path: Path) -> tuple[SegmentHeader, in
     Raises:
         CorruptLogError: the header is damaged, or that of another checkpoint.
     """
-    file = fs.open(path)
-    try:
-        return _header(file, path)[0], file.size()
-    finally:
-        file.close()
+    with SegmentFile.opened(fs, path) as checkpoint:
+        return _checked(checkpoint).header, checkpoint.file.size()
 
 
-def _header(file: ReadableFile, path: Path) -> tuple[SegmentHeader, int]:
-    header, position = read_header(file, path)
+def _checked(checkpoint: SegmentFile) -> SegmentFile:
+    path, header = checkpoint.path, checkpoint.header
     if checkpoint_id(path.name) != (header.base_offset, header.leader_epoch):
         raise corrupt(path, 0, f"the header is that of checkpoint {header.base_offset}")
-    return header, position
+    return checkpoint
 
 
 def _size(fs: ByteStore, path: Path) -> int:
@@ -149,18 +147,11 @@ def _blocks(
     with missing_as_unavailable(path.parent):
         file = fs.open(path)
     try:
-        header, position = _header(file, path)
-        scan = SegmentScan(
-            file,
-            path,
-            header,
-            position=position,
-            limit=file.size(),
-            next_offset=0,
-            last_crc32c=0,
-        )
-        for block, batch in scan.batches():
-            yield header, block, batch.rows
+        checkpoint = _checked(SegmentFile.of(file, path))
+        # Offsets count within the file, and no block stands before the first.
+        start = ScanStart(checkpoint.first_position, 0, 0)
+        for block, batch in checkpoint.scan(file.size(), start).batches():
+            yield checkpoint.header, block, batch.rows
     finally:
         file.close()
 

@@ -22,7 +22,8 @@ from metadata_log.log_reader import LogReader, check_follows
 from metadata_log.manifest import read_manifest
 from metadata_log.missing_files import missing_as_unavailable
 from metadata_log.names import COMMIT_MARK, segment_name, segment_offsets
-from metadata_log.segment_scan import SegmentScan, corrupt, read_header
+from metadata_log.segment_file import ScanStart, SegmentFile
+from metadata_log.segment_scan import SegmentScan, corrupt
 from records.errors import RequestError, UnavailableError, UnknownHistoryError
 
 # The two slots of a mark are not read atomically. A writer can replace both in between, so that
@@ -146,7 +147,7 @@ class LogCursor:
         limit = end.position if is_last else self._length(segment, end)
         file = self._open(path)
         try:
-            scan = self._scan(file, path, limit)
+            scan = self._scan(SegmentFile.of(file, path), limit)
             for _, batch in scan.batches():
                 self._place = _Place(
                     segment_offset=segment,
@@ -172,13 +173,12 @@ class LogCursor:
         path = self._directory / segment_name(following)
         file = self._open(path)
         try:
-            return read_header(file, path)[0].previous_length
+            return SegmentFile.of(file, path).header.previous_length
         finally:
             file.close()
 
-    def _scan(self, file: File, path: Path, limit: int) -> SegmentScan:
-        place = self._place
-        header, start = read_header(file, path)
+    def _scan(self, segment: SegmentFile, limit: int) -> SegmentScan:
+        place, path, header = self._place, segment.path, segment.header
         if (header.base_offset, header.cluster_id) != (place.segment_offset, self._cluster_id):
             raise corrupt(
                 path,
@@ -188,16 +188,10 @@ class LogCursor:
             )
         if place.previous is not None:
             check_follows(path, header, place.previous)
-        first = place.position is None
-        return SegmentScan(
-            file,
-            path,
-            header,
-            position=start if place.position is None else place.position,
-            limit=limit,
-            next_offset=place.next_offset,
-            last_crc32c=header.previous_crc32c if first else place.last_crc32c,
-        )
+        if place.position is None:
+            return segment.scan(limit)
+        start = ScanStart(place.position, place.next_offset, place.last_crc32c)
+        return segment.scan(limit, start)
 
     def _go_to_next_segment(self, scan: SegmentScan) -> None:
         assert scan.next_offset is not None

@@ -9,6 +9,7 @@ damage.
 
 from collections import deque
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import zip_longest
 from pathlib import Path
 from types import TracebackType
@@ -33,7 +34,8 @@ from metadata_log.offset_index import IndexEntry, read_index
 from metadata_log.position import Position, position_at
 from metadata_log.proof import look_past, placed
 from metadata_log.segment import SegmentHeader
-from metadata_log.segment_scan import SegmentScan, check_identity, corrupt, read_header, short_copy
+from metadata_log.segment_file import ScanStart, SegmentFile
+from metadata_log.segment_scan import SegmentScan, check_identity, corrupt, short_copy
 from records.control import NoOpRunRecord
 from records.errors import CorruptLogError, UnavailableError, UnknownHistoryError
 
@@ -144,11 +146,8 @@ class LogReader:
 
     def header(self, path: Path) -> SegmentHeader:
         """Return a segment's header, checked."""
-        file = self._open_segment(path)
-        try:
-            return read_header(file, path)[0]
-        finally:
-            file.close()
+        with self._opened(path) as segment:
+            return segment.header
 
     def batches(
         self, from_offset: int | None = None, to_offset: int | None = None
@@ -255,10 +254,9 @@ class LogReader:
             size = file.size()
             if size < mark.position:
                 raise short_copy(path, size, f"the commit mark says byte {mark.position}")
-            header, _ = read_header(file, path)
+            check_identity(path, SegmentFile.of(file, path).header, self.cluster_id)
         finally:
             file.close()
-        check_identity(path, header, self.cluster_id)
 
     def _find_end(self, marks: Marks) -> CommitMark:
         """Return the newest mark, advanced to the end that the blocks past it prove.
@@ -297,6 +295,14 @@ class LogReader:
         except FileNotFoundError as error:
             raise _moved_up(path) from error
 
+    @contextmanager
+    def _opened(self, path: Path) -> Iterator[SegmentFile]:
+        file = self._open_segment(path)
+        try:
+            yield SegmentFile.of(file, path)
+        finally:
+            file.close()
+
     def segment_of(self, offset: int) -> int:
         """Return the base offset of the segment that holds an offset, or would hold it."""
         return max(base for base in self._segments if base <= offset)
@@ -329,24 +335,13 @@ class LogReader:
         if entry is None or entry.offset < base:
             return start
         path = self.directory / segment_name(base)
-        file = self._open_segment(path)
-        try:
-            header, _ = read_header(file, path)
-            scan = SegmentScan(
-                file,
-                path,
-                header,
-                position=entry.position,
-                limit=file.size(),
-                next_offset=None,
-                last_crc32c=None,
-            )
+        with self._opened(path) as segment:
+            file = segment.file
+            scan = segment.scan(file.size(), ScanStart(entry.position))
             # A block begins right after a sync marker; one byte off can parse as another block.
             before = file.pread(SYNC_SIZE, max(entry.position - SYNC_SIZE, 0))
-            fits = before == header.sync_marker and scan.peek_offset() == entry.offset
+            fits = before == segment.header.sync_marker and scan.peek_offset() == entry.offset
             return entry if fits else start
-        finally:
-            file.close()
 
     def _read(
         self, entry: IndexEntry, first: int, end: int, needles: Needles | None = None
@@ -364,49 +359,37 @@ class LogReader:
             if base >= end:
                 return
             path = self.directory / segment_name(base)
-            file = self._open_segment(path)
-            try:
-                scan = self._scan(file, path, base, following, previous)
+            with self._opened(path) as segment:
+                start = None
                 if previous is None and entry.position:
-                    scan.skip_to(entry.position)
-                    scan.next_offset = entry.offset
+                    start = ScanStart(entry.position, entry.offset)
+                scan = self._scan(segment, following, previous, start)
                 for block, batch in scan.batches(needles):
                     if batch.base_offset >= end:
                         return
                     if batch.end_offset > first:
                         yield BlockPlace(base, block.position, block.end_position), batch
-            finally:
-                file.close()
             previous = scan
         self._check_last_block(previous)
 
     def _scan(
         self,
-        file: ReadableFile,
-        path: Path,
-        base: int,
+        segment: SegmentFile,
         following: int | None,
         previous: SegmentScan | None,
+        start: ScanStart | None,
     ) -> SegmentScan:
-        header, position = read_header(file, path)
-        check_identity(path, header, self.cluster_id)
+        file, path = segment.file, segment.path
+        check_identity(path, segment.header, self.cluster_id)
         if previous is not None:
-            check_follows(path, header, previous)
+            check_follows(path, segment.header, previous)
         limit = self._end(following)
         if file.size() < limit:
             if following is None:
                 raise short_copy(path, file.size(), f"the commit mark says byte {limit}")
             # The bytes that exist can be read; the check of the next segment reports the rest.
             limit = file.size()
-        return SegmentScan(
-            file,
-            path,
-            header,
-            position=position,
-            limit=limit,
-            next_offset=base,
-            last_crc32c=header.previous_crc32c,
-        )
+        return segment.scan(limit, start)
 
     def _end(self, following: int | None) -> int:
         """Return where a segment ends, as the next header or the mark says.

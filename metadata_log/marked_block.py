@@ -12,11 +12,11 @@ import msgspec
 
 from metadata_log.block import SYNC_SIZE, parse_block
 from metadata_log.commit_mark import CommitMark
-from metadata_log.fs import File, Fs
+from metadata_log.fs import Fs
 from metadata_log.names import segment_name
 from metadata_log.offset_index import read_index
-from metadata_log.segment import SegmentHeader
-from metadata_log.segment_scan import corrupt, read_header
+from metadata_log.segment_file import SegmentFile
+from metadata_log.segment_scan import corrupt
 from records.errors import CorruptLogError
 
 
@@ -30,15 +30,11 @@ def check_marked_block(fs: Fs, directory: Path, mark: CommitMark) -> None:
         CorruptLogError: another block ends there, or none.
     """
     path = directory / segment_name(mark.segment_offset)
-    file = fs.open(path)
-    try:
-        header, start = read_header(file, path)
-        if mark.position <= start:
-            last = _Block(0, header.previous_crc32c)
+    with SegmentFile.opened(fs, path) as segment:
+        if mark.position <= segment.first_position:
+            last = _Block(0, segment.header.previous_crc32c)
         else:
-            last = _last_block(fs, file, path, header, start, mark)
-    finally:
-        file.close()
+            last = _last_block(fs, segment, mark)
     if last.crc32c != mark.last_crc32c:
         raise corrupt(
             path,
@@ -53,21 +49,20 @@ class _Block(msgspec.Struct, frozen=True):
     crc32c: int
 
 
-def _last_block(
-    fs: Fs, file: File, path: Path, header: SegmentHeader, start: int, mark: CommitMark
-) -> _Block:
-    entry = read_index(fs, path.parent, mark.segment_offset).at_offset(mark.end_offset - 1)
+def _last_block(fs: Fs, segment: SegmentFile, mark: CommitMark) -> _Block:
+    start = segment.first_position
+    entry = read_index(fs, segment.path.parent, mark.segment_offset).at_offset(mark.end_offset - 1)
     if entry is not None and start < entry.position < mark.position:
         # The index may belong to another log, so it is only a hint.
         with suppress(CorruptLogError):
-            return _walk(file, path, header, entry.position, mark)
-    return _walk(file, path, header, start, mark)
+            return _walk(segment, entry.position, mark)
+    return _walk(segment, start, mark)
 
 
-def _walk(file: File, path: Path, header: SegmentHeader, start: int, mark: CommitMark) -> _Block:
+def _walk(segment: SegmentFile, start: int, mark: CommitMark) -> _Block:
     """Walk the blocks up to the mark; return the last one."""
-    marker = header.sync_marker
-    data = file.pread(mark.position - start + SYNC_SIZE, start - SYNC_SIZE)
+    marker = segment.header.sync_marker
+    data = segment.file.pread(mark.position - start + SYNC_SIZE, start - SYNC_SIZE)
     at = SYNC_SIZE
     block = None
     try:
@@ -82,6 +77,6 @@ def _walk(file: File, path: Path, header: SegmentHeader, start: int, mark: Commi
                 )
             at = SYNC_SIZE + block.end_position - start
     except CorruptLogError as error:
-        raise corrupt(path, start + at - SYNC_SIZE, str(error)) from error
+        raise corrupt(segment.path, start + at - SYNC_SIZE, str(error)) from error
     assert block is not None
     return _Block(block.position, block.crc32c)

@@ -19,8 +19,8 @@ from metadata_log.block import SYNC_SIZE, block_size
 from metadata_log.commit_mark import CommitMark
 from metadata_log.fs import ByteStore, ReadableFile
 from metadata_log.names import segment_name, segment_offsets
-from metadata_log.segment import SegmentHeader
-from metadata_log.segment_scan import SegmentScan, read_header
+from metadata_log.segment_file import ScanStart, SegmentFile, read_segment_header
+from metadata_log.segment_scan import SegmentScan
 from records.errors import CorruptLogError
 
 
@@ -43,12 +43,8 @@ def placed(fs: ByteStore, directory: Path, mark: CommitMark) -> CommitMark:
     path = directory / segment_name(mark.segment_offset)
     if mark.end_offset > mark.segment_offset or not fs.exists(path):
         return mark
-    file = fs.open(path)
-    try:
-        _, start = read_header(file, path)
-    finally:
-        file.close()
-    return msgspec.structs.replace(mark, position=start)
+    with SegmentFile.opened(fs, path) as segment:
+        return msgspec.structs.replace(mark, position=segment.first_position)
 
 
 def look_past(fs: ByteStore, directory: Path, mark: CommitMark) -> PastMark:
@@ -71,7 +67,8 @@ def look_past(fs: ByteStore, directory: Path, mark: CommitMark) -> PastMark:
                 break
             limit = file.size()
             if following is not None:
-                limit = min(limit, _previous_length(fs, directory / segment_name(following)))
+                after = read_segment_header(fs, directory / segment_name(following))
+                limit = min(limit, after.previous_length)
             walk.go_over(file, path, limit)
         finally:
             file.close()
@@ -90,17 +87,11 @@ class _Walk:
         self._limit = max(self._limit, end_offset)
 
     def go_over(self, file: ReadableFile, path: Path, limit: int) -> None:
-        header, start = read_header(file, path)
-        last = self._ends[-1]
-        scan = SegmentScan(
-            file,
-            path,
-            header,
-            position=last.position if header.base_offset == last.segment_offset else start,
-            limit=limit,
-            next_offset=last.end_offset,
-            last_crc32c=last.last_crc32c,
-        )
+        segment = SegmentFile.of(file, path)
+        header, last = segment.header, self._ends[-1]
+        is_same = header.base_offset == last.segment_offset
+        position = last.position if is_same else segment.first_position
+        scan = segment.scan(limit, ScanStart(position, last.end_offset, last.last_crc32c))
         try:
             for block, batch in scan.batches():
                 self.prove(batch.rows[0].durable_end or 0)
@@ -121,7 +112,7 @@ class _Walk:
         except CorruptLogError:
             intact = scan.intact_below
             assert intact is not None
-            if self._limit > intact or proves_more(file, path, header, scan.position, intact):
+            if self._limit > intact or proves_more(segment, scan.position, intact):
                 raise
 
     def result(self) -> PastMark:
@@ -132,33 +123,16 @@ class _Walk:
         return PastMark(proven, has_more=self._ends[-1].end_offset > proven.end_offset)
 
 
-def _previous_length(fs: ByteStore, path: Path) -> int:
-    file = fs.open(path)
-    try:
-        return read_header(file, path)[0].previous_length
-    finally:
-        file.close()
-
-
-def proves_more(
-    file: ReadableFile, path: Path, header: SegmentHeader, position: int, end_offset: int
-) -> bool:
+def proves_more(segment: SegmentFile, position: int, end_offset: int) -> bool:
     """True if a later whole block proves that more than `end_offset` was on stable storage.
 
     Args:
         position: Where the bytes begin that are not a whole block.
     """
-    data = file.pread(file.size() - position, position)
-    for start in _block_starts(data, header.sync_marker):
-        scan = SegmentScan(
-            file,
-            path,
-            header,
-            position=position + start,
-            limit=file.size(),
-            next_offset=None,
-            last_crc32c=None,
-        )
+    size = segment.file.size()
+    data = segment.file.pread(size - position, position)
+    for start in _block_starts(data, segment.header.sync_marker):
+        scan = segment.scan(size, ScanStart(position + start))
         if _durable_end_at(scan) > end_offset:
             return True
     return False

@@ -21,7 +21,8 @@ from metadata_log.names import segment_name, segment_offsets
 from metadata_log.proof import placed, proves_more
 from metadata_log.recovery_rules import Action, Marked, Next, Rest, decide
 from metadata_log.segment import SegmentHeader
-from metadata_log.segment_scan import SegmentScan, corrupt, read_header, short_copy
+from metadata_log.segment_file import ScanStart, SegmentFile, read_segment_header
+from metadata_log.segment_scan import corrupt, short_copy
 from records.errors import CorruptLogError
 
 _LOG = logging.getLogger(__name__)
@@ -78,21 +79,22 @@ class _Segment:
             file.close()
 
     def _recover(self, file: File) -> Tail:
-        header, start = read_header(file, self._path)
+        segment = SegmentFile.of(file, self._path)
+        header = segment.header
         if self._base != self._tail.segment_offset:
             self._tail = msgspec.structs.replace(
                 self._tail,
                 leader_epoch=header.leader_epoch,
                 segment_offset=self._base,
-                position=start,
+                position=segment.first_position,
                 previous_length=header.previous_length,
             )
         next_is, after = self._look_at_next()
         limit = file.size() if after is None else min(after.previous_length, file.size())
-        tail, damage, intact_below = self._whole_blocks(file, header, limit)
+        tail, damage, intact_below = self._whole_blocks(segment, limit)
         if after is not None and not _follows(after, tail):
             next_is = Next.LATER
-        rest = self._rest(file, header, tail, intact_below)
+        rest = self._rest(segment, tail, intact_below)
         action = decide(Marked.LONG_ENOUGH, next_is, rest)
         if action is Action.DAMAGE:
             raise self._damage(tail, damage, next_is)
@@ -125,17 +127,13 @@ class _Segment:
         """Return the state of the next segment, and its header."""
         if self._following is None:
             return Next.NONE, None
-        file = self._fs.open(self._following)
         try:
-            header, _ = read_header(file, self._following)
+            return Next.FOLLOWS, read_segment_header(self._fs, self._following)
         except CorruptLogError:
             return Next.UNREADABLE, None
-        finally:
-            file.close()
-        return Next.FOLLOWS, header
 
     def _whole_blocks(
-        self, file: File, header: SegmentHeader, limit: int
+        self, segment: SegmentFile, limit: int
     ) -> tuple[Tail, CorruptLogError | None, int | None]:
         """Read the blocks from the tail to the limit, as long as they are whole.
 
@@ -144,15 +142,8 @@ class _Segment:
             offset below which everything is intact.
         """
         tail = self._tail
-        scan = SegmentScan(
-            file,
-            self._path,
-            header,
-            position=tail.position,
-            limit=limit,
-            next_offset=tail.end_offset,
-            last_crc32c=tail.last_crc32c,
-        )
+        start = ScanStart(tail.position, tail.end_offset, tail.last_crc32c)
+        scan = segment.scan(limit, start)
         epoch, max_timestamp = tail.leader_epoch, tail.max_timestamp
         damage: CorruptLogError | None = None
         try:
@@ -175,14 +166,10 @@ class _Segment:
             None if damage is None else scan.intact_below,
         )
 
-    def _rest(
-        self, file: File, header: SegmentHeader, tail: Tail, intact_below: int | None
-    ) -> Rest:
-        if tail.position == file.size():
+    def _rest(self, segment: SegmentFile, tail: Tail, intact_below: int | None) -> Rest:
+        if tail.position == segment.file.size():
             return Rest.NOTHING
-        if intact_below is not None and proves_more(
-            file, self._path, header, tail.position, intact_below
-        ):
+        if intact_below is not None and proves_more(segment, tail.position, intact_below):
             return Rest.TORN_BELOW_LIMIT
         return Rest.TORN
 
@@ -225,37 +212,22 @@ def _follows(header: SegmentHeader, tail: Tail) -> bool:
 
 
 def _marked_tail(fs: Fs, path: Path, mark: CommitMark) -> Tail:
-    file = fs.open(path)
-    try:
-        header, start = read_header(file, path)
-        known = mark.max_timestamp or _max_timestamp_before(file, path, header, start, mark)
-    finally:
-        file.close()
+    with SegmentFile.opened(fs, path) as segment:
+        known = mark.max_timestamp or _max_timestamp_before(segment, mark)
     return Tail(
         end_offset=mark.end_offset,
         leader_epoch=mark.leader_epoch,
         segment_offset=mark.segment_offset,
         position=mark.position,
-        previous_length=header.previous_length,
+        previous_length=segment.header.previous_length,
         last_crc32c=mark.last_crc32c,
         max_timestamp=known,
     )
 
 
-def _max_timestamp_before(
-    file: File, path: Path, header: SegmentHeader, start: int, mark: CommitMark
-) -> int | None:
+def _max_timestamp_before(segment: SegmentFile, mark: CommitMark) -> int | None:
     """Return the highest append time below a mark that does not hold it; reads all blocks."""
-    scan = SegmentScan(
-        file,
-        path,
-        header,
-        position=start,
-        limit=mark.position,
-        next_offset=header.base_offset,
-        last_crc32c=header.previous_crc32c,
-    )
-    times = [batch.timestamp for _, batch in scan.batches()]
-    if header.max_timestamp is not None:
-        times.append(header.max_timestamp)
+    times = [batch.timestamp for _, batch in segment.scan(mark.position).batches()]
+    if segment.header.max_timestamp is not None:
+        times.append(segment.header.max_timestamp)
     return max(times, default=None)

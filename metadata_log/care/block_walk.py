@@ -5,15 +5,12 @@ between are reported. What follows is checked as usual, except for its link to t
 """
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import msgspec
 
 from metadata_log.batch import Batch
 from metadata_log.block import SYNC_SIZE, StoredBlock
-from metadata_log.fs import ReadableFile
-from metadata_log.segment import SegmentHeader
-from metadata_log.segment_scan import SegmentScan
+from metadata_log.segment_file import ScanStart, SegmentFile
 from records.errors import CorruptLogError
 
 _SEARCH_SIZE = 1024 * 1024
@@ -38,29 +35,16 @@ class BlockWalk:
 
     def __init__(
         self,
-        file: ReadableFile,
-        path: Path,
-        header: SegmentHeader,
-        *,
-        position: int,
+        segment: SegmentFile,
         limit: int,
-        next_offset: int | None,
-        last_crc32c: int | None,
+        start: ScanStart | None = None,
     ) -> None:
-        self._file = file
-        self._sync_marker = header.sync_marker
+        self._file = segment.file
+        self._sync_marker = segment.header.sync_marker
         self._limit = limit
         self.is_whole = True
         self._last: tuple[StoredBlock, int] | None = None
-        self.scan = SegmentScan(
-            file,
-            path,
-            header,
-            position=position,
-            limit=limit,
-            next_offset=next_offset,
-            last_crc32c=last_crc32c,
-        )
+        self.scan = segment.scan(limit, start)
 
     def __iter__(self) -> Iterator[tuple[StoredBlock, Batch] | BadBytes]:
         """Yield each block with its batch, and each stretch of bad bytes, in order.

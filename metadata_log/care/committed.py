@@ -10,7 +10,8 @@ from metadata_log.fs import ByteStore
 from metadata_log.log_reader import LogReader
 from metadata_log.names import claimed_epoch, segment_offset
 from metadata_log.segment import SegmentHeader
-from metadata_log.segment_scan import SegmentScan, corrupt, read_header
+from metadata_log.segment_file import SegmentFile
+from metadata_log.segment_scan import SegmentScan, corrupt
 
 
 class CommittedSegment(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,20 +30,8 @@ class CommittedSegment(msgspec.Struct, frozen=True, kw_only=True):
     @contextmanager
     def scan(self) -> Iterator[SegmentScan]:
         """Open the file, ready to read its first block."""
-        file = self.fs.open(self.path)
-        try:
-            _, position = read_header(file, self.path)
-            yield SegmentScan(
-                file,
-                self.path,
-                self.header,
-                position=position,
-                limit=self.size,
-                next_offset=self.base_offset,
-                last_crc32c=self.header.previous_crc32c,
-            )
-        finally:
-            file.close()
+        with SegmentFile.opened(self.fs, self.path) as segment:
+            yield segment.scan(self.size)
 
 
 def committed_segments(fs: ByteStore, reader: LogReader) -> list[CommittedSegment]:

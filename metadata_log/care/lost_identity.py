@@ -16,7 +16,7 @@ from metadata_log.names import (
     segment_name,
     segment_offsets,
 )
-from metadata_log.segment_scan import read_header
+from metadata_log.segment_file import SegmentFile
 from records.errors import CorruptLogError, RequestError
 
 
@@ -43,15 +43,11 @@ def find_manifest(
             raise
         why = "missing"
     path = directory / segment_name(first_base)
-    file = fs.open(path)
-    try:
-        header, position = read_header(file, path)
-        has_records = file.size() > position
-    finally:
-        file.close()
+    with SegmentFile.opened(fs, path) as segment:
+        has_records = segment.file.size() > segment.first_position
     # A writer of an own log claims its epoch before it writes; a mirror claims none.
     kind = Kind.OWN if claims(names) or not has_records else Kind.MIRROR
-    manifest = Manifest(cluster_id=header.cluster_id, kind=kind)
+    manifest = Manifest(cluster_id=segment.header.cluster_id, kind=kind)
     return manifest, f"{MANIFEST} byte 0: {why}; the claims say that the log is {kind}"
 
 

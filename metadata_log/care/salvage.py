@@ -25,7 +25,7 @@ from metadata_log.names import (
     segment_offsets,
 )
 from metadata_log.segment import SegmentHeader
-from metadata_log.segment_scan import read_header
+from metadata_log.segment_file import ScanStart, SegmentFile, read_segment_header
 from records.errors import CorruptLogError, RequestError
 
 
@@ -139,10 +139,11 @@ class Salvage:
     def _take(self, copy: NewLog, file: ReadableFile, path: Path, base: int) -> None:
         end = self._end
         try:
-            header, position, rebuilt = self._header(file, path, base)
+            segment, rebuilt = self._opened(file, path, base)
         except CorruptLogError as error:
             self._stop(path, 0, file.size(), base, str(error.__cause__ or error))
             return
+        header = segment.header
         if end is not None and (header.previous_crc32c, base) != (end.last_crc32c, end.end_offset):
             self._look_through(file, path, base, f"does not follow offset {end.end_offset}")
             return
@@ -150,7 +151,7 @@ class Salvage:
         limit = self._limit(file, path, following)
         start = IntactEnd(
             segment_offset=base,
-            position=position,
+            position=segment.first_position,
             end_offset=base,
             last_crc32c=header.previous_crc32c,
             max_timestamp=header.max_timestamp,
@@ -158,7 +159,7 @@ class Salvage:
             schema_json=header.schema_json,
         )
         index = IndexEntries()
-        self._end = self._walk(file, path, header, limit, start, index)
+        self._end = self._walk(segment, limit, start, index)
         self._distrust_last_block(path, following)
         content = CheckedRead(self._fs, path, self._end.position)
         copy.add(path.name, _with_header(header.encode(), content) if rebuilt else content)
@@ -167,24 +168,16 @@ class Salvage:
 
     def _walk(
         self,
-        file: ReadableFile,
-        path: Path,
-        header: SegmentHeader,
+        segment: SegmentFile,
         limit: int,
         start: IntactEnd,
         index: IndexEntries,
     ) -> IntactEnd:
         """Walk the blocks; return the end of the intact ones."""
         kept = before_last = start
-        for item in BlockWalk(
-            file,
-            path,
-            header,
-            position=start.position,
-            limit=limit,
-            next_offset=start.end_offset,
-            last_crc32c=start.last_crc32c,
-        ):
+        path = segment.path
+        place = ScanStart(start.position, start.end_offset, start.last_crc32c)
+        for item in BlockWalk(segment, limit, place):
             if isinstance(item, BadBytes):
                 if not self._stopped and item.position < kept.position:
                     kept = before_last
@@ -231,10 +224,10 @@ class Salvage:
         )
         return following.previous_length
 
-    def _header(self, file: ReadableFile, path: Path, base: int) -> tuple[SegmentHeader, int, bool]:
-        """Read a segment's header, or rebuild it from the segment before it."""
+    def _opened(self, file: ReadableFile, path: Path, base: int) -> tuple[SegmentFile, bool]:
+        """Read a segment's header, or rebuild it from the segment before it; True if rebuilt."""
         try:
-            return *read_header(file, path), False
+            return SegmentFile.of(file, path), False
         except CorruptLogError:
             end = self._end
             if end is None:
@@ -253,7 +246,7 @@ class Salvage:
             if found is None:
                 raise
             self.rebuilt.append(f"{path.name} byte 0: the header, from the segment before it")
-            return *found, True
+            return SegmentFile(file, path, *found), True
 
     def _header_after(self, base: int) -> SegmentHeader | None:
         """Return the next segment's header, None if there is none or it is damaged."""
@@ -261,13 +254,10 @@ class Salvage:
         if not later:
             return None
         path = self._directory / segment_name(later[0])
-        file = self._fs.open(path)
         try:
-            return read_header(file, path)[0]
+            return read_segment_header(self._fs, path)
         except CorruptLogError:
             return None
-        finally:
-            file.close()
 
     def _kept(self, kept: IntactEnd, block: StoredBlock, batch: Batch) -> IntactEnd:
         self.proven_end = max(self.proven_end, batch.rows[0].durable_end or 0)
@@ -285,20 +275,20 @@ class Salvage:
     ) -> None:
         """Examine a segment after damage, only to report what was in it."""
         try:
-            header, position = read_header(file, path)
+            segment = SegmentFile.of(file, path)
         except CorruptLogError as error:
             self._stop(path, 0, file.size(), base, why or str(error.__cause__ or error))
             return
-        self._stop(path, 0, position, base, why or "comes after damage")
+        self._stop(path, 0, segment.first_position, base, why or "comes after damage")
         start = IntactEnd(
             segment_offset=base,
-            position=position,
+            position=segment.first_position,
             end_offset=base,
-            last_crc32c=header.previous_crc32c,
+            last_crc32c=segment.header.previous_crc32c,
             max_timestamp=None,
-            leader_epoch=header.leader_epoch,
+            leader_epoch=segment.header.leader_epoch,
         )
-        self._walk(file, path, header, file.size(), start, IndexEntries())
+        self._walk(segment, file.size(), start, IndexEntries())
 
     def _bad(self, path: Path, bad: BadBytes, limit: int) -> None:
         end = limit if bad.end_position is None else bad.end_position

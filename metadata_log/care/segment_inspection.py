@@ -15,7 +15,7 @@ from metadata_log.fs import ByteStore, ReadableFile
 from metadata_log.manifest import Kind
 from metadata_log.names import index_name, segment_name
 from metadata_log.segment import SegmentHeader
-from metadata_log.segment_scan import read_header
+from metadata_log.segment_file import SegmentFile, read_segment_header
 from records.errors import CorruptLogError
 
 REPAIR = "restore the file from a backup, or keep what is intact with `metalog repair LOG COPY`"
@@ -62,15 +62,15 @@ class SegmentInspector:
         try:
             self._found.segments += 1
             try:
-                header, position = read_header(file, path)
+                segment = SegmentFile.of(file, path)
             except CorruptLogError as error:
                 self._damage(path, 0, str(error.__cause__ or error), offset=base)
                 self._before = SegmentEnd(length=file.size(), next_offset=following)
                 return
-            self._check_header(path, header, base)
-            limit = self._limit(file, path, header.sync_marker, base, following)
+            self._check_header(path, segment.header, base)
+            limit = self._limit(file, path, segment.header.sync_marker, base, following)
             self._found.size_bytes += limit
-            self._before = self._walk(file, path, header, position, limit)
+            self._before = self._walk(segment, limit)
         finally:
             file.close()
         self._progress(limit)
@@ -116,13 +116,10 @@ class SegmentInspector:
     def _length_before(self, base: int) -> int:
         """Return the length of the file before a segment, from its header; 0 if not known."""
         path = self._directory / segment_name(base)
-        file = self._fs.open(path)
         try:
-            return read_header(file, path)[0].previous_length
+            return read_segment_header(self._fs, path).previous_length
         except CorruptLogError:
             return 0
-        finally:
-            file.close()
 
     def _check_header(self, path: Path, header: SegmentHeader, base: int) -> None:
         expected: dict[str, tuple[object, object]] = {"base offset": (header.base_offset, base)}
@@ -153,19 +150,10 @@ class SegmentInspector:
                     path, 0, f"the header's {name} is {found}, expected {wanted}", offset=base
                 )
 
-    def _walk(
-        self, file: ReadableFile, path: Path, header: SegmentHeader, position: int, limit: int
-    ) -> SegmentEnd:
+    def _walk(self, segment: SegmentFile, limit: int) -> SegmentEnd:
         """Inspect every block; return where the segment ends."""
-        walk = BlockWalk(
-            file,
-            path,
-            header,
-            position=position,
-            limit=limit,
-            next_offset=header.base_offset,
-            last_crc32c=header.previous_crc32c,
-        )
+        path, header = segment.path, segment.header
+        walk = BlockWalk(segment, limit)
         index = IndexCheck(self._fs, self._directory, header.base_offset)
         highest, epoch = header.max_timestamp, header.leader_epoch
         for item in walk:

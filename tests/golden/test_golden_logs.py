@@ -20,7 +20,7 @@ from metadata_log.fs import OsFs
 from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
 from metadata_log.segment import SegmentHeader
-from metadata_log.segment_scan import SegmentScan, read_header
+from metadata_log.segment_file import ScanStart, SegmentFile
 from records.avro import codec, reference
 from records.avro.schema import envelope_schema_json
 from records.control import NoteRecord
@@ -62,20 +62,10 @@ def files(log: Path) -> list[Path]:
 def blocks(path: Path) -> Iterator[tuple[SegmentHeader, bytes, int]]:
     """The rows of each block as stored, and how many they are."""
     file = OsFs().open(path)
-    header, position = read_header(file, path)
-    first = 0 if "checkpoint" in path.name else header.base_offset
-    before = 0 if "checkpoint" in path.name else header.previous_crc32c
-    scan = SegmentScan(
-        file,
-        path,
-        header,
-        position=position,
-        limit=file.size(),
-        next_offset=first,
-        last_crc32c=before,
-    )
-    for block, _ in scan.batches():
-        yield header, decompress(block), block.count
+    segment = SegmentFile.of(file, path)
+    start = ScanStart(segment.first_position, 0, 0) if "checkpoint" in path.name else None
+    for block, _ in segment.scan(file.size(), start).batches():
+        yield segment.header, decompress(block), block.count
     file.close()
 
 

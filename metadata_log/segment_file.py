@@ -1,0 +1,93 @@
+"""One segment: where its blocks begin, where they end, and a scan of them from any place.
+
+The length of a segment stands in the header of the next one, that of the last segment in the commit
+mark. A fenced writer may have written more behind that.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Self
+
+import msgspec
+
+from metadata_log.fs import ByteStore, ReadableFile
+from metadata_log.segment import SegmentHeader
+from metadata_log.segment_scan import SegmentScan, read_header
+
+
+class ScanStart(msgspec.Struct, frozen=True):
+    """Where a block begins, and what must stand there.
+
+    `next_offset` is the offset of its first record, `last_crc32c` the CRC of the block before it;
+    None where that is not known and cannot be checked.
+    """
+
+    position: int
+    next_offset: int | None = None
+    last_crc32c: int | None = None
+
+
+class SegmentFile(msgspec.Struct, frozen=True):
+    """An open segment or checkpoint.
+
+    Attributes:
+        first_position: Where the first block begins.
+    """
+
+    file: ReadableFile
+    path: Path
+    header: SegmentHeader
+    first_position: int
+
+    @classmethod
+    def of(cls, file: ReadableFile, path: Path) -> Self:
+        """Read the header of an open file.
+
+        Raises:
+            CorruptLogError: the header is damaged; names the file.
+        """
+        return cls(file, path, *read_header(file, path))
+
+    @classmethod
+    @contextmanager
+    def opened(cls, fs: ByteStore, path: Path) -> Iterator[Self]:
+        """Open a file, and close it in the end.
+
+        Raises:
+            FileNotFoundError: there is none.
+            CorruptLogError: as for `of`.
+        """
+        file = fs.open(path)
+        try:
+            yield cls.of(file, path)
+        finally:
+            file.close()
+
+    @property
+    def first_block(self) -> ScanStart:
+        """The first block of a segment."""
+        return ScanStart(self.first_position, self.header.base_offset, self.header.previous_crc32c)
+
+    def scan(self, end: int, start: ScanStart | None = None) -> SegmentScan:
+        """Return a scan of the blocks up to byte `end`, from the first one or from `start`."""
+        start = start or self.first_block
+        return SegmentScan(
+            self.file,
+            self.path,
+            self.header,
+            position=start.position,
+            limit=end,
+            next_offset=start.next_offset,
+            last_crc32c=start.last_crc32c,
+        )
+
+
+def read_segment_header(fs: ByteStore, path: Path) -> SegmentHeader:
+    """Return the header of a segment, which also says where the segment before it ends.
+
+    Raises:
+        FileNotFoundError, CorruptLogError: as for `SegmentFile.opened`.
+    """
+    with SegmentFile.opened(fs, path) as segment:
+        return segment.header
