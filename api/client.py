@@ -3,8 +3,8 @@
     async with await MetadataClient.connect("kafka://127.0.0.1:9092") as client:
         (result,) = await client.create_topics(CreateTopics(topics=(NewTopic(name="orders"),)))
 
-Requests and results are those of the decisions, so the same code asks a service in this process
-(`api.service`) or across a connection.
+Requests and results are those of the decisions, so the same code works with a service in this
+process (`api.service`) or over a connection.
 """
 
 from collections.abc import Sequence
@@ -41,14 +41,14 @@ DEFAULT_PORT = 9092
 _SCHEMES = ("", "kafka")
 
 ANSWER_TIMEOUT_S = 600.0
-"""Some questions are answered by reading all of a long log."""
+"""Some questions require reading all of a long log."""
 
 _TRY_AGAIN = frozenset({"NOT_CONTROLLER", "REQUEST_TIMED_OUT"})
-"""What a service answers when it is overloaded, has no room, or has lost its log."""
+"""Errors of a service that is overloaded, has a full disk, or has lost its log."""
 
 
 def server_address(url: str) -> tuple[str, int]:
-    """Return host and port of `kafka://HOST:PORT`, or of `HOST:PORT`; the port may be left out.
+    """Return host and port of `kafka://HOST:PORT`, or of `HOST:PORT`; the port is optional.
 
     Raises:
         RequestError: INVALID_REQUEST, it is neither.
@@ -66,10 +66,10 @@ def server_address(url: str) -> tuple[str, int]:
 
 
 class MetadataClient(CommandClient):
-    """Asks one service; requests may run side by side.
+    """A client of one service; requests may run concurrently.
 
     Attributes:
-        connection: For requests that have no method here.
+        connection: For requests without a method here.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -80,8 +80,8 @@ class MetadataClient(CommandClient):
         """Connect to `kafka://HOST:PORT`.
 
         Raises:
-            UnavailableError: nobody answers there.
-            RequestError: INVALID_REQUEST, no such URL.
+            UnavailableError: the address does not answer.
+            RequestError: INVALID_REQUEST, the URL is malformed.
         """
         host, port = server_address(url)
         return cls(await Connection.open(host, port, client_id))
@@ -93,11 +93,11 @@ class MetadataClient(CommandClient):
         await self.close()
 
     async def close(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         await self.connection.close()
 
     async def metadata(self, names: Sequence[str] | None = None) -> MetadataResponse:
-        """Return brokers, and the topics named or all of them, with modes.
+        """Return the brokers, and the named topics or all of them, with modes.
 
         Raises:
             UnavailableError: no answer.
@@ -111,27 +111,27 @@ class MetadataClient(CommandClient):
         )
 
     async def create_topics(self, request: CreateTopics) -> tuple[TopicResult, ...]:
-        """Create topics; each has a result of its own.
+        """Create topics; returns one result per topic.
 
         Raises:
-            RequestError: INVALID_REQUEST, a placement or a topic's id is named; `run` takes them.
+            RequestError: INVALID_REQUEST, a placement or a topic id is given; use `run` for these.
             UnavailableError: no answer, the outcome is unknown.
         """
         response = await self._ask(topics.creation_request(request), CreateTopicsResponse)
         return topics.created(response)
 
     async def delete_topics(self, request: DeleteTopics) -> tuple[TopicResult, ...]:
-        """Delete topics; each has a result of its own.
+        """Delete topics; returns one result per topic.
 
         Raises:
-            RequestError: INVALID_REQUEST, nothing is to be done; `run` has a dry run.
+            RequestError: INVALID_REQUEST, it is a dry run; use `run` for that.
             UnavailableError: no answer, the outcome is unknown.
         """
         response = await self._ask(topics.deletion_request(request), DeleteTopicsResponse)
         return topics.deleted(response)
 
     async def delete_partitions(self, request: DeletePartitions) -> tuple[ShrinkResult, ...]:
-        """Begin to remove partitions; each topic has a result of its own.
+        """Start the removal of partitions; returns one result per topic.
 
         Raises:
             RequestError: the whole request is refused.
@@ -142,7 +142,7 @@ class MetadataClient(CommandClient):
         return topics.shrunk(response)
 
     async def run_packed(self, request: PackedRequest) -> PackedAnswer:
-        """Run a command whose request is packed; raises as `run`."""
+        """Run a command with a packed request; raises as `run`."""
         response = await self._ask(
             RunCommandRequest(
                 command=request.command,
@@ -169,16 +169,17 @@ class MetadataClient(CommandClient):
         cursor: bytes = b"",
         principal: str | None = None,
     ) -> "AnswerPage":
-        """Return an answer to a question of `api.questions`, or a page of a long one.
+        """Return the answer to a question of `api.questions`, or a page of a long one.
 
         Args:
-            at: The point in time that is asked about, as on the command line; times without a
-                zone are in UTC, and ages count back from the service's clock.
-            cursor: As the page before gave it.
+            at: The point of the question, as on the command line; times without a zone are in UTC,
+            and
+                ages count back from the service's clock.
+            cursor: From the page before.
             principal: As for `run`.
 
         Raises:
-            RequestError: the question's refusal.
+            RequestError: the question is refused.
             UnavailableError: no answer, or the service cannot answer now.
         """
         response = await self.connection.request(
@@ -205,7 +206,7 @@ class MetadataClient(CommandClient):
 
 
 class AnswerPage(msgspec.Struct, frozen=True):
-    """An answer, or one page of it. `about` and no `cursor` stand on the last page."""
+    """An answer, or one page of it. The last page has `about` and no `cursor`."""
 
     response: Any
     about: About | None
@@ -232,6 +233,6 @@ def _outcome(response: RunCommandResponse, name: str) -> tuple[Outcome, int | No
             return Outcome.NOTHING, None
         case Outcome.PARTIAL if response.done_to >= 0:
             return Outcome.PARTIAL, response.done_to
-        case "" if name not in MAYBE_DONE:  # an older service, which tells no outcomes
+        case "" if name not in MAYBE_DONE:  # an older service, which sends no outcomes
             return Outcome.NOTHING, None
     return Outcome.UNKNOWN, None

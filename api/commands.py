@@ -1,7 +1,7 @@
-"""The decisions that can be asked for by name, in this process or across a connection.
+"""The commands that can be run by name, in this process or over a connection.
 
-One table serves both: whoever has a service or a client calls `run("topics create", request)` and
-gets the decision's own response. Across a connection both travel as `controller.packed` bytes.
+One table serves both: a service or a client runs `run("topics create", request)` and returns the
+decision's response. Over a connection both are encoded by `controller.packed`.
 """
 
 from collections.abc import Callable
@@ -58,9 +58,9 @@ from records.errors import RequestError
 
 
 class Command(msgspec.Struct, frozen=True):
-    """A decision that can be asked for, the type of its request, and the rights that it takes.
+    """A decision, the type of its request, and the rights it requires.
 
-    `answer` is the type of the response, where the annotation of `decide` does not say it.
+    `answer` is the type of the response, if the annotation of `decide` does not give it.
     """
 
     name: str
@@ -75,7 +75,7 @@ class Command(msgspec.Struct, frozen=True):
         return response_type(self.decide) if self.answer is None else self.answer
 
     def bound(self, request: Any, caller: Caller) -> BoundDecision[Any]:
-        """Return the decision on one request, as far as the caller may ask for it."""
+        """Return the decision bound to one request and limited to the caller's rights."""
 
         def decide(context: Context, request: Any) -> ControllerResult[Any]:
             return self.guard.decide(self.decide, replace(context, caller=caller), request)
@@ -118,7 +118,7 @@ COMMANDS = {
         Command(NAME, Transact, _transact, guard(lambda name: find_command(name))),
     )
 }
-"""What changes a cluster, as clients ask for it by name. For questions see `api.questions`."""
+"""Commands of clients, which change a cluster. For questions see `api.questions`."""
 
 BROKER_COMMANDS = {
     command.name: command
@@ -129,18 +129,18 @@ BROKER_COMMANDS = {
         Command("report deletions", ReportDeletions, report_deletions, rights.BROKER_ACTION),
     )
 }
-"""What brokers ask for, each by a request of its own."""
+"""Commands of brokers; each has a Kafka request of its own."""
 _BARE: dict[type[Request[Any]], str] = {
     CancelDeletePartitions: "partitions cancel-delete",
     DescribeBroker: "brokers describe",
     UnregisterBroker: "brokers unregister",
 }
-"""Requests of one field, which alone is what their command takes."""
+"""Requests with a single field; their command takes the field's value."""
 
 _DESCRIPTIONS = {
     q.name: Command(q.name, q.request, q.decide, q.guard, q.response) for q in DESCRIPTIONS.values()
 }
-"""Questions that clients may also ask as commands: alone, or as a step of a transaction."""
+"""Questions that can also be run as commands: alone, or as a step of a transaction."""
 
 _FOR_CLIENTS = COMMANDS | _DESCRIPTIONS
 
@@ -150,7 +150,7 @@ _ALL = _FOR_CLIENTS | BROKER_COMMANDS
 
 
 def find_command(name: str) -> Command:
-    """Return the command of a name that clients may give.
+    """Return a client's command by name.
 
     Raises:
         RequestError: INVALID_REQUEST, there is none.
@@ -162,12 +162,12 @@ def find_command(name: str) -> Command:
 
 
 def any_command(name: str) -> Command:
-    """Return a command of clients or of brokers, by a name that is known to exist."""
+    """Return a client's or a broker's command, by a name that is known to exist."""
     return _ALL[name]
 
 
 def named(request: Request[Any]) -> tuple[str, Any]:
-    """Return the name of the command that a request is for, and what the command takes."""
+    """Return the command's name for a request, and the command's argument."""
     name = _BARE.get(type(request))
     if name is None:
         return _BY_REQUEST[type(request)], request

@@ -1,9 +1,9 @@
-"""The connections of a process: how many there may be, and which one is closed for a new one.
+"""The connections of a process: their maximum, and which one is closed to make room.
 
-All listeners of a process share one `Connections`. A new connection always gets a place as long as
-some other one has nothing in flight: the one that has been idle for longest is closed. Brokers have
-a reserve of places, and a broker's connection is never closed for another. Connections that say
-nothing, do not finish a frame, or are idle for too long are closed as well.
+All listeners of a process share one `Connections`. A new connection gets a place as long as another
+one has nothing in flight: the one that has been idle longest is closed. Brokers have reserved
+places, and a broker's connection is never closed for another. Connections that are silent, do not
+finish a frame, or are idle for too long are closed as well.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ _UNLIMITED = 1 << 20
 
 
 class Quota(msgspec.Struct, frozen=True, kw_only=True):
-    """How many places the connections of one listener may take.
+    """The places that the connections of one listener may take.
 
     `broker_reserve` of them are for brokers; 0 where no broker connects.
     """
@@ -36,18 +36,18 @@ class Quota(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Place:
-    """The place of one connection, which notes here what it does.
+    """The place of one connection; records what the connection does.
 
     Attributes:
         quota: Of its listener.
-        is_for_broker: The place is of the reserve: the connection must prove to be a broker's.
-        is_kept: It is a broker's, and is not closed for another.
+        is_for_broker: A reserved place: the connection must prove to be a broker's.
+        is_kept: A broker's connection, which is not closed for another.
     """
 
     def __init__(
         self, connections: "Connections", quota: Quota, close: Close, *, is_for_broker: bool
     ) -> None:
-        """Made by `Connections.enter`."""
+        """Created by `Connections.enter`."""
         self._connections = connections
         self._shares: set[Share] = set()
         self._close = close
@@ -61,35 +61,35 @@ class Place:
         self.is_kept = False
 
     def frame_begun(self) -> None:
-        """The first byte of a frame has come; later calls for the same frame change nothing."""
+        """Record the first byte of a frame; later calls for the same frame change nothing."""
         if self._frame_begun_at is None:
             self._frame_begun_at = self._connections.now()
 
     def frame_paused(self) -> None:
-        """This side does not read on, so that the time for the frame is not to run."""
+        """Record that this side stopped reading, which also stops the frame's time limit."""
         self._frame_begun_at = None
 
     def frame_ended(self) -> None:
-        """A frame is whole."""
+        """Record that a frame is complete."""
         self._frame_begun_at = None
         self._has_spoken = True
         self._touch()
 
     def request_begun(self, size_bytes: int = 0) -> None:
-        """A request is being answered; `size_bytes` is 0 if its frame has a share."""
+        """Record a request in flight; `size_bytes` is 0 if its frame has a share."""
         self._in_flight += 1
         self._in_flight_bytes += size_bytes
 
     def request_ended(self, size_bytes: int = 0) -> None:
-        """A request has its answer, which may still have to be sent."""
+        """Record that a request has its answer, which may still have to be sent."""
         self._in_flight -= 1
         self._in_flight_bytes -= size_bytes
         self._touch()
 
     def keep(self) -> None:
-        """The connection is a broker's: do not close it for another one.
+        """Mark the connection as a broker's: it is not closed for another.
 
-        Nobody proves to be a broker yet, so that half of all places always remain for others.
+        Brokers are not authenticated yet, so half of all places always remain for others.
         """
         if not self.is_kept and self._connections.may_keep_more:
             self._connections.leave(self)
@@ -101,7 +101,7 @@ class Place:
         return self._in_flight_bytes + size_bytes > limits.SMALL_FRAME_BYTES
 
     def ask_for_share(self, size_bytes: int, granted: Callable[[], None]) -> Share:
-        """Ask for memory for a frame; `granted` is called unless there is some at once."""
+        """Request memory for a frame; `granted` is called later unless it is granted at once."""
 
         def go_on() -> None:
             self.frame_begun()
@@ -115,21 +115,21 @@ class Place:
         return share
 
     def received(self, share: Share, size_bytes: int) -> None:
-        """Note that a part of a frame has come."""
+        """Record a received part of a frame."""
         share.received(size_bytes, self._connections.now())
 
     def give_back(self, share: Share) -> None:
-        """Give a share back; may be called again."""
+        """Return a share; may be called again."""
         self._shares.discard(share)
         share.release()
 
     def close(self, reason: str) -> None:
-        """Close the connection, and give the place to others at once."""
+        """Close the connection, and free the place at once."""
         self.leave()
         self._close(reason)
 
     def leave(self) -> None:
-        """Give the place back; may be called again."""
+        """Free the place; may be called again."""
         self._connections.leave(self)
         while self._shares:
             self._shares.pop().release()
@@ -140,7 +140,7 @@ class Place:
         return not self._in_flight
 
     def overdue(self, now: float) -> str | None:
-        """Return why the connection is to be closed, None if it is in time."""
+        """Return why the connection must be closed, None if it is within its time limits."""
         begun_at = self._frame_begun_at
         if begun_at is not None:
             is_late = now - begun_at > limits.FRAME_TIMEOUT_S
@@ -160,7 +160,7 @@ class Place:
 
 
 class Connections:
-    """Every connection that a process has accepted.
+    """All accepted connections of a process.
 
     Attributes:
         budget: Memory for the large frames of all of them.
@@ -173,13 +173,13 @@ class Connections:
         broker_reserve: int = limits.BROKER_RESERVE,
         receive_bytes_max: int = limits.RECEIVE_BYTES_MAX,
     ) -> None:
-        """Make one in a running event loop; `broker_reserve` is a quarter of the places at most."""
+        """Create in a running event loop; `broker_reserve` is at most a quarter of the places."""
         self._places_max = places_max
         self._broker_reserve = min(broker_reserve, places_max // 4)
         self._loop = asyncio.get_running_loop()
-        # The connection that was active longest ago is the first one.
+        # Ordered by last activity, oldest first.
         self._places: dict[Place, None] = {}
-        # By the name of the listener: those that may be closed for others, and those of brokers.
+        # By listener name: connections that may be closed for others, and those of brokers.
         self._clients: Counter[str] = Counter()
         self._kept: Counter[str] = Counter()
         self._refusals = 0
@@ -188,13 +188,13 @@ class Connections:
 
     @classmethod
     def within(cls, descriptor_limit: int) -> Self:
-        """Make one that leaves enough of the process's descriptors to everything else.
+        """Create with a maximum that leaves enough descriptors for everything else.
 
         Args:
-            descriptor_limit: How many files the process may have open.
+            descriptor_limit: The process's limit of open files.
 
         Raises:
-            UnavailableError: too few even without a connection.
+            UnavailableError: there are too few even without a connection.
         """
         if descriptor_limit < limits.DESCRIPTORS_MIN:
             raise UnavailableError(
@@ -213,7 +213,7 @@ class Connections:
 
     @classmethod
     def of_process(cls) -> Self:
-        """Make one within the limit that is in force; raises as `within`."""
+        """Create with the process's current limit; raises as `within`."""
         soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         return cls.within(_UNLIMITED if soft == resource.RLIM_INFINITY else soft)
 
@@ -222,13 +222,13 @@ class Connections:
         return self._loop.time()
 
     def enter(self, quota: Quota, close: Close) -> Place:
-        """Give a new connection a place, if need be that of an idle connection.
+        """Give a new connection a place, if necessary that of an idle connection.
 
         Args:
-            close: Called with the reason when the connection is to be closed.
+            close: Called with the reason if the connection must be closed.
 
         Raises:
-            UnavailableError: every place is taken by a connection with requests in flight.
+            UnavailableError: all places are taken by connections with requests in flight.
         """
         if not self._has_place_for_client(quota):
             self._close_longest_idle(quota)
@@ -249,7 +249,7 @@ class Connections:
         return 2 * self._kept.total() < self._places_max
 
     def may_refuse(self) -> bool:
-        """True if one more connection may stay open just to be told that there is no place.
+        """True if one more connection may stay open to receive its refusal.
 
         Call `refused` when it is closed.
         """
@@ -259,22 +259,22 @@ class Connections:
         return True
 
     def refused(self) -> None:
-        """A connection that was told so is closed."""
+        """Record that a refused connection was closed."""
         self._refusals -= 1
 
     def add(self, place: Place) -> None:
-        """Count a place, as the one that was active last."""
+        """Add a place, as the most recently active one."""
         self._places[place] = None
         self._count(place)[place.quota.name] += 1
 
     def leave(self, place: Place) -> None:
-        """Take a place back; may be called again."""
+        """Remove a place; may be called again."""
         if place in self._places:
             del self._places[place]
             self._count(place)[place.quota.name] -= 1
 
     def touch(self, place: Place) -> None:
-        """Note that a connection is the one that was active last."""
+        """Mark a connection as the most recently active one."""
         if place in self._places:
             del self._places[place]
             self._places[place] = None
@@ -305,7 +305,7 @@ class Connections:
                 return
 
     def _frees_place_for(self, quota: Quota, place: Place) -> bool:
-        """True if a client of a listener can connect once a place is given back."""
+        """True if a client of a listener can connect once this place is free."""
         if place.quota.name == quota.name:
             return True
         clients = self._clients[quota.name]

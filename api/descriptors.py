@@ -1,9 +1,9 @@
-"""Limit of open files of this process."""
+"""This process's limit of open files."""
 
 import resource
 
 _DESCRIPTORS_MAX = 65_536
-"""More than any process here needs; a hard limit can be millions, or none at all."""
+"""More than any process here needs; the hard limit can be millions or unlimited."""
 
 
 def raise_descriptor_limit() -> int:
@@ -12,7 +12,7 @@ def raise_descriptor_limit() -> int:
     Never raises an error and never lowers the limit.
 
     Returns:
-        The soft limit that is in force.
+        The soft limit in force.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     unlimited = resource.RLIM_INFINITY
@@ -22,6 +22,6 @@ def raise_descriptor_limit() -> int:
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
     except (OSError, ValueError):
-        # A sandbox can refuse it; the process goes on with what it has.
+        # A sandbox can refuse it; continue with the current limit.
         return soft
     return wanted

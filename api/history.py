@@ -1,7 +1,7 @@
-"""The last images of a running service, and which topics changed between them.
+"""The last images of a running service, and the topics that changed between them.
 
-A follower that knows the image of one offset is told what changed since; one whose offset is no
-longer kept, or was never an image's, must be told everything.
+A follower that has the image of an offset gets the changes since; if that offset is no longer kept
+or was never an image's, it needs a full update.
 """
 
 import asyncio
@@ -14,11 +14,11 @@ from records.base import Uuid
 from replay.image.metadata import MetadataImage
 
 IMAGES_MAX = 1_000
-"""Images that are kept. Neighbours share nearly everything: some kilobytes each."""
+"""How many images are kept. They share nearly everything; each takes some kilobytes."""
 
 
 class Change(msgspec.Struct, frozen=True):
-    """Two images, and the topics that records between them spoke of."""
+    """Two images, and the topics named in records between them."""
 
     before: MetadataImage
     after: MetadataImage
@@ -31,43 +31,43 @@ class _Commit(msgspec.Struct, frozen=True):
 
 
 class History:
-    """Committed images, oldest first; the last one is the present."""
+    """Committed images, oldest first; the last one is current."""
 
     def __init__(self, image: MetadataImage, images_max: int = IMAGES_MAX) -> None:
-        """Begin with the image at the log's end."""
+        """Start with the image at the log's end."""
         self._commits = deque([_Commit(image, frozenset())], maxlen=images_max)
-        # Topics of which batches spoke that no image shows yet.
+        # Topics named in batches that no image includes yet.
         self._touched: set[Uuid] = set()
         self._moved = asyncio.Event()
 
     @property
     def image(self) -> MetadataImage:
-        """The present."""
+        """The current image."""
         return self._commits[-1].image
 
     def committed(self, batch: Batch, image: MetadataImage) -> None:
-        """Take in a batch and the image that holds it, and wake who waits."""
+        """Add a batch and the image that includes it, and wake waiting followers."""
         touched = [getattr(row.payload, "topic_id", None) for row in batch.rows]
         self._touched |= {topic_id for topic_id in touched if topic_id is not None}
         if image.provenance.offset == self.image.provenance.offset:
-            return  # a transaction is open: what it holds comes when it ends
+            return  # a transaction is open: its changes come when it ends
         self._commits.append(_Commit(image, frozenset(self._touched)))
         self._touched.clear()
         moved, self._moved = self._moved, asyncio.Event()
         moved.set()
 
     def image_of(self, offset: int) -> MetadataImage | None:
-        """Return the image whose last offset is this one; None when it is not kept."""
+        """Return the image whose last offset is this one; None if it is not kept."""
         change = self.since(offset)
         return None if change is None else change.before
 
     def since(self, offset: int) -> Change | None:
-        """Return what changed since the image of an offset; None when it is not kept.
+        """Return the changes since the image of an offset; None if it is not kept.
 
-        May be asked in any thread.
+        Thread-safe.
         """
         touched: set[Uuid] = set()
-        commits = self._commits.copy()  # at once, unlike a loop, during which others commit
+        commits = self._commits.copy()  # atomic, unlike a loop, during which others commit
         for commit in reversed(commits):
             if commit.image.provenance.offset == offset:
                 return Change(commit.image, commits[-1].image, frozenset(touched))
@@ -75,6 +75,6 @@ class History:
         return None
 
     async def beyond(self, offset: int) -> None:
-        """Return once the present is past an offset."""
+        """Return once the current image is past an offset."""
         while self.image.provenance.next_offset <= offset + 1:
             await self._moved.wait()

@@ -1,4 +1,6 @@
-"""Bounds how often one place in the code logs, so that a repeated problem does not fill a disk."""
+"""Limits how often one place in the code logs, so that a repeated problem does not fill the
+disk.
+"""
 
 import logging
 import time
@@ -11,7 +13,7 @@ _Place = tuple[str, int]
 
 
 class Rate(msgspec.Struct, frozen=True):
-    """So many lines of one place in so many seconds, of lines at or above a level."""
+    """Maximum number of lines of one place per number of seconds, for lines at or above a level."""
 
     lines_max: int
     window_s: float
@@ -19,14 +21,14 @@ class Rate(msgspec.Struct, frozen=True):
 
 
 BY_CLIENTS = Rate(1, 1.0, logging.NOTSET)
-"""Of what clients cause: any of them can cause it without end."""
+"""For lines that clients can cause any number of times."""
 
 OF_THE_PROCESS = Rate(20, 10.0, logging.WARNING)
-"""Of everything that goes wrong in a process that serves."""
+"""For all problems of a serving process."""
 
 
 class _Window(msgspec.Struct):
-    """What one place has logged lately."""
+    """Recent lines of one place."""
 
     begun_s: float
     printed: int = 0
@@ -34,9 +36,9 @@ class _Window(msgspec.Struct):
 
 
 class LineLimit(logging.Filter):
-    """Lets each place log at a rate.
+    """Limits each place to a rate.
 
-    The first line after that says how many were left out. Only the first one of a window has its
+    The next line after a pause says how many were left out. Only the first one of a window has its
     traceback.
     """
 
@@ -48,7 +50,7 @@ class LineLimit(logging.Filter):
         self._windows: dict[_Place, _Window] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether a line is to be printed; shorten it if it is a repetition."""
+        """True if a line is to be printed; shortens it if it is a repetition."""
         if record.levelno < self._rate.level:
             return True
         now_s, place = self._now_s(), (record.pathname, record.lineno)
@@ -70,7 +72,7 @@ class LineLimit(logging.Filter):
 
 
 def limited_logger(name: str) -> logging.Logger:
-    """Return the logger of a module that logs what clients do."""
+    """Return a module's logger for events caused by clients."""
     logger = logging.getLogger(name)
     if not any(isinstance(known, LineLimit) for known in logger.filters):
         logger.addFilter(LineLimit(BY_CLIENTS))
@@ -78,7 +80,7 @@ def limited_logger(name: str) -> logging.Logger:
 
 
 def limit_repeats() -> None:
-    """Bound what this process logs to standard error."""
+    """Limit what this process logs to standard error."""
     limit = LineLimit(OF_THE_PROCESS)
     for handler in logging.getLogger().handlers:
         if type(handler) is logging.StreamHandler:

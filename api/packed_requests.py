@@ -15,9 +15,8 @@ A = TypeVar("A")
 class PackedRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A request to run a command.
 
-    `request` is what the command takes, as `controller.packed` writes it. With a `request_id` it
-    can be sent again, and is carried out once. `principal` is an identity that the caller takes,
-    which needs a right of its own.
+    `request` is encoded by `controller.packed`. With a `request_id` it can be sent again and is
+    carried out once. `principal` is an identity to act as, which needs a right of its own.
     """
 
     command: str
@@ -29,7 +28,7 @@ class PackedRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 
 class PackedAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """A packed response; for the rest as `controller.pending_answers.Answer`."""
+    """A packed response; otherwise as `controller.pending_answers.Answer`."""
 
     response: bytes
     end_offset: int
@@ -77,12 +76,14 @@ class CommandClient:
         trace_parent: str | None = None,
         principal: str | None = None,
     ) -> Answer[Any]:
-        """Take any decision of `api.commands` by its name; see `Admin`.
+        """Run a command of `api.commands` by its name; see `Admin`.
 
         Args:
-            command: A request, whose class tells the command and the response; or the name of a
-                command, and its request behind it.
-            principal: An identity to take, which needs a right of its own; None: the connection's.
+            command: A request, whose class determines command and response; or the name of a
+            command,
+                followed by its request.
+            principal: An identity to act as, which needs a right of its own; None: the
+            connection's.
 
         Raises:
             RequestError: the decision's refusal.

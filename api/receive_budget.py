@@ -1,7 +1,7 @@
 """Memory for large frames, shared by all connections of a process.
 
-A connection asks for a share when it knows the length of a frame, and reads the frame only when it
-has the share. The smallest frame that waits is next. A connection that has a share and sends too
+A connection requests a share once it knows the length of a frame, and reads the frame once the
+share is granted. The smallest waiting frame is next. A connection that has a share and sends too
 slowly while others wait is closed.
 """
 
@@ -13,64 +13,64 @@ Close = Callable[[str], None]
 
 
 class Share:
-    """What one frame takes of a budget, from the announcement of its length to its answer.
+    """One frame's part of the budget, from the announcement of its length to its answer.
 
     Attributes:
-        is_granted: The frame may be read.
+        is_granted: True if the frame may be read.
     """
 
     def __init__(
         self, budget: "ReceiveBudget", size_bytes: int, granted: Callable[[], None], close: Close
     ) -> None:
-        """Made by `ReceiveBudget.ask`."""
+        """Created by `ReceiveBudget.ask`."""
         self._budget = budget
         self.size_bytes = size_bytes
         self.granted = granted
         self.close = close
         self.is_granted = False
         self._received = 0
-        # As of the last progress: when, and how much had been received.
+        # At the last progress: time, and bytes received.
         self._progress_at = 0.0
         self._progress_bytes = 0
 
     def grant(self, now: float) -> None:
-        """Let the frame be read."""
+        """Allow the frame to be read."""
         self.is_granted = True
         self._progress_at = now
 
     def received(self, size_bytes: int, now: float) -> None:
-        """Note that a part of the frame has come."""
+        """Record a received part of the frame."""
         self._received += size_bytes
         if self._received - self._progress_bytes >= limits.PROGRESS_BYTES:
             self._progress_at, self._progress_bytes = now, self._received
 
     def is_stalled(self, now: float) -> bool:
-        """True if the frame is not whole and has not come nearer to it for too long."""
+        """True if the frame is incomplete and has made no progress for too long."""
         is_whole = self._received >= self.size_bytes
         return not is_whole and now - self._progress_at > limits.STALL_TIMEOUT_S
 
     def release(self) -> None:
-        """Give the share back, or stop waiting for it; may be called again."""
+        """Return the share, or stop waiting for it; may be called again."""
         self._budget.release(self)
 
 
 class ReceiveBudget:
-    """Grants shares of `bytes_max`; a frame that is larger than that is granted alone."""
+    """Grants shares of `bytes_max`; a larger frame is granted alone."""
 
     def __init__(self, bytes_max: int, clock: Callable[[], float]) -> None:
         self._bytes_max = bytes_max
         self._clock = clock
-        # Dicts for their order, and because a share is removed from anywhere.
+        # Dicts, because they are ordered and allow removal from anywhere.
         self._granted: dict[Share, None] = {}
         self._waiting: dict[Share, None] = {}
         self.held_bytes = 0
 
     def ask(self, size_bytes: int, *, granted: Callable[[], None], close: Close) -> Share:
-        """Ask for a share.
+        """Request a share.
 
         Args:
-            granted: Called once, when the frame may be read, unless it may be read at once.
-            close: Called with the reason when the connection is to be closed.
+            granted: Called once when the frame may be read, unless it is granted at once.
+            close: Called with the reason if the connection must be closed.
         """
         share = Share(self, size_bytes, granted, close)
         if self._has_room_for(share):
@@ -80,7 +80,7 @@ class ReceiveBudget:
         return share
 
     def release(self, share: Share) -> None:
-        """Take a share back, and grant others."""
+        """Take back a share, and grant others."""
         self._waiting.pop(share, None)
         if share in self._granted:
             del self._granted[share]
@@ -94,7 +94,7 @@ class ReceiveBudget:
             smallest.granted()
 
     def close_stalled(self) -> None:
-        """Close the connections that keep others waiting and do not send."""
+        """Close connections that have a share, do not send, and keep others waiting."""
         if not self._waiting:
             return
         now = self._clock()

@@ -1,4 +1,4 @@
-"""Secrets do not leave the log unless they are asked for."""
+"""Redaction: removes secrets from output unless they are requested."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def redact_record(type_name: str, fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def redact_field(kind: str, field: str, value: Any) -> Any:
-    """Return the value of one field of an object, or what stands for it."""
+    """Return the value of an object's field, or a placeholder if it is secret."""
     if value is None:
         return None
     if kind == "config":
@@ -29,12 +29,12 @@ def redact_field(kind: str, field: str, value: Any) -> Any:
 
 
 def redact_label(kind: str, label: str) -> str:
-    """Return the name of an object; a token is known by its secret."""
+    """Return the name of an object; that of a token is its secret."""
     return REDACTED if kind == "token" else label
 
 
 def redact_kraft_json(document: dict[str, Any]) -> dict[str, Any]:
-    """Return an image in the shape of `kraft_json` without secrets."""
+    """Return an image in the form of `kraft_json`, without secrets."""
     return {
         **document,
         "configs": [

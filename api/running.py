@@ -1,4 +1,4 @@
-"""A service from its start to its clean end."""
+"""Runs a service from start to clean shutdown."""
 
 import asyncio
 import contextlib
@@ -25,10 +25,10 @@ from replay.timeline import Timeline
 
 
 class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What a service is started with; port 0 lets the system choose.
+    """Options of a service; port 0 lets the system choose.
 
-    `socket` is where appends are taken (docs/socket.md), None: nowhere. A snapshot is made every
-    `snapshot_every` records, 0: never; of those, the newest `snapshot_keep` are kept, 0: all.
+    `socket` is the address for appends (docs/socket.md), None: none. A snapshot is made every
+    `snapshot_every` records, 0: never.
     """
 
     log: Path
@@ -43,7 +43,7 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Serving(msgspec.Struct, frozen=True):
-    """A running service, and what listens for it."""
+    """A running service and its listeners."""
 
     service: Service
     kafka: Listener
@@ -55,11 +55,11 @@ async def serve_until_stopped(
     ready: Callable[[dict[str, object]], None],
     loaded: Callable[[int], None] | None = None,
 ) -> None:
-    """Serve until SIGTERM or SIGINT, then commit what was decided and give the log up.
+    """Serve until SIGTERM or SIGINT, then commit what was decided and release the log.
 
     Args:
-        ready: Called once requests are taken, with where.
-        loaded: Called with the offset up to which the log was loaded, again and again.
+        ready: Called with the addresses once requests are accepted.
+        loaded: Called repeatedly with the offset up to which the log was loaded.
 
     Raises:
         FencedError: the log was lost to another writer, or its disk has failed.
@@ -69,7 +69,7 @@ async def serve_until_stopped(
             ready(_document(options, running))
             await first_of(stop.wait(), running.service.lost())
         if not stop.is_set():
-            # Each request has had its own answer, which says what became of it.
+            # Each request has had its own answer with its outcome.
             raise FencedError(
                 f"{options.log} can no longer be written by this process; start `metalog serve` "
                 "again where it is to run",
@@ -125,7 +125,7 @@ async def _cancelled(task: asyncio.Task[None]) -> None:
 async def _take_appends(
     service: Service, connections: Connections, host: str, port: int
 ) -> SocketServer:
-    # Requests of a connection are taken in their order, from the first one on.
+    # Requests of a connection are processed in order, from the first one on.
     await service.know_requests()
     cluster_id = service.settings.cluster_id
     return await serve_socket(

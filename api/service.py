@@ -1,6 +1,6 @@
 """A running service: one log, the controller over it, and its timers.
 
-Listeners (Kafka's protocol, HTTP, sockets) translate requests into decisions and hand them to
+Listeners (Kafka's protocol, HTTP, sockets) translate requests into decisions and pass them to
 `submit`; everything else about a cluster is in the images.
 """
 
@@ -50,7 +50,7 @@ class Service:
 
     Attributes:
         history: The committed images.
-        answers: Answers questions, as `run` carries out commands.
+        answers: Answers questions, as `run` runs commands.
     """
 
     def __init__(
@@ -87,17 +87,17 @@ class Service:
         progress: Callable[[int], None] | None = None,
         with_timers: bool = True,
     ) -> Self:
-        """Become the writer of a log, load its state, and begin to decide.
+        """Become the writer of a log, load its state, and start deciding.
 
         Args:
             settings: The cluster id is taken from the log.
-            machine: Where times come from; None is this machine.
-            progress: Called with the end offset of each batch that was loaded.
-            with_timers: False for one that brokers cannot reach: it must not fence them for their
-                silence.
+            machine: The clocks to use; None means this machine's.
+            progress: Called with the end offset of each batch loaded.
+            with_timers: False for a service that brokers cannot reach, so that it does not fence
+            them.
 
         Raises:
-            RequestError: no log, or a mirror, which takes no records.
+            RequestError: there is no log, or it is a mirror, which takes no records.
             UnavailableError: another process writes the log.
             CorruptLogError: the log is damaged.
         """
@@ -109,7 +109,7 @@ class Service:
         try:
             with LogReader.open(directory) as reader:
                 image = Timeline.of(reader).image(progress=progress)
-            # Millions of objects that never refer to themselves: the collector need not look.
+            # Millions of objects without cycles: the collector need not visit them.
             gc.freeze()
             service = cls(directory, metadata_log, image, settings=settings)
             await service._controller.activate()
@@ -127,7 +127,7 @@ class Service:
 
     @property
     def settings(self) -> Settings:
-        """What the controller was started with."""
+        """The controller's settings."""
         return self._controller.settings
 
     @property
@@ -137,21 +137,23 @@ class Service:
 
     @property
     def is_active(self) -> bool:
-        """Whether decisions are taken."""
+        """True if decisions are taken."""
         return self._controller.is_active
 
     def access(self, caller: Caller) -> Access:
-        """Return what a caller may do now."""
+        """Return a caller's current rights."""
         return Access(self.settings.authorizer, self.image, caller)
 
     async def submit(self, decide: Decision[T], *, origin: Origin | None = None) -> Answer[T]:
-        """Take a decision of this process itself, which needs no right; as `run`.
+        """Take a decision of this process itself, without an authorization check; otherwise as
+        `run`.
 
-        A caller that is cancelled does not take the decision back. A request with an id that was
-        committed already is not decided again: it gets its first answer.
+        Cancelling the caller does not undo the decision. A repeated request is not decided again:
+        it gets its first answer.
 
         Raises:
-            RequestError: as `Controller.submit`; or INVALID_REQUEST, the id is another request's;
+            RequestError: as `Controller.submit`; or INVALID_REQUEST, the id belongs to another
+            request;
                 or DUPLICATE_REQUEST, it was carried out before and its answer is not known.
             UnavailableError, FencedError: as `Controller.submit`.
         """
@@ -163,11 +165,11 @@ class Service:
     async def run(
         self, command: str, request: Any, *, caller: Caller, origin: Origin | None = None
     ) -> Answer[Any]:
-        """Decide what a caller asks for, as far as the caller may; answer once it is committed.
+        """Run a caller's command within the caller's rights; answer once it is committed.
 
         Args:
             command: A name of `api.commands`.
-            origin: What the log keeps of the request; None: the caller's, without an id.
+            origin: Stored in the log; None: the caller's, without a request id.
 
         Raises:
             RequestError: TOPIC_AUTHORIZATION_FAILED or CLUSTER_AUTHORIZATION_FAILED for the whole
@@ -192,14 +194,13 @@ class Service:
         expected_end_offset: int | None = None,
         expected_versions: tuple[ExpectedVersion, ...] = (),
     ) -> AppendResult:
-        """Append records as they are, if the state that they change allows it.
+        """Append records as they are, if the current state allows it.
 
-        Their layouts and their time are the cluster's, whatever the batch says of layouts. The
-        principal in the batch's origin is an identity that the caller takes, if it may. For the
-        rest as `MetadataLog.append`.
+        Layouts and time are the cluster's, whatever the batch says. The principal in the batch's
+        origin is an identity that the caller takes, if it may. Otherwise as `MetadataLog.append`.
 
         Args:
-            expected_versions: Objects, and the versions in which they must be.
+            expected_versions: Objects, and the versions they must have.
 
         Raises:
             RequestError: as `controller.raw_append.append_records`, and as `submit`; or
@@ -230,7 +231,9 @@ class Service:
     async def _append_rows(
         self, request: AppendRows, caller: Caller, origin: Origin
     ) -> Answer[RowsAppended]:
-        """Append what came across a connection; asked again it is told where it stands."""
+        """Append records received over a connection; a repeated request returns its first
+        position.
+        """
         if request.request_hash is not None:
             origin = replace(origin, request_hash=request.request_hash)
         batch = NewBatch(records=request.records(), origin=origin)
@@ -248,29 +251,30 @@ class Service:
         return Answer(response, result.end_offset)
 
     async def know_requests(self) -> None:
-        """Read which requests were committed last.
+        """Load the ids of recently committed requests.
 
-        Else it is done when the first request with an id comes, and others overtake that one.
+        Otherwise this happens with the first request that has an id, and later requests overtake
+        it.
         """
         await self._log.find_request(Origin())
 
     async def heartbeat(
         self, request: Heartbeat, *, caller: Caller, origin: Origin | None = None
     ) -> Answer[HeartbeatReply]:
-        """Take a broker's heartbeat in; as `run`."""
+        """Process a broker's heartbeat; as `run`."""
         self.access(caller).require(Operation.CLUSTER_ACTION, CLUSTER)
         return await asyncio.shield(self._controller.heartbeat(request, origin=origin))
 
     async def lost(self) -> None:
-        """Return when the log can no longer be written by this process.
+        """Return once this process can no longer write the log.
 
-        The timers run for as long as it can.
+        The timers run until then.
         """
         assert self._running is not None
         await asyncio.wait([self._running])
 
     async def close(self) -> None:
-        """Take no more decisions, commit what was decided, and give the log up."""
+        """Stop deciding, commit what was decided, and release the log."""
         if self._running is not None:
             self._running.cancel()
             await asyncio.gather(self._running, return_exceptions=True)
@@ -279,7 +283,7 @@ class Service:
         await self._log.close()
 
     async def _committed_before(self, origin: Origin | None) -> Committed | None:
-        """Return where a request was committed; the controller knows those in flight."""
+        """Return where a request was committed; the controller handles those in flight."""
         if origin is None or not is_repeatable(origin):
             return None
         found = await self._log.find_request(origin)
@@ -289,7 +293,7 @@ class Service:
     async def _first_answer(
         self, caller: Caller, command: Command, request: Any, committed: Committed
     ) -> Answer[Any]:
-        """Return the first answer to a request, as far as the caller may see it now."""
+        """Return the first answer to a repeated request, limited to what the caller may see now."""
         access = self.access(caller)
         refused = command.guard.refused(access, request)
         if refused is not None:

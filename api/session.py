@@ -1,4 +1,4 @@
-"""A service as one caller uses it."""
+"""A service as used by one caller."""
 
 from typing import Any, TypeVar, overload
 
@@ -18,10 +18,10 @@ A = TypeVar("A")
 
 
 class Session:
-    """Asks a service of this process on behalf of one caller; an `Admin`.
+    """Runs commands of a service in this process on behalf of one caller; implements `Admin`.
 
-    session = Session(service, Caller(principal="User:ann"))
-    await session.run(CreateTopics(topics=(NewTopic(name="orders"),)))
+    session = Session(service, Caller(principal="User:ann")) await
+    session.run(CreateTopics(topics=(NewTopic(name="orders"),)))
     """
 
     def __init__(self, service: Service, caller: Caller) -> None:
@@ -59,11 +59,12 @@ class Session:
         request_id: str | None = None,
         trace_parent: str | None = None,
     ) -> Answer[Any]:
-        """Decide, and answer once it is committed; see `Admin`.
+        """Run a command, and answer once it is committed; see `Admin`.
 
         Args:
-            command: A request, whose class tells the command and the response; or the name of a
-                command, and its request behind it.
+            command: A request, whose class determines command and response; or the name of a
+            command,
+                followed by its request.
 
         Raises:
             RequestError: the whole request is refused.
@@ -78,10 +79,11 @@ class Session:
         return await self._service.run(found.name, request, caller=self._caller, origin=origin)
 
     async def run_packed(self, request: PackedRequest) -> PackedAnswer:
-        """Run a command that came across a connection.
+        """Run a command received over a connection.
 
         Raises:
-            RequestError: INVALID_REQUEST, no such command, or a request that cannot be read; or
+            RequestError: INVALID_REQUEST, there is no such command, or the request cannot be read;
+            or
                 CLUSTER_AUTHORIZATION_FAILED, the caller may not take the identity; or as `run`.
             UnavailableError, FencedError: as `run`.
         """

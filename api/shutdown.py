@@ -1,4 +1,4 @@
-"""How a long-running process ends: by a signal, or when something it needs is lost."""
+"""Shutdown of a long-running process: by a signal, or when it loses something it needs."""
 
 import asyncio
 import contextlib
@@ -23,7 +23,7 @@ def stopped_by_signal() -> Iterator[asyncio.Event]:
 
 
 async def first_of(*waits: Coroutine[Any, Any, Any]) -> None:
-    """Return when one of the coroutines returns; the others are cancelled."""
+    """Return once one of the coroutines returns; the others are cancelled."""
     tasks = [asyncio.ensure_future(wait) for wait in waits]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

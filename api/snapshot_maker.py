@@ -1,8 +1,8 @@
-"""Snapshots that a running service makes of its own log, each in a process of its own.
+"""Automatic snapshots of a running service, each made by a child process.
 
-Building a snapshot walks the whole image in Python. A thread would hold the interpreter's lock for
-as long and delay appends, so a child runs `metalog snapshot create` at the lowest priority. It
-reads the log as any reader does, and the service knows nothing of it but its exit code.
+Building a snapshot walks the whole image in Python. A thread would hold the interpreter's lock and
+delay appends, so a child runs `metalog snapshot create` at the lowest priority. It reads the log
+like any reader; the service sees only its exit code.
 """
 
 import asyncio
@@ -17,31 +17,27 @@ from api.child import end, give_way
 
 _LOOK_EVERY_S = 1.0
 
-# Of the time. Snapshots of a large image take long, and then one is due less often.
+# Maximum share of the time. Snapshots of a large image take long, so they are made less often.
 _SHARE_MAX = 0.1
 
-# A child that takes longer hangs.
+# A child that takes longer is considered hung.
 _TIME_MAX_S = 3_600
 
 log = logging.getLogger(__name__)
 
 
 class SnapshotMaker:
-    """Makes a snapshot whenever enough records were committed since the last one; one at a time.
-
-    Of those that it made, old ones are deleted; those made by hand stay.
-    """
+    """Makes a snapshot whenever enough records were committed since the last one; one at a time."""
 
     def __init__(
         self, directory: Path, every: int, keep: int, end_offset: Callable[[], int], newest: int
     ) -> None:
-        """Nothing is made yet.
+        """Start nothing yet.
 
         Args:
             every: Records between two snapshots.
-            keep: How many of the newest to keep; 0: all.
             end_offset: Returns the end of what is committed, exclusive.
-            newest: End offset of the newest snapshot there is; 0 without one.
+            newest: End offset of the newest snapshot; 0 without one.
         """
         self._directory = directory
         self._every = every
@@ -54,7 +50,7 @@ class SnapshotMaker:
         while True:
             while self._end_offset() - self._last < self._every:
                 await asyncio.sleep(_LOOK_EVERY_S)
-            # Also after a failure: the next try comes with as many records.
+            # After a failure too: the next attempt comes after the same number of records.
             self._last = self._end_offset()
             started = time.monotonic()
             await self._make()

@@ -1,4 +1,4 @@
-"""Several commands as one request: all of them happen, or none."""
+"""Several commands as one atomic request."""
 
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
@@ -19,45 +19,45 @@ if TYPE_CHECKING:
     from api.commands import Command
 
 NAME = "transaction"
-"""The command's name, and what its Begin says."""
+"""Name of the command and of its BeginTransactionRecord."""
 
 STEPS_MAX = 1_000
-"""More steps would hold up everybody else for long."""
+"""More steps would delay all other requests."""
 
 
 class Step(msgspec.Struct, frozen=True):
-    """A command by its name, and its request as `controller.packed` writes it."""
+    """A command's name, and its request encoded by `controller.packed`."""
 
     command: str
     request: bytes
 
     @classmethod
     def of(cls, command: str, request: Any) -> "Step":
-        """Return the step that asks for this."""
+        """Return the step for a command and its request."""
         return cls(command, packed(request))
 
 
 class Transact(Request["Transacted"], frozen=True, kw_only=True):
-    """Commands to carry out one after the other, all or none."""
+    """Commands to run one after the other; all or none."""
 
     steps: tuple[Step, ...]
     validate_only: bool = False
 
 
 class StepDone(msgspec.Struct, frozen=True):
-    """The response to one step, as `controller.packed` writes it."""
+    """The response to one step, encoded by `controller.packed`."""
 
     command: str
     response: bytes
 
 
 class Transacted(msgspec.Struct, frozen=True):
-    """What became of each step."""
+    """The result of each step."""
 
     steps: tuple[StepDone, ...]
 
     def responses(self) -> list[Any]:
-        """Return each step's own response, in the order of the steps."""
+        """Return each step's response, in order."""
         from api.commands import find_command
 
         return [unpacked(s.response, find_command(s.command).response) for s in self.steps]
@@ -67,7 +67,7 @@ Find = Callable[[str], "Command"]
 
 
 def transact(context: Context, request: Transact, find: Find) -> ControllerResult[Transacted]:
-    """Decide all steps, each on what those before it wrote.
+    """Decide all steps, each on the state after those before it.
 
     Raises:
         RequestError: a step is refused, or an item of it; the message names the step. Or
@@ -88,7 +88,7 @@ def transact(context: Context, request: Transact, find: Find) -> ControllerResul
 
 
 def guard(find: Find) -> Guard:
-    """Return the guard: all rights of all steps, as far as they can be told before deciding."""
+    """Return a guard that requires all rights of all steps, as far as known before deciding."""
 
     def check(access: Access, request: Transact) -> None:
         for number, step in enumerate(request.steps, 1):
@@ -117,7 +117,7 @@ def _asked(step: Step, find: Find) -> tuple["Command", Any]:
 
 
 def _refusals(response: Any) -> Iterable[Refusal]:
-    """Yield why items of a step were refused: one is enough to refuse all."""
+    """Yield the refusals in a step's response; one is enough to refuse all."""
     if isinstance(response, tuple):
         for item in response:
             yield from _refusals(item)

@@ -66,17 +66,17 @@ async def append_batches(
     expected_end_offset: int | None = None,
     expected_versions: tuple[ExpectedVersion, ...] = (),
 ) -> Appended:
-    """Append the batches that are not in the log yet, in their order, until one is refused.
+    """Append the batches that are not in the log yet, in order, until one is refused.
 
-    The door is opened only when the first batch is known to be readable.
+    The door is opened only once the first batch was read successfully.
 
     Args:
-        expected_end_offset: Where the log must end before the first batch.
-        expected_versions: In which versions objects must be before the first batch.
+        expected_end_offset: The log's end before the first batch.
+        expected_versions: Versions that objects must have before the first batch.
 
     Raises:
-        MetadataLogError: the message says what stands, and how to go on; the outcome is partial
-            when some batches stand.
+        MetadataLogError: the message says what was appended and how to continue; the outcome is
+            partial if some batches were appended.
     """
     rest = iter(batches)
     first = list(itertools.islice(rest, 1))
@@ -86,7 +86,7 @@ async def append_batches(
     async with open_door() as door:
         known = await last_known(door, request, origin)
         if known is not None:
-            expected_end_offset, expected_versions = None, ()  # met when the file began
+            expected_end_offset, expected_versions = None, ()  # only for the first batch
         ordinals = itertools.count()
         try:
             for ordinal, batch in zip(ordinals, itertools.chain(first, rest), strict=False):
@@ -110,7 +110,7 @@ async def append_batches(
 
 
 def _of_lines(error: MetadataLogError, batch: LineBatch) -> MetadataLogError:
-    """Name the lines that an error is about."""
+    """Add to an error the lines that it refers to."""
     text = str(error)
     record = _RECORD.match(text)
     if record is not None:
@@ -121,7 +121,7 @@ def _of_lines(error: MetadataLogError, batch: LineBatch) -> MetadataLogError:
 
 
 def _with_account(error: MetadataLogError, done: Appended) -> MetadataLogError:
-    """Add what stands of the whole file, and how to go on."""
+    """Add to an error what was appended so far, and how to continue."""
     outcome = error.outcome
     if outcome is Outcome.NOTHING and done.done_to is not None:
         outcome = Outcome.PARTIAL

@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share, so that they are spelled the same."""
+"""Arguments and options shared by several commands, so that they are spelled the same."""
 
 from pathlib import Path
 from typing import Annotated
@@ -10,8 +10,9 @@ OFFSET_MAX = 2**63 - 1
 
 
 def log_place(text: str) -> str:
-    """Read a path or URL; an empty one, as an unset variable leaves it, is not the working
-    directory.
+    """Parse a path or URL.
+
+    An empty one, as an unset variable leaves it, must not mean the working directory.
     """
     if not text:
         raise typer.BadParameter("the path is empty; write . for the working directory")
@@ -19,7 +20,7 @@ def log_place(text: str) -> str:
 
 
 def log_path(text: str) -> Path:
-    """Read the path of a directory."""
+    """Parse the path of a directory."""
     if "://" in log_place(text):
         raise typer.BadParameter(
             f"this command needs a log directory; `metalog restore {text} LOG` makes one of an "

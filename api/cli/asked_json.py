@@ -1,4 +1,4 @@
-"""What was asked, as JSON for people: the request as far as types are not needed to read it."""
+"""Stored requests as JSON for people, as far as they can be read without their types."""
 
 from typing import Any
 
@@ -13,9 +13,9 @@ _PACKED = ("request", "observed", "response")
 
 
 def asked_json(asked: Asked) -> dict[str, Any]:
-    """Return what was asked, without what is not there.
+    """Return the fields of `asked` that are set.
 
-    A structure is the list that stands in the log, bytes of an id's length are an id.
+    A structure is shown as the list stored in the log; bytes of an id's length are shown as an id.
     """
     document = {
         name: value for name, value in fields_json(asked).items() if value not in (None, [])

@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# Some ages reach behind all times that can be written.
+# Some ages reach back before all times that can be written.
 _FIRST_TIME = "0001-01-01T00:00:00Z"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """The log directory that is read, or the service that is asked."""
+    """The log directory to read, or the service to ask."""
 
     log: Path | None
     server: str | None
 
     @classmethod
     def of(cls, log: Path | None, server: str | None) -> "Source":
-        """Return the one that was named.
+        """Return the source that was named.
 
         Raises:
             typer.BadParameter: none was, or both.
@@ -47,11 +47,11 @@ class Source:
         """Ask a question of `api.questions`.
 
         Args:
-            at: The point that is asked about. Points inside the request go through `point`.
-            within_s: How long a service may take for each page; None: as long as any.
+            at: The point of the question. Points inside the request go through `point`.
+            within_s: Time limit of a service for each page; None means the default.
 
         Raises:
-            RequestError: it names what does not exist; no log, or no such point.
+            RequestError: an object or the point does not exist; or there is no log.
             UnavailableError: no service answers.
             CorruptLogError: the log is damaged.
         """
@@ -60,7 +60,9 @@ class Source:
         return self._ask_log(question, request, at)
 
     def point(self, text: str) -> str:
-        """Return a point as it is asked for: a service has another clock, and no time zone."""
+        """Return a point in absolute form for a service, which has another clock and no time
+        zone.
+        """
         return text if self.server is None else _absolute(text)
 
     def _ask_log(self, question: str, request: Any, at: str) -> "Told":
@@ -77,7 +79,7 @@ class Source:
 
 
 def about_json(about: "About") -> dict[str, Any]:
-    """Return what an answer says of the log, and of a time zone that had to be assumed."""
+    """Return an answer's position in its log, and a time zone that was assumed."""
     from msgspec import to_builtins
 
     document: dict[str, Any] = to_builtins(about)
@@ -86,7 +88,7 @@ def about_json(about: "About") -> dict[str, Any]:
 
 
 def _absolute(point: str) -> str:
-    """Return a point that means the same everywhere: ages and local times as times in UTC."""
+    """Return a point in absolute form: ages and local times become times in UTC."""
     from replay.time_travel.points import age_in, is_zoneless
 
     if is_zoneless(point):
@@ -132,7 +134,7 @@ def _ask_server(
 def _pages(
     server: str, question: str, request: Any, at: str, within_s: float | None
 ) -> "Generator[AnswerPage, None, None]":
-    """Yield the pages of an answer as they are taken."""
+    """Yield the pages of an answer on demand."""
     import asyncio
 
     from api.client import MetadataClient

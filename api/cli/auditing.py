@@ -108,18 +108,18 @@ def _ask(
 
 
 def _collect(frame: "DataFrame", limit: int) -> tuple[list[str], list[Any]]:
-    """Return the columns, and one row more than may be shown, if there are so many."""
+    """Return the columns and the rows, at most one more than may be shown."""
     return frame.columns, frame.limit(limit + 1).collect()
 
 
 @contextmanager
 def _refusing() -> Iterator[None]:
-    """Turn what Spark says against somebody's own query into a refusal."""
+    """Turn Spark's errors about a user's query into refusals."""
     from pyspark import errors
 
     from records.errors import RequestError
 
-    # PySpark prints the whole plan of a query that cannot be analysed, besides raising.
+    # For a query that cannot be analysed, PySpark prints the whole plan besides raising.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     try:
         yield
@@ -138,7 +138,7 @@ def _refusing() -> Iterator[None]:
 
 
 def _plain(value: Any) -> Any:
-    """Return what Spark gave as a JSON value."""
+    """Convert a value from Spark to a JSON value."""
     import datetime
 
     from pyspark.sql import Row

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 
 @contextmanager
 def bytes_progress(what: str, size_bytes: int) -> "Iterator[Callable[[int], None]]":
-    """Show how many bytes are done; yields a function to be called with how many more."""
+    """Show progress in bytes; yields a function to be called with the number of bytes done
+    since.
+    """
     done = 0
     with progress(what, 0, size_bytes) as advance:
 
@@ -67,7 +69,7 @@ def verify(log: LogPlace, json: Json = False) -> int:
 
 
 def _replayed(fs: "ByteStore", directory: Path, found: "Inspection") -> "Proof | None":
-    """Build the image; a record that contradicts the state before it is damage, too."""
+    """Build the image; a contradicting record counts as damage."""
     from metadata_log.care.findings import Finding
     from metadata_log.log_reader import LogReader
     from records.errors import CorruptLogError

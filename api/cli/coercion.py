@@ -1,8 +1,8 @@
-"""Values of a command line's words, without pydantic.
+"""Converts command-line values without pydantic.
 
-Typer makes a pydantic adapter for each parameter, also for those that are not given, and importing
-pydantic takes longer than all else that a short command does. Most parameters are plain strings.
-What is neither plain nor right goes through typer, which has the error messages.
+Typer creates a pydantic adapter for each parameter, even for those not given, and importing
+pydantic takes longer than everything else in a short command. Most parameters are plain strings.
+Values that are neither plain nor valid go through typer, which has the error messages.
 """
 
 from pathlib import Path
@@ -14,7 +14,7 @@ from typer._param_types import coerce_cli_path
 
 
 def without_pydantic(params: list[Any]) -> list[Any]:
-    """Let the parameters of a command convert what is plain by themselves; return them."""
+    """Let a command's parameters convert plain values themselves; return them."""
     for param in params:
         if isinstance(param, core.TyperOption | core.TyperArgument) and not param._runtime_param:
             descriptor = param.type_descriptor
@@ -50,7 +50,7 @@ class _Plain(RuntimeParam):
 def _text(value: object) -> str:
     if not isinstance(value, str):
         raise ValueError("not a string")
-    value.encode()  # what the shell gave may be no text
+    value.encode()  # the shell may pass bytes that are not UTF-8
     return value
 
 

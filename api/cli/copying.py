@@ -142,7 +142,7 @@ def restore(
 
 
 def _offset_in(splice: "Splice", at: str) -> int:
-    """Return the last offset of a point, in the tail when the copy ends before it."""
+    """Return the last offset of a point; in the tail if the copy ends before it."""
     from api.cli.reading import offset_of
 
     copy, tail = splice.copy, splice.tail
@@ -220,7 +220,7 @@ def retain(
     directory = log.absolute()
     with open_reader(log) as reader:
         point = offset_of(reader, before)
-        # An offset names the record to keep; a time the last one that may go.
+        # An offset names the first record to keep; a time the last one to remove.
         keep_from = point if names_offset(before) else point + 1
         start, end = reader.history_start, reader.end_offset
 

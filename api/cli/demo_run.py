@@ -1,4 +1,4 @@
-"""The demo's log: a new own log, written by the real controller over a simulated cluster."""
+"""Creates the demo's log with the real controller over a simulated cluster."""
 
 import hashlib
 from pathlib import Path
@@ -18,7 +18,7 @@ from replay.timeline import Timeline
 
 
 async def write_demo(directory: Path, options: DemoOptions) -> dict[str, Any]:
-    """Make the log at `directory`, and return what was made.
+    """Create the log at `directory`, and return a summary.
 
     The same options give the same bytes: ids, times and choices all come from the seed.
     """

@@ -12,7 +12,7 @@ def by_replay(reader: LogReader, at: int) -> str:
     from replay.timeline import Timeline
 
     with progress("replaying", reader.history_start, at + 1) as advance:
-        # Without snapshots: this is the opinion that they are compared with.
+        # Without snapshots, because snapshots are compared with this result.
         return image_digest(Timeline(reader).image(at, progress=advance))
 
 
@@ -33,7 +33,7 @@ def by_snapshot(reader: LogReader, at: int) -> str:
     with SnapshotStore.open(default_url(reader.local_directory), reader.cluster_id) as store:
         timeline = Timeline(reader, store)
         start = timeline.newest_snapshot(at)
-    # Replay alone would be no second opinion; of an unknown offset it says so.
+    # Replay alone would be no second computation; for an unknown offset it raises the error.
     if start is None and at >= reader.history_start - 1:
         raise RequestError(
             "SNAPSHOT_NOT_FOUND",

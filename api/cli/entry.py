@@ -1,4 +1,4 @@
-"""Where the command begins, before anything else is imported: importing takes most of a short run.
+"""Entry point, before anything else is imported, because imports take most of a short run.
 
 Nothing can have been written yet, so an interrupt simply ends the process.
 """
@@ -22,7 +22,7 @@ def main() -> None:
 
 
 def _leave(_signal: int, _frame: object) -> None:
-    # No exception: one raised inside an import can surface in a destructor, which prints it.
+    # Exit directly: an exception inside an import can surface in a destructor, which prints it.
     what = b"stopped before anything was done"
     if "--json" in sys.argv:
         line = b'{"code": "INTERRUPTED", "message": "%s", "outcome": "nothing", "done_to": null}\n'
@@ -33,17 +33,17 @@ def _leave(_signal: int, _frame: object) -> None:
 
 
 def _write_utf8() -> None:
-    """Write UTF-8 whatever the locale: JSON is, and a name it cannot write must not end the run."""
+    """Write UTF-8 in every locale: JSON requires it, and unprintable names must not end the run."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
 def _open_standard_streams() -> None:
-    """Open the standard streams that the caller closed.
+    """Open standard streams that the caller closed.
 
-    Else the next file to be opened, perhaps a segment, would get the number of one, and whoever
-    writes to it, Java for example, would write into the log.
+    Otherwise the next file, perhaps a segment, would get one of their numbers, and output, for
+    example of Java, would go into the log.
     """
     descriptor = os.open(os.devnull, os.O_RDWR)
     while descriptor <= 2:

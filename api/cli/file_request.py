@@ -1,7 +1,7 @@
-"""The request ids of a file's batches: from its content and each batch's place in it.
+"""Request ids of a file's batches, from its content and each batch's position.
 
-So a run that is repeated, because the first one was stopped or refused somewhere in between,
-appends what is missing and nothing twice.
+So a run that is repeated after it was stopped or refused appends what is missing, and nothing
+twice.
 """
 
 import asyncio
@@ -25,16 +25,16 @@ from records.errors import RequestError
 
 _KEPT_IN_MEMORY_BYTES = 16 << 20
 
-# How many batches are looked for at a time.
+# How many batches are looked up at a time.
 _PROBES_AT_ONCE = 256
 
 _OTHER_END = "INVALID_UPDATE_VERSION"
 
 
 class FileRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What identifies the batches of one file.
+    """Identity of the batches of one file.
 
-    `batch_count_max`: the file has no more batches than that.
+    `batch_count_max`: upper bound of the number of batches.
     """
 
     request_id: str
@@ -42,7 +42,7 @@ class FileRequest(msgspec.Struct, frozen=True, kw_only=True):
     batch_count_max: int
 
     def origin(self, origin: Origin, ordinal: int) -> Origin:
-        """Return the origin of the batch in this place, counted from 0."""
+        """Return the origin of a batch by its position, counted from 0."""
         suffix = f"/{ordinal}" if ordinal else ""
         return msgspec.structs.replace(
             origin, request_id=self.request_id + suffix, request_hash=self.request_hash
@@ -51,7 +51,7 @@ class FileRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 @contextmanager
 def rewindable(source: IO[bytes]) -> Iterator[IO[bytes]]:
-    """Yield the same bytes as a file that can be read twice, which a pipe cannot."""
+    """Yield the same bytes as a file that can be read twice, unlike a pipe."""
     if source.seekable():
         yield source
         return
@@ -64,12 +64,12 @@ def rewindable(source: IO[bytes]) -> Iterator[IO[bytes]]:
 def file_request(
     source: IO[bytes], request_id: str | None, *options: object, size: int | None
 ) -> FileRequest:
-    """Read a file to its end, and go back to where it was.
+    """Read a file to its end, and rewind it.
 
     Args:
-        request_id: Chosen by the caller; None is one made of the content.
-        options: What else decides how the file is cut into batches.
-        size: Records a batch, as for `line_batches`.
+        request_id: Chosen by the caller; None means one derived from the content.
+        options: Other options that decide how the file is split into batches.
+        size: Records per batch, as for `line_batches`.
     """
     start, content = source.tell(), hashlib.sha256()
 
@@ -91,13 +91,13 @@ def file_request(
 async def last_known(
     door: Door, request: FileRequest, origin: Origin
 ) -> tuple[int, AppendResult] | None:
-    """Return the place of the last batch that an earlier run has appended, and where it stands.
+    """Return position and result of the last batch that an earlier run appended.
 
-    All places are looked at: the log remembers its last requests only, so of a long file it may
-    know the end and not the beginning.
+    All positions are checked: the log remembers only recent requests, so it may know the end of a
+    long file but not the beginning.
 
     Raises:
-        RequestError: INVALID_REQUEST, the ids belong to a file that was cut in another way.
+        RequestError: INVALID_REQUEST, the ids belong to a file that was split in another way.
     """
     found = None
     for start in range(0, request.batch_count_max, _PROBES_AT_ONCE):

@@ -12,4 +12,4 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     ),
     "Run it": ("serve", "broker"),
 }
-"""Title to commands; one that stands in none is listed at the end."""
+"""Commands by title; a command in no section is listed at the end."""

@@ -1,16 +1,16 @@
-"""Who runs the command, and in which trace."""
+"""The user that runs the command, and the trace it belongs to."""
 
 import os
 import re
 
 import typer
 
-# Source: W3C Trace Context, version 00 and whatever follows it.
+# Source: W3C Trace Context, version 00 and later.
 _TRACE_PARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(-.*)?")
 
 
 def process_user() -> str:
-    """Return the principal of the user that runs this process."""
+    """Return the principal of this process's user."""
     import getpass
 
     try:
@@ -20,10 +20,10 @@ def process_user() -> str:
 
 
 def checked_trace_parent(given: str | None) -> str | None:
-    """Return the trace parent given, or that of the environment if it is one.
+    """Return the given trace parent, or that of the environment if it is valid.
 
     Raises:
-        typer.BadParameter: the one given is none.
+        typer.BadParameter: the given one is invalid.
     """
     if given is not None:
         if not _TRACE_PARENT.fullmatch(given):

@@ -33,7 +33,7 @@ def image_document(
 
 
 def _version(image: MetadataImage, kind: Kind, key: Any) -> dict[str, int]:
-    """Return the offset of the last record that touched an object; -1 when it is not kept."""
+    """Return the offset of the last record that touched an object; -1 if it is not known."""
     if kind.name not in VERSIONED_KINDS:
         return {}
     return {"version": object_version(image, kind.name, key)}
@@ -42,7 +42,7 @@ def _version(image: MetadataImage, kind: Kind, key: Any) -> dict[str, int]:
 def print_image(
     image: MetadataImage, about: dict[str, Any], parts: list[str] | None, *, show_secrets: bool
 ) -> None:
-    """Print an image: an overview, or all objects of the parts asked for."""
+    """Print an image: an overview, or all objects of the requested parts."""
     print_line(_heading(about))
     if not parts:
         _print_overview(image)

@@ -1,4 +1,4 @@
-"""Bringing in what others wrote: import kraft."""
+"""Imports logs of other software: import kraft."""
 
 from pathlib import Path
 from typing import Annotated
@@ -75,7 +75,7 @@ def _size_bytes(path: Path) -> int:
     try:
         return path.stat().st_size
     except FileNotFoundError:
-        return 0  # Kafka cleaned it away; the import will say what to do
+        return 0  # Kafka removed it; the import will report what to do
 
 
 def _committed(end_offset: int, last_offset: int) -> str:

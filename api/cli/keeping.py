@@ -1,4 +1,4 @@
-"""Making logs and looking at what they are: init, info, demo."""
+"""Creates and shows logs: init, info, demo."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from metadata_log.log_reader import LogReader
 
 
-# What is less comes from reading one clock after the other.
+# Smaller differences come from reading the two clocks one after the other.
 _AHEAD_MS = 1_000
 
 
@@ -82,10 +82,10 @@ def _info(reader: "LogReader") -> dict[str, Any]:
 
 
 def _latest_record_text(document: dict[str, Any]) -> str:
-    """Return when the latest record was written, and what of that looks wrong.
+    """Return when the latest record was written, with a hint if the time looks wrong.
 
-    A log that nobody writes is behind the clock by right; one that is written may wait for its
-    next record, or its writer does not follow a clock that was set.
+    A log without a writer is naturally behind the clock. A log with one may be idle, or its writer
+    does not follow a clock that was set.
     """
     latest, difference_ms = document["latest_timestamp"], document["clock_difference_ms"]
     shown = time_text(latest)

@@ -1,4 +1,4 @@
-"""Looking at a log: dump, image, digest."""
+"""Shows a log: dump, image, digest."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any

@@ -1,7 +1,7 @@
-"""`metalog`: the commands, and what becomes of errors.
+"""`metalog`: commands and error handling.
 
-Only typer is imported here. The module of a command is imported when the command runs, and imports
-in its functions what others in the module do not need: importing takes most of a short run.
+Only typer is imported here. A command's module is imported when the command runs, and its functions
+import what other commands in the module do not need, because imports take most of a short run.
 """
 
 import errno
@@ -53,7 +53,7 @@ _MODULES = {
 }
 _PACKAGES = ("records", "metadata_log", "replay", "controller", "api", "migrations")
 
-# The machine refuses what was asked for, and would do so again: a wrong path, a missing permission.
+# The machine refuses, and a retry would not help: a wrong path, a missing permission.
 _WRONG_PATH = frozenset(
     {
         errno.EACCES,
@@ -73,14 +73,14 @@ DONE, FOUND, USAGE, REFUSED, UNAVAILABLE, CORRUPT = 0, 1, 2, 3, 4, 5
 
 _STOPPED = "stopped; what was acknowledged before is kept"
 
-# What became of the change that was asked for: `records.errors.Outcome`, not imported for each run.
+# Outcome of the requested change: `records.errors.Outcome`, which is too slow to import here.
 _NOTHING, _UNKNOWN = "nothing", "unknown"
 
 _ERRORS_AS_JSON: ContextVar[bool] = ContextVar("errors as JSON", default=False)
 
 
 def need_command(context: typer.Context) -> None:
-    """Print a group's help when it is called without a command: that is wrong usage."""
+    """Print a group's help if it is called without a command: a usage error."""
     if context.invoked_subcommand is None:
         sys.stderr.write(context.get_help() + "\n")
         raise typer.Exit(USAGE)
@@ -130,8 +130,8 @@ def run(arguments: list[str]) -> int:
     except (exceptions.Abort, KeyboardInterrupt, Interrupted) as interrupt:
         return _fail("INTERRUPTED", str(interrupt) or _STOPPED, 130, _UNKNOWN)
     except SystemExit as exit_:
-        # Typer turns a broken pipe into this: the reader of our output has seen enough. Python
-        # would still complain when it flushes.
+        # Typer turns a broken pipe into this: the reader has closed our output. Python would still
+        # complain when it flushes.
         if not isinstance(exit_.__context__, BrokenPipeError):
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -142,7 +142,7 @@ def run(arguments: list[str]) -> int:
 
 
 def load_commands(arguments: Sequence[str] = ()) -> None:
-    """Let the module of the command that is run add it; all of them when that is not known."""
+    """Register the command to run by importing its module; all commands if it is not known."""
     options = list(itertools.takewhile(lambda argument: argument == "--debug", arguments))
     command = arguments[len(options)] if len(options) < len(arguments) else None
     named = [module for module, commands in _MODULES.items() if command in commands]
@@ -168,7 +168,7 @@ def _import_msgspec() -> None:
 
 
 def _report(error: Exception) -> int:
-    """Turn an error into one line and an exit code."""
+    """Print an error as one line and return its exit code."""
     if os.environ.get("METALOG_DEBUG"):
         import traceback
 
@@ -199,7 +199,7 @@ def _report(error: Exception) -> int:
 
 
 def _fail_with(error: "MetadataLogError") -> int:
-    """Print an error with its outcome; one of unknown outcome is never a plain refusal."""
+    """Print an error with its outcome; an unknown outcome is never shown as a plain refusal."""
     from records.errors import CorruptLogError, FencedError, Outcome, RequestError
 
     match error:
@@ -220,7 +220,7 @@ def _fail_with(error: "MetadataLogError") -> int:
 
 
 def wants_json(arguments: list[str]) -> bool:
-    """True if the command line asks for JSON; it is looked at before it is known to be right."""
+    """True if the command line asks for JSON; checked before the line is validated."""
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     return "--json" in options
 
@@ -228,11 +228,11 @@ def wants_json(arguments: list[str]) -> bool:
 def error_document(
     code: str, message: str, outcome: str = _NOTHING, done_to: int | None = None
 ) -> dict[str, Any]:
-    """Return an error as JSON has it.
+    """Return an error as JSON.
 
     Args:
         outcome: A `records.errors.Outcome`.
-        done_to: Offset of the last record that is committed, of a partial outcome.
+        done_to: Offset of the last committed record, for a partial outcome.
     """
     return {"code": code, "message": message, "outcome": outcome, "done_to": done_to}
 
@@ -240,7 +240,7 @@ def error_document(
 def print_error(
     code: str, message: str, outcome: str = _NOTHING, done_to: int | None = None
 ) -> None:
-    """Print an error as its one line on standard error, which under --json is a document."""
+    """Print an error as one line on standard error; under --json as a document."""
     from api.cli.output import plain
 
     text = " ".join(message.split())
@@ -265,7 +265,9 @@ def _fail(
 
 
 def _foreign_package() -> str | None:
-    """Check that no other distribution's package hides one of ours: the names are common words."""
+    """Check that no other distribution's package hides one of ours, because the names are common
+    words.
+    """
     root = Path(__file__).resolve().parents[2]
     for package in _PACKAGES:
         spec = importlib.util.find_spec(package)

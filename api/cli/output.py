@@ -1,4 +1,4 @@
-"""What commands print: one JSON document, JSON lines, or text for people."""
+"""Output of commands: one JSON document, JSON lines, or text."""
 
 import datetime
 import os
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-# Blanks between the columns of a table.
+# Spaces between the columns of a table.
 _GAP = 2
 
 
@@ -32,15 +32,15 @@ def print_line(text: str = "") -> None:
 
 
 def note(text: str) -> None:
-    """Tell a person something beside the answer; scripts never see it."""
+    """Print a note for people on standard error, only on a terminal."""
     if sys.stderr.isatty():
         sys.stderr.write(plain(text) + "\n")
 
 
 def plain(text: str) -> str:
-    """Return a text as one line that no terminal obeys: control characters as `\\x1b`.
+    r"""Return a text as one line with control characters escaped, such as `\x1b`.
 
-    Names, reasons and values come out of a log, where anybody may have written them.
+    Names, reasons and values come from a log, where anyone may have written them.
     """
     if text.isprintable():
         return text
@@ -48,9 +48,9 @@ def plain(text: str) -> str:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print a table with aligned columns, or row by row where a terminal is too narrow for it.
+    """Print a table with aligned columns, or row by row if the terminal is too narrow.
 
-    No cell is ever cut or broken: names, ids and times must be there to be copied and searched.
+    Cells are never truncated or wrapped, so that names, ids and times can be copied and searched.
     """
     cells = [["" if cell is None else plain(str(cell)) for cell in row] for row in rows]
     widths = [max(map(_cell_width, column)) for column in zip(columns, *cells, strict=True)]
@@ -67,7 +67,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Non
 
 
 def _cell_width(text: str) -> int:
-    """Return how many columns of a terminal a text takes."""
+    """Return the width of a text in terminal columns."""
     if text.isascii():
         return len(text)
     from rich.cells import cell_len
@@ -76,7 +76,7 @@ def _cell_width(text: str) -> int:
 
 
 def _print_blocks(columns: Sequence[str], cells: list[list[str]]) -> None:
-    """Print a line a cell, and an empty line between rows."""
+    """Print one line per cell, with an empty line between rows."""
     width = max(map(len, columns)) + _GAP
     for number, row in enumerate(cells):
         if number:
@@ -98,7 +98,7 @@ def _bold(text: str) -> str:
 
 @contextmanager
 def progress(what: str, start: int, end: int) -> Iterator[Callable[[int], None]]:
-    """Show a progress bar on standard error while the body runs, when that is a terminal.
+    """Show a progress bar on standard error while the body runs, on a terminal only.
 
     Yields:
         A function to be called with the offset reached.
@@ -133,7 +133,7 @@ def time_text(timestamp_ms: int | None) -> str:
 
 
 def value_text(value: Any) -> str:
-    """Return a JSON value as people read it in a line: `[1,2]`, `PLAINTEXT:localhost:9092:0`."""
+    """Return a JSON value in short form: `[1,2]`, `PLAINTEXT:localhost:9092:0`."""
     match value:
         case None:
             return "-"
@@ -155,7 +155,7 @@ def count_text(count: int, noun: str) -> str:
 
 
 def bytes_size_text(size: int) -> str:
-    """Return a size in bytes as people read it."""
+    """Return a size in bytes with a unit."""
     amount = float(size)
     for unit in ("B", "KiB", "MiB", "GiB"):
         if amount < 1024 or unit == "GiB":

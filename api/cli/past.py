@@ -1,4 +1,4 @@
-"""Questions about the past: history, diff, blame."""
+"""Time travel: history, diff, blame."""
 
 import itertools
 from collections import deque
@@ -224,7 +224,7 @@ def _place(offset: int) -> str:
 
 
 def _shown(changes: list[Any], *, show_secrets: bool) -> list[dict[str, Any]]:
-    """Return changes as JSON values, without secrets unless they are asked for."""
+    """Return changes as JSON values, by default without secrets."""
     from api.redaction import redact_field, redact_label
 
     documents = []
@@ -248,7 +248,7 @@ def _shown(changes: list[Any], *, show_secrets: bool) -> list[dict[str, Any]]:
 
 
 def _lines(changes: list[dict[str, Any]]) -> list[str]:
-    """Return the changes of one object as text; a whole object coming or going is one line."""
+    """Return the changes of one object as text; a new or deleted object is one line."""
     fate = changes[0]["fate"]
     if fate != "changed":
         side = "after" if fate == "new" else "before"

@@ -1,4 +1,4 @@
-"""Opening a log to answer a question, and what every answer says about where it comes from."""
+"""Opens logs for questions; and the fields that every answer has about its log."""
 
 import time
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ def offset_of(reader: "LogReader", point: str) -> int:
 
 
 def _note_age(reader: "LogReader", point: str, now_ms: int, time_ms: int) -> None:
-    """Say that a log ended before an age began."""
+    """Print a note if the log ended before an age began."""
     end_ms = reader.end_timestamp()
     if end_ms is not None and end_ms <= time_ms:
         note(
@@ -50,12 +50,12 @@ def _note_age(reader: "LogReader", point: str, now_ms: int, time_ms: int) -> Non
 
 
 def first_offset_of(reader: "LogReader", point: str) -> int:
-    """Return the first offset of a range that begins at a point, inclusive.
+    """Return the first offset of a range that starts at a point, inclusive.
 
-    `start`, and a time before all records, stand for the first record.
+    `start`, and a time before all records, mean the first record.
 
     Raises:
-        UnknownHistoryError: the point lies before the kept history.
+        UnknownHistoryError: the point is before the kept history.
     """
     from records.errors import UnknownHistoryError
 
@@ -79,25 +79,27 @@ def image_at(reader: "LogReader", at: int) -> "MetadataImage":
 
 
 def bounds(reader: "LogReader") -> dict[str, Any]:
-    """Return what every answer says of the log, and of a time zone that had to be assumed."""
+    """Return the fields about the log in every answer, and a time zone that was assumed."""
     found = {"history_start": reader.history_start, "log_end": reader.end_offset}
     zone = ASSUMED_ZONE.get()
     return found if zone is None else {**found, "time_zone": zone}
 
 
 def about(reader: "LogReader") -> dict[str, Any]:
-    """Return what an answer about the end of a log says."""
+    """Return the fields about the log in an answer about its end."""
     return {"as_of": reader.end_offset - 1, **bounds(reader)}
 
 
 def log_about(log: Path) -> dict[str, Any]:
-    """Return what an answer says of a log that was just written."""
+    """Return the fields about a log that was just written."""
     with open_reader(log) as reader:
         return about(reader)
 
 
 def not_understood(image: "MetadataImage") -> dict[str, int | None] | None:
-    """Return how many records an answer leaves out because this release does not know them."""
+    """Return how many records an answer leaves out because this release does not understand
+    them.
+    """
     found = image.provenance.not_understood
     if found is None:
         return None
@@ -105,7 +107,9 @@ def not_understood(image: "MetadataImage") -> dict[str, int | None] | None:
 
 
 def provenance(reader: "LogReader", image: "MetadataImage", at: int) -> dict[str, Any]:
-    """Return what every answer about an image says: the point asked for, and what it holds."""
+    """Return the fields about an image in every answer: the requested point, and what it
+    contains.
+    """
     found = image.provenance
     document: dict[str, Any] = {"as_of": at, **bounds(reader)}
     document["not_understood"] = not_understood(image)

@@ -1,4 +1,4 @@
-"""Records as JSON lines, in the shape that `dump --json` prints, read into batches."""
+"""Parses records as JSON lines, in the form that `dump --json` prints, into batches."""
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
@@ -14,7 +14,7 @@ from records.errors import RequestError
 from records.json import from_json
 from records.secrets import REDACTED
 
-# JSON takes more room than the batch it becomes; a line beyond this cannot be one.
+# JSON is larger than the batch it becomes, so a longer line cannot be one.
 LINE_SIZE_BYTES_MAX = 4 * BATCH_SIZE_BYTES_MAX
 
 _BY_THE_LOG_ITSELF = (
@@ -26,7 +26,7 @@ _BY_THE_LOG_ITSELF = (
     control.VotersRecord,
     control.UnknownRecord,
 )
-"""What a log writes about itself, and what nobody understands."""
+"""Records about the log itself, and unknown records."""
 
 _BRACKETS = (
     control.BeginTransactionRecord,
@@ -36,14 +36,14 @@ _BRACKETS = (
 
 
 class LineBatch(msgspec.Struct, frozen=True):
-    """Records of one batch, each with the line it stands in."""
+    """Records of one batch, each with its line number."""
 
     records: tuple[Record, ...]
     lines: tuple[int, ...]
 
 
 class _Line(msgspec.Struct, forbid_unknown_fields=True):
-    """A line. What else `dump` prints is allowed, and left aside: the log gives its own."""
+    """A line. Other fields that `dump` prints are allowed and ignored: the log assigns its own."""
 
     type: str
     data: dict[str, Any]
@@ -74,15 +74,15 @@ def line_batches(
     skip: frozenset[str] = frozenset(),
     progress: Callable[[int], None] = lambda size_bytes: None,
 ) -> Iterator[LineBatch]:
-    """Read lines into batches, one batch in memory at a time; empty lines are nothing.
+    """Parse lines into batches, one batch in memory at a time; empty lines are ignored.
 
     Args:
-        size: Records a batch; None: what `dump` printed as one batch is one again.
-        skip: Names of record types that are left out.
+        size: Records per batch; None: a batch printed by `dump` is one batch again.
+        skip: Names of record types to leave out.
         progress: Called with the number of bytes read.
 
     Raises:
-        RequestError: INVALID_RECORD, names the line. No batch that it belongs to was yielded.
+        RequestError: INVALID_RECORD, names the line. The batch it belongs to was not yielded.
     """
     waiting: list[_Parsed] = []
     for parsed in _parsed(source, skip, progress):
@@ -98,7 +98,7 @@ def line_batches(
 
 
 def batch_count_max(lines: Iterable[bytes], size: int | None) -> int:
-    """Return how many batches lines become at most; nothing is checked, and `skip` unknown.
+    """Return an upper bound of the number of batches; nothing is checked, and `skip` is ignored.
 
     Args:
         size: As for `line_batches`.
@@ -112,7 +112,7 @@ def _batch_offset(text: bytes) -> int | None:
     try:
         return msgspec.json.decode(text, type=_BatchOffset).batch_offset
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return None  # refused when it is its turn
+        return None  # refused later, when it is parsed
 
 
 def _batch(parsed: list[_Parsed]) -> LineBatch:
@@ -141,7 +141,7 @@ def _parsed(
 
 
 def invalid(line: int, what: str) -> RequestError:
-    """Say which line cannot be appended, and why."""
+    """Return the error for a line that cannot be appended."""
     return RequestError("INVALID_RECORD", f"line {line}: {what}")
 
 

@@ -13,14 +13,14 @@ from records.json import fields_json, to_json
 
 
 def check_types(names: list[str]) -> None:
-    """Refuse names that are no record types."""
+    """Check names of record types."""
     for name in names:
         if name not in registry.BY_NAME:
             raise typer.BadParameter(f"{name!r} is no record type", param_hint="--type")
 
 
 def row_json(row: Envelope, *, show_secrets: bool, show_asked: bool = False) -> dict[str, Any]:
-    """Return a row in the shape of `dump --json`."""
+    """Return a row in the form of `dump --json`."""
     document = {
         "offset": row.offset,
         "leader_epoch": row.leader_epoch,
@@ -39,14 +39,14 @@ def row_json(row: Envelope, *, show_secrets: bool, show_asked: bool = False) -> 
 
 
 def origin_json(origin: Origin | None) -> dict[str, Any] | None:
-    """Return who caused a batch, without what is not known."""
+    """Return an origin without empty fields."""
     if origin is None:
         return None
     return {name: value for name, value in fields_json(origin).items() if value is not None}
 
 
 def origin_text(origin: Origin | None) -> str:
-    """Return who caused a batch, in a few words."""
+    """Return an origin in a few words."""
     if origin is None:
         return "-"
     parts = [origin.principal, origin.command, f"({origin.reason})" if origin.reason else None]
@@ -54,7 +54,7 @@ def origin_text(origin: Origin | None) -> str:
 
 
 def row_text(row: Envelope, *, show_secrets: bool, show_asked: bool = False) -> str:
-    """Return a row as one line: what is not the default, after offset, time and type."""
+    """Return a row as one line: offset, time, type, and fields that are not the default."""
     defaults = type(row.payload).__struct_defaults__
     names = type(row.payload).__struct_fields__
     fields = _fields(row, show_secrets=show_secrets)

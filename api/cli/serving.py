@@ -1,4 +1,4 @@
-"""Running a service, and a broker: serve, broker."""
+"""Runs a service or a broker: serve, broker."""
 
 import sys
 from pathlib import Path
@@ -11,7 +11,7 @@ from api.cli.main import app
 from api.cli.output import print_json_line, print_line, progress
 
 _DEFAULT_KAFKA = "127.0.0.1:9092"
-# Replayed in about two seconds when the service starts again.
+# Replayed in about two seconds at the next start.
 _SNAPSHOT_EVERY = 100_000
 _SNAPSHOT_KEEP = 10
 

@@ -66,7 +66,7 @@ def _opened(
 def _opened_or_none(
     log: Path, database: str | None
 ) -> "Iterator[tuple[LogReader, SnapshotStore | None]]":
-    """Give no store while the log has no database of its own: there are no snapshots yet."""
+    """Yield no store if the log has no database of its own: there are no snapshots yet."""
     from api.cli.reading import open_reader
     from replay.snapshot.database import default_url
 

@@ -1,4 +1,4 @@
-"""A log opened in Spark, for the commands that ask it."""
+"""Opens a log in Spark, for the commands that query it."""
 
 import os
 import tempfile
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
     from replay.audit.log_frame import LogFiles
 
-# Up to here starting and planning take longer than reading.
+# Up to this size, starting and planning take longer than reading.
 _SMALL_LOG_BYTES = 16 * 1024 * 1024
 
 
 @contextmanager
 def spark_and_files(reader: LogReader) -> "Iterator[tuple[SparkSession, LogFiles]]":
-    """Start Spark and give the committed files of a log, safe to read while it is written.
+    """Start Spark and yield the committed files of a log, safe to read while it is being written.
 
     Raises:
         UnavailableError: PySpark or a Java is missing, or Spark fails.
@@ -48,7 +48,7 @@ def _note_fetching(path: Path, size: int) -> None:
 
 @contextmanager
 def local_time_is_utc() -> Iterator[None]:
-    """Let this process live in UTC: PySpark gives times in local time, and does not say so."""
+    """Switch this process to UTC, because PySpark returns times in local time."""
     before = os.environ.get("TZ")
     _set_time_zone("UTC")
     try:

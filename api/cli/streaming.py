@@ -1,4 +1,4 @@
-"""Records in and out as lines: append, tail."""
+"""Appends and prints records as lines: append, tail."""
 
 import sys
 from contextlib import aclosing
@@ -161,8 +161,8 @@ def _batch_size(text: str) -> int:
 
 
 def _size(file: IO[bytes]) -> int:
-    """Return how many bytes there are to read, 0 when that is not known."""
-    name = getattr(file, "name", None)  # not every stream has one, and some have a number
+    """Return how many bytes there are to read, 0 if not known."""
+    name = getattr(file, "name", None)  # some streams have none, some have a number
     if not isinstance(name, str) or not Path(name).is_file():
         return 0
     return Path(name).stat().st_size
@@ -191,7 +191,7 @@ def _print_appended(log: Path | None, appended: "Appended", *, as_json: bool) ->
 
 
 def _about(log: Path | None, appended: "Appended") -> dict[str, object]:
-    """Say what the answer is about; a service does not tell where its history starts."""
+    """Return the fields about the log; a service does not send where its history starts."""
     if log is None:
         end = None if appended.done_to is None else appended.done_to + 1
         return {"as_of": appended.done_to, "history_start": None, "log_end": end}
@@ -257,7 +257,7 @@ def _first_offset(log: Path, point: str) -> int:
         if not point:
             return reader.end_offset
         if point.isdigit():
-            return int(point)  # may be the log's end: the first one to come
+            return int(point)  # may be the log's end: the next record
         return max(offset_of(reader, point), reader.start_offset)
 
 

@@ -1,14 +1,14 @@
-"""The time zone of points that name none."""
+"""The time zone of points without one."""
 
 import datetime
 import re
 from contextvars import ContextVar
 
 ZONE: ContextVar[str] = ContextVar("zone", default="UTC")
-"""What --time-zone says."""
+"""Value of --time-zone."""
 
 ASSUMED_ZONE: ContextVar[str | None] = ContextVar("assumed_zone", default=None)
-"""The zone in which a time of the command line was read, None when each named its own."""
+"""The zone assumed for a time on the command line, None if each time had its own."""
 
 _DAY_MINUTES = 24 * 60
 _OFFSET = re.compile(r"([+-])([0-9]{2}):?([0-9]{2})")
@@ -18,7 +18,7 @@ def zone_of(text: str) -> datetime.tzinfo:
     """Return a time zone: `UTC`, `+02:00`, or a name such as `Europe/Berlin`.
 
     Raises:
-        RequestError: INVALID_REQUEST, this machine knows no such zone.
+        RequestError: INVALID_REQUEST, the zone is unknown on this machine.
     """
     if text == "UTC":
         return datetime.UTC

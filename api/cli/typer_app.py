@@ -1,9 +1,8 @@
-"""How every command of `metalog` parses its arguments and prints its help.
+"""How the commands of `metalog` parse arguments and print help.
 
-- METALOG_LOG and METALOG_SERVER stand for an argument LOG, and for --log or --server, that is left
-  out.
+- METALOG_LOG and METALOG_SERVER replace an argument LOG, --log or --server that is left out.
 - A command that takes a point in time also takes --time-zone.
-- `--help` groups the commands, and cuts no summary.
+- `--help` groups the commands, and prints whole summaries.
 """
 
 import os
@@ -26,7 +25,7 @@ _POINTS = frozenset({"POINT", "P1"})
 
 
 class Interrupted(Exception):
-    """A command was interrupted; says what became of it, if it knows."""
+    """A command was interrupted; the message gives the outcome if it is known."""
 
 
 class NotBegun(Interrupted):
@@ -34,7 +33,7 @@ class NotBegun(Interrupted):
 
 
 class Command(core.TyperCommand):
-    """A command; see the module for what is special."""
+    """A command with the features listed in the module."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -42,11 +41,11 @@ class Command(core.TyperCommand):
             self.params.append(_time_zone_option())
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Return the parameters, that of --help included."""
+        """Return the parameters, including --help."""
         return without_pydantic(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse arguments, completed from the environment."""
+        """Parse arguments, after completing them from the environment."""
         ZONE.set("UTC")
         ASSUMED_ZONE.set(None)
         rest = super().parse_args(ctx, self._completed(ctx, args))
@@ -82,7 +81,7 @@ class Command(core.TyperCommand):
         return [*(word for name, value in known for word in (f"--{name}", value)), *args]
 
     def _lacks_log_argument(self, given: set[str]) -> bool:
-        """True if LOG is the first argument, and one less was given than is required."""
+        """True if LOG is the first argument, and one argument too few was given."""
         arguments = [param for param in self.params if isinstance(param, core.TyperArgument)]
         if not arguments or arguments[0].name != "log":
             return False
@@ -91,17 +90,17 @@ class Command(core.TyperCommand):
 
 
 class Group(core.TyperGroup):
-    """A group of commands. An interrupt is an error of ours: typer would end without a word."""
+    """A group of commands. Interrupts become our errors; typer would end silently."""
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
-        """Parse the arguments, which imports what takes a third of a second."""
+        """Parse the arguments; this imports modules, which takes a third of a second."""
         try:
             return super().make_context(*args, **kwargs)
         except KeyboardInterrupt as interrupt:
             raise NotBegun("stopped before anything was done") from interrupt
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Return the parameters, that of --help included."""
+        """Return the parameters, including --help."""
         return without_pydantic(super().get_params(ctx))
 
     def invoke(self, ctx: Any) -> Any:
@@ -121,7 +120,7 @@ class Group(core.TyperGroup):
 
 
 class App(typer.Typer):
-    """A typer app of these commands."""
+    """A typer app with these commands."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"cls": Group, "rich_markup_mode": None, **options})
@@ -134,7 +133,7 @@ class App(typer.Typer):
 
 
 def _sections(names: list[str]) -> list[tuple[str, list[str]]]:
-    """Return the titles of sections, each with those of the commands that stand in it."""
+    """Return the titles of sections with their commands."""
     sections = [(title, [n for n in of if n in names]) for title, of in SECTIONS.items()]
     listed = {name for _, of in sections for name in of}
     sections.append(("Other commands", [name for name in names if name not in listed]))

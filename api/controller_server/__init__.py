@@ -1,1 +1,1 @@
-"""The controller over Kafka's protocol: its listener, and what it pushes to each broker."""
+"""The controller over Kafka's protocol: its listener, and the updates it sends to brokers."""

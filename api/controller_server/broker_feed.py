@@ -1,9 +1,9 @@
-"""The controller's side of a broker's stream: pushes the broker's view, and takes its answers.
+"""The controller's side of a broker's stream: sends updates and processes the answers.
 
-One round at a time: what changed since the last one, LeaderAndIsr first, then StopReplica, then
-UpdateMetadata with the offset. A partition that the broker could not follow or leave is tried
-again every retry_ms, RETRIES_MAX times; then it is left to the FULL request of the next connection.
-How deletions went that the log tracks is written to the log at once, and the log tries them again.
+One round at a time: changes since the last round, LeaderAndIsr first, then StopReplica, then
+UpdateMetadata with the offset. Partitions that failed on the broker are retried every retry_ms, up
+to RETRIES_MAX times; after that they wait for the FULL request of the next connection. Results of
+replica deletions are written to the log at once, and the log schedules retries.
 """
 
 import asyncio
@@ -47,17 +47,17 @@ log = limited_logger(__name__)
 RETRY_MS = 1_000
 RETRIES_MAX = 5
 _PARTITION_TIMEOUT_S = 0.05
-"""More time for each partition of a request: a broker makes a folder for it."""
+"""Extra time per partition of a request: a broker creates a folder for it."""
 
 
 class BrokerFeeds:
-    """Feeds whichever brokers connect."""
+    """Sends updates to the brokers that connect."""
 
     def __init__(self, service: Service, *, retry_ms: int = RETRY_MS) -> None:
-        """Take the service.
+        """Use a service.
 
         Args:
-            retry_ms: Time after which what a broker could not do is tried again.
+            retry_ms: Delay before failed partitions are retried.
         """
         self._service = service
         self._retry_ms = retry_ms
@@ -69,7 +69,7 @@ class BrokerFeeds:
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
     ) -> None:
-        """Answer a broker that asks to be told of the log, and tell it until it goes."""
+        """Answer a broker's subscription, and send it updates until it disconnects."""
         request = frame.body
         assert isinstance(request, FollowLogRequest)
         response = self._response(request, caller)
@@ -102,7 +102,7 @@ class BrokerFeeds:
 
 
 class _Failures(msgspec.Struct):
-    """What a broker could not do, and how often it has been tried."""
+    """What failed on a broker, with the number of attempts."""
 
     states: dict[PartitionKey, int]
     stops: dict[Stop, int]
@@ -126,13 +126,13 @@ class _Feed:
         self._caller = caller
         self._connection = connection
         self._failures = _Failures({}, {})
-        # The offset that the broker has, None when it must be told everything.
+        # The offset that the broker has, None if it needs a full update.
         self._offset: int | None = None
         if request.controller_epoch == sender.controller_epoch:
             self._offset = request.metadata_offset
 
     async def run(self, retry_ms: int) -> None:
-        """Push rounds until the broker, or this controller, is no longer what it was."""
+        """Send rounds until the broker or this controller is replaced."""
         while self._service.is_active and _is_current(self._service.image, self._request):
             image = self._service.image
             seen = self._view()
@@ -147,7 +147,7 @@ class _Feed:
         return broker_view.changed_view(change, self._sender)
 
     async def _news(self, retry_ms: int) -> None:
-        """Wait for the log to move, or for the time to try again."""
+        """Wait for the log to advance, or for the next retry."""
         assert self._offset is not None
         moved = self._service.history.beyond(self._offset)
         ended = self._connection.ended()
@@ -212,7 +212,7 @@ class _Feed:
         await self._report(sorted(tracked), failed)
 
     async def _report(self, tracked: list[PartitionKey], failed: set[PartitionKey]) -> None:
-        """Write down how deletions went; what failed is ineligible until it is tried again."""
+        """Record the results of deletions; failed ones are ineligible until they are retried."""
         if not tracked:
             return
         reports = tuple(
@@ -230,7 +230,7 @@ class _Feed:
         await self._service.run("report deletions", request, caller=self._caller, origin=origin)
 
     def _check(self, error_code: int) -> None:
-        """Raise RequestError: the broker takes another controller or process for the right one."""
+        """Raise RequestError if the broker considers this controller or its own epoch outdated."""
         if error_code != NONE:
             raise RequestError(
                 name_of(error_code), f"broker {self._sender.broker_id} refuses what it is told"
@@ -238,7 +238,7 @@ class _Feed:
 
 
 def broker_origin(broker_id: int, caller: Caller, command: str) -> Origin:
-    """Return what the log keeps of a broker's request."""
+    """Return the origin of a broker's request."""
     return Origin(principal=f"broker:{broker_id}", command=command, client=caller.address)
 
 
@@ -252,6 +252,6 @@ def _failed(results: Iterable[ReplicaResult]) -> set[PartitionKey]:
 
 
 def _again(tried: dict[T, int], failed: Iterable[T]) -> dict[T, int]:
-    """Count the failures, and give up what has failed too often."""
+    """Count the failures, and drop what has failed too often."""
     counted = {item: tried.get(item, 0) + 1 for item in failed}
     return {item: count for item, count in counted.items() if count <= RETRIES_MAX}

@@ -1,10 +1,10 @@
-"""What one broker must know of the log: a pure function of the image before, the image, and who.
+"""One broker's view of the log: a pure function of two images and the broker.
 
-The first view is FULL: all partitions that the broker has, so that it can tell what on its disk is
-stale. Later ones hold what changed. Each ends in UpdateMetadata, which names the offset.
+The first view is FULL: all partitions of the broker, so that it can detect stale data on its disk.
+Later views hold changes. Each ends with UpdateMetadata, which names the offset.
 
-A replica whose deletion is under way is stopped with deletion until the broker has said how that
-went, and is no longer named among the broker's partitions once it is gone.
+A replica that is being deleted gets StopReplica with deletion until the broker has reported the
+result, and is not listed among the broker's partitions once it is gone.
 
 Source: KIP-516 (FULL and INCREMENTAL, StopReplica), KIP-694 (modes, deletion).
 """
@@ -30,7 +30,7 @@ PartitionKey = tuple[Uuid, int]
 
 
 class Sender(msgspec.Struct, frozen=True, kw_only=True):
-    """Which controller speaks, and to which process of which broker."""
+    """The sending controller, and the receiving broker process."""
 
     controller_id: int
     controller_epoch: int
@@ -39,7 +39,7 @@ class Sender(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Stop(msgspec.Struct, frozen=True, kw_only=True):
-    """A replica that the broker must leave. `topic` is "" where the name is gone with the topic."""
+    """A replica that the broker must stop. `topic` is "" if the topic was deleted."""
 
     topic: str
     topic_id: Uuid
@@ -48,12 +48,12 @@ class Stop(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> PartitionKey:
-        """Which partition."""
+        """Topic id and partition id."""
         return self.topic_id, self.partition_id
 
 
 class BrokerView(msgspec.Struct, frozen=True, kw_only=True):
-    """What changed for a broker: partitions to tell it of, replicas to leave, topics to know."""
+    """Changes for a broker: partitions to update, replicas to stop, topics for its metadata."""
 
     is_full: bool
     partitions: frozenset[PartitionKey]
@@ -62,7 +62,7 @@ class BrokerView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def full_view(image: MetadataImage, sender: Sender) -> BrokerView:
-    """Return everything: O(partitions of the cluster)."""
+    """Return the full view: O(partitions of the cluster)."""
     gone = _deletions(image, sender.broker_id, DELETION_SUCCESSFUL)
     return BrokerView(
         is_full=True,
@@ -80,12 +80,12 @@ def full_view(image: MetadataImage, sender: Sender) -> BrokerView:
 
 
 def changed_view(change: Change, sender: Sender) -> BrokerView:
-    """Return what changed between two images: O(topics touched)."""
+    """Return the changes between two images: O(topics changed)."""
     partitions: set[PartitionKey] = set()
     stops: dict[PartitionKey, Stop] = {}
     topics: list[UpdatedTopic] = []
     gone = _deletions(change.after, sender.broker_id, DELETION_SUCCESSFUL)
-    # What goes comes first: a name may pass from one topic to another.
+    # Removed topics first, because a name may pass from one topic to another.
     for topic_id in sorted(change.topic_ids, key=lambda i: change.after.topic(i) is not None):
         partitions |= set(_changed_keys(change, topic_id, sender.broker_id)) - gone
         stops |= {stop.key: stop for stop in _stops(change, topic_id, sender.broker_id)}
@@ -100,7 +100,7 @@ def changed_view(change: Change, sender: Sender) -> BrokerView:
 
 
 def tracked_deletions(image: MetadataImage, broker_id: int) -> frozenset[PartitionKey]:
-    """Return the replicas whose deletion the controller waits to hear of."""
+    """Return the broker's replica deletions that the controller waits for."""
     return _deletions(image, broker_id, DELETION_STARTED)
 
 
@@ -128,7 +128,7 @@ def _keys_on(image: MetadataImage, topic_id: Uuid, broker_id: int) -> Iterator[P
 
 
 def _changed_keys(change: Change, topic_id: Uuid, broker_id: int) -> Iterator[PartitionKey]:
-    # A topic that moved has the same partitions under another name.
+    # A moved topic has the same partitions under another name.
     moved = change.before.topic(topic_id) != change.after.topic(topic_id)
     for key in _keys_on(change.after, topic_id, broker_id):
         if moved or change.before.partition(*key) != change.after.partition(*key):
@@ -136,7 +136,9 @@ def _changed_keys(change: Change, topic_id: Uuid, broker_id: int) -> Iterator[Pa
 
 
 def _stops(change: Change, topic_id: Uuid, broker_id: int) -> Iterator[Stop]:
-    """Replicas that are no longer this broker's go at once; those of mode NONE only stop."""
+    """Yield the replicas to stop: removed ones with deletion at once, those of mode NONE
+    without.
+    """
     topic = change.before.topic(topic_id)
     if topic is None:
         return

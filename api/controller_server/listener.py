@@ -1,4 +1,4 @@
-"""The controller's Kafka listener: each request becomes a decision, its result a response."""
+"""The controller's Kafka listener: turns requests into decisions, and results into responses."""
 
 from collections.abc import Awaitable
 from typing import Any, TypeVar
@@ -71,10 +71,10 @@ _RECORDS = {
 
 
 class ListenerSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How the listener answers.
+    """Settings of the listener.
 
-    `strict_modes`: READ_ONLY partitions have no leader to clients that cannot know modes.
-    `retry_ms`: when a broker is asked again to do what it could not.
+    `strict_modes`: READ_ONLY partitions have no leader for clients that do not know modes.
+    `retry_ms`: delay before failed partitions of a broker are retried.
     """
 
     strict_modes: bool = False
@@ -82,14 +82,14 @@ class ListenerSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ControllerListener:
-    """Answers on behalf of one service."""
+    """Answers Kafka requests for one service."""
 
     def __init__(self, service: Service, settings: ListenerSettings) -> None:
         self._service = service
         self._settings = settings
 
     def answering(self) -> Answering:
-        """Return what is answered, for a listener."""
+        """Return the handlers, for a listener."""
         feeds = BrokerFeeds(self._service, retry_ms=self._settings.retry_ms)
         return Answering(
             handlers={
@@ -107,7 +107,7 @@ class ControllerListener:
         )
 
     def _forwardable(self) -> dict[Api, Handler]:
-        """Return the handlers of what clients ask, of the controller itself or through a broker."""
+        """Return the handlers of client requests, sent directly or forwarded by a broker."""
         return {
             apis.CREATE_TOPICS: self._create_topics,
             apis.DELETE_TOPICS: self._delete_topics,
@@ -116,7 +116,9 @@ class ControllerListener:
         }
 
     async def _envelope(self, frame: RequestFrame, caller: Caller) -> Response:
-        """Answer what a broker forwards as the client whom it names, if it has the right to."""
+        """Answer a forwarded request on behalf of the client it names, if the broker has the
+        right.
+        """
         handlers = self._forwardable()
         try:
             self._service.access(caller).require(Operation.CLUSTER_ACTION, CLUSTER)
@@ -137,7 +139,9 @@ class ControllerListener:
         return answer.response
 
     def _records(self, api: Api, operation: Operation) -> Handler:
-        """Answer a request for records, of which there are none here, as far as the caller may."""
+        """Return a handler that refuses requests for records, after checking the caller's
+        rights.
+        """
 
         async def handle(frame: RequestFrame, caller: Caller) -> Response | bytes | None:
             fence = AuthorizedFence(NoReplicas(), self._service.access(caller), operation)
@@ -257,7 +261,7 @@ class ControllerListener:
 
 
 async def _with_codes(answer: Awaitable[T]) -> T:
-    """Wait for an answer; every error is a refusal with a code here."""
+    """Await an answer; errors become refusals with a Kafka code."""
     try:
         return await answer
     except RequestError:

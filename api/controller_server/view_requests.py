@@ -1,4 +1,4 @@
-"""A broker's view as the requests that tell it.
+"""Encodes a broker's view as requests.
 
 Source: KIP-516 (types, topic ids), KIP-694 (modes).
 """
@@ -38,7 +38,7 @@ def leader_and_isr(
     *,
     full: bool,
 ) -> LeaderAndIsrRequest:
-    """Return the request that tells a broker of partitions; those it no longer has are left out.
+    """Return the LeaderAndIsr for some partitions; those the broker no longer has are left out.
 
     `configs` are those that the broker follows.
     """
@@ -65,7 +65,7 @@ def leader_and_isr(
 
 
 def stop_replicas(stops: Iterable[Stop], sender: Sender) -> list[StopReplicaRequest]:
-    """Return the requests that make a broker leave replicas: one without, one with deletion."""
+    """Return the StopReplica requests: one without, one with deletion."""
     requests = []
     by_delete: dict[bool, list[Stop]] = {}
     for stop in stops:
@@ -92,7 +92,7 @@ def stop_replicas(stops: Iterable[Stop], sender: Sender) -> list[StopReplicaRequ
 def update_metadata(
     image: MetadataImage, view: BrokerView, sender: Sender, configs: tuple[BrokerConfig, ...] = ()
 ) -> UpdateMetadataRequest:
-    """Return the request that ends a round; `configs` are those that the broker follows."""
+    """Return the UpdateMetadata that ends a round; `configs` are those that the broker follows."""
     live = [broker for broker in image.brokers() if not broker.fenced]
     offset = image.provenance.offset
     assert offset is not None, "there is no broker in an empty log"

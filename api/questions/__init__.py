@@ -1,4 +1,4 @@
-"""Questions: what can be asked of a log or of a running service, with typed requests and answers.
+"""Questions about a log or a running service, with typed requests and answers.
 
 A question changes nothing. It is computed the same way from a log directory and by a service.
 """

@@ -1,4 +1,4 @@
-"""Answers of a running service, as far as the caller may see them."""
+"""Answers of a running service, limited to what the caller may see."""
 
 from collections.abc import Callable
 from functools import partial
@@ -22,18 +22,18 @@ from replay.about import About
 from replay.image.provenance import Provenance
 
 END = "end"
-"""The point at which the controller itself describes the cluster."""
+"""The point that the controller itself answers."""
 
 
 class Answers:
-    """Answers questions about the log of a service, and about its present."""
+    """Answers questions about a service's log and its current state."""
 
     def __init__(
         self, directory: Path, controller: Controller, access: Callable[[Caller], Access]
     ) -> None:
-        """Use the log of a controller; `access` tells what a caller may do now."""
+        """Use a controller's log; `access` returns a caller's current rights."""
         with LogReader.open(directory) as reader:
-            # Nobody cuts the history of a log that is being written.
+            # History cannot be cut while the log is being written.
             self._history_start = reader.history_start
         self._controller = controller
         self._access = access
@@ -70,7 +70,7 @@ class Answers:
         await self._workers.close()
 
     async def _of_present(self, question: Question, request: Any, caller: Caller) -> Page:
-        """Answer from the state that decisions see, once that is committed."""
+        """Answer from the latest state, once that is committed."""
         decide = partial(_with_provenance, question, caller)
         answer = await self._controller.submit(
             BoundDecision(question.name, decide, request, question.response)
@@ -94,7 +94,7 @@ def _with_provenance(
 
 
 def _shown(question: Question, access: Access, request: Any, page: Page) -> Page:
-    """Leave out what the caller may not see."""
+    """Remove what the caller may not see."""
     if question.guard.shown is None or access.allows_all:
         return page
     response = unpacked(page.payload, question.response)

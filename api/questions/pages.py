@@ -1,8 +1,8 @@
-"""Answers in pages of a bounded size.
+"""Answers in pages of bounded size.
 
-A page names where the next one begins, and the offsets of its points. Whoever asks for the next
-page sends that back, so the pages are those of one answer while the log grows. The last answers
-are kept half read; a page of one that was forgotten is computed from its beginning.
+A page names the start of the next one and the offsets of its points. The caller sends that back
+with the request for the next page, so all pages belong to one answer while the log grows. The last
+few answers are kept half read; a page of any other answer is computed from the beginning.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,16 +20,16 @@ from metadata_log.log_reader import LogReader
 from replay.about import About
 
 PAGE_BYTES = MIB
-"""A page ends with the item that makes it this large."""
+"""A page ends with the item that reaches this size."""
 
 _KEPT_MAX = 4
-"""Answers that are kept half read. Each may hold an image."""
+"""How many answers are kept half read. Each may hold an image."""
 
 
 class Cursor(msgspec.Struct, frozen=True):
-    """Where a page begins: its first item, and the offsets of the points that were asked for.
+    """Start of a page: its first item, and the offsets of the requested points.
 
-    `worker` is the process that has the answer half read.
+    `worker` is the process with the half-read answer.
     """
 
     position: int
@@ -38,9 +38,9 @@ class Cursor(msgspec.Struct, frozen=True):
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):
-    """Some of an answer, as `controller.packed` writes it.
+    """Part of an answer, encoded by `controller.packed`.
 
-    `about` stands on the last page, `cursor` on all others.
+    The last page has `about`, all others have `cursor`.
     """
 
     payload: bytes
@@ -60,11 +60,11 @@ class PagedLog:
 
         Args:
             payload: The request, packed.
-            at: The point that is asked about.
-            cursor: As the page before gave it; None for the first page.
+            at: The point of the question.
+            cursor: From the page before; None for the first page.
 
         Raises:
-            RequestError: no such question, or what it names does not exist.
+            RequestError: there is no such question, or a named object does not exist.
             CorruptLogError: the log is damaged.
         """
         question = find_question(name)
@@ -97,7 +97,7 @@ def _key(name: str, payload: bytes, cursor: Cursor) -> bytes:
 
 
 class _Reading:
-    """An answer, as far as it was read."""
+    """A half-read answer."""
 
     def __init__(self, past: Past, told: Told) -> None:
         self.past, self.told = past, told

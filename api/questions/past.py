@@ -1,4 +1,4 @@
-"""The log that a question is asked of: its points, its images, and what answers say of it."""
+"""The log of a question: its points, its images, and its position in answers."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -17,10 +17,10 @@ from replay.time_travel.points import resolve_point
 from replay.timeline import Timeline
 
 Resolve = Callable[[LogReader, str], int]
-"""Returns the last offset that is applied at a point; raises RequestError."""
+"""Returns the last offset applied at a point; raises RequestError."""
 
 Progress = Callable[[str, int, int], AbstractContextManager[Callable[[int], None]]]
-"""Shows how far an answer is: takes what is done, from which offset, to which (exclusive)."""
+"""Shows progress: takes a title, the first offset, and the end offset (exclusive)."""
 
 
 def server_clock(reader: LogReader, point: str) -> int:
@@ -35,11 +35,11 @@ def silent(what: str, start: int, end: int) -> Iterator[Callable[[int], None]]:
 
 
 class Past:
-    """One log, as far as it was written when it was opened.
+    """One log, up to its end at opening.
 
     Attributes:
-        points: The points that were resolved, with their offsets. The pages of one answer share
-            them, so that they are pages of the same answer while the log grows.
+        points: The resolved points with their offsets. All pages of an answer share them, so that
+            they belong together while the log grows.
     """
 
     def __init__(
@@ -57,23 +57,23 @@ class Past:
         self._progress = progress
 
     def offset(self, point: str) -> int:
-        """Return the last offset that is applied at a point.
+        """Return the last offset applied at a point.
 
         Raises:
-            RequestError: it is no point, or lies past the end or before the kept history.
+            RequestError: the point is malformed, or past the end or before the kept history.
         """
         if point not in self.points:
             self.points[point] = self._resolve(self.reader, point)
         return self.points[point]
 
     def first_offset(self, point: str) -> int:
-        """Return the first offset of a range that begins at a point, inclusive.
+        """Return the first offset of a range that starts at a point, inclusive.
 
-        `start`, and a time before all records, stand for the first record.
+        `start`, and a time before all records, mean the first record.
 
         Raises:
             RequestError: as `offset`.
-            UnknownHistoryError: the point lies before the kept history.
+            UnknownHistoryError: the point is before the kept history.
         """
         offset, start = self.offset(point), self.reader.start_offset
         if point == "start" or offset == start - 1:
@@ -83,7 +83,7 @@ class Past:
         return offset
 
     def progress(self, what: str, end: int) -> AbstractContextManager[Callable[[int], None]]:
-        """Show the way to an end offset (exclusive) while the body runs."""
+        """Show progress up to an end offset (exclusive) while the body runs."""
         return self._progress(what, self.reader.history_start, end)
 
     def image(self, at: int) -> MetadataImage:
@@ -92,11 +92,11 @@ class Past:
             return self.timeline.image(at, progress=advance)
 
     def view(self, image: MetadataImage) -> View:
-        """Return an image as descriptions read it; no heartbeats are known."""
+        """Return an image as a view, without heartbeats."""
         return View.of(image, Settings(cluster_id=self.reader.cluster_id))
 
     def about(self, at: int) -> About:
-        """Return what an answer says that was not read from an image."""
+        """Return the position of an answer that was not read from an image."""
         found = about_image(self.reader, MetadataImage.EMPTY, at)
         return msgspec.structs.replace(
             found,
@@ -105,5 +105,5 @@ class Past:
         )
 
     def about_image(self, image: MetadataImage, at: int) -> About:
-        """Return what an answer says that was read from the image as of an offset."""
+        """Return the position of an answer read from the image at an offset."""
         return about_image(self.reader, image, at)

@@ -1,6 +1,6 @@
-"""The questions that can be asked by name, of a log directory or across a connection.
+"""The questions that can be asked by name, of a log directory or over a connection.
 
-`api.commands` is the same for what changes a cluster.
+`api.commands` is the same for commands that change a cluster.
 """
 
 from collections.abc import Callable
@@ -42,12 +42,12 @@ from records.errors import RequestError
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """A question, the type of its request, and the rights that it takes.
+    """A question, the type of its request, and the rights it requires.
 
     Attributes:
         describe: Answers from a view of the cluster at one point.
-        tell: Answers from the log, up to an offset; for what needs more than one image.
-        item: The type of one item, of an answer that has many and comes in pages.
+        tell: Answers from the log, up to an offset; for questions that need several images.
+        item: The type of one item, if the answer has many and comes in pages.
     """
 
     name: str
@@ -59,17 +59,17 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def response(self) -> Any:
-        """The type of the answer; of one that comes in pages, that of a page."""
+        """The type of the answer, or of a page if it comes in pages."""
         if self.item is not None:
             return tuple[self.item, ...]  # type: ignore[name-defined]
         assert self.describe is not None, "an answer without items describes a view"
         return get_type_hints(self.describe)["return"]
 
     def answered(self, past: Past, at: int, request: Any) -> Told:
-        """Return the answer as of an offset.
+        """Return the answer at an offset.
 
         Raises:
-            RequestError: the request names what does not exist, or no point.
+            RequestError: a named object or point does not exist.
             CorruptLogError: the log is damaged.
         """
         if self.tell is not None:
@@ -80,7 +80,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
         return Told(answer=answer, about=lambda: past.about_image(image, at))
 
     def decide(self, context: Context, request: Any) -> ControllerResult[Any]:
-        """Answer from the state that the next decision sees; writes nothing."""
+        """Answer from the latest state; writes nothing."""
         assert self.describe is not None, "only a description is told by the controller"
         return ControllerResult(response=self.describe(_view(context), request))
 
@@ -159,7 +159,7 @@ DESCRIPTIONS = {
         ),
     )
 }
-"""Questions about a cluster at one point. At the log's end a service knows more than its log."""
+"""Questions about a cluster at one point. At the log's end a service also knows heartbeats."""
 
 _OF_THE_PAST = {
     question.name: question
@@ -179,7 +179,7 @@ QUESTIONS = DESCRIPTIONS | _OF_THE_PAST
 
 
 def find_question(name: str) -> Question:
-    """Return the question of a name.
+    """Return a question by name.
 
     Raises:
         RequestError: INVALID_REQUEST, there is none.

@@ -1,7 +1,7 @@
-"""The process that answers a service's questions about the past; run as `-m api.questions.worker`.
+"""Worker process for a service's questions about the past; run as `-m api.questions.worker`.
 
-It reads requests from standard input and writes pages to standard output, each with its length in
-front, until its input ends.
+It reads requests from standard input and writes pages to standard output, each preceded by its
+length, until its input ends.
 """
 
 import signal
@@ -16,7 +16,7 @@ from api.questions.pages import Cursor, Page, PagedLog
 from records.errors import CorruptLogError, MetadataLogError, RequestError, UnavailableError
 
 LENGTH = struct.Struct("!I")
-"""What stands in front of each message."""
+"""Length prefix of each message."""
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,7 +29,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
-    """A page, or the error there is instead."""
+    """A page or an error."""
 
     page: Page | None = None
     error: "Failure | None" = None
@@ -44,7 +44,7 @@ class Failure(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, error: MetadataLogError) -> "Failure":
-        """Return what is told of an error."""
+        """Return an error in the form to send."""
         code = error.code if isinstance(error, RequestError) else None
         return cls(str(error), code, isinstance(error, CorruptLogError))
 
@@ -56,7 +56,7 @@ class Failure(msgspec.Struct, frozen=True):
 
 
 def main(directory: str) -> None:
-    """Answer until the input ends."""
+    """Answer requests until the input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the service ends this process itself
     log = PagedLog(Path(directory))
     while (asked := _read(sys.stdin.buffer)) is not None:

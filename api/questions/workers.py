@@ -1,4 +1,4 @@
-"""Processes that answer a service's questions about its log.
+"""Starts and manages worker processes for questions about a service's log.
 
 Replaying a long log in the service itself would hold the interpreter's lock and delay appends.
 """
@@ -18,14 +18,14 @@ from api.questions.worker import LENGTH, Asked, Reply
 from records.errors import UnavailableError
 
 WORKERS_MAX = 2
-"""Questions that are answered at once; others wait. Each process may hold a few images."""
+"""Questions answered concurrently; others wait. Each process may hold a few images."""
 
 IDLE_S = 60.0
-"""A process that nobody asks for this long is ended."""
+"""A process is ended after this idle time."""
 
 
 class Workers:
-    """Answers questions of one log directory in child processes, started when they are needed."""
+    """Answers questions about one log directory in child processes, started on demand."""
 
     def __init__(self, directory: Path) -> None:
         self._workers = [_Worker(directory) for _ in range(WORKERS_MAX)]
@@ -77,7 +77,7 @@ class _Worker:
             try:
                 reply = await self._reply(asked)
             except BaseException:
-                # An answer that nobody reads any more would be taken for the next one.
+                # An abandoned answer would be taken for the next one.
                 await self.close()
                 raise
             self._idle = asyncio.get_running_loop().call_later(IDLE_S, self._end_idle)
@@ -114,11 +114,11 @@ class _Worker:
 
 async def _started(directory: Path) -> asyncio.subprocess.Process:
     child = await asyncio.create_subprocess_exec(
-        # -P: the packages of this program, whatever stands in the current directory.
+        # -P: do not import packages from the current directory.
         *(sys.executable, "-P", "-m", "api.questions.worker", str(directory)),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        # Ctrl-C at a terminal goes to the service, which ends the child itself.
+        # Ctrl-C at a terminal must reach only the service, which ends the child itself.
         start_new_session=True,
     )
     give_way(child.pid)

@@ -1,1 +1,1 @@
-"""Appending over a socket: length-prefixed binary frames, many requests in flight."""
+"""The socket: length-prefixed binary frames, many requests in flight."""

@@ -1,8 +1,8 @@
-"""A request to append, and the answer that it is committed.
+"""Append requests and their answers.
 
 Rows are encoded as in a block of a segment (docs/log_format.md) without `asked` and `kept`, with
-offsets that count from 0, epoch 0 and time 0: the log gives the real ones. Correlation ids are the
-client's, from 1. Expected versions of objects stand before the rows, behind their length.
+offsets from 0, epoch 0 and time 0: the log assigns the real ones. Correlation ids are the client's,
+from 1. Expected versions of objects come before the rows, preceded by their length.
 """
 
 import struct
@@ -32,7 +32,7 @@ _REQUESTS: dict[int, tuple[int, int]] = {
     Kind.APPEND: (_APPEND.size, 2),
     Kind.RUN: (1 + _CORRELATION.size, 1),
 }
-"""For each kind of request the size that it has at least, and the place of its correlation id."""
+"""For each kind of request its minimum size, and the position of its correlation id."""
 
 _HAS_EXPECTED_END = 1
 _HAS_TIMESTAMP = 2
@@ -57,10 +57,10 @@ class Appended(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def encode_append(request: Append, layout: Layout = AS_APPENDED) -> bytes:
-    """Return the frame of one request, with rows of a layout.
+    """Return the frame of a request, with rows of a layout.
 
     Raises:
-        RequestError: the batch is larger than the log would take, or cannot be encoded.
+        RequestError: the batch is larger than the log allows, or cannot be encoded.
     """
     batch, expected = request.batch, request.expected_end_offset
     rows = encode_rows(batch, layout)
@@ -96,7 +96,7 @@ def _encode_versions(expected: tuple[ExpectedVersion, ...]) -> bytes:
 
 
 def _decode_versions(content: bytes, start: int) -> tuple[tuple[ExpectedVersion, ...], int]:
-    """Read the expected versions at a byte, and return them with the byte behind them."""
+    """Decode the expected versions at a position; return them and the position after them."""
     (size,) = LENGTH.unpack_from(content, start)
     end = start + LENGTH.size + size
     body = content[start + LENGTH.size : end]
@@ -104,7 +104,7 @@ def _decode_versions(content: bytes, start: int) -> tuple[tuple[ExpectedVersion,
 
 
 def encode_rows(batch: NewBatch, layout: Layout = AS_APPENDED) -> bytes:
-    """Return the records and the origin of a batch as rows, with offsets that count from 0.
+    """Return the records and the origin of a batch as rows, with offsets from 0.
 
     Raises:
         RequestError: INVALID_RECORD, a record cannot be encoded; or UNSUPPORTED_VERSION, the
@@ -137,10 +137,10 @@ def _row(index: int, record: Record, version: int, batch: NewBatch) -> Envelope:
 
 
 def correlation_id_of(content: bytes) -> int:
-    """Return the correlation id of a request, which can be told even when its rows are damaged.
+    """Return the correlation id of a request, even if its rows are damaged.
 
     Raises:
-        FrameError: it is no request.
+        FrameError: it is not a request.
     """
     size_min, position = _REQUESTS.get(content[0], (0, 0))
     if not size_min or len(content) < size_min:
@@ -152,7 +152,7 @@ def correlation_id_of(content: bytes) -> int:
 
 
 def decode_append(content: bytes, layout: Layout = AS_APPENDED) -> Append:
-    """Read a frame that `correlation_id_of` knows as a request.
+    """Decode a frame that `correlation_id_of` accepted as a request.
 
     Raises:
         RequestError: INVALID_REQUEST, its rows or expected versions cannot be read; or it has a
@@ -168,7 +168,7 @@ def decode_append(content: bytes, layout: Layout = AS_APPENDED) -> Append:
     try:
         if flags & _HAS_EXPECTED_VERSIONS:
             versions, start = _decode_versions(content, start)
-        # The decoder stops at the first row that the bytes do not hold, whatever the count says.
+        # The decoder stops at the end of the bytes, whatever the count says.
         rows = codec.decode_rows(content[start:], count, layout)
     except (CorruptLogError, msgspec.DecodeError, UnicodeDecodeError, struct.error) as error:
         raise RequestError("INVALID_REQUEST", f"request {correlation_id}: {error}") from error
@@ -187,7 +187,7 @@ def decode_append(content: bytes, layout: Layout = AS_APPENDED) -> Append:
 
 
 def encode_appended(answer: Appended) -> bytes:
-    """Return the frame that says where a batch was committed."""
+    """Return the frame with a committed batch's position."""
     result = answer.result
     return _APPENDED_FRAME.pack(
         _APPENDED.size,
@@ -201,10 +201,10 @@ def encode_appended(answer: Appended) -> bytes:
 
 
 def decode_appended(content: bytes) -> Appended:
-    """Read the answer to a request that was committed.
+    """Decode the answer to a committed request.
 
     Raises:
-        FrameError: it is no such answer.
+        FrameError: it is not such an answer.
     """
     if content[0] != Kind.APPENDED or len(content) != _APPENDED.size:
         raise FrameError(f"a frame of kind {content[0]} and {len(content)} bytes is no answer")

@@ -1,4 +1,6 @@
-"""The socket's client: `append` and `run` as in process, over a connection that callers share."""
+"""The socket's client: `append` and `run` as in process, over a connection shared by many
+callers.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -28,14 +30,14 @@ class SocketClient(CommandClient):
     """A connection to a `SocketServer`.
 
     Attributes:
-        cluster_id: Id of the cluster whose log this is.
-        version: Version of the protocol that both sides speak.
+        cluster_id: Id of the log's cluster.
+        version: The negotiated version of the protocol.
     """
 
     def __init__(self, link: "_Link", welcome: Welcome) -> None:
         self._link = link
         self._turn = asyncio.Lock()
-        # Callers that wait for their turn; while there are any, nobody passes them.
+        # Waiting callers, first come, first served.
         self._queued = 0
         self._last_correlation_id = CONNECTION
         self._layout = layouts()[welcome.schema or first_schema()]
@@ -54,11 +56,11 @@ class SocketClient(CommandClient):
         """Connect to a server.
 
         Args:
-            cluster_id: The cluster expected; None is any.
-            client_id: The name that the log keeps of this client.
+            cluster_id: The cluster expected; None means any.
+            client_id: The client id that the log stores.
 
         Raises:
-            UnavailableError: nobody listens there, or answers in time.
+            UnavailableError: the address does not answer in time.
             RequestError: another cluster; or UNSUPPORTED_VERSION, the two releases have no version
                 of the protocol or no schema of records in common.
         """
@@ -68,7 +70,7 @@ class SocketClient(CommandClient):
             async with asyncio.timeout(limits.HANDSHAKE_TIMEOUT_S):
                 _, link = await loop.create_connection(lambda: _Link(address), host, port)
                 welcome = await link.greet(cluster_id, client_id)
-        except OSError as error:  # TimeoutError is one
+        except OSError as error:  # includes TimeoutError
             why = error.strerror or "no answer in time"
             raise UnavailableError(f"cannot connect to {address}: {why}") from error
         return cls(link, welcome)
@@ -80,17 +82,17 @@ class SocketClient(CommandClient):
         expected_end_offset: int | None = None,
         expected_versions: tuple[ExpectedVersion, ...] = (),
     ) -> AppendResult:
-        """Commit a batch: all of it or nothing, in the order of the calls.
+        """Commit a batch, all of it or nothing, in the order of the calls.
 
-        After cancellation the outcome is unknown. The outcome of an error says whether the batch
-        may be in the log; when the connection was lost it is unknown.
+        After cancellation the outcome is unknown. An error's outcome says whether the batch may be
+        in the log; it is unknown if the connection was lost.
 
         Args:
-            expected_versions: Objects, and the versions in which they must be.
+            expected_versions: Objects, and the versions they must have.
 
         Raises:
             RequestError: refused.
-            VersionMismatchError: an object is in another version, which the error names.
+            VersionMismatchError: an object has another version, which the error names.
             UnavailableError: try again.
             FencedError: the server's log is no longer the writer.
             CorruptLogError: the server's log is damaged.
@@ -110,7 +112,7 @@ class SocketClient(CommandClient):
         return cast(AppendResult, await self._ask(frame))
 
     async def run_packed(self, request: PackedRequest) -> PackedAnswer:
-        """Run a command whose request is packed; raises as `run`."""
+        """Run a command with a packed request; raises as `run`."""
         self._require_version_2("runs no commands")
         answer = await self._ask(
             lambda number: encode_run(Run(correlation_id=number, request=request))
@@ -142,7 +144,7 @@ class SocketClient(CommandClient):
             link.forget(correlation_id)
 
     async def _wait_for_turn(self) -> None:
-        """Wait while the connection is full, behind those who came before."""
+        """Wait while the connection is full, after callers that came earlier."""
         self._queued += 1
         try:
             async with self._turn:
@@ -151,7 +153,7 @@ class SocketClient(CommandClient):
             self._queued -= 1
 
     async def close(self) -> None:
-        """Wait for the answers to what was sent, and disconnect."""
+        """Wait for outstanding answers, and disconnect."""
         self._link.finish()
         await asyncio.wait([self._link.lost], timeout=limits.CLOSE_TIMEOUT_S)
         self._link.abort()
@@ -164,7 +166,7 @@ class SocketClient(CommandClient):
 
 
 class _Link(asyncio.Protocol):
-    """The connection itself: sends frames, and hands answers to who waits for them."""
+    """The connection itself: sends frames and dispatches answers."""
 
     def __init__(self, address: str) -> None:
         self._address = address
@@ -174,7 +176,7 @@ class _Link(asyncio.Protocol):
         self._answers: dict[int, asyncio.Future[Any]] = {}
         self._unsent: list[bytes] = []
         self._unsent_bytes = 0
-        # Why nothing more can be sent, once that is so.
+        # The reason why nothing more can be sent; None while it can.
         self._end: MetadataLogError | None = None
         self._welcome: asyncio.Future[Welcome] = self._loop.create_future()
         self.lost: asyncio.Future[None] = self._loop.create_future()
@@ -205,7 +207,7 @@ class _Link(asyncio.Protocol):
         self.lost.set_result(None)
 
     async def greet(self, cluster_id: str | None, client_id: str | None) -> Welcome:
-        """Say hello and return the answer; without a good one, disconnect."""
+        """Send HELLO and return the answer; disconnect if it is not a WELCOME."""
         self.send(encode_hello(hello_of_client(cluster_id, client_id)))
         try:
             return await self._welcome
@@ -214,9 +216,9 @@ class _Link(asyncio.Protocol):
             raise
 
     def request(self, correlation_id: int, content: bytes) -> asyncio.Future[Any]:
-        """Send a request and return where its answer will be."""
+        """Send a request and return a future of its answer."""
         if self._end is not None:
-            # A new one for each call: raised again and again, it would keep all their frames. This
+            # A new exception for each call: a shared one would collect all their tracebacks. This
             # request was never sent.
             raise self._end.with_outcome(Outcome.NOTHING)
         answer: asyncio.Future[Any] = self._loop.create_future()
@@ -225,11 +227,11 @@ class _Link(asyncio.Protocol):
         return answer
 
     def forget(self, correlation_id: int) -> None:
-        """Drop a request whose caller waits no more."""
+        """Drop a request whose caller was cancelled."""
         self._answers.pop(correlation_id, None)
 
     def send(self, content: bytes) -> None:
-        """Send a frame, together with those of other callers of the moment."""
+        """Send a frame, together with those of other callers at the moment."""
         self._unsent.append(content)
         self._unsent_bytes += len(content)
         if (
@@ -248,7 +250,7 @@ class _Link(asyncio.Protocol):
             assert self._transport is not None
             try:
                 self._transport.write_eof()
-            except OSError:  # the server has gone
+            except OSError:  # the server disconnected
                 self.abort()
 
     def abort(self) -> None:
@@ -294,14 +296,16 @@ class _Link(asyncio.Protocol):
             self._welcome.set_result(welcome)
 
     def _take_goodbye(self, error: MetadataLogError) -> None:
-        """The server takes nothing more; what it took before it still answers."""
+        """Handle a goodbye: the server accepts nothing more, but answers what it accepted
+        before.
+        """
         self._end = self._end or error
         self.writable.set()
         if not self._welcome.done():
             self._welcome.set_exception(error)
 
     def _fail(self, error: MetadataLogError) -> None:
-        """The connection is over: of what is not answered nothing is known."""
+        """Fail all unanswered requests with an unknown outcome: the connection is lost."""
         self._end = end = self._end or error
         self.writable.set()
         if not self._welcome.done():

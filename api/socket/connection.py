@@ -1,7 +1,7 @@
 """One client's connection, on the server's side.
 
 Reading stops while too much is in flight (room.py) or while the client does not fetch its answers,
-so a connection holds a bounded number of bytes whatever its client does.
+so a connection holds a bounded number of bytes.
 """
 
 import asyncio
@@ -26,10 +26,10 @@ _logger = limited_logger(__name__)
 
 
 class Connection(asyncio.Protocol):
-    """Takes requests in order, and answers each as soon as the log does.
+    """Processes requests in order, and answers each as soon as the log does.
 
     Attributes:
-        done: Done when the connection is lost and nothing that came over it is in flight.
+        done: Done once the connection is lost and nothing from it is in flight.
     """
 
     def __init__(
@@ -40,28 +40,28 @@ class Connection(asyncio.Protocol):
         connections: Connections,
         quota: Quota,
     ) -> None:
-        """Make the protocol of one connection, which takes a place when it is made."""
+        """Create the protocol of one connection, which takes a place when it connects."""
         self._session_of = session_of
         self._connections = connections
         self._quota = quota
         self._place: Place | None = None
-        # Memory for the frame that is coming in, if it is a large one.
+        # Memory for the frame being received, if it is large.
         self._share: Share | None = None
         self._cluster_id = cluster_id
         self._room = Room(limits.CONNECTION_REQUESTS_MAX, limits.CONNECTION_BYTES_MAX)
         self._rooms = (self._room, server_room)
         self._loop = asyncio.get_running_loop()
-        # Until the hello has come, nobody may make us hold a large frame.
+        # Before the HELLO only small frames are accepted.
         self._reader = FrameReader(limits.HELLO_SIZE_BYTES_MAX)
         self._transport: asyncio.Transport | None = None
-        # Ends who says nothing after connecting, or does not disconnect when told goodbye.
+        # Closes a client that sends no HELLO, or does not disconnect after a goodbye.
         self._timer: asyncio.TimerHandle | None = None
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._task_count = 0
         self._answers: list[bytes] = []
-        # None until the hello has come.
+        # None until the HELLO.
         self._requests: Requests | None = None
-        # The client sends nothing more, or shall not; what is in flight is answered all the same.
+        # The client sends no more requests, or must not; those in flight are still answered.
         self._is_ending = False
         self._is_half_closed = False
         self._is_write_paused = False
@@ -110,19 +110,21 @@ class Connection(asyncio.Protocol):
     # For the server
 
     def refuse(self, error: MetadataLogError) -> None:
-        """Say why nothing more is taken, and end."""
+        """Send the reason for accepting nothing more, and end."""
         self._send(encode_refused(Refused(correlation_id=CONNECTION, error=error)))
         self.finish()
 
     def finish(self) -> None:
-        """Take nothing more, answer what is in flight, disconnect."""
+        """Accept nothing more, answer what is in flight, disconnect."""
         self._is_ending = True
         if self._place is not None:
             self._place.frame_paused()
         self._maybe_end()
 
     def _refuse_place(self, error: UnavailableError) -> None:
-        """Say that there is no place, unless too many connections are open just to be told so."""
+        """Send that there is no place, unless too many connections are open only for their
+        refusal.
+        """
         _logger.warning("the append socket refuses a connection: %s", error)
         if not self._connections.may_refuse():
             self.abort()
@@ -131,7 +133,7 @@ class Connection(asyncio.Protocol):
         self.refuse(error)
 
     def _give_way(self, reason: str) -> None:
-        """Say why the connection is closed, and close it as soon as everything is answered."""
+        """Send the reason for closing, and close once everything is answered."""
         if self._is_ending:
             self.abort()
             return
@@ -148,7 +150,7 @@ class Connection(asyncio.Protocol):
     # Requests
 
     def _read(self) -> None:
-        """Handle the frames that have come, as far as there is room for them."""
+        """Handle the received frames, as far as there is room."""
         assert self._place is not None
         while not self._is_ending:
             if self._must_wait():
@@ -170,7 +172,7 @@ class Connection(asyncio.Protocol):
                 self.refuse(UnavailableError("the server failed, see its log"))
 
     def _may_read_more(self) -> bool:
-        """True unless the frame that is coming in is large, and there is no memory for it now."""
+        """True unless the frame being received is large and there is no memory for it now."""
         assert self._place is not None
         if self._reader.has_begun:
             self._place.frame_begun()
@@ -262,7 +264,7 @@ class Connection(asyncio.Protocol):
     # Answers
 
     def _send(self, answer: bytes) -> None:
-        # A group commits many requests at once: their answers share one write.
+        # A group commits many requests at once, so their answers share one write.
         self._answers.append(answer)
         if len(self._answers) == 1:
             self._loop.call_soon(self._flush)
@@ -276,8 +278,8 @@ class Connection(asyncio.Protocol):
     def _maybe_end(self) -> None:
         """Say goodbye once everything is answered.
 
-        A socket that is closed with bytes unread resets the connection, and the last answers may
-        be lost; so the client closes first, within a time.
+        Closing a socket with unread bytes resets the connection and may lose the last answers; so
+        the client closes first, within a time limit.
         """
         if self._tasks or self._is_lost:
             return
@@ -288,7 +290,7 @@ class Connection(asyncio.Protocol):
         else:
             try:
                 self._transport.write_eof()
-            except OSError:  # the client has gone
+            except OSError:  # the client disconnected
                 self.abort()
                 return
             self._set_timer(limits.GOODBYE_TIMEOUT_S)

@@ -34,33 +34,33 @@ class Kind(IntEnum):
 
 
 class FrameError(Exception):
-    """The peer does not speak this protocol, or not correctly; the message says how."""
+    """The peer does not speak this protocol correctly; the message says how."""
 
 
 class FrameReader:
-    """Cuts a stream of bytes into frames of at most `size_bytes_max`.
+    """Splits a stream of bytes into frames of at most `size_bytes_max`.
 
     Attributes:
-        size_wanted: Size of the frame that is coming in; 0 while its length is not known.
-        missing: Bytes until that frame is whole.
+        size_wanted: Size of the frame being received; 0 while its length is not known.
+        missing: Bytes until that frame is complete.
     """
 
     def __init__(self, size_bytes_max: int) -> None:
         self.size_bytes_max = size_bytes_max
         self._buffer = b""
         self._at = 0
-        # More of a frame that is still coming in, joined once: a large frame comes in hundreds.
+        # Parts of an incomplete frame, joined once: a large frame comes in hundreds of parts.
         self._more = bytearray()
         self.size_wanted = 0
         self.missing = 0
 
     @property
     def has_begun(self) -> bool:
-        """True if a part of a frame has come."""
+        """True if part of a frame has been received."""
         return len(self._buffer) > self._at
 
     def feed(self, data: bytes) -> None:
-        """Take bytes as they come from the network."""
+        """Add bytes from the network."""
         if self.missing > len(data):
             self._more += data
             self.missing -= len(data)
@@ -93,23 +93,23 @@ class FrameReader:
         return buffer[start:end]
 
     def _forget_frames(self) -> None:
-        """Free the memory of frames that were returned: the next bytes may be long in coming."""
+        """Free the memory of returned frames, because the next bytes may take long."""
         if self._at:
             self._buffer = self._buffer[self._at :]
             self._at = 0
 
 
 def frame(head: bytes, body: dict[str, Any]) -> bytes:
-    """Return a frame that is not sent often: its body is MessagePack."""
+    """Return a frame with a MessagePack body, for infrequent kinds."""
     content = head + msgspec.msgpack.encode(body)
     return LENGTH.pack(len(content)) + content
 
 
 def unpack_texts(data: bytes) -> dict[str, str]:
-    """Return the texts in the MessagePack map of a frame; other values are of later releases.
+    """Return the texts in a frame's MessagePack map; other values belong to later releases.
 
     Raises:
-        FrameError: it is no map with names.
+        FrameError: it is not a map with string keys.
     """
     try:
         fields = msgspec.msgpack.decode(data, type=dict[str, Any])

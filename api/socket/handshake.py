@@ -1,9 +1,9 @@
-"""The first frame of each side: which versions of the protocol, which schemas, which cluster.
+"""The handshake: negotiates protocol version and schema, and compares clusters.
 
-The place of the magic and of the version never changes, so that releases can always tell each
-other apart. The client names the oldest and the newest version it speaks and the schemas it writes,
-newest first; the server chooses. Values are texts, which is all that version 1 reads; fields that a
-side does not know are ignored.
+The positions of magic and version never change, so that releases can always recognise each other.
+The client sends the oldest and the newest version it speaks and the schemas it writes, newest
+first; the server chooses. Values are texts, because version 1 reads nothing else; unknown fields
+are ignored.
 """
 
 import struct
@@ -23,15 +23,15 @@ _SEPARATOR = ","
 
 
 class Hello(msgspec.Struct, frozen=True, kw_only=True):
-    """How a client begins.
+    """A client's first frame.
 
     Attributes:
         version: The newest version that the client speaks.
         oldest_version: The oldest one.
-        schema: The one schema that a server of version 1 looks at.
+        schema: The only schema that a server of version 1 reads.
         schemas: What the client can write, newest first; empty in version 1.
-        cluster_id: The cluster expected; None is any.
-        client_id: The name that the client gives itself.
+        cluster_id: The cluster expected; None means any.
+        client_id: The client id.
     """
 
     version: int = VERSION
@@ -43,11 +43,11 @@ class Hello(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Welcome(msgspec.Struct, frozen=True, kw_only=True):
-    """How a server answers a hello.
+    """The server's answer to a HELLO.
 
     Attributes:
-        version: The one that is spoken from now on.
-        schema: The schema of the rows; None in version 1, where it is the hello's.
+        version: The chosen version.
+        schema: The schema of the rows; None in version 1, which uses the HELLO's.
         schemas: What the server reads, newest first; empty in version 1.
     """
 
@@ -58,7 +58,7 @@ class Welcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def hello_of_client(cluster_id: str | None = None, client_id: str | None = None) -> Hello:
-    """Return the hello of a client of this release."""
+    """Return the HELLO of a client of this release."""
     return Hello(
         schema=schemas.first_schema(),
         schemas=tuple(schemas.layouts()),
@@ -68,7 +68,7 @@ def hello_of_client(cluster_id: str | None = None, client_id: str | None = None)
 
 
 def agree(hello: Hello, cluster_id: str) -> Welcome:
-    """Choose what is spoken on a connection.
+    """Choose version and schema of a connection.
 
     Raises:
         RequestError: UNSUPPORTED_VERSION, no version or no schema is known to both sides; or
@@ -97,7 +97,7 @@ def agree(hello: Hello, cluster_id: str) -> Welcome:
 
 
 def check_welcome(welcome: Welcome) -> None:
-    """Refuse a server that chose what was not offered.
+    """Check that the server chose something that was offered.
 
     Raises:
         RequestError: UNSUPPORTED_VERSION.
@@ -116,7 +116,7 @@ def check_welcome(welcome: Welcome) -> None:
 
 
 def encode_hello(hello: Hello) -> bytes:
-    """Return the frame that a client begins with."""
+    """Return a client's first frame."""
     head = _HELLO.pack(Kind.HELLO, _MAGIC, hello.version)
     body = {
         "schema": hello.schema,
@@ -129,10 +129,10 @@ def encode_hello(hello: Hello) -> bytes:
 
 
 def decode_hello(content: bytes) -> Hello:
-    """Read the first frame of a client.
+    """Decode a client's first frame.
 
     Raises:
-        FrameError: it is no hello.
+        FrameError: it is not a HELLO.
     """
     if len(content) < _HELLO.size or content[:5] != bytes([Kind.HELLO]) + _MAGIC:
         raise FrameError("the first frame is no hello of this protocol")
@@ -154,7 +154,7 @@ def decode_hello(content: bytes) -> Hello:
 
 
 def encode_welcome(welcome: Welcome) -> bytes:
-    """Return the frame that a server answers a hello with."""
+    """Return the server's answer to a HELLO."""
     head = _WELCOME.pack(Kind.WELCOME, welcome.version)
     body = {
         "cluster_id": welcome.cluster_id,
@@ -165,10 +165,10 @@ def encode_welcome(welcome: Welcome) -> bytes:
 
 
 def decode_welcome(content: bytes) -> Welcome:
-    """Read a server's answer to a hello.
+    """Decode a server's answer to a HELLO.
 
     Raises:
-        FrameError: it is no welcome.
+        FrameError: it is not a WELCOME.
     """
     if len(content) < _WELCOME.size or content[0] != Kind.WELCOME:
         raise FrameError("the first frame is no welcome of this protocol")
@@ -185,7 +185,7 @@ def decode_welcome(content: bytes) -> Welcome:
 
 
 def _oldest_version(text: str | None, newest: int) -> int:
-    """Return the oldest version a client speaks; version 1 does not tell it."""
+    """Return the oldest version a client speaks; version 1 does not send it."""
     if text is None:
         return OLDEST_VERSION
     if not text.isdecimal() or not 0 < int(text) <= newest:

@@ -2,14 +2,14 @@
 
 from metadata_log.limits import BATCH_SIZE_BYTES_MAX, MIB, PENDING_BATCHES_MAX
 
-# A batch that the log takes always fits: rows in a frame have smaller offsets and no times, and
-# what stands around them is far smaller than this.
+# Every batch that the log accepts fits: rows in a frame have smaller offsets and no times, and the
+# rest of the frame is far smaller than this.
 FRAME_SIZE_BYTES_MAX = BATCH_SIZE_BYTES_MAX + 64 * 1024
 
-# What an answer may have, as in Kafka's protocol: a client asks a server that it trusts.
+# Maximum size of an answer, as in Kafka's protocol: a client trusts its server.
 ANSWER_SIZE_BYTES_MAX = 100 * MIB
 
-# A hello or a refusal is a few hundred bytes; before the hello nobody may make us hold more.
+# A HELLO or a refusal is a few hundred bytes; before the HELLO nothing larger is accepted.
 HELLO_SIZE_BYTES_MAX = 4 * 1024
 
 # A connection whose requests are that many is not read from until some are answered. It is enough

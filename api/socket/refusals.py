@@ -1,7 +1,7 @@
-"""Errors on their way to the client: there they are raised as the log would raise them here.
+"""Errors sent to the client, which raises them as the log would in process.
 
-`outcome`, `done_to` and the fields of a version that differs are newer than the frame, so they may
-be missing. All values are texts: clients of version 1 read nothing else.
+`outcome`, `done_to` and the fields of a version mismatch were added later, so they may be missing.
+All values are texts: clients of version 1 read nothing else.
 """
 
 import struct
@@ -20,7 +20,7 @@ from records.errors import (
 )
 
 CONNECTION = 0
-"""The correlation id of what concerns the whole connection, which is closed after it."""
+"""Correlation id of an error of the whole connection, which is then closed."""
 
 _REFUSED = struct.Struct(">BQ")
 
@@ -33,14 +33,14 @@ _FAMILIES: dict[str, type[MetadataLogError]] = {
 
 
 class Refused(msgspec.Struct, frozen=True, kw_only=True):
-    """The request, or the connection, failed."""
+    """A request or the connection failed."""
 
     correlation_id: int
     error: MetadataLogError
 
 
 def encode_refused(refused: Refused) -> bytes:
-    """Return the frame that says why."""
+    """Return the frame with an error."""
     error = refused.error
     family = next(name for name, cls in _FAMILIES.items() if isinstance(error, cls))
     body = {"family": family, "message": str(error), "outcome": error.outcome.value}
@@ -54,10 +54,10 @@ def encode_refused(refused: Refused) -> bytes:
 
 
 def decode_refused(content: bytes) -> Refused:
-    """Read a refusal.
+    """Decode an error.
 
     Raises:
-        FrameError: it is none.
+        FrameError: it is not an error frame.
     """
     if content[0] != Kind.REFUSED or len(content) < _REFUSED.size:
         raise FrameError(f"a frame of kind {content[0]} and {len(content)} bytes is no refusal")
@@ -68,7 +68,7 @@ def decode_refused(content: bytes) -> Refused:
 
 def _error(body: dict[str, str]) -> MetadataLogError:
     message = body.get("message") or ""
-    # A family that only a newer server knows is at least something to try again.
+    # Treat error families of newer servers as temporary.
     cls = _FAMILIES.get(body.get("family") or "", UnavailableError)
     error = _request_error(body, message) if cls is RequestError else cls(message)
     outcome, done_to = _outcome(error, body.get("outcome"), body.get("done_to"))
@@ -80,20 +80,20 @@ def _request_error(body: dict[str, str], message: str) -> RequestError:
         return VersionMismatchError.from_texts(
             body["object"], body["expected"], body["current"], message
         )
-    except (KeyError, ValueError):  # another error, or said in a way of a later release
+    except (KeyError, ValueError):  # another error, or a later release's form
         return RequestError(body.get("code") or "UNKNOWN_SERVER_ERROR", message)
 
 
 def _outcome(
     error: MetadataLogError, told: str | None, done_to: str | None
 ) -> tuple[Outcome, int | None]:
-    """Return what became of a request; what is not told for certain is unknown."""
+    """Return the outcome of a request; unknown if the server did not send it."""
     match told:
         case Outcome.NOTHING:
             return Outcome.NOTHING, None
         case Outcome.PARTIAL if done_to is not None and done_to.isdecimal():
             return Outcome.PARTIAL, int(done_to)
         case None if isinstance(error, RequestError) and error.code != "NOT_CONTROLLER":
-            # A server that tells no outcomes: only what it refused by rule was never written.
+            # The server sends no outcomes: only refusals by rule are certain not to be written.
             return Outcome.NOTHING, None
     return Outcome.UNKNOWN, None

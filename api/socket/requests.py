@@ -1,4 +1,4 @@
-"""From a request's frame to its answer's, for one caller."""
+"""Processes request frames for one caller and returns answer frames."""
 
 from collections.abc import Awaitable, Callable
 from typing import Protocol
@@ -16,7 +16,7 @@ from records.errors import RequestError
 
 
 class Appendable(Protocol):
-    """What commits batches: a log."""
+    """Commits batches: a log."""
 
     def append(
         self, batch: NewBatch, *, expected_end_offset: int | None = None
@@ -24,7 +24,7 @@ class Appendable(Protocol):
 
 
 class CallerSession(Protocol):
-    """What answers the requests of one caller; `api.session.Session` is one."""
+    """Answers the requests of one caller; `api.session.Session` implements it."""
 
     def append(
         self,
@@ -42,7 +42,7 @@ SessionOf = Callable[[Caller], CallerSession]
 
 
 class LogSession:
-    """A bare log as a session: it takes batches, and knows neither objects nor commands."""
+    """A bare log as a session: appends only, without objects and commands."""
 
     def __init__(self, log: Appendable) -> None:
         self._log = log
@@ -73,10 +73,10 @@ class Requests:
         self._layout = layout
 
     def begin(self, content: bytes) -> Awaitable[bytes]:
-        """Read a request and return what gives the frame of its answer.
+        """Start a request and return an awaitable of its answer frame.
 
         Raises:
-            RequestError: it cannot be read, and nothing was begun.
+            RequestError: it cannot be read; nothing was started.
         """
         if content[0] == Kind.RUN:
             return self._run(decode_run(content))

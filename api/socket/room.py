@@ -1,19 +1,19 @@
-"""How much may be in flight, and who waits until it is less."""
+"""Flow control: limits what may be in flight."""
 
 from collections.abc import Callable
 
 
 class Room:
-    """Counts requests and their bytes; one for each connection, one for the whole server.
+    """Counts requests and their bytes; one per connection, one for the whole server.
 
-    It is full at its limits and stays so until half is free again: a reader that is stopped and
-    started at each request would cost more than it saves.
+    Once full it stays closed until half is free again: stopping and starting a reader at each
+    request would cost more than it saves.
     """
 
     def __init__(self, requests_max: int, bytes_max: int) -> None:
         self._requests_max = requests_max
         self._bytes_max = bytes_max
-        # A dict for its order: who came first is called first, and only once.
+        # A dict, because it is ordered: first come, first called, and only once.
         self._waiting: dict[Callable[[], None], None] = {}
         self.requests = 0
         self.size_bytes = 0
@@ -27,7 +27,7 @@ class Room:
             self.is_full = True
 
     def give_back(self, size_bytes: int) -> None:
-        """Count one less, and call who waits when half is free."""
+        """Count one less, and call the waiting callbacks once half is free."""
         self.requests -= 1
         self.size_bytes -= size_bytes
         if (
@@ -41,5 +41,5 @@ class Room:
                 call()
 
     def when_free(self, call: Callable[[], None]) -> None:
-        """Call once, as soon as half is free."""
+        """Call `call` once, as soon as half is free."""
         self._waiting[call] = None

@@ -1,4 +1,4 @@
-"""Commands over the socket: a frame that names a command, and its answer.
+"""Commands over the socket: request and answer frames.
 
 The bodies are MessagePack maps, so a later release may add fields; unknown ones are ignored.
 """
@@ -45,7 +45,7 @@ def encode_run(run: Run) -> bytes:
 
 
 def decode_run(content: bytes) -> Run:
-    """Read a frame that `correlation_id_of` knows as a request to run a command.
+    """Decode a frame that `correlation_id_of` accepted as a request to run a command.
 
     Raises:
         RequestError: INVALID_REQUEST, it cannot be read.
@@ -76,10 +76,10 @@ def encode_ran(ran: Ran) -> bytes:
 
 
 def decode_ran(content: bytes) -> Ran:
-    """Read the answer to a command.
+    """Decode the answer to a command.
 
     Raises:
-        FrameError: it is none.
+        FrameError: it is not one.
     """
     if content[0] != Kind.RAN or len(content) < _HEAD.size:
         raise FrameError(f"a frame of kind {content[0]} and {len(content)} bytes is no answer")

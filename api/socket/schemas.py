@@ -1,7 +1,7 @@
-"""Schemas of the rows in an append: which ones this release reads and writes.
+"""Schemas of the rows in an append that this release reads and writes.
 
-Record types are only ever added at the end, so each older schema is a prefix of today's. A change
-that is none, such as a new field of a record, needs the older layout kept here.
+Record types are only added at the end, so each older schema is a prefix of today's. Any other
+change, such as a new field of a record, requires the older layout to be kept here.
 """
 
 import functools
@@ -19,24 +19,24 @@ _FIRST_TYPE_COUNT = 41
 
 @functools.cache
 def layouts() -> dict[str, Layout]:
-    """Return the layouts of rows by the fingerprints of their schemas, newest first."""
+    """Return the layouts of rows by schema fingerprint, newest first."""
     counts = range(AS_APPENDED.type_count, _FIRST_TYPE_COUNT - 1, -1)
     found = [Layout(has_added_fields=False, type_count=count) for count in counts]
     return {_fingerprint(layout): layout for layout in found}
 
 
 def newest_schema() -> str:
-    """Return the fingerprint of the schema with all record types of this release."""
+    """Return the fingerprint of the schema with all of this release's record types."""
     return next(iter(layouts()))
 
 
 def first_schema() -> str:
-    """Return the fingerprint of the only schema that version 1 of the protocol knows."""
+    """Return the fingerprint of the only schema in version 1 of the protocol."""
     return list(layouts())[-1]
 
 
 def check_known(records: tuple[Record, ...], layout: Layout) -> None:
-    """Refuse a record that a schema does not have.
+    """Check that a schema has the types of all records.
 
     Raises:
         RequestError: UNSUPPORTED_VERSION.

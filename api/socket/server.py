@@ -1,8 +1,8 @@
-"""The socket's server: it takes appends and commands, and answers each when it is committed.
+"""The socket's server: accepts appends and commands, and answers each once it is committed.
 
 Requests of one connection reach the log in the order in which they were sent; answers come in the
-order in which the log gives them. There is no authentication: listen on loopback, or where everyone
-who can connect may write.
+order in which the log gives them. There is no authentication: listen on loopback, or where every
+host that can connect may write.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ LOOPBACK = "127.0.0.1"
 
 
 class SocketServer:
-    """Listens, and knows its connections. Made by `serve_socket`.
+    """Listens, and tracks its connections. Created by `serve_socket`.
 
     Attributes:
         port: The port it listens on.
@@ -43,7 +43,7 @@ class SocketServer:
         self.port: int = self._acceptor.port
 
     async def close(self) -> None:
-        """Take nothing more, answer what is in flight, disconnect; the log stays open."""
+        """Accept nothing more, answer what is in flight, disconnect; the log stays open."""
         assert self._acceptor is not None, "listen comes first"
         await self._acceptor.close()
         for connection in list(self._connections):
@@ -74,14 +74,14 @@ async def serve_socket(
     port: int = 0,
     connections: Connections | None = None,
 ) -> SocketServer:
-    """Take appends to a log, or all requests to a service, over a socket.
+    """Serve appends to a log, or all requests to a service, over a socket.
 
     Args:
-        log: Commits the batches; stays open when the server is closed. A function returns the
-            session of each caller, which runs commands too.
-        cluster_id: Told to clients, and compared with what they expect.
-        host: Who can reach it can write.
-        port: 0 is any free one, see `SocketServer.port`.
+        log: Commits the batches; stays open when the server is closed. Alternatively a function
+            that returns the session of each caller, which also runs commands.
+        cluster_id: Sent to clients, and compared with the one they expect.
+        host: Every client that can reach it can write.
+        port: 0 means any free one, see `SocketServer.port`.
         connections: Those of the process; None makes one for this server alone.
 
     Raises:
