@@ -1,6 +1,7 @@
 """Who asked, and in which trace, is in the log; and ids and old answers are the asker's own."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from api.kafka.messages.topics import DeleteTopicsRequest, DeleteTopicsResponse,
 from api.running import ServeOptions, Serving, serving
 from api.session import Session
 from api.socket.client import SocketClient
+from api.transactions import Step, Transact
 from controller.authorization.authorizer import (
     CLUSTER,
     Operation,
@@ -55,6 +57,12 @@ class At:
 
     def last_origin(self) -> Origin:
         return last_origin(self.log)
+
+    async def connect(self, way: str) -> MetadataClient | SocketClient:
+        """Return a client that calls itself `script`."""
+        if way == "kafka":
+            return await MetadataClient.connect(self.kafka, client_id="script")
+        return await SocketClient.connect("127.0.0.1", self.socket, client_id="script")
 
 
 def last_origin(log: Path) -> Origin:
@@ -108,6 +116,28 @@ async def test_socket_tells_principal_trace_and_client(at: At) -> None:
     assert found.client.startswith(f"{ANONYMOUS} by script at 127.0.0.1:")
 
 
+@pytest.mark.parametrize("way", ["kafka", "socket", "session"])
+async def test_every_step_of_a_transaction_tells_principal_and_trace(at: At, way: str) -> None:
+    steps = [Step.of("namespaces create", CreateNamespace(name)) for name in ("a", "b")]
+    request = Transact(steps=tuple(steps))
+    start = at.service.image.provenance.next_offset
+    async with contextlib.AsyncExitStack() as closing:
+        if way == "session":
+            await Session(at.service, ANN).run(request, trace_parent=TRACE)
+        else:
+            client = await closing.enter_async_context(await at.connect(way))
+            await client.run(request, trace_parent=TRACE, principal="User:ann")
+    with LogReader.open(at.log) as reader:
+        origins = [row.origin for batch in reader.batches(start) for row in batch.rows]
+    assert len(origins) == 4  # Begin, two namespaces, End
+    for origin in origins:
+        assert origin is not None
+        assert (origin.principal, origin.trace_parent) == ("User:ann", TRACE)
+        assert origin.command == "transaction"
+        if way != "session":
+            assert str(origin.client).startswith(f"{ANONYMOUS} by script at 127.0.0.1:")
+
+
 async def test_service_of_this_process_tells_principal_and_trace(at: At) -> None:
     session = Session(at.service, ANN)
     await session.run("namespaces create", CreateNamespace("n"), trace_parent=TRACE)
@@ -151,19 +181,30 @@ def test_trace_parent_must_be_one(metalog: Metalog, tmp_path: Path) -> None:
     assert metalog(*arguments).code == 2
 
 
-async def test_an_identity_is_taken_only_with_the_right_to_it(at: At) -> None:
+@pytest.mark.parametrize("way", ["kafka", "socket"])
+async def test_an_identity_is_taken_for_a_command_only_with_the_right_to_it(
+    at: At, way: str
+) -> None:
+    at.rights.but = {(Operation.CREATE_TOKENS, user_resource("User:ann"))}
+    end = at.service.image.provenance.next_offset
+    async with await at.connect(way) as client:
+        with pytest.raises(RequestError) as caught:
+            await client.run("namespaces create", CreateNamespace("n"), principal="User:ann")
+        assert caught.value.code == CLUSTER_REFUSED
+        assert at.service.image.provenance.next_offset == end
+        await client.run("namespaces create", CreateNamespace("n"), principal="User:bob")
+    assert at.last_origin().principal == "User:bob"
+
+
+async def test_an_identity_is_taken_for_an_append_only_with_the_right_to_it(at: At) -> None:
     at.rights.but = {(Operation.CREATE_TOKENS, user_resource("User:ann"))}
     end = at.service.image.provenance.next_offset
     async with await SocketClient.connect("127.0.0.1", at.socket) as client:
         with pytest.raises(RequestError) as caught:
             await client.append(note("a", Origin(principal="User:ann")))
         assert caught.value.code == CLUSTER_REFUSED
-    async with await MetadataClient.connect(at.kafka) as kafka:
-        with pytest.raises(RequestError) as caught:
-            await kafka.run("namespaces create", CreateNamespace("n"), principal="User:ann")
-        assert caught.value.code == CLUSTER_REFUSED
         assert at.service.image.provenance.next_offset == end
-        await kafka.run("namespaces create", CreateNamespace("n"), principal="User:bob")
+        await client.append(note("a", Origin(principal="User:bob")))
     assert at.last_origin().principal == "User:bob"
 
 
