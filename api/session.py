@@ -20,8 +20,7 @@ A = TypeVar("A")
 class Session:
     """Runs commands of a service in this process on behalf of one caller; implements `Admin`.
 
-    session = Session(service, Caller(principal="User:ann")) await
-    session.run(CreateTopics(topics=(NewTopic(name="orders"),)))
+    For example: `await Session(service, caller).run(CreateTopics(topics=(topic,)))`.
     """
 
     def __init__(self, service: Service, caller: Caller) -> None:

@@ -129,16 +129,17 @@ class Controller:
     def submit(
         self, decide: Decision[T], *, origin: Origin | None = None
     ) -> asyncio.Future[Answer[T]]:
-        """Decide at once, in the order of the calls; answer when it is committed.
+        """Decide at once, in the order of the calls; answer once it is committed.
 
-        An event that writes nothing is answered when everything decided before it is committed.
-        A request whose id is under way already is not decided again; it gets the first answer.
+        An event that writes nothing is answered once everything decided before it is committed. A
+        request
+        whose id is in flight already is not decided again; it gets the first answer.
 
         Raises (from the future):
             RequestError: the decision's refusal; or NOT_CONTROLLER: this controller is not active,
                 or a batch before this one failed.
-            UnavailableError: too many requests wait, or there is no room on the disk; the outcome
-                is partial where the first batches of a long list of records are committed.
+            UnavailableError: too many requests wait, or the disk is full; the outcome is partial if
+                the first batches of a long list of records are committed.
             FencedError: the log was lost; the outcome is unknown if the records were being written.
         """
         return self._submit(decide, origin, lambda _: None)
@@ -154,20 +155,22 @@ class Controller:
     async def transaction(
         self, name: str, *, origin: Origin | None = None
     ) -> AsyncIterator[Transaction]:
-        """Open a metadata transaction: several batches that happen together or not at all.
+        """Open a metadata transaction: several batches that take effect together or not at all.
 
-        Decisions inside see what was written inside; nobody else does until it ends. Whatever else
-        is submitted meanwhile waits, so a transaction is to be short: one that is open for longer
-        than `transaction_timeout_ms` is aborted, and the others go on. An exception in its body
-        aborts it; leaving the body ends it, and returns when that is committed.
+        Decisions inside see what was written inside; to others it is invisible until the
+        transaction ends.
+        Other requests wait meanwhile, so keep it short: after `transaction_timeout_ms` it is
+        aborted. An
+        exception in the body aborts it; leaving the body ends it, and returns once that is
+        committed.
 
         Raises:
             RequestError: NOT_CONTROLLER, this controller is not active, or a batch failed;
-                REQUEST_TIMED_OUT, it was open for too long, and nothing of it happened; or
+                REQUEST_TIMED_OUT, it was open for too long and was aborted; or
                 UNSUPPORTED_VERSION, the metadata.version is too old; or INVALID_REQUEST, the origin
                 has a request id, here or inside.
-            UnavailableError, FencedError: as `submit`; what was written does not take effect unless
-                the transaction's end was.
+            UnavailableError, FencedError: as `submit`; what was written takes effect only if the
+                transaction's end was written.
         """
         if is_repeatable(origin):
             raise _cannot_be_repeated()

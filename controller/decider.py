@@ -1,7 +1,7 @@
-"""Taking one decision: on the latest state, with its records sent to the log at once.
+"""Takes one decision: on the latest state, and sends its records to the log at once.
 
-What no record holds but decisions read stands here: what heartbeats said, and what clients may
-still create and delete. Both follow the latest image, so they are started anew when it is dropped.
+Holds the inputs of decisions that no record holds: heartbeats, and the clients' remaining quotas.
+Both belong to the latest image, so they are reset when it is dropped.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ class Decider:
     """Decides on a pipeline's latest state and sends it the records.
 
     Attributes:
-        sessions: What heartbeats said. A transaction that is aborted puts back what stood before.
+        sessions: State from heartbeats. An aborted transaction restores the state before it.
     """
 
     def __init__(self, pipeline: Pipeline, *, clock: Clock, rng: Rng, settings: Settings) -> None:
@@ -56,7 +56,7 @@ class Decider:
         origin: Origin | None,
         note: Callable[[T], None],
     ) -> None:
-        """Take a decision; `future` gets the response when its records are committed.
+        """Take a decision; `future` gets the response once its records are committed.
 
         Args:
             note: Called with the response at once.
@@ -74,7 +74,7 @@ class Decider:
             asked = asked_of(decide, result, origin, seed=draws.seed, seen=reads.kept)
         batches = list(result.batches(origin))
         if len(batches) > self._pipeline.room:
-            # A batch that the log refused would fail all those behind it too.
+            # A batch that the log refuses would fail all batches after it.
             raise overloaded()
         for index, (records, _) in enumerate(batches):
             check_size(context, records, asked if index == 0 else None)
@@ -91,7 +91,7 @@ class Decider:
         )
 
     def context(self, rng: Rng | None = None, origin: Origin | None = None) -> Context:
-        """Return what a decision reads now; `rng` None is this controller's own."""
+        """Return the current input of a decision; `rng` None means this controller's own."""
         return Context(
             image=self._pipeline.latest.image,
             index=self._pipeline.latest.index,
@@ -105,7 +105,7 @@ class Decider:
         )
 
     def heard(self, request: Heartbeat, reply: HeartbeatReply) -> None:
-        """Take in what a heartbeat said."""
+        """Apply a heartbeat."""
         self.sessions = sessions_after(
             self.sessions,
             request,
@@ -115,7 +115,7 @@ class Decider:
         )
 
     def restart_sessions(self) -> None:
-        """Forget what heartbeats said: it may be about registrations that never happened."""
+        """Reset the sessions: they may belong to registrations that were never committed."""
         self.sessions = self._new_sessions()
 
     def _new_sessions(self) -> Sessions:
@@ -142,5 +142,5 @@ class Decider:
 
 
 def overloaded() -> UnavailableError:
-    """Return the error for a request that finds no room in the queue of the log."""
+    """Return the error for a request when the log's queue is full."""
     return UnavailableError("too many requests wait for the log; try again")

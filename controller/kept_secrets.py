@@ -85,7 +85,7 @@ class HiddenSecrets:
         return value
 
     def _hidden_step(self, command: str, packed: bytes, path: str) -> bytes:
-        """Return the packed request of a transaction's step; paths go on inside it."""
+        """Return the packed request of a transaction's step; paths continue inside it."""
         plain = msgspec.msgpack.decode(packed)
         if command == "records append":
             plain = {**plain, "rows": b""}  # they stand in the batch itself

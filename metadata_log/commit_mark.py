@@ -82,7 +82,7 @@ class MarkWriter:
     def take_over(self, mark: CommitMark, after: CommitMark, owner: Owner) -> None:
         """Start a new file whose sequences are above those of all earlier writers, and sync it.
 
-        A fenced writer still has the old file open; nobody reads what it writes there.
+        A fenced writer still has the old file open; marks written there have no effect.
 
         Args:
             mark: The first mark, written to both slots; its end is at least that of `after`.

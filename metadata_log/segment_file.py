@@ -1,7 +1,7 @@
-"""One segment: where its blocks begin, where they end, and a scan of them from any place.
+"""One segment: where its blocks begin and end, and a scan of them from any position.
 
-The length of a segment stands in the header of the next one, that of the last segment in the commit
-mark. A fenced writer may have written more behind that.
+The next segment's header names the length of a segment; for the last one the commit mark does. A
+fenced writer may have written more after that.
 """
 
 from collections.abc import Iterator
@@ -17,10 +17,10 @@ from metadata_log.segment_scan import SegmentScan, read_header
 
 
 class ScanStart(msgspec.Struct, frozen=True):
-    """Where a block begins, and what must stand there.
+    """The start of a block, with the values to check it against.
 
     `next_offset` is the offset of its first record, `last_crc32c` the CRC of the block before it;
-    None where that is not known and cannot be checked.
+    None if not known.
     """
 
     position: int
@@ -52,10 +52,10 @@ class SegmentFile(msgspec.Struct, frozen=True):
     @classmethod
     @contextmanager
     def opened(cls, fs: ByteStore, path: Path) -> Iterator[Self]:
-        """Open a file, and close it in the end.
+        """Open a file, and close it on exit.
 
         Raises:
-            FileNotFoundError: there is none.
+            FileNotFoundError: there is no such file.
             CorruptLogError: as for `of`.
         """
         file = fs.open(path)

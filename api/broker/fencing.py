@@ -38,7 +38,7 @@ class NoReplicas:
     """
 
     def replica(self, name: str, topic_id: Uuid, partition: int) -> Replica:
-        """Refuse.
+        """Refuse: this node leads no partition.
 
         Raises:
             RequestError: NOT_LEADER_OR_FOLLOWER.

@@ -324,6 +324,6 @@ class Replica:
 
 
 def _look_at_error(task: "asyncio.Task[tuple[int, int]]") -> None:
-    """Retrieve the task's error: the client gets it if it still waits, otherwise nobody does."""
+    """Retrieve the task's error, so that asyncio does not report it if the client has left."""
     if not task.cancelled():
         task.exception()

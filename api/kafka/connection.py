@@ -93,7 +93,7 @@ class Connection:
         return cast(R, await self._ask(api.name, number, frame, decode, timeout_s))
 
     async def takes(self, api: Api) -> bool:
-        """Return whether the other side takes a request.
+        """True if the other side supports a request.
 
         Raises:
             UnavailableError: no answer.

@@ -1,4 +1,4 @@
-"""Envelopes of forwarded requests: sealed by a broker, opened by the controller.
+"""Envelopes of forwarded requests: written by a broker, read by the controller.
 
 Source: KIP-590; DefaultKafkaPrincipalBuilder of Kafka 4.0 (principals as bytes).
 """
@@ -23,7 +23,7 @@ _SEPARATOR = ":"
 
 
 def sealed(frame: RequestFrame, caller: Caller) -> EnvelopeRequest:
-    """Return the envelope with a request as it came and the caller who sent it."""
+    """Return the envelope for a request: its bytes as received, and the caller."""
     kind, _, name = caller.principal.partition(_SEPARATOR)
     principal = reference.encode(_PRINCIPAL, DefaultPrincipal(type=kind, name=name))
     return EnvelopeRequest(
@@ -36,14 +36,14 @@ def sealed(frame: RequestFrame, caller: Caller) -> EnvelopeRequest:
 def opened(
     envelope: EnvelopeRequest, apis: Mapping[int, Api], broker: Caller
 ) -> tuple[RequestFrame, Caller]:
-    """Return the request in an envelope and the client who sent it.
+    """Return the request in an envelope and the client that sent it.
 
     Args:
         apis: The requests that may be forwarded, by key.
-        broker: Who forwards, whose right to do so is checked elsewhere.
+        broker: The forwarding broker; its right to forward is checked elsewhere.
 
     Raises:
-        RequestError: no such request, or nobody is named; or UNSUPPORTED_VERSION.
+        RequestError: the request is unknown, or no client is named; or UNSUPPORTED_VERSION.
     """
     frame = frames.decode_request(envelope.request_data, apis)
     caller = Caller(

@@ -50,10 +50,10 @@ class VersionMismatchError(RequestError):
 
     @classmethod
     def from_texts(cls, object_: str, expected: str, current: str, message: str) -> Self:
-        """Return the error that `texts` tells.
+        """Return the error with the fields in `texts`.
 
         Raises:
-            ValueError: a version is none.
+            ValueError: a version is malformed.
         """
         return cls(
             ExpectedVersion(object_, parse_version(expected)), parse_version(current), message

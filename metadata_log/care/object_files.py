@@ -1,7 +1,7 @@
-"""Objects of an S3-compatible store as files to read: by ranges, each of one version.
+"""Objects of an S3-compatible store as files, read by ranges of one version.
 
-An object's ETag changes with its content. A range is asked for with the ETag that the object had
-when it was opened, so the ranges of one file are never of different contents.
+An object's ETag changes with its content. Range requests carry the ETag from opening, so the ranges
+of one file always belong to the same content.
 """
 
 from collections.abc import Iterator
@@ -24,9 +24,9 @@ from records.errors import RequestError, UnavailableError
 if TYPE_CHECKING:
     from obstore import GetOptions, ObjectMeta
 
-# Headers, marks and indexes: these bytes of a file are read again and again.
+# Headers, marks and indexes: the first bytes of a file are read often.
 _HEAD_SIZE = 64 * 1024
-# Objects whose first bytes are kept: 16 MiB at most.
+# How many objects' first bytes are cached: 16 MiB at most.
 _HEADS_KEPT = 256
 
 # Where the library looks for the machine's role if the environment holds no credentials.
@@ -34,7 +34,7 @@ _METADATA_SERVICE = "/latest/api/token"
 
 
 class LiveObjects:
-    """The objects under a prefix as they are now; each is pinned when it is opened."""
+    """The current objects under a prefix; each is pinned when it is opened."""
 
     def __init__(self, store: S3Store, directory: Path) -> None:
         self._store = store
@@ -43,7 +43,7 @@ class LiveObjects:
     def open(self, path: Path) -> "ObjectFile":
         with named_errors(path):
             found = obstore.head(self._store, path.name)
-        # Nothing is kept from one opening to the next: what was put is read back from the store.
+        # Nothing is cached across openings, so that a copy is read back from the store.
         return ObjectFile(_Ranges(self._store), path, found)
 
     def list(self, directory: Path) -> list[str]:
@@ -55,7 +55,7 @@ class LiveObjects:
 
 
 class PinnedObjects:
-    """The objects under a prefix as one listing found them; what is put later is not seen."""
+    """The objects under a prefix in one listing; later ones are not seen."""
 
     def __init__(self, store: S3Store, directory: Path) -> None:
         """List the prefix.
@@ -104,11 +104,11 @@ class ObjectFile:
         return self._size
 
     def close(self) -> None:
-        """Nothing is held open between two ranges."""
+        """Do nothing: no connection is held between two ranges."""
 
 
 class _Ranges:
-    """Asks for ranges of objects; keeps the first bytes of many, and the last other range."""
+    """Requests ranges of objects; caches the first bytes of many, and the last other range."""
 
     def __init__(self, store: S3Store) -> None:
         self._store = store
@@ -149,7 +149,7 @@ def _listed(store: S3Store, directory: Path) -> "dict[str, ObjectMeta]":
 
 @contextmanager
 def named_errors(path: Path) -> Iterator[None]:
-    """Turn the store's errors into those a caller can act on; a missing object stays one."""
+    """Turn the store's errors into ours; a missing object stays a FileNotFoundError."""
     try:
         yield
     except (BaseError, OSError) as error:
@@ -175,5 +175,5 @@ def _named(error: Exception, path: Path) -> Exception:
 
 
 def _first_line(error: Exception) -> str:
-    # The rest is for the library's authors.
+    # The other lines are for the library's authors.
     return str(error).partition("\n")[0]

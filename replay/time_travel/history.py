@@ -162,9 +162,9 @@ def blame(
 def _last_setters(
     source: BatchSource, name: ObjectName, at: int, progress: Callable[[int], None] | None
 ) -> tuple["_Watch", dict[str, Envelope | None], bool]:
-    """Return the object as of `at`, which record set each field, and whether a move changed it.
+    """Return the object at `at`, the record that set each field, and True if a move changed it.
 
-    After a move the name may stand for another topic, with a life of its own.
+    After a move the name may mean another topic.
     """
     watch, events = _watched(source, name, at + 1, progress)
     last: dict[str, Envelope | None] = {}
@@ -184,13 +184,13 @@ def _by_key(name: ObjectName, key: Any) -> ObjectName:
 
 
 def absence(source: BatchSource, name: ObjectName, at: int) -> RequestError:
-    """Return why an object, or the field asked for, is absent as of offset `at`.
+    """Return the error for an object or field that is absent at offset `at`.
 
     Returns:
         RESOURCE_GONE: it was removed; the message names the offset.
         RESOURCE_NOT_FOUND: it never existed, or it was created later.
-        UNKNOWN_HISTORY: the kept history does not hold it, and begins too late to tell whether
-            there was one before.
+        UNKNOWN_HISTORY: it is not in the kept history, which begins too late to know whether it
+            existed before.
     """
     removed: Envelope | None = None
     created: Envelope | None = None
@@ -220,7 +220,7 @@ def absence(source: BatchSource, name: ObjectName, at: int) -> RequestError:
 
 
 class _Watch:
-    """Replays rows and looks at one object."""
+    """Replays rows and watches one object."""
 
     def __init__(self, image: MetadataImage, name: ObjectName) -> None:
         self._name = name
@@ -229,16 +229,16 @@ class _Watch:
 
     @property
     def image(self) -> MetadataImage:
-        """As of the last record that may have changed the object."""
+        """The image after the last record that may have changed the object."""
         return self._replay.image
 
     @property
     def fields(self) -> Fields | None:
-        """Those asked for; None or empty when the object is absent."""
+        """The requested fields; None or empty if the object is absent."""
         return self._name.fields(self.image)
 
     def events(self, rows: Iterable[Envelope]) -> Iterator[Event]:
-        """Take in rows that take effect; yield the events at which the object changed."""
+        """Apply rows that take effect; yield the events at which the object changed."""
         for row in rows:
             changes = self._replay.replay(row)
             if self._setters is not None:
@@ -247,7 +247,7 @@ class _Watch:
                 yield Event(row, changes, removed=not self.fields, set_by=self._set_by(row))
 
     def _set_by(self, row: Envelope) -> Mapping[str, Envelope | None] | None:
-        """Return who set the values of a topic's configs that came along with the topic."""
+        """Return the records that set a topic's configs which came along with the topic."""
         if self._setters is None or isinstance(row.payload, ConfigRecord):
             return None
         return self._setters.of(self._name.key(self.image))

@@ -1,8 +1,8 @@
-"""What an image is made of, as objects with named fields: the terms of every question.
+"""Kinds of objects: an image as objects with named fields, as used in every question.
 
-Each kind knows how to name its objects, to list them, and to give one's fields as JSON values.
-A key identifies an object however it is named: a topic's is its id. Labels are escaped (see
-`escapes`), and a label finds its object again.
+Each kind can name its objects, list them, and return an object's fields as JSON values. A key
+identifies an object independent of its name: a topic's is its id. Labels are escaped (see
+`escapes`), and a label leads back to its object.
 """
 
 import hashlib
@@ -32,9 +32,9 @@ CONFIG_RESOURCES = {
     "namespace": 64,
 }
 _CONFIG_NAMES = {code: name for name, code in CONFIG_RESOURCES.items()}
-# ASCII only, and not endless: int() takes other digits too, and refuses more than 4,300 of them.
+# ASCII digits, of bounded length: int() also takes other digits, and rejects more than 4,300.
 _NUMBER = re.compile(r"[0-9]{1,4000}")
-# As many as an int of the record's type can have.
+# The number of digits that the record's int type can have.
 _RESOURCE_CODE = re.compile(r"[0-9]{1,3}")
 _DEFAULT_ENTITY = "<default>"
 _NOTE_DIGITS = 16
@@ -45,9 +45,9 @@ class Kind(msgspec.Struct, frozen=True):
     """One kind of object.
 
     `objects` yields key and value of every object; the same value object means that nothing in it
-    changed. `find` reads a name, as `label` writes it, into a key; None when nothing of that name
-    is in the image. It raises ValueError for a name that cannot be one of this kind, or that
-    stands for several objects.
+    changed. `find` returns the key for a name in the form of `label`, None if the image has no such
+    object. It raises ValueError for a name that cannot be one of this kind, or that means several
+    objects.
     """
 
     name: str
@@ -89,7 +89,7 @@ def _topic_fields(image: MetadataImage, topic_id: Any) -> Fields | None:
 
 def _topics(image: MetadataImage) -> Iterator[tuple[Any, Any]]:
     for topic in image.topics():
-        # Its namespace's name and its partitions are part of what is shown.
+        # The namespace's name and the partitions are shown too.
         namespace = topic.namespace_id and image.namespace(topic.namespace_id)
         yield topic.topic_id, (topic, namespace, len(image.partitions(topic.topic_id)))
 
@@ -101,7 +101,7 @@ def _partitions(image: MetadataImage) -> Iterator[tuple[Any, Any]]:
 
 
 def _in_topic(image: MetadataImage, name: str, what: str, *numbers: str) -> Any:
-    """Read `TOPIC/NUMBER...`, the topic by name or `@ID`; None when there is no such topic."""
+    """Parse `TOPIC/NUMBER...`, with the topic by name or `@ID`; None if there is no such topic."""
     topic, *found = name.rsplit("/", len(numbers))
     if len(found) < len(numbers) or not all(map(_NUMBER.fullmatch, found)):
         raise ValueError(f"{name!r} is no {what}: write TOPIC/{'/'.join(numbers)}")
@@ -120,7 +120,9 @@ def _removal_key(image: MetadataImage, name: str) -> Any:
 
 
 def _deletion_key(image: MetadataImage, name: str) -> Any:
-    """A deletion outlives its topic, whose id still names it."""
+    """Return the key of a replica deletion; it may outlive its topic, and then goes by the topic's
+    id.
+    """
     topic_id = name.partition("/")[0]
     if topic_id.startswith("@") and image.topic(parse_uuid(topic_id[1:])) is None:
         found = (key for key, _ in _deletions(image) if _deletion_label(image, key) == name)
@@ -215,7 +217,9 @@ def _deletions(image: MetadataImage) -> Iterator[tuple[Any, Any]]:
 
 
 def _note_label(_: MetadataImage, note: Any) -> str:
-    """One author may write several notes at one offset: the text's hash tells them apart."""
+    """Return a note's label, with a hash of its text: an author may write several notes at one
+    offset.
+    """
     digest = hashlib.sha256(note.text.encode("utf-8", "surrogatepass")).hexdigest()
     return f"{_note_place(note)}/{digest[:_NOTE_DIGITS]}"
 
@@ -225,7 +229,7 @@ def _note_place(note: Note) -> str:
 
 
 def _note_key(image: MetadataImage, name: str) -> Note | None:
-    """Find a note by its label, or by offset and author where that is enough."""
+    """Find a note by its label, or by offset and author if that is unique."""
     notes = list(image.notes())
     for note in notes:
         if _note_label(image, note) == name:
@@ -255,9 +259,9 @@ def _listed(
     label: Callable[[MetadataImage, Any], str],
     *hidden: str,
 ) -> Kind:
-    """Make a kind whose objects are few: they are found by going through all of them.
+    """Return a kind with few objects: `find` goes through all of them.
 
-    A `,` inside a name need not be escaped as long as only one object can be meant.
+    A `,` in a name needs no escape as long as only one object can be meant.
     """
 
     def find(image: MetadataImage, wanted: str) -> Any:

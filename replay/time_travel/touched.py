@@ -1,7 +1,7 @@
-"""Which objects a record can change: the kinds and keys of `kinds`, for each record type.
+"""The objects that a record can change: kinds and keys of `kinds`, for each record type.
 
-More than needed costs time, fewer costs answers: a test compares whole images around each record
-of histories that hold every type.
+Too many cost time, too few give wrong answers: a test compares whole images around each record of
+histories with every type.
 """
 
 from collections.abc import Callable, Iterable
@@ -20,7 +20,7 @@ from replay.time_travel.kinds import Key
 Keys = Callable[[Any, MetadataImage], Iterable[Key]]
 """Given a record and the image before it: the keys of the objects that it can change."""
 
-# The topic, or something in it, may have another name afterwards.
+# The topic or an object in it may have another name afterwards.
 _NAMING: frozenset[type[Record]] = frozenset(
     {topics.TopicRecord, topics.RemoveTopicRecord, topics.MoveTopicRecord}
 )
@@ -28,13 +28,13 @@ _NAMED_BY_TOPIC = frozenset({"topic", "partition", "config", "removal", "deletio
 
 
 def types_reaching(kind: str) -> frozenset[type[Record]]:
-    """Return the record types that can change an object of a kind, or which object has its name."""
+    """Return the record types that can change an object of a kind, or the object its name means."""
     found = frozenset(record_type for record_type, kinds in TOUCHED.items() if kind in kinds)
     return found | _NAMING if kind in _NAMED_BY_TOPIC else found
 
 
 def _of(*fields: str) -> Keys:
-    """Take the fields of the record as the key."""
+    """Return a function that takes the key from fields of the record."""
     key = attrgetter(*fields)
     return lambda record, before: (key(record),)
 

@@ -59,7 +59,7 @@ def list_(look: Look) -> None:
 
 @reading(app)
 def describe(look: Look, broker_id: _Id) -> None:
-    """Tell everything about one broker's registration."""
+    """Describe one broker's registration."""
     from records.json import fields_json
 
     with look.explaining(f"broker:{broker_id}"):

@@ -23,7 +23,7 @@ _Levels = Annotated[
 
 @reading(app)
 def describe(look: Look) -> None:
-    """Tell the level of each feature, and the levels that this release can write."""
+    """Describe the level of each feature, and the levels that this release can write."""
     from msgspec import to_builtins
 
     from controller.descriptions.queries import DescribeFeatures

@@ -39,7 +39,7 @@ def adopt(
     namespace: NamespaceOption = "",
     validate_only: ValidateOnly = False,
 ) -> int:
-    """Bring topics in that exist elsewhere, with their replicas; who has no id gets one."""
+    """Adopt topics that exist elsewhere, with their replicas; a topic without an id gets one."""
     from controller.decisions.topics import CreateTopics
 
     try:

@@ -63,7 +63,7 @@ def alter(
     namespace: NamespaceOption = "",
     validate_only: ValidateOnly = False,
 ) -> int:
-    """Alter topics, in one way each; --validate-only tells which partitions would go, and when."""
+    """Alter topics, in one way each; --validate-only shows which partitions would go, and when."""
     from controller.decisions.alter_topics import AlterTopics, TopicAlteration
 
     refs = [topic_ref(name, namespace) for name in topics]

@@ -186,13 +186,13 @@ class RunCommandRequest(Request, frozen=True, kw_only=True):
 
 
 class RunCommandResponse(Response, frozen=True, kw_only=True):
-    """The decision's response and where it was committed (exclusive), or why it was refused.
+    """The decision's response and where it was committed (exclusive), or the error.
 
-    `wrote`: see `pending_answers.Answer`. `outcome` and `done_to` are those of the error; a service
-    that does not tell them leaves `outcome` empty, and `done_to` is -1 where it has none. Of a
-    question, `about` says of the log what its answer does, on the last page; `cursor` asks for the
-    next page, and is empty on the last. Both are packed. `version_object` and the versions are
-    those of a VersionMismatchError, as texts.
+    `wrote`: see `pending_answers.Answer`. `outcome` and `done_to` are those of the error; `outcome`
+    is empty from a service that does not send it, `done_to` is -1 if there is none. For a question,
+    the last page has `about` (its position in the log) and an empty `cursor`; other pages have the
+    `cursor` of the next page. Both are packed. `version_object` and the versions are those of a
+    VersionMismatchError, as texts.
     """
 
     error_code: Int16 = 0
