@@ -14,6 +14,8 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+import pytest
+
 _START_TIMEOUT_S = 60
 _HOST = "127.0.0.1"
 
@@ -45,6 +47,15 @@ def environment(url: str) -> dict[str, str]:
         "AWS_REGION": "us-east-1",
         "AWS_ENDPOINT_URL": url,
     }
+
+
+@contextlib.contextmanager
+def client_of(url: str) -> Iterator[None]:
+    """Let clients of this process use a server, for a fixture of a wider scope than a test's."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in environment(url).items():
+            patch.setenv(name, value)
+        yield
 
 
 def new_place(url: str) -> str:

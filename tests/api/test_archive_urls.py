@@ -18,7 +18,7 @@ from records.control import NoteRecord
 from records.errors import UnavailableError
 from tests.api.conftest import Metalog
 from tests.own_logs import SteadyClock, write_history
-from tests.s3 import Requests, counted, environment, new_place
+from tests.s3 import Requests, client_of, counted, new_place
 
 # What is read of a file that is only looked at: its header, by one range.
 HEADER_READ_SIZE = 64 * 1024
@@ -57,9 +57,7 @@ def put(log: Path, place: str) -> None:
 
 def put_in_new_bucket(log: Path, s3_url: str) -> str:
     place = new_place(s3_url)
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in environment(s3_url).items():
-            patch.setenv(name, value)
+    with client_of(s3_url):
         put(log, place)
     return place
 

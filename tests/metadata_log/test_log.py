@@ -105,12 +105,6 @@ async def test_segments_roll_and_read_as_one(directory: Path) -> None:
         assert [b.base_offset for b in reader.batches(77, 80)] == [77, 78, 79]
 
 
-async def test_whole_batches_are_read_that_hold_any_offset_asked_for(written: Path) -> None:
-    with LogReader.open(written) as reader:
-        found = list(reader.batches(5, 8))
-        assert [(b.base_offset, b.end_offset) for b in found] == [(4, 7), (7, 10)]
-
-
 async def test_reader_sees_what_is_committed_while_the_writer_goes_on(directory: Path) -> None:
     log = await MetadataLog.open(directory)
     for n in range(20):
@@ -199,16 +193,6 @@ async def test_mark_is_synced_also_while_there_is_always_something_to_write(
             break
     assert syncs >= 2
     await log.close()
-
-
-async def test_append_at_another_end_than_expected_writes_nothing(directory: Path) -> None:
-    log = await MetadataLog.open(directory)
-    await log.append(topics(0, 1), expected_end_offset=1)
-    with pytest.raises(RequestError, match="the log ends at 2, expected 1") as refused:
-        await log.append(topics(1, 1), expected_end_offset=1)
-    assert refused.value.code == "INVALID_UPDATE_VERSION"
-    await log.close()
-    assert len(rows(directory)) == 2
 
 
 @pytest.mark.parametrize("count", [0, BATCH_RECORDS_MAX + 1])
