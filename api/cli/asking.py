@@ -14,7 +14,7 @@ from api.cli.time_zone import ASSUMED_ZONE, ZONE, zone_of
 
 if TYPE_CHECKING:
     from api.client import AnswerPage
-    from api.questions.told import Told
+    from api.questions.computed import Computed
     from replay.about import About
 
 T = TypeVar("T")
@@ -43,7 +43,7 @@ class Source:
 
     def ask(
         self, question: str, request: Any, *, at: str = "end", within_s: float | None = None
-    ) -> "Told":
+    ) -> "Computed":
         """Ask a question of `api.questions`.
 
         Args:
@@ -65,7 +65,7 @@ class Source:
         """
         return text if self.server is None else _absolute(text)
 
-    def _ask_log(self, question: str, request: Any, at: str) -> "Told":
+    def _ask_log(self, question: str, request: Any, at: str) -> "Computed":
         from api.cli.output import progress
         from api.cli.reading import offset_of
         from api.questions.past import Past
@@ -111,15 +111,15 @@ def _absolute(point: str) -> str:
 
 def _ask_server(
     server: str, question: str, request: Any, at: str, within_s: float | None
-) -> "Told":
+) -> "Computed":
+    from api.questions.computed import Computed
     from api.questions.table import find_question
-    from api.questions.told import Told
 
     pages = _pages(server, question, request, at, within_s)
     first = next(pages)
     if find_question(question).item is None:
         pages.close()
-        return Told(answer=first.response, about=lambda: _about(server, first))
+        return Computed(answer=first.response, about=lambda: _about(server, first))
     last = first
 
     def items() -> Iterator[Any]:
@@ -128,7 +128,7 @@ def _ask_server(
         for last in pages:
             yield from last.response
 
-    return Told(items=items(), about=lambda: _about(server, last))
+    return Computed(items=items(), about=lambda: _about(server, last))
 
 
 def _pages(

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import msgspec
 
+from api.questions.computed import Computed
 from api.questions.past import Past
 from api.questions.table import find_question
-from api.questions.told import Told
 from controller.packed import packed, unpacked
 from metadata_log.limits import MIB
 from metadata_log.log_reader import LogReader
@@ -99,7 +99,7 @@ def _key(name: str, payload: bytes, cursor: Cursor) -> bytes:
 class _Reading:
     """A half-read answer."""
 
-    def __init__(self, past: Past, told: Told) -> None:
+    def __init__(self, past: Past, told: Computed) -> None:
         self.past, self.told = past, told
         self.position = 0
         self._items: Iterator[msgspec.Raw] = map(_raw, told.items)

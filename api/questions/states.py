@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from api.questions.computed import Computed
 from api.questions.past import Past
-from api.questions.told import Told
 from controller.decisions.lookup import TopicRef, find_partition, find_topic
 from controller.descriptions.state_walk import Transition, walk_states
 from controller.request import Request
@@ -21,14 +21,14 @@ class WalkStates(Request[tuple[Transition, ...]], frozen=True, kw_only=True):
     replicas: bool = False
 
 
-def walked_states(past: Past, at: int, request: WalkStates) -> Told:
+def walked_states(past: Past, at: int, request: WalkStates) -> Computed:
     """Yield transitions up to an offset, in the order of the log.
 
     Raises:
         RequestError: UNKNOWN_TOPIC_OR_PARTITION or UNKNOWN_TOPIC_ID: there never was such a one.
     """
     first = max(past.first_offset(request.since), past.reader.history_start)
-    return Told(items=_transitions(past, first, at, request), about=lambda: past.about(at))
+    return Computed(items=_transitions(past, first, at, request), about=lambda: past.about(at))
 
 
 def _transitions(past: Past, first: int, at: int, request: WalkStates) -> Iterator[Transition]:

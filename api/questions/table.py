@@ -8,9 +8,9 @@ from typing import Any, get_type_hints
 
 import msgspec
 
+from api.questions.computed import Computed
 from api.questions.past import Past
 from api.questions.states import WalkStates, walked_states
-from api.questions.told import Told
 from controller.authorization import rights
 from controller.authorization.guard import Guard
 from controller.decisions.context import Context
@@ -54,7 +54,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     request: Any
     guard: Guard
     describe: Callable[[View, Any], Any] | None = None
-    tell: Callable[[Past, int, Any], Told] | None = None
+    tell: Callable[[Past, int, Any], Computed] | None = None
     item: Any = None
 
     @property
@@ -65,7 +65,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
         assert self.describe is not None, "an answer without items describes a view"
         return get_type_hints(self.describe)["return"]
 
-    def answered(self, past: Past, at: int, request: Any) -> Told:
+    def answered(self, past: Past, at: int, request: Any) -> Computed:
         """Return the answer at an offset.
 
         Raises:
@@ -77,7 +77,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
         assert self.describe is not None, "a question is answered in one way"
         image = past.image(at)
         answer = self.describe(past.view(image), request)
-        return Told(answer=answer, about=lambda: past.about_image(image, at))
+        return Computed(answer=answer, about=lambda: past.about_image(image, at))
 
     def decide(self, context: Context, request: Any) -> ControllerResult[Any]:
         """Answer from the latest state; writes nothing."""

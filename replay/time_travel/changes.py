@@ -12,9 +12,9 @@ import msgspec
 
 from records.envelope import Envelope, Origin
 from replay.image.metadata import MetadataImage
+from replay.time_travel.affected import AFFECTED
 from replay.time_travel.kinds import KINDS, Fields, Key, Kind
 from replay.time_travel.objects import ObjectName
-from replay.time_travel.touched import TOUCHED
 
 # ASCII digits, of bounded length: int() rejects some characters that str.isdigit() accepts.
 _NUMBER = re.compile(r"[0-9]{1,4000}")
@@ -69,7 +69,7 @@ def record_changes(
     if only is not None:
         changes = field_changes(only.object, only.fields(before), only.fields(after))
     else:
-        touched = TOUCHED.get(type(row.payload), {})
+        touched = AFFECTED.get(type(row.payload), {})
         changes = object_changes(
             {kind: keys(row.payload, before) for kind, keys in touched.items()}, before, after
         )

@@ -10,9 +10,9 @@ from records.partitions import PartitionChangeRecord, PartitionRecord
 from replay.image.metadata import MetadataDelta, MetadataImage
 from replay.image.provenance import Provenance
 from replay.loader import BatchSource, check_point
+from replay.time_travel.affected import AFFECTED, types_reaching
 from replay.time_travel.changes import EffectiveChange, record_changes
 from replay.time_travel.objects import ObjectName
-from replay.time_travel.touched import TOUCHED, types_reaching
 from replay.transactions import Transactions, rows_within
 
 
@@ -32,7 +32,7 @@ class RecordReplay:
         """
         self.before = self.image = image
         self._only = only
-        self._reaching = TOUCHED.keys() if only is None else types_reaching(only.kind.name)
+        self._reaching = AFFECTED.keys() if only is None else types_reaching(only.kind.name)
         self._delta = MetadataDelta(image)
 
     def replay(self, row: Envelope) -> list[EffectiveChange]:

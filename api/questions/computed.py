@@ -1,4 +1,4 @@
-"""Answers as they are computed."""
+"""Answers as they are computed, item by item."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -8,13 +8,13 @@ import msgspec
 from replay.about import About
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
+class Computed(msgspec.Struct, frozen=True, kw_only=True):
     """The answer to a question.
 
     Attributes:
         answer: The whole answer; None for an answer of many items.
-        items: The items of such an answer, in order, computed as they are taken.
-        about: Returns what the answer says of the log. Call it once all items are taken.
+        items: The items of such an answer, in order, computed on demand.
+        about: Returns the answer's position in its log. Call it after taking all items.
     """
 
     about: Callable[[], About]

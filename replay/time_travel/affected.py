@@ -29,7 +29,7 @@ _NAMED_BY_TOPIC = frozenset({"topic", "partition", "config", "removal", "deletio
 
 def types_reaching(kind: str) -> frozenset[type[Record]]:
     """Return the record types that can change an object of a kind, or the object its name means."""
-    found = frozenset(record_type for record_type, kinds in TOUCHED.items() if kind in kinds)
+    found = frozenset(record_type for record_type, kinds in AFFECTED.items() if kind in kinds)
     return found | _NAMING if kind in _NAMED_BY_TOPIC else found
 
 
@@ -91,7 +91,7 @@ _TOPIC = _of("topic_id")
 _PARTITION = _of("topic_id", "partition_id")
 _BROKER = _of("broker_id")
 
-TOUCHED: dict[type[Record], dict[str, Keys]] = {
+AFFECTED: dict[type[Record], dict[str, Keys]] = {
     topics.TopicRecord: {"topic": _TOPIC},
     topics.RemoveTopicRecord: {
         "topic": _TOPIC,
