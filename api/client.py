@@ -231,8 +231,8 @@ def _outcome(response: RunCommandResponse, name: str) -> tuple[Outcome, int | No
     match response.outcome:
         case Outcome.NOTHING:
             return Outcome.NOTHING, None
-        case Outcome.PARTIAL if response.done_to >= 0:
-            return Outcome.PARTIAL, response.done_to
+        case Outcome.PARTIAL | Outcome.DONE if response.done_to >= 0:
+            return Outcome(response.outcome), response.done_to
         case "" if name not in MAYBE_DONE:  # an older service, which sends no outcomes
             return Outcome.NOTHING, None
     return Outcome.UNKNOWN, None

@@ -132,22 +132,26 @@ def first_answer(
         decision: The request, bound to its decision.
 
     Raises:
-        RequestError: DUPLICATE_REQUEST, it was carried out, and its answer was not kept: it was
-            too large, or an earlier release wrote the log.
+        RequestError: DUPLICATE_REQUEST, the answer was not kept: it was too large, or an earlier
+            release wrote the log. The outcome is DONE.
         UnknownHistoryError: the log no longer holds it.
     """
     first = _first_batch(directory, committed)
     asked = first.rows[0].asked
+
+    def lost(why: str) -> RequestError:
+        return _answer_lost(first.base_offset, committed.result.end_offset - 1, why)
+
     if asked is None or not isinstance(decision, BoundDecision):
-        raise _carried_out(first, "the log holds none")
+        raise lost("the log holds none")
     if asked.response is None:
-        raise _carried_out(first, "it was too large to be kept")
+        raise lost("it was too large to be kept")
     if (asked.command, asked.version) != (decision.command, version_of(decision.command)):
-        raise _carried_out(first, f"{asked.command} answered in version {asked.version}")
+        raise lost(f"{asked.command} answered in version {asked.version}")
     try:
         response = unpacked(asked.response, decision.response_type, from_log=True)
     except RequestError as error:
-        raise _carried_out(first, f"this release cannot read it: {error}") from error
+        raise lost(f"this release cannot read it: {error}") from error
     return Answer(response, committed.result.end_offset)
 
 
@@ -182,9 +186,11 @@ def _batch_at(reader: LogReader, offset: int) -> Batch:
     return next(iter(reader.batches(offset)))
 
 
-def _carried_out(first: Batch, why: str) -> RequestError:
+def _answer_lost(base_offset: int, last_offset: int, why: str) -> RequestError:
     return RequestError(
         "DUPLICATE_REQUEST",
-        f"the request was carried out, its records begin at offset {first.base_offset}; "
-        f"its answer cannot be told again: {why}",
+        f"the request was carried out before, at offsets {base_offset} to {last_offset}; do not "
+        f"send it again under another id. Its answer cannot be repeated: {why}",
+        outcome=Outcome.DONE,
+        done_to=last_offset,
     )

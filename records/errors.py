@@ -19,6 +19,7 @@ class Outcome(StrEnum):
     NOTHING = "nothing"
     UNKNOWN = "unknown"
     PARTIAL = "partial"
+    DONE = "done"
 
 
 class MetadataLogError(Exception):
@@ -27,7 +28,7 @@ class MetadataLogError(Exception):
     Attributes:
         outcome: What became of the request.
         done_to: The offset of the last record that is in the log, inclusive; None unless the
-            outcome is PARTIAL.
+            outcome is PARTIAL or DONE.
     """
 
     usual_outcome: ClassVar[Outcome] = Outcome.NOTHING
@@ -39,7 +40,7 @@ class MetadataLogError(Exception):
         super().__init__(message)
         self.outcome = self.usual_outcome if outcome is None else outcome
         self.done_to = done_to
-        assert (done_to is not None) == (self.outcome is Outcome.PARTIAL)
+        assert (done_to is not None) == (self.outcome in (Outcome.PARTIAL, Outcome.DONE))
 
     def with_outcome(
         self, outcome: Outcome, message: str | None = None, *, done_to: int | None = None

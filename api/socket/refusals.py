@@ -91,8 +91,8 @@ def _outcome(
     match told:
         case Outcome.NOTHING:
             return Outcome.NOTHING, None
-        case Outcome.PARTIAL if done_to is not None and done_to.isdecimal():
-            return Outcome.PARTIAL, int(done_to)
+        case Outcome.PARTIAL | Outcome.DONE if done_to is not None and done_to.isdecimal():
+            return Outcome(told), int(done_to)
         case None if isinstance(error, RequestError) and error.code != "NOT_CONTROLLER":
             # The server sends no outcomes: only refusals by rule are certain not to be written.
             return Outcome.NOTHING, None

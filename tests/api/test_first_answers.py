@@ -1,6 +1,7 @@
 """A request that is asked again, because its first answer got lost, is carried out once."""
 
 import asyncio
+import json
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -30,8 +31,9 @@ from metadata_log.log import MetadataLog
 from records.base import Record
 from records.control import NoOpRecord
 from records.envelope import Origin
-from records.errors import RequestError
+from records.errors import Outcome, RequestError
 from records.topics import NamespaceRecord
+from tests.api.conftest import Metalog
 from tests.api.kafka.servers import Server, server
 
 _ADOPTED = new_id(Random(9))
@@ -150,19 +152,39 @@ async def test_a_service_with_other_settings_gives_the_first_answer(tmp_path: Pa
         assert [p.replicas for p in at.service.image.partitions(topic.topic_id)] in ([(1,)], [(2,)])
 
 
+async def _write_without_answers(log: Path, request: CreateNamespace) -> None:
+    """Write a request as releases did that kept no answers."""
+    origin = Origin(principal="User:ann", command="namespaces create", client="metalog")
+    origin = identified(origin, "r1", "namespaces create", packed(request))
+    record = NamespaceRecord(namespace_id=new_id(Random(1)), name=request.name)
+    await _written(log, (origin, [record]))
+
+
 async def test_a_log_that_holds_no_answers_says_where_the_request_was_carried_out(
     tmp_path: Path,
 ) -> None:
     request = CreateNamespace("org")
-    origin = Origin(principal="User:ann", command="namespaces create", client="metalog")
-    origin = identified(origin, "r1", "namespaces create", packed(request))
-    record = NamespaceRecord(namespace_id=new_id(Random(1)), name="org")
-    # As releases wrote it that kept no requests.
-    await _written(tmp_path / "log", (origin, [record]))
+    await _write_without_answers(tmp_path / "log", request)
     admin = LocalAdmin(tmp_path / "log", principal="User:ann")
-    with pytest.raises(RequestError, match=r"records begin at offset 1; .* holds none") as caught:
+    with pytest.raises(RequestError, match=r"before, at offsets 1 to 1; .* holds none") as caught:
         await admin.run("namespaces create", request, request_id="r1")
-    assert caught.value.code == "DUPLICATE_REQUEST"
+    assert (caught.value.code, caught.value.outcome) == ("DUPLICATE_REQUEST", Outcome.DONE)
+
+
+def test_command_line_says_that_the_request_was_done(metalog: Metalog, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    asyncio.run(_write_without_answers(log, CreateNamespace("org")))
+    again = ["namespaces", "create", "org", "--as", "User:ann", "--request-id", "r1", "--log", log]
+    error = json.loads(metalog(*again, "--json").err)
+    assert {name: error[name] for name in ("code", "outcome", "done_to")} == {
+        "code": "DUPLICATE_REQUEST",
+        "outcome": "done",
+        "done_to": 1,
+    }
+    answer = metalog(*again)
+    assert answer.code == 3
+    assert answer.err.startswith("error: DUPLICATE_REQUEST: the request was carried out before")
+    assert "ask again" not in answer.err
 
 
 async def test_answer_that_was_too_large_says_where_the_request_was_carried_out(
@@ -174,10 +196,12 @@ async def test_answer_that_was_too_large_says_where_the_request_was_carried_out(
         await at.register(1)
         answer = await at.client.run("topics create", request, request_id="r1")
         base_offset = answer.end_offset - 2 * len(names)
-        with pytest.raises(RequestError, match=rf"offset {base_offset}; .* too large") as caught:
+        offsets = f"offsets {base_offset} to {answer.end_offset - 1}"
+        with pytest.raises(RequestError, match=rf"before, at {offsets}; .* too large") as caught:
             await at.client.run("topics create", request, request_id="r1")
         assert len(list(at.service.image.topics())) == len(names)
-    assert caught.value.code == "DUPLICATE_REQUEST"
+    assert (caught.value.code, caught.value.outcome) == ("DUPLICATE_REQUEST", Outcome.DONE)
+    assert caught.value.done_to == answer.end_offset - 1
 
 
 async def test_in_this_process_it_is_the_same(tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ class AdminClient:
         try:
             return asyncio.run(self._run(command, request, request_id))
         except MetadataLogError as error:
-            if error.outcome is Outcome.NOTHING:
+            if error.outcome in (Outcome.NOTHING, Outcome.DONE):
                 raise
             message = f"{error}; {self._again()}"
             raise error.with_outcome(error.outcome, message, done_to=error.done_to) from error
