@@ -5,12 +5,14 @@ decision's response. Over a connection both are encoded by `controller.packed`.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
-from api.questions.table import DESCRIPTIONS
+from api.questions.deciding import described
+from api.questions.table import DESCRIPTIONS, guard_of
 from api.transactions import NAME, Transact, Transacted, guard, transact
 from controller.asked import BoundDecision, response_type
 from controller.authorization import rights
@@ -138,7 +140,14 @@ _BARE: dict[type[Request[Any]], str] = {
 """Requests with a single field; their command takes the field's value."""
 
 _DESCRIPTIONS = {
-    q.name: Command(q.name, q.request, q.decide, q.guard, q.response) for q in DESCRIPTIONS.values()
+    question.name: Command(
+        question.name,
+        question.request,
+        partial(described, question),
+        guard_of(question),
+        question.response,
+    )
+    for question in DESCRIPTIONS.values()
 }
 """Questions that can also be run as commands: alone, or as a step of a transaction."""
 

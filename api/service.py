@@ -13,9 +13,9 @@ from typing import Any, Self, TypeVar
 
 from msgspec.structs import replace
 
+from api.answers import Answers
 from api.commands import Command, any_command
 from api.history import History
-from api.questions.answers import Answers
 from controller.asked import asked_settings
 from controller.authorization.authorizer import CLUSTER, Access, Operation
 from controller.authorization.caller import CONTROLLER, Caller
@@ -74,7 +74,7 @@ class Service:
             on_commit=self._committed,
         )
         self._timers = Timers(self._controller, metadata_log.clock)
-        self.answers = Answers(directory, self._controller, self.access)
+        self.answers = Answers(directory, self._controller, self.history, self.access)
         self._running: asyncio.Task[None] | None = None
 
     @classmethod

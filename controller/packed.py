@@ -163,9 +163,10 @@ def _struct(form: _Form, plain: Any, cls: type[msgspec.Struct], place: str) -> A
     hints = typing.get_type_hints(cls)
     fields = {}
     for field in msgspec.structs.fields(cls):
-        if field.name in values:
-            inner = f"{place}.{field.name}"
-            fields[field.name] = _built(form, values.pop(field.name), hints[field.name], inner)
+        key = field.encode_name if form is dict else field.name
+        if key in values:
+            inner = f"{place}.{key}"
+            fields[field.name] = _built(form, values.pop(key), hints[field.name], inner)
         elif field.required:
             raise _wrong(place, f"there is no {field.name}")
     if values:

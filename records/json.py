@@ -29,6 +29,17 @@ def fields_json(struct: msgspec.Struct) -> dict[str, Any]:
     }
 
 
+@functools.cache
+def default_fields(cls: type[Record]) -> dict[str, Any]:
+    """Return the fields of a record type that have defaults, with these as JSON values."""
+    hints = _hints(cls)
+    return {
+        field.name: _value(field.default, hints[field.name])
+        for field in msgspec.structs.fields(cls)
+        if field.default is not msgspec.NODEFAULT
+    }
+
+
 def from_json(type_name: str, fields: dict[str, Any]) -> Record:
     """Build a record from what `to_json` gives; fields left out take the schema's default.
 

@@ -23,6 +23,7 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         as_of: Last offset that the answer takes into account, inclusive.
+        from_: The other point of a comparison; `from` in JSON.
         history_start: First offset above the base.
         log_end: Exclusive.
         not_understood: Records up to `as_of` that this release does not fully understand; None if
@@ -34,6 +35,7 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
         pending_transaction: Offset of the open transaction's Begin, if there is one.
     """
 
+    from_: int | UnsetType = msgspec.field(default=UNSET, name="from")
     as_of: int
     history_start: int
     log_end: int

@@ -5,28 +5,10 @@ from typing import Annotated
 
 import typer
 
+from api.cli.asking import Source, log_path, log_place
+
 OFFSET_MAX = 2**63 - 1
 """Largest offset that a record can have."""
-
-
-def log_place(text: str) -> str:
-    """Parse a path or URL.
-
-    An empty one, as an unset variable leaves it, must not mean the working directory.
-    """
-    if not text:
-        raise typer.BadParameter("the path is empty; write . for the working directory")
-    return text
-
-
-def log_path(text: str) -> Path:
-    """Parse the path of a directory."""
-    if "://" in log_place(text):
-        raise typer.BadParameter(
-            f"this command needs a log directory; `metalog restore {text} LOG` makes one of an "
-            "archive or backup"
-        )
-    return Path(text)
 
 
 Log = Annotated[
@@ -49,6 +31,27 @@ LogPlace = Annotated[
         parser=log_place,
     ),
 ]
+
+LogOrServer = Annotated[
+    Source,
+    typer.Argument(
+        metavar="LOG",
+        help="Log directory, or s3://bucket/prefix of an archive or backup; METALOG_LOG stands "
+        "for it. With --server it is left out.",
+        show_default=False,
+        parser=Source.parse,
+    ),
+]
+
+Server = Annotated[
+    str | None,
+    typer.Option(
+        "--server",
+        metavar="URL",
+        help="A running service that is asked instead, as kafka://HOST:PORT; else METALOG_SERVER.",
+    ),
+]
+"""What the command line does with it is in `typer_app`: the verb finds it in its `LogOrServer`."""
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 

@@ -14,7 +14,7 @@ from api.cli.time_zone import ASSUMED_ZONE, ZONE, zone_of
 
 if TYPE_CHECKING:
     from api.client import AnswerPage
-    from api.questions.computed import Computed
+    from api.questions.question import Computed, Question
     from replay.about import About
 
 T = TypeVar("T")
@@ -23,26 +23,55 @@ T = TypeVar("T")
 _FIRST_TIME = "0001-01-01T00:00:00Z"
 
 
+SERVER_MARK = "server:"
+"""Stands before the URL of a service where it takes the place of LOG (see `typer_app`)."""
+
+
+def log_place(text: str) -> str:
+    """Read a path or URL; an empty one, as an unset variable leaves it, is not the working
+    directory.
+    """
+    if not text:
+        raise typer.BadParameter("the path is empty; write . for the working directory")
+    return text
+
+
+def log_path(text: str) -> Path:
+    """Read the path of a directory."""
+    if "://" in log_place(text):
+        raise typer.BadParameter(
+            f"this command needs a log directory; `metalog restore {text} LOG` makes one of an "
+            "archive or backup"
+        )
+    return Path(text)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """The log directory to read, or the service to ask."""
+    """The log that is read, in a directory or at the URL of an archive, or the service asked."""
 
-    log: Path | None
-    server: str | None
+    log: Path | str | None = None
+    server: str | None = None
 
     @classmethod
-    def of(cls, log: Path | None, server: str | None) -> "Source":
-        """Return the source that was named.
+    def parse(cls, text: str) -> "Source":
+        """Read a path, the URL of an archive, or that of a service."""
+        if text.startswith(SERVER_MARK):
+            return cls(server=text.removeprefix(SERVER_MARK))
+        return cls(log=log_place(text))
+
+    def place(self, verb: str) -> Path | str:
+        """Return the log, for what a service cannot answer.
 
         Raises:
-            typer.BadParameter: none was, or both.
+            typer.BadParameter: a service was named.
         """
-        if (log is None) == (server is None):
-            raise typer.BadParameter("name one of LOG and --server URL")
-        return cls(log=log, server=server)
+        if self.log is None:
+            raise typer.BadParameter(f"{verb} needs a log; name LOG instead of --server")
+        return self.log
 
     def ask(
-        self, question: str, request: Any, *, at: str = "end", within_s: float | None = None
+        self, question: "Question", request: Any, *, at: str = "end", within_s: float | None = None
     ) -> "Computed":
         """Ask a question of `api.questions`.
 
@@ -65,17 +94,16 @@ class Source:
         """
         return text if self.server is None else _absolute(text)
 
-    def _ask_log(self, question: str, request: Any, at: str) -> "Computed":
+    def _ask_log(self, question: "Question", request: Any, at: str) -> "Computed":
         from api.cli.output import progress
         from api.cli.reading import offset_of
         from api.questions.past import Past
-        from api.questions.table import find_question
         from metadata_log.log_reader import LogReader
 
         assert self.log is not None, "a log is read"
         with LogReader.open(self.log) as reader:
             past = Past(reader, resolve=offset_of, progress=progress)
-            return find_question(question).answered(past, past.offset(at), request)
+            return question.answered(past, past.offset(at), request)
 
 
 def about_json(about: "About") -> dict[str, Any]:
@@ -85,6 +113,14 @@ def about_json(about: "About") -> dict[str, Any]:
     document: dict[str, Any] = to_builtins(about)
     zone = ASSUMED_ZONE.get()
     return document if zone is None else {**document, "time_zone": zone}
+
+
+def fields_of(answer: Any) -> dict[str, Any]:
+    """Return the fields of an answer as JSON values."""
+    from msgspec import to_builtins
+
+    document: dict[str, Any] = to_builtins(answer)
+    return document
 
 
 def _absolute(point: str) -> str:
@@ -110,14 +146,13 @@ def _absolute(point: str) -> str:
 
 
 def _ask_server(
-    server: str, question: str, request: Any, at: str, within_s: float | None
+    server: str, question: "Question", request: Any, at: str, within_s: float | None
 ) -> "Computed":
-    from api.questions.computed import Computed
-    from api.questions.table import find_question
+    from api.questions.question import Computed
 
-    pages = _pages(server, question, request, at, within_s)
+    pages = _pages(server, question.name, request, at, within_s)
     first = next(pages)
-    if find_question(question).item is None:
+    if question.item is None:
         pages.close()
         return Computed(answer=first.response, about=lambda: _about(server, first))
     last = first

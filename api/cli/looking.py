@@ -1,26 +1,18 @@
 """Shows a log: dump, image, digest."""
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-from api.cli.arguments import At, From, Json, LogPlace, ShowAsked, ShowSecrets, To
+from api.cli.arguments import At, From, Json, LogOrServer, Server, ShowAsked, ShowSecrets, To
+from api.cli.asking import about_json, fields_of
 from api.cli.main import app
-from api.cli.output import (
-    print_json,
-    print_json_line,
-    print_line,
-)
-
-if TYPE_CHECKING:
-    from metadata_log.log_reader import LogReader
-    from records.envelope import Envelope
+from api.cli.output import print_json, print_json_line, print_line
 
 
 @app.command()
 def dump(
-    log: LogPlace,
+    log: LogOrServer,
     from_: From = "start",
     to: To = "end",
     types: Annotated[
@@ -35,40 +27,33 @@ def dump(
     verbose: Annotated[
         bool, typer.Option("--verbose", help="With --json: a last line about the log.")
     ] = False,
+    server: Server = None,
 ) -> None:
     """Print records, one a line."""
-    from api.cli.reading import bounds, first_offset_of, offset_of, open_reader
-    from api.cli.rows import check_types, row_json, row_text
+    from api.cli.rows import check_types, row_text
+    from api.questions.rows import DUMP, ShowRows
 
     check_types(types or [])
-    with open_reader(log) as reader:
-        first, last = first_offset_of(reader, from_), offset_of(reader, to)
-        for row in _rows(reader, first, last, object_):
-            if types and type(row.payload).__name__ not in types:
-                continue
-            if json:
-                print_json_line(row_json(row, show_secrets=show_secrets, show_asked=asked))
-            else:
-                print_line(row_text(row, show_secrets=show_secrets, show_asked=asked))
-        if json and verbose:
-            print_json_line({"end": {"as_of": last, **bounds(reader)}})
-
-
-def _rows(reader: "LogReader", first: int, last: int, object_: str | None) -> "Iterator[Envelope]":
-    if object_ is not None:
-        from replay.time_travel.objects import parse_object
-        from replay.timeline import Timeline
-
-        events = Timeline.of(reader).history(parse_object(object_), last + 1, from_offset=first)
-        yield from (event.row for event in events)
-        return
-    for batch in reader.batches(first, last + 1):
-        yield from (row for row in batch.rows if first <= row.offset <= last)
+    request = ShowRows(
+        first=log.point(from_),
+        types=tuple(types or ()),
+        object=object_,
+        asked=asked,
+        show_secrets=show_secrets,
+    )
+    told = log.ask(DUMP, request, at=to)
+    for row in told.items:
+        if json:
+            print_json_line(row)
+        else:
+            print_line(row_text(row))
+    if json and verbose:
+        print_json_line({"end": about_json(told.about())})
 
 
 @app.command()
 def image(
-    log: LogPlace,
+    log: LogOrServer,
     at: At = "end",
     parts: Annotated[
         list[str] | None,
@@ -79,51 +64,57 @@ def image(
     ] = "text",
     json: Json = False,
     show_secrets: ShowSecrets = False,
+    server: Server = None,
 ) -> None:
     """Show the cluster as of a point."""
-    from api.cli.image_view import PARTS, image_document, print_image
-    from api.cli.reading import image_at, offset_of, open_reader, provenance
-    from api.redaction import redact_kraft_json
-    from replay.image.kraft_json import kraft_json
+    from api.cli.image_view import print_objects, print_overview
+    from api.questions.objects import IMAGE, KRAFT_IMAGE, PARTS, ShowImage, ShowKraftImage, joined
+    from api.questions.overview import OVERVIEW, ShowOverview
 
     if format_ not in ("text", "json", "kraft-json"):
         raise typer.BadParameter(f"{format_!r} is not a format", param_hint="--format")
     for part in parts or []:
         if part not in PARTS:
             raise typer.BadParameter(f"{part!r} is none of {', '.join(PARTS)}", param_hint="--part")
-    with open_reader(log) as reader:
-        offset = offset_of(reader, at)
-        found = image_at(reader, offset)
-        about = provenance(reader, found, offset)
     if format_ == "kraft-json":
-        document = kraft_json(found)
-        print_json(document if show_secrets else redact_kraft_json(document))
-    elif json or format_ == "json":
-        print_json(image_document(found, about, parts, show_secrets=show_secrets))
+        told = log.ask(KRAFT_IMAGE, ShowKraftImage(show_secrets=show_secrets), at=at)
+        print_json(joined(told.items))
+        return
+    if not (json or format_ == "json" or parts):
+        told = log.ask(OVERVIEW, ShowOverview(), at=at)
+        print_overview(told.answer, about_json(told.about()))
+        return
+    request = ShowImage(parts=tuple(parts or ()), show_secrets=show_secrets)
+    told = log.ask(IMAGE, request, at=at)
+    objects = joined(told.items)
+    about = about_json(told.about())
+    if json or format_ == "json":
+        print_json({**about, "parts": objects})
     else:
-        print_image(found, about, parts, show_secrets=show_secrets)
+        print_objects(objects, about)
 
 
 @app.command()
 def digest(
-    log: LogPlace,
+    log: LogOrServer,
     at: At = "end",
     by: Annotated[
         str, typer.Option("--by", metavar="replay|snapshot|spark", help="How to compute it.")
     ] = "replay",
     json: Json = False,
+    server: Server = None,
 ) -> None:
     """Print the digest of the image at a point, computed in the way named."""
-    from api.cli.digests import COMPUTED_BY
-    from api.cli.reading import bounds, offset_of, open_reader
+    from api.cli.digests import WAYS, by_spark
+    from api.questions.objects import DIGEST, ShowDigest
 
-    if by not in COMPUTED_BY:
-        raise typer.BadParameter(f"{by!r} is none of {', '.join(COMPUTED_BY)}", param_hint="--by")
-    with open_reader(log) as reader:
-        offset = offset_of(reader, at)
-        found = COMPUTED_BY[by](reader, offset)
-        document: dict[str, Any] = {"digest": found, "by": by, "as_of": offset, **bounds(reader)}
-    if json:
-        print_json(document)
+    if by not in WAYS:
+        raise typer.BadParameter(f"{by!r} is none of {', '.join(WAYS)}", param_hint="--by")
+    if by == "spark":
+        told = by_spark(log.place("--by spark"), at)
     else:
-        print_line(found)
+        told = log.ask(DIGEST, ShowDigest(by=by), at=at)
+    if json:
+        print_json({**fields_of(told.answer), **about_json(told.about())})
+    else:
+        print_line(told.answer.digest)

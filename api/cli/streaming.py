@@ -1,6 +1,7 @@
 """Appends and prints records as lines: append, tail."""
 
 import sys
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from functools import partial
 from pathlib import Path
@@ -9,13 +10,15 @@ from typing import IO, TYPE_CHECKING, Annotated
 import typer
 
 from api.cli.admin.options import LogOption, TraceParent
-from api.cli.arguments import Json, Log, ShowAsked, ShowSecrets
+from api.cli.arguments import Json, LogOrServer, Server, ShowAsked, ShowSecrets
+from api.cli.asking import about_json
 from api.cli.identity import checked_trace_parent, process_user
 from api.cli.main import DONE, app
 from api.cli.output import count_text, note, print_json, print_json_line, print_line, progress
 
 if TYPE_CHECKING:
     from api.cli.appending import Appended
+    from api.questions.rows import Row
     from controller.decisions.versions import ExpectedVersion
 
 _AS_DUMPED = "dump"
@@ -203,7 +206,7 @@ def _about(log: Path | None, appended: "Appended") -> dict[str, object]:
 
 @app.command()
 def tail(
-    log: Log,
+    log: LogOrServer,
     from_: Annotated[
         str,
         typer.Option(
@@ -221,69 +224,47 @@ def tail(
         bool,
         typer.Option("--verbose", help="With --json and --count: a last line about the log."),
     ] = False,
+    server: Server = None,
 ) -> int:
     """Print records as they commit, one a line, until it is stopped (Ctrl-C)."""
     import asyncio
 
     from api.cli.rows import check_types
+    from api.cli.tailing import followed
+    from api.questions.rows import FollowRows
 
     check_types(types or [])
+    request = FollowRows(
+        first=from_ and log.point(from_),
+        types=tuple(types or ()),
+        asked=asked,
+        show_secrets=show_secrets,
+    )
     try:
-        asyncio.run(
-            _tail(
-                log,
-                _first_offset(log, from_),
-                frozenset(types or []),
-                count,
-                as_json=json,
-                show_secrets=show_secrets,
-                asked=asked,
-            )
-        )
+        asyncio.run(_print_rows(followed(log, request), count, as_json=json))
     except KeyboardInterrupt:
         note("")  # the terminal shows ^C in the middle of a line
     else:
         if json and verbose:
-            from api.cli.reading import log_about
+            from api.questions.rows import TAIL
 
-            print_json_line({"end": log_about(log)})
+            print_json_line({"end": about_json(log.ask(TAIL, FollowRows()).about())})
     return DONE
 
 
-def _first_offset(log: Path, point: str) -> int:
-    from api.cli.reading import offset_of, open_reader
-
-    with open_reader(log) as reader:
-        if not point:
-            return reader.end_offset
-        if point.isdigit():
-            return int(point)  # may be the log's end: the next record
-        return max(offset_of(reader, point), reader.start_offset)
-
-
-async def _tail(
-    log: Path,
-    first: int,
-    types: frozenset[str],
-    count: int | None,
-    *,
-    as_json: bool,
-    show_secrets: bool,
-    asked: bool,
+async def _print_rows(
+    groups: "AsyncGenerator[list[Row], None]", count: int | None, *, as_json: bool
 ) -> None:
-    from api.cli.rows import row_json, row_text
-    from metadata_log.follow import follow
+    from api.cli.rows import row_text
 
     printed = 0
-    async with aclosing(follow(log, first)) as batches:
-        async for batch in batches:
-            for row in batch.rows:
-                if row.offset < first or (types and type(row.payload).__name__ not in types):
-                    continue
+    async with aclosing(groups):
+        async for rows in groups:
+            for row in rows:
                 if as_json:
-                    print_json_line(row_json(row, show_secrets=show_secrets, show_asked=asked))
+                    print_json_line(row)
                 else:
-                    print_line(row_text(row, show_secrets=show_secrets, show_asked=asked))
+                    print_line(row_text(row))
                 printed += 1
                 if printed == count:
                     return

@@ -15,6 +15,7 @@ from typer import core
 from typer.main import get_command
 from typer.models import CommandFunctionType
 
+from api.cli.asking import SERVER_MARK
 from api.cli.coercion import without_pydantic
 from api.cli.help_sections import SECTIONS
 from api.cli.time_zone import ASSUMED_ZONE, ZONE, zone_of
@@ -62,14 +63,17 @@ class Command(core.TyperCommand):
 
     def _completed(self, ctx: Any, args: list[str]) -> list[str]:
         log, server = os.environ.get(_LOG), os.environ.get(_SERVER)
-        if not (log or server) or ctx.resilient_parsing:
+        names_server = any(arg.startswith("--server") for arg in args)
+        if not (log or server or names_server) or ctx.resilient_parsing:
             return args
         found = self.make_parser(ctx).parse_args(args=list(args))[0]
         given = {name for name, value in found.items() if value not in (None, ())}
-        if log and self._lacks_log_argument(given):
-            return [log, *args]
         options = {param.name for param in self.params if isinstance(param, core.TyperOption)}
-        if "help" in given or given & {"log", "server"}:
+        if "help" in given:
+            return args
+        if self._takes_log_argument():
+            return self._with_log(ctx, args, given, found.get("server"), options)
+        if given & {"log", "server"}:
             return args
         known = [
             (name, value)
@@ -80,11 +84,35 @@ class Command(core.TyperCommand):
             ctx.fail(f"{_LOG} and {_SERVER} are both set; name one of --log LOG and --server URL")
         return [*(word for name, value in known for word in (f"--{name}", value)), *args]
 
-    def _lacks_log_argument(self, given: set[str]) -> bool:
-        """True if LOG is the first argument, and one argument too few was given."""
+    def _with_log(
+        self, ctx: Any, args: list[str], given: set[str], server: str | None, options: set[str]
+    ) -> list[str]:
+        """Return arguments with LOG: as it was given, or from the environment, or a server's URL.
+
+        The URL of a service stands where LOG would: whoever names one leaves LOG out.
+        """
+        is_lacking = self._lacks_log_argument(given)
+        if server is not None:
+            if not is_lacking:
+                ctx.fail("LOG and --server are both given; name one of them")
+            return [SERVER_MARK + server, *args]
+        if not is_lacking:
+            return args
+        log = os.environ.get(_LOG)
+        default = os.environ.get(_SERVER) if "server" in options else None
+        if log and default:
+            ctx.fail(f"{_LOG} and {_SERVER} are both set; name one of LOG and --server URL")
+        if log:
+            return [log, *args]
+        return [SERVER_MARK + default, *args] if default else args
+
+    def _takes_log_argument(self) -> bool:
         arguments = [param for param in self.params if isinstance(param, core.TyperArgument)]
-        if not arguments or arguments[0].name != "log":
-            return False
+        return bool(arguments) and arguments[0].name == "log"
+
+    def _lacks_log_argument(self, given: set[str]) -> bool:
+        """True if one argument less was given than is required."""
+        arguments = [param for param in self.params if isinstance(param, core.TyperArgument)]
         required = [param for param in arguments if param.required]
         return sum(param.name in given for param in arguments) < len(required)
 

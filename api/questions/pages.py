@@ -11,8 +11,8 @@ from pathlib import Path
 
 import msgspec
 
-from api.questions.computed import Computed
 from api.questions.past import Past
+from api.questions.question import Computed
 from api.questions.table import find_question
 from controller.packed import packed, unpacked
 from metadata_log.limits import MIB

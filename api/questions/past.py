@@ -3,11 +3,10 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from controller.decisions.context import Settings
-from controller.descriptions.view import View
 from metadata_log.log_reader import LogReader
 from records.errors import UnknownHistoryError
 from replay.about import About, about_image
@@ -15,6 +14,9 @@ from replay.image.metadata import MetadataImage
 from replay.not_understood import count_not_understood
 from replay.time_travel.points import resolve_point
 from replay.timeline import Timeline
+
+if TYPE_CHECKING:
+    from controller.descriptions.view import View
 
 Resolve = Callable[[LogReader, str], int]
 """Returns the last offset applied at a point; raises RequestError."""
@@ -91,8 +93,12 @@ class Past:
         with self.progress("replaying", at + 1) as advance:
             return self.timeline.image(at, progress=advance)
 
-    def view(self, image: MetadataImage) -> View:
-        """Return an image as a view, without heartbeats."""
+    def view(self, image: MetadataImage) -> "View":
+        """Return an image as descriptions read it; no heartbeats are known."""
+        # Importing these takes longer than most questions that need no view.
+        from controller.decisions.context import Settings
+        from controller.descriptions.view import View
+
         return View.of(image, Settings(cluster_id=self.reader.cluster_id))
 
     def about(self, at: int) -> About:

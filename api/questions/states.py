@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from api.questions.computed import Computed
 from api.questions.past import Past
+from api.questions.question import Computed, Question
 from controller.decisions.lookup import TopicRef, find_partition, find_topic
 from controller.descriptions.state_walk import Transition, walk_states
 from controller.request import Request
@@ -53,3 +53,6 @@ def _is_asked_for(transition: Transition, request: WalkStates) -> bool:
     if request.topic not in (None, transition.topic, transition.topic_id):
         return False
     return request.partition_id in (None, transition.partition_id)
+
+
+STATES = Question(name="partitions states", request=WalkStates, item=Transition, tell=walked_states)

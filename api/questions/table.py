@@ -1,181 +1,65 @@
-"""The questions that can be asked by name, of a log directory or over a connection.
+"""The questions that can be asked by name across a connection, and the rights that each takes.
 
 `api.commands` is the same for commands that change a cluster.
 """
 
-from collections.abc import Callable
-from typing import Any, get_type_hints
-
-import msgspec
-
-from api.questions.computed import Computed
-from api.questions.past import Past
-from api.questions.states import WalkStates, walked_states
-from controller.authorization import rights
-from controller.authorization.guard import Guard
-from controller.decisions.context import Context
-from controller.descriptions.queries import (
-    DescribeConfigs,
-    DescribeFeatures,
-    DescribePartitions,
-    DescribeTopics,
-    ListBrokers,
-    ListNamespaces,
-    ListReassignments,
-    ListRemovals,
-    ListTopics,
-    broker_described,
-    brokers_listed,
-    configs_described,
-    features_described,
-    namespaces_listed,
-    partitions_described,
-    reassignments_listed,
-    removals_listed,
-    topics_described,
-    topics_listed,
+from api.questions.changes import BLAME, DIFF, HISTORY
+from api.questions.descriptions import (
+    BROKER,
+    BROKERS,
+    CONFIGS,
+    FEATURES,
+    NAMESPACES,
+    PARTITIONS,
+    REASSIGNMENTS,
+    REMOVALS,
+    TOPIC,
+    TOPICS,
 )
-from controller.descriptions.state_walk import Transition
-from controller.descriptions.view import View
-from controller.result import ControllerResult
+from api.questions.objects import DIGEST, IMAGE, KRAFT_IMAGE
+from api.questions.overview import OVERVIEW
+from api.questions.question import Question
+from api.questions.rows import DUMP, TAIL
+from api.questions.states import STATES
+from controller.authorization import object_rights, rights
+from controller.authorization.guard import Guard
 from records.errors import RequestError
 
+_DESCRIPTIONS = (
+    (TOPICS, rights.LIST_TOPICS),
+    (TOPIC, rights.DESCRIBE_TOPICS),
+    (PARTITIONS, rights.DESCRIBE_PARTITIONS),
+    (REMOVALS, rights.DESCRIBE_PARTITIONS),
+    (REASSIGNMENTS, rights.DESCRIBE_CLUSTER),
+    (BROKERS, rights.DESCRIBE_CLUSTER),
+    (BROKER, rights.DESCRIBE_CLUSTER),
+    (CONFIGS, rights.DESCRIBE_CONFIGS),
+    (FEATURES, rights.DESCRIBE_CLUSTER),
+    (NAMESPACES, rights.LIST_NAMESPACES),
+)
 
-class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """A question, the type of its request, and the rights it requires.
+_OF_THE_PAST = (
+    (IMAGE, object_rights.SHOW_IMAGE),
+    (OVERVIEW, rights.DESCRIBE_CLUSTER),
+    (KRAFT_IMAGE, object_rights.DESCRIBE_ALL),
+    (DIGEST, rights.DESCRIBE_CLUSTER),
+    (HISTORY, object_rights.DESCRIBE_OBJECT),
+    (DIFF, object_rights.SHOW_DIFF),
+    (BLAME, object_rights.DESCRIBE_OBJECT),
+    (DUMP, object_rights.SHOW_ROWS),
+    (TAIL, object_rights.DESCRIBE_ALL),
+    (STATES, rights.DESCRIBE_PARTITIONS),
+)
 
-    Attributes:
-        describe: Answers from a view of the cluster at one point.
-        tell: Answers from the log, up to an offset; for questions that need several images.
-        item: The type of one item, if the answer has many and comes in pages.
-    """
+_ALL = (*_DESCRIPTIONS, *_OF_THE_PAST)
 
-    name: str
-    request: Any
-    guard: Guard
-    describe: Callable[[View, Any], Any] | None = None
-    tell: Callable[[Past, int, Any], Computed] | None = None
-    item: Any = None
+DESCRIPTIONS = {question.name: question for question, _ in _DESCRIPTIONS}
+"""Questions about a cluster at one point."""
 
-    @property
-    def response(self) -> Any:
-        """The type of the answer, or of a page if it comes in pages."""
-        if self.item is not None:
-            return tuple[self.item, ...]  # type: ignore[name-defined]
-        assert self.describe is not None, "an answer without items describes a view"
-        return get_type_hints(self.describe)["return"]
-
-    def answered(self, past: Past, at: int, request: Any) -> Computed:
-        """Return the answer at an offset.
-
-        Raises:
-            RequestError: a named object or point does not exist.
-            CorruptLogError: the log is damaged.
-        """
-        if self.tell is not None:
-            return self.tell(past, at, request)
-        assert self.describe is not None, "a question is answered in one way"
-        image = past.image(at)
-        answer = self.describe(past.view(image), request)
-        return Computed(answer=answer, about=lambda: past.about_image(image, at))
-
-    def decide(self, context: Context, request: Any) -> ControllerResult[Any]:
-        """Answer from the latest state; writes nothing."""
-        assert self.describe is not None, "only a description is told by the controller"
-        return ControllerResult(response=self.describe(_view(context), request))
-
-
-def _view(context: Context) -> View:
-    return View(
-        image=context.image,
-        index=context.index,
-        settings=context.settings,
-        sessions=context.sessions,
-    )
-
-
-DESCRIPTIONS = {
-    question.name: question
-    for question in (
-        Question(
-            name="topics list",
-            request=ListTopics,
-            describe=topics_listed,
-            guard=rights.LIST_TOPICS,
-        ),
-        Question(
-            name="topics describe",
-            request=DescribeTopics,
-            describe=topics_described,
-            guard=rights.DESCRIBE_TOPICS,
-        ),
-        Question(
-            name="partitions describe",
-            request=DescribePartitions,
-            describe=partitions_described,
-            guard=rights.DESCRIBE_PARTITIONS,
-        ),
-        Question(
-            name="partitions removals",
-            request=ListRemovals,
-            describe=removals_listed,
-            guard=rights.DESCRIBE_PARTITIONS,
-        ),
-        Question(
-            name="reassignments list",
-            request=ListReassignments,
-            describe=reassignments_listed,
-            guard=rights.DESCRIBE_CLUSTER,
-        ),
-        Question(
-            name="brokers list",
-            request=ListBrokers,
-            describe=brokers_listed,
-            guard=rights.DESCRIBE_CLUSTER,
-        ),
-        Question(
-            name="brokers describe",
-            request=int,
-            describe=broker_described,
-            guard=rights.DESCRIBE_CLUSTER,
-        ),
-        Question(
-            name="configs describe",
-            request=DescribeConfigs,
-            describe=configs_described,
-            guard=rights.DESCRIBE_CONFIGS,
-        ),
-        Question(
-            name="features describe",
-            request=DescribeFeatures,
-            describe=features_described,
-            guard=rights.DESCRIBE_CLUSTER,
-        ),
-        Question(
-            name="namespaces list",
-            request=ListNamespaces,
-            describe=namespaces_listed,
-            guard=rights.LIST_NAMESPACES,
-        ),
-    )
-}
-"""Questions about a cluster at one point. At the log's end a service also knows heartbeats."""
-
-_OF_THE_PAST = {
-    question.name: question
-    for question in (
-        Question(
-            name="partitions states",
-            request=WalkStates,
-            item=Transition,
-            tell=walked_states,
-            guard=rights.DESCRIBE_PARTITIONS,
-        ),
-    )
-}
-
-QUESTIONS = DESCRIPTIONS | _OF_THE_PAST
+QUESTIONS = {question.name: question for question, _ in _ALL}
 """All questions."""
+
+_GUARDS = {question.name: guard for question, guard in _ALL}
 
 
 def find_question(name: str) -> Question:
@@ -188,3 +72,8 @@ def find_question(name: str) -> Question:
     if question is None:
         raise RequestError("INVALID_REQUEST", f"there is no question {name!r}")
     return question
+
+
+def guard_of(question: Question) -> Guard:
+    """Return the rights that a question takes."""
+    return _GUARDS[question.name]

@@ -44,7 +44,11 @@ def kraft_json(image: MetadataImage) -> dict[str, Any]:
         "topics": _pairs({topic_id: topic.name for topic_id, topic in topics.items()}),
         "parts": _parts(image, topics),
         "configs": _pairs(
-            {key: dict(values) for key, values in image.configs() if _is_kafka_resource(*key)}
+            {
+                key: dict(sorted(values.items()))
+                for key, values in image.configs()
+                if _is_kafka_resource(*key)
+            }
         ),
         "brokers": _pairs(dict(_brokers(image))),
         "controllers": _pairs(dict(_controllers(image))),

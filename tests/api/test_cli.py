@@ -111,7 +111,7 @@ def test_stream_ends_with_the_bounds_of_the_log_when_asked(
 ) -> None:
     last = metalog("dump", demo_log, "--to", 3, "--json", "--verbose").lines[-1]
     end = metalog("info", demo_log, "--json").json["log_end"]
-    assert last == {"end": {"as_of": 3, "history_start": 0, "log_end": end}}
+    assert last == {"end": {"as_of": 3, "history_start": 0, "log_end": end, "not_understood": None}}
 
 
 def test_image_at_an_offset_a_time_and_an_age(metalog: Metalog, demo_log: Path) -> None:

@@ -41,9 +41,10 @@ _Ids = Annotated[
 @reading(app, "list")
 def list_(look: Look) -> None:
     """List brokers, with how many partitions each leads and holds."""
+    from api.questions.descriptions import BROKERS
     from controller.descriptions.queries import ListBrokers
 
-    found, about = look.answer("brokers list", ListBrokers())
+    found, about = look.answer(BROKERS, ListBrokers())
     brokers = [_broker_json(described) for described in found]
     if look.json:
         print_json({**about, "brokers": brokers})
@@ -60,10 +61,11 @@ def list_(look: Look) -> None:
 @reading(app)
 def describe(look: Look, broker_id: _Id) -> None:
     """Describe one broker's registration."""
+    from api.questions.descriptions import BROKER
     from records.json import fields_json
 
     with look.explaining(f"broker:{broker_id}"):
-        found, about = look.answer("brokers describe", broker_id)
+        found, about = look.answer(BROKER, broker_id)
     document = {**_broker_json(found), **fields_json(found.broker)}
     if look.json:
         print_json({**about, "broker": document})
@@ -84,6 +86,7 @@ def wait(
 
     Such as the one at which a change was committed: then all of them act on it.
     """
+    from api.questions.descriptions import BROKERS
     from controller.descriptions.queries import ListBrokers
     from records.errors import UnavailableError
 
@@ -92,7 +95,7 @@ def wait(
     deadline = time.monotonic() + within
     while True:
         left_s = max(deadline - time.monotonic(), _ANSWER_WITHIN_S)
-        found, about = look.answer("brokers list", ListBrokers(), within_s=left_s)
+        found, about = look.answer(BROKERS, ListBrokers(), within_s=left_s)
         active = [known for known in found if not known.broker.fenced]
         behind = [known for known in active if not _has_applied(known, offset)]
         is_committed = offset < about["log_end"]

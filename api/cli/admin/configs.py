@@ -96,12 +96,13 @@ def describe(
     """Print the configs of a resource, their version, and which level sets each of a topic's."""
     from msgspec import to_builtins
 
+    from api.questions.descriptions import CONFIGS
     from controller.descriptions.queries import DescribeConfigs
 
     kind, name = _resource(resource, namespace)
     question = DescribeConfigs(resource_type=kind, resource_name=name, show_secrets=show_secrets)
     with look.explaining(_object(kind, name)):
-        answer, about = look.answer("configs describe", question)
+        answer, about = look.answer(CONFIGS, question)
     found = [config for config in answer.configs if all_ or config.source == _own_level(resource)]
     if look.json:
         document = {"resource": resource, "version": answer.version}

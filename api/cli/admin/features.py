@@ -26,9 +26,10 @@ def describe(look: Look) -> None:
     """Describe the level of each feature, and the levels that this release can write."""
     from msgspec import to_builtins
 
+    from api.questions.descriptions import FEATURES
     from controller.descriptions.queries import DescribeFeatures
 
-    answer, about = look.answer("features describe", DescribeFeatures())
+    answer, about = look.answer(FEATURES, DescribeFeatures())
     if look.json:
         print_json({**about, "features": to_builtins(answer)})
         return

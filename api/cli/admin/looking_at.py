@@ -14,6 +14,7 @@ from api.cli.arguments import At, Json
 
 if TYPE_CHECKING:
     from api.cli.asking import Source
+    from api.questions.question import Question
 
 _ABSENT = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", "BROKER_ID_NOT_REGISTERED"})
 """Error codes for objects that do not exist at the point."""
@@ -29,7 +30,7 @@ class Look:
     server: str | None = None
 
     def answer(
-        self, question: str, request: Any, *, within_s: float | None = None
+        self, question: "Question", request: Any, *, within_s: float | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """Return the answer to a question of `api.questions`, and what it says of the log.
 

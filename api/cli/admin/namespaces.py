@@ -76,10 +76,11 @@ def list_(
     ] = "",
 ) -> None:
     """List namespaces, with how many topics lie right in each."""
+    from api.questions.descriptions import NAMESPACES
     from controller.descriptions.queries import ListNamespaces
     from records.text import uuid_text
 
-    answer, about = look.answer("namespaces list", ListNamespaces(below=below))
+    answer, about = look.answer(NAMESPACES, ListNamespaces(below=below))
     found = [
         {
             "name": n.name,

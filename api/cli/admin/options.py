@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from api.cli.arguments import log_path
+from api.cli.asking import log_path
 
 LogOption = Annotated[
     Path | None,
@@ -13,16 +13,6 @@ LogOption = Annotated[
         "--log",
         metavar="LOG",
         help="Log directory, of which this process becomes the only writer; else METALOG_LOG.",
-        parser=log_path,
-    ),
-]
-
-ReadLogOption = Annotated[
-    Path,
-    typer.Option(
-        "--log",
-        metavar="LOG",
-        help="Log directory, read without a lock; else METALOG_LOG.",
         parser=log_path,
     ),
 ]

@@ -39,6 +39,7 @@ def list_(
     ] = False,
 ) -> None:
     """List partitions of one topic, or of all."""
+    from api.questions.descriptions import PARTITIONS
     from controller.descriptions.queries import DescribePartitions
 
     ref = None if topic is None else topic_ref(topic, namespace)
@@ -46,7 +47,7 @@ def list_(
         _print_removals(look, ref)
         return
     with look.explaining(topic_object(ref or "")):
-        answer, about = look.answer("partitions describe", DescribePartitions(topic=ref))
+        answer, about = look.answer(PARTITIONS, DescribePartitions(topic=ref))
     found = [
         {"topic": found.topic, **partition_json(found.description)}
         for found in answer
@@ -67,12 +68,13 @@ def describe(
     namespace: NamespaceOption = "",
 ) -> None:
     """Describe one partition."""
+    from api.questions.descriptions import PARTITIONS
     from controller.descriptions.queries import DescribePartitions
 
     ref, number = partition_ref(partition, namespace)
     question = DescribePartitions(topic=ref, partition_id=number)
     with look.explaining(partition_object(ref, number)):
-        (found,), about = look.answer("partitions describe", question)
+        (found,), about = look.answer(PARTITIONS, question)
     document = {
         "topic": found.topic,
         "topic_id": id_text(found.topic_id),
@@ -105,7 +107,7 @@ def states(
 ) -> None:
     """Print the states that partitions walked through, one transition a line."""
     from api.cli.asking import about_json
-    from api.questions.states import WalkStates
+    from api.questions.states import STATES, WalkStates
 
     ref, number = _named(topic)
     source = look.source
@@ -113,7 +115,7 @@ def states(
         since=source.point(since), topic=ref, partition_id=number, replicas=replicas
     )
     with look.explaining("" if topic is None else _object(ref, number)):
-        told = source.ask("partitions states", question, at=look.at)
+        told = source.ask(STATES, question, at=look.at)
         for step in told.items:
             _print_transition(step, json=look.json)
     if look.json and verbose:
@@ -138,11 +140,12 @@ def _is_listed(partition: "Partition", unavailable: bool, under_replicated: bool
 
 
 def _print_removals(look: Look, ref: "TopicRef | None") -> None:
+    from api.questions.descriptions import REMOVALS
     from controller.decisions.replica_states import REPLICAS
     from controller.descriptions.queries import ListRemovals
 
     with look.explaining(topic_object(ref or "")):
-        found, about = look.answer("partitions removals", ListRemovals(topic=ref))
+        found, about = look.answer(REMOVALS, ListRemovals(topic=ref))
     removals: list[dict[str, Any]] = [
         {
             "topic": removal.topic,

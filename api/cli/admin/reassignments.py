@@ -71,9 +71,10 @@ def cancel(
 @reading(app, "list")
 def list_(look: Look) -> None:
     """List the partitions that move, and whom they wait for."""
+    from api.questions.descriptions import REASSIGNMENTS
     from controller.descriptions.queries import ListReassignments
 
-    answer, about = look.answer("reassignments list", ListReassignments())
+    answer, about = look.answer(REASSIGNMENTS, ListReassignments())
     found = [
         {
             "topic": moving.topic,

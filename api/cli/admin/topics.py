@@ -103,9 +103,10 @@ def list_(
     ] = False,
 ) -> None:
     """List topics, ordered by name."""
+    from api.questions.descriptions import TOPICS
     from controller.descriptions.queries import ListTopics
 
-    listed, about = look.answer("topics list", ListTopics(internal=not exclude_internal))
+    listed, about = look.answer(TOPICS, ListTopics(internal=not exclude_internal))
     prefix = f"{namespace}:" if namespace else ""
     found = [
         topic
@@ -151,12 +152,14 @@ def describe(
     ] = False,
 ) -> int:
     """Describe topics: ids, configs, and each partition's mode, leader, replicas and lag."""
+    from api.questions.descriptions import TOPIC
+
     refs = [topic_ref(name, namespace) for name in topics or []]
     refs += [topic_ref(f"@{text}") for text in topic_id or []]
     from controller.descriptions.queries import DescribeTopics
 
     question = DescribeTopics(topics=tuple(refs), show_secrets=show_secrets)
-    answer, about = look.answer("topics describe", question)
+    answer, about = look.answer(TOPIC, question)
     shown = [
         topic_json(topic.description, all_configs=all_configs)
         for topic in answer.topics

@@ -1,5 +1,6 @@
 """Every question has the same answer from a log directory and from the service of that log."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,28 @@ VERBS: dict[str, list[list[object]]] = {
     ],
     "features describe": [["features", "describe"]],
     "namespaces list": [["namespaces", "list"]],
+    "image": [
+        ["image", "LOG", "--json"],
+        ["image", "LOG", "--part", "configs", "--part", "brokers", "--at", 130, "--show-secrets"],
+    ],
+    "image overview": [["image", "LOG"]],
+    "image kraft": [["image", "LOG", "--format", "kraft-json", "--at", "end-1h"]],
+    "digest": [["digest", "LOG"], ["digest", "LOG", "--at", "start"]],
+    "history": [
+        ["history", "LOG", "partition:__consumer_offsets/0", "--verbose"],
+        ["history", "LOG", "broker:1", "--last", 3, "--from", 10, "--to", "end-10"],
+    ],
+    "diff": [["diff", "LOG", 100, "end-20"], ["diff", "LOG", "start", 300, "--stat"]],
+    "blame": [
+        ["blame", "LOG", "config:topic/__consumer_offsets"],
+        ["blame", "LOG", "feature:metadata.version", "--at", 200],
+    ],
+    "dump": [
+        ["dump", "LOG", "--asked", "--verbose"],
+        ["dump", "LOG", "--type", "TopicRecord", "--from", 50, "--to", "end-10m"],
+        ["dump", "LOG", "--object", "topic:__consumer_offsets"],
+    ],
+    "tail": [["tail", "LOG", "--from", "end-90", "--count", 60, "--verbose"]],
     "partitions states": [
         ["partitions", "states", "--verbose"],
         ["partitions", "states", "__consumer_offsets/3", "--replicas", "--since", "end-10h"],
@@ -68,8 +91,8 @@ def test_log_and_service_answer_alike(
     read, asked = metalog(*of_log, "--json"), metalog(*of_server, "--json")
     assert (read.code, asked.code, asked.err) == (0, 0, read.err)
     assert _common(asked.lines_or_json) == _common(read.lines_or_json)
-    # The text comes from the same answer.
-    assert metalog(*of_server).code == 0
+    # Both texts are made of that answer.
+    assert _live(metalog(*of_server).out) == _live(metalog(*of_log).out)
 
 
 def _common(value: Any) -> Any:
@@ -79,7 +102,14 @@ def _common(value: Any) -> Any:
     return [_common(item) for item in value] if isinstance(value, list) else value
 
 
-@pytest.mark.parametrize("name", [n for n, q in QUESTIONS.items() if q.item is None])
+def _live(text: str) -> str:
+    """Return a text without the lags, which only a service knows."""
+    return re.sub(r"\[[0-9?,]+\]$", "", text, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    "name", [n for n, q in QUESTIONS.items() if q.item is None and n != "tail"]
+)
 def test_every_document_says_where_it_stands(
     metalog: Metalog, served: tuple[Path, str], name: str
 ) -> None:

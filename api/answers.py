@@ -1,5 +1,7 @@
 """Answers of a running service, limited to what the caller may see."""
 
+import asyncio
+import contextlib
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -7,8 +9,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from api.history import History
+from api.questions.deciding import described
 from api.questions.pages import Cursor, Page
-from api.questions.table import Question, find_question
+from api.questions.question import Question
+from api.questions.rows import FollowRows
+from api.questions.table import find_question, guard_of
 from api.questions.workers import Workers
 from controller.asked import BoundDecision
 from controller.authorization.authorizer import Access
@@ -21,6 +27,9 @@ from metadata_log.log_reader import LogReader
 from replay.about import About
 from replay.image.provenance import Provenance
 
+FOLLOW_WAIT_MS_MAX = 30_000
+"""Longest wait for new records: what is silent for long may be closed on its way."""
+
 END = "end"
 """The point that the controller itself answers."""
 
@@ -29,14 +38,24 @@ class Answers:
     """Answers questions about a service's log and its current state."""
 
     def __init__(
-        self, directory: Path, controller: Controller, access: Callable[[Caller], Access]
+        self,
+        directory: Path,
+        controller: Controller,
+        history: History,
+        access: Callable[[Caller], Access],
     ) -> None:
-        """Use a controller's log; `access` returns a caller's current rights."""
+        """Use the log of a controller.
+
+        Args:
+            history: Tells when something was committed.
+            access: Returns what a caller may do now.
+        """
         with LogReader.open(directory) as reader:
             # History cannot be cut while the log is being written.
             self._history_start = reader.history_start
         self._controller = controller
         self._access = access
+        self._history = history
         self._workers = Workers(directory)
 
     async def page(
@@ -61,9 +80,19 @@ class Answers:
         if question.describe is not None and at == END:
             return await self._of_present(question, request, caller)
         access = self._access(caller)
-        question.guard.check(access, request)
+        guard_of(question).check(access, request)
+        if isinstance(request, FollowRows):
+            await self._rows_come(request)
         page = await self._workers.page(name, payload, at, cursor)
         return _shown(question, access, request, page)
+
+    async def _rows_come(self, request: FollowRows) -> None:
+        """Wait as long as the request says for the records that it asks for."""
+        if request.wait_ms > 0 and request.first.isdigit():
+            wait_s = min(request.wait_ms, FOLLOW_WAIT_MS_MAX) / 1_000
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(wait_s):
+                    await self._history.beyond(int(request.first) - 1)
 
     async def close(self) -> None:
         """Stop answering."""
@@ -89,13 +118,16 @@ class Answers:
 def _with_provenance(
     question: Question, caller: Caller, context: Context, request: Any
 ) -> ControllerResult[tuple[Any, Provenance]]:
-    result = question.guard.decide(question.decide, replace(context, caller=caller), request)
+    result = guard_of(question).decide(
+        partial(described, question), replace(context, caller=caller), request
+    )
     return ControllerResult(response=(result.response, context.image.provenance))
 
 
 def _shown(question: Question, access: Access, request: Any, page: Page) -> Page:
-    """Remove what the caller may not see."""
-    if question.guard.shown is None or access.allows_all:
+    """Leave out what the caller may not see."""
+    shown = guard_of(question).shown
+    if shown is None or access.allows_all:
         return page
     response = unpacked(page.payload, question.response)
-    return replace(page, payload=packed(question.guard.shown(access, request, response)))
+    return replace(page, payload=packed(shown(access, request, response)))

@@ -1,0 +1,51 @@
+"""Records as they commit: of a log directory, or of a service."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from api.cli.asking import Source, log_path
+from api.cli.reading import offset_of
+from api.client import MetadataClient
+from api.questions.past import Past
+from api.questions.rows import FollowRows, Row, first_followed, row_json
+from metadata_log.follow import follow
+from metadata_log.log_reader import LogReader
+
+_WAIT_MS = 10_000
+"""How long a service waits for records before it answers that there are none."""
+
+
+def followed(source: Source, request: FollowRows) -> AsyncGenerator[list[Row], None]:
+    """Yield records in groups as they come, for ever.
+
+    Raises:
+        RequestError: no log, or no such point.
+        UnavailableError: no service answers.
+    """
+    if source.server is not None:
+        return _of_service(source.server, request)
+    return _of_log(log_path(str(source.place("tail"))), request)
+
+
+async def _of_service(server: str, request: FollowRows) -> AsyncGenerator[list[Row], None]:
+    async with await MetadataClient.connect(server) as client:
+        while True:
+            found = (await client.page("tail", request)).response
+            yield list(found.rows)
+            request = replace(request, first=str(found.next_offset), wait_ms=_WAIT_MS)
+
+
+async def _of_log(log: Path, request: FollowRows) -> AsyncGenerator[list[Row], None]:
+    with LogReader.open(log) as reader:
+        first = first_followed(Past(reader, resolve=offset_of), request.first)
+    async with aclosing(follow(log, first)) as batches:
+        async for batch in batches:
+            yield [
+                row_json(row, show_secrets=request.show_secrets, show_asked=request.asked)
+                for row in batch.rows
+                if row.offset >= first
+                and (not request.types or type(row.payload).__name__ in request.types)
+            ]

@@ -1,0 +1,190 @@
+"""Changes: the history of an object, what differs between two points, and who set each field."""
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
+
+from api.questions.past import Past
+from api.questions.question import Computed, Question
+from api.questions.rows import origin_json
+from api.redaction import redact_field, redact_label
+from replay.time_travel.changes import Change
+from replay.time_travel.history import Event
+from replay.time_travel.objects import parse_object
+
+
+class FieldChange(msgspec.Struct, frozen=True, kw_only=True):
+    """One field that changed.
+
+    `fate` is what became of the object, `new`, `gone` or `changed`; only if it was asked for.
+    """
+
+    field: str
+    before: Any
+    after: Any
+    fate: str | UnsetType = UNSET
+
+
+class ObjectChange(msgspec.Struct, frozen=True, kw_only=True):
+    """One field of an object that changed; see `FieldChange`."""
+
+    object: str
+    field: str
+    before: Any
+    after: Any
+    fate: str | UnsetType = UNSET
+
+
+class ShowHistory(msgspec.Struct, frozen=True, kw_only=True):
+    """Asks for the changes of an object from a point on, or (`last`) the newest of them."""
+
+    object: str
+    first: str = "start"
+    last: int | None = None
+    fates: bool = False
+    show_secrets: bool = False
+
+
+class ObjectEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """A record that changed an object."""
+
+    offset: int
+    timestamp: int
+    type: str
+    origin: dict[str, Any] | None
+    changes: tuple[FieldChange, ...]
+
+
+def history_shown(past: Past, at: int, request: ShowHistory) -> Computed:
+    """Return the changes of an object up to an offset, oldest first.
+
+    Raises:
+        RequestError: there was no such object or field in the range.
+    """
+    name = parse_object(request.object)
+    first = past.first_offset(request.first)
+
+    def events() -> Iterator[ObjectEvent]:
+        with past.progress("reading", at + 1) as advance:
+            found: Iterable[Event] = past.timeline.history(name, at + 1, advance, from_offset=first)
+            for event in found if request.last is None else deque(found, request.last):
+                yield _event(event, request)
+
+    return Computed(items=events(), about=lambda: past.about(at))
+
+
+def _event(event: Event, request: ShowHistory) -> ObjectEvent:
+    row = event.row
+    changes = [_shown(change, request) for change in event.changes]
+    return ObjectEvent(
+        offset=row.offset,
+        timestamp=row.timestamp,
+        type=type(row.payload).__name__,
+        origin=origin_json(row.origin),
+        changes=tuple(
+            [
+                FieldChange(field=c.field, before=c.before, after=c.after, fate=c.fate)
+                for c in changes
+            ]
+        ),
+    )
+
+
+class ShowDiff(msgspec.Struct, frozen=True, kw_only=True):
+    """Asks for what is different from a point `before`; `object`: only of this one."""
+
+    before: str
+    object: str | None = None
+    fates: bool = False
+    show_secrets: bool = False
+
+
+def diff_shown(past: Past, at: int, request: ShowDiff) -> Computed:
+    """Return every field that differs, ordered by kind and name of the object.
+
+    Raises:
+        RequestError: the object is absent at both points.
+    """
+    only = None if request.object is None else parse_object(request.object)
+    before = past.offset(request.before)
+    with past.progress("replaying", min(before, at) + 1) as advance:
+        found = past.timeline.diff(before, at, only, progress=advance)
+    items = (_shown(change, request) for change in found)
+    return Computed(items=items, about=lambda: replace(past.about(at), from_=before))
+
+
+def _shown(change: Change, request: ShowHistory | ShowDiff) -> ObjectChange:
+    kind, _, label = change.object.partition(":")
+    before, after = change.before, change.after
+    if not request.show_secrets:
+        label = redact_label(kind, label)
+        before = redact_field(kind, change.field, before)
+        after = redact_field(kind, change.field, after)
+    return ObjectChange(
+        object=f"{kind}:{label}",
+        field=change.field,
+        before=before,
+        after=after,
+        fate=change.fate if request.fates else UNSET,
+    )
+
+
+class ShowBlame(msgspec.Struct, frozen=True, kw_only=True):
+    """Asks which record last set each field of an object."""
+
+    object: str
+    show_secrets: bool = False
+
+
+class FieldSetter(msgspec.Struct, frozen=True, kw_only=True):
+    """A field's value, and the record that set it; null when that was before the kept history."""
+
+    value: Any
+    offset: int | None
+    timestamp: int | None
+    type: str | None
+    origin: dict[str, Any] | None
+    known: bool
+
+
+class Blame(msgspec.Struct, frozen=True, kw_only=True):
+    """The fields of an object."""
+
+    object: str
+    fields: dict[str, FieldSetter]
+
+
+def blame_shown(past: Past, at: int, request: ShowBlame) -> Computed:
+    """Return the fields of an object as of an offset.
+
+    Raises:
+        RequestError: the object or field is absent at that offset.
+    """
+    name = parse_object(request.object)
+    with past.progress("reading", at + 1) as advance:
+        found = past.timeline.blame(name, at, advance)
+    fields = {
+        field: FieldSetter(
+            value=setter.value
+            if request.show_secrets
+            else redact_field(name.kind.name, field, setter.value),
+            offset=setter.offset,
+            timestamp=setter.timestamp,
+            type=setter.type,
+            origin=origin_json(setter.origin),
+            known=setter.known,
+        )
+        for field, setter in found.items()
+    }
+    return Computed(
+        answer=Blame(object=request.object, fields=fields), about=lambda: past.about(at)
+    )
+
+
+HISTORY = Question(name="history", request=ShowHistory, item=ObjectEvent, tell=history_shown)
+DIFF = Question(name="diff", request=ShowDiff, item=ObjectChange, tell=diff_shown)
+BLAME = Question(name="blame", request=ShowBlame, answer=Blame, tell=blame_shown)

@@ -1,0 +1,20 @@
+"""Descriptions as a controller gives them: of the state that its next decision sees."""
+
+from typing import Any
+
+from api.questions.question import Question
+from controller.decisions.context import Context
+from controller.descriptions.view import View
+from controller.result import ControllerResult
+
+
+def described(question: Question, context: Context, request: Any) -> ControllerResult[Any]:
+    """Answer a question from the state of a context; writes nothing."""
+    assert question.describe is not None, "only a description is told by a controller"
+    view = View(
+        image=context.image,
+        index=context.index,
+        settings=context.settings,
+        sessions=context.sessions,
+    )
+    return ControllerResult(response=question.describe(view, request))

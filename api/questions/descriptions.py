@@ -1,0 +1,42 @@
+"""Questions about a cluster at one point.
+
+At the log's end a service knows more than its log: what heartbeats told.
+"""
+
+from api.questions.question import Question
+from controller.descriptions.queries import (
+    DescribeConfigs,
+    DescribeFeatures,
+    DescribePartitions,
+    DescribeTopics,
+    ListBrokers,
+    ListNamespaces,
+    ListReassignments,
+    ListRemovals,
+    ListTopics,
+    broker_described,
+    brokers_listed,
+    configs_described,
+    features_described,
+    namespaces_listed,
+    partitions_described,
+    reassignments_listed,
+    removals_listed,
+    topics_described,
+    topics_listed,
+)
+
+TOPICS = Question(name="topics list", request=ListTopics, describe=topics_listed)
+TOPIC = Question(name="topics describe", request=DescribeTopics, describe=topics_described)
+PARTITIONS = Question(
+    name="partitions describe", request=DescribePartitions, describe=partitions_described
+)
+REMOVALS = Question(name="partitions removals", request=ListRemovals, describe=removals_listed)
+REASSIGNMENTS = Question(
+    name="reassignments list", request=ListReassignments, describe=reassignments_listed
+)
+BROKERS = Question(name="brokers list", request=ListBrokers, describe=brokers_listed)
+BROKER = Question(name="brokers describe", request=int, describe=broker_described)
+CONFIGS = Question(name="configs describe", request=DescribeConfigs, describe=configs_described)
+FEATURES = Question(name="features describe", request=DescribeFeatures, describe=features_described)
+NAMESPACES = Question(name="namespaces list", request=ListNamespaces, describe=namespaces_listed)

@@ -1,0 +1,180 @@
+"""Images: all their objects, the JSON that other readers of Kafka's logs print, and digests."""
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+import msgspec
+
+from api.questions.past import Past
+from api.questions.question import Computed, Question
+from api.redaction import redact_field, redact_kraft_json, redact_label
+from records.errors import RequestError
+from replay.image.digest import image_digest
+from replay.image.kraft_json import kraft_json
+from replay.image.metadata import MetadataImage
+from replay.time_travel.kinds import KINDS, Kind
+from replay.time_travel.versions import VERSIONED_KINDS, object_version
+from replay.timeline import Timeline
+
+# The names that people use for all objects of a kind.
+PARTS: dict[str, Kind] = {
+    {"cluster": "cluster", "scram": "scram"}.get(name, f"{name}s"): kind
+    for name, kind in KINDS.items()
+}
+
+_VALUES_MAX = 100
+"""Values in one piece: large enough to be cheap, small enough for pages of about one size."""
+
+
+class Piece(msgspec.Struct, frozen=True):
+    """Some of one part of a document: items of a list, or all of what is no list."""
+
+    part: str
+    value: Any
+
+
+def joined(pieces: Iterable[Piece]) -> dict[str, Any]:
+    """Return the document that pieces are of, with its parts in their order."""
+    document: dict[str, Any] = {}
+    for piece in pieces:
+        if isinstance(piece.value, list):
+            document.setdefault(piece.part, []).extend(piece.value)
+        else:
+            document[piece.part] = piece.value
+    return document
+
+
+def _pieces(part: str, values: Iterable[Any]) -> Iterator[Piece]:
+    """Cut a list into pieces; an empty one is one piece."""
+    rest = iter(values)
+    yield Piece(part, list(islice(rest, _VALUES_MAX)))
+    while piece := list(islice(rest, _VALUES_MAX)):
+        yield Piece(part, piece)
+
+
+class ShowImage(msgspec.Struct, frozen=True, kw_only=True):
+    """Asks for the objects of an image: of the parts named, or of all.
+
+    Each is a JSON object with its name as `object`, its `version` where its kind has versions (the
+    offset of the last record that touched it, -1 when that is not kept), and its fields.
+    """
+
+    parts: tuple[str, ...] = ()
+    show_secrets: bool = False
+
+
+def image_shown(past: Past, at: int, request: ShowImage) -> Computed:
+    """Return the objects of the image as of an offset, each part ordered by name.
+
+    Raises:
+        RequestError: INVALID_REQUEST, there is no such part.
+    """
+    for part in request.parts:
+        if part not in PARTS:
+            raise RequestError("INVALID_REQUEST", f"{part!r} is none of {', '.join(PARTS)}")
+    image = past.image(at)
+    pieces = (
+        piece
+        for part in request.parts or PARTS
+        for piece in _pieces(part, _objects(image, PARTS[part], request.show_secrets))
+    )
+    return Computed(items=pieces, about=lambda: past.about_image(image, at))
+
+
+def _objects(image: MetadataImage, kind: Kind, show_secrets: bool) -> Iterator[dict[str, Any]]:
+    named = sorted((kind.label(image, key), repr(key), key) for key, _ in kind.objects(image))
+    for label, _, key in named:
+        fields = kind.fields(image, key) or {}
+        if not show_secrets:
+            label = redact_label(kind.name, label)
+            fields = {name: redact_field(kind.name, name, v) for name, v in fields.items()}
+        yield {"object": f"{kind.name}:{label}", **_version(image, kind, key), **fields}
+
+
+def _version(image: MetadataImage, kind: Kind, key: Any) -> dict[str, int]:
+    if kind.name not in VERSIONED_KINDS:
+        return {}
+    return {"version": object_version(image, kind.name, key)}
+
+
+class ShowKraftImage(msgspec.Struct, frozen=True, kw_only=True):
+    """Asks for an image in the JSON that other readers of Kafka's metadata logs print."""
+
+    show_secrets: bool = False
+
+
+def kraft_image_shown(past: Past, at: int, request: ShowKraftImage) -> Computed:
+    """Return the parts of `kraft_json` for the image as of an offset."""
+    image = past.image(at)
+    document = kraft_json(image)
+    if not request.show_secrets:
+        document = redact_kraft_json(document)
+    pieces = (
+        piece
+        for part, value in document.items()
+        for piece in (_pieces(part, value) if isinstance(value, list) else [Piece(part, value)])
+    )
+    return Computed(items=pieces, about=lambda: past.about_image(image, at))
+
+
+class ShowDigest(msgspec.Struct, frozen=True, kw_only=True):
+    """Asks for the digest of an image: by `replay` from the log's start, or from a `snapshot`."""
+
+    by: str = "replay"
+
+
+class Digest(msgspec.Struct, frozen=True, kw_only=True):
+    """A digest in hexadecimal, and how it was computed."""
+
+    digest: str
+    by: str
+
+
+def digest_shown(past: Past, at: int, request: ShowDigest) -> Computed:
+    """Return the digest of the image as of an offset.
+
+    Raises:
+        RequestError: SNAPSHOT_NOT_FOUND; or INVALID_REQUEST, there is no such way to compute it.
+    """
+    if request.by == "replay":
+        with past.progress("replaying", at + 1) as advance:
+            # Without snapshots: this is the opinion that they are compared with.
+            image = Timeline(past.reader).image(at, progress=advance)
+    elif request.by == "snapshot":
+        image = _from_snapshot(past, at)
+    else:
+        raise RequestError("INVALID_REQUEST", f"{request.by!r} is none of replay, snapshot")
+    digest = Digest(digest=image_digest(image), by=request.by)
+    return Computed(answer=digest, about=lambda: past.about_image(image, at))
+
+
+def _from_snapshot(past: Past, at: int) -> MetadataImage:
+    from replay.snapshot.database import default_url
+    from replay.snapshot.store import SnapshotStore
+
+    reader = past.reader
+    if reader.local_directory is None:
+        raise RequestError(
+            "SNAPSHOT_NOT_FOUND",
+            f"{reader.directory} holds no snapshots; make a log of it with `metalog restore`, or "
+            "say --by replay",
+        )
+    with SnapshotStore.open(default_url(reader.local_directory), reader.cluster_id) as store:
+        timeline = Timeline(reader, store)
+        start = timeline.newest_snapshot(at)
+    # Replay alone would be no second opinion; of an unknown offset it says so.
+    if start is None and at >= reader.history_start - 1:
+        raise RequestError(
+            "SNAPSHOT_NOT_FOUND",
+            f"there is no usable snapshot of this log at or below offset {at}; make one with "
+            f"`metalog snapshot create {reader.directory} --at {at}`",
+        )
+    return timeline.image(at, start=start)
+
+
+IMAGE = Question(name="image", request=ShowImage, item=Piece, tell=image_shown)
+KRAFT_IMAGE = Question(
+    name="image kraft", request=ShowKraftImage, item=Piece, tell=kraft_image_shown
+)
+DIGEST = Question(name="digest", request=ShowDigest, answer=Digest, tell=digest_shown)

@@ -1,0 +1,143 @@
+"""Records of a log: those of a range, and those that come."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from api.questions.asked_json import asked_json
+from api.questions.past import Past
+from api.questions.question import Computed, Question
+from api.redaction import redact_record
+from metadata_log.limits import MIB
+from records.envelope import Envelope, Origin
+from records.json import fields_json, to_json
+from replay.time_travel.objects import parse_object
+
+Row = dict[str, Any]
+"""A record with its place, in the shape of `dump --json`."""
+
+TAIL_BYTES = MIB
+"""About as much as one answer to `FollowRows` holds."""
+
+
+class ShowRows(msgspec.Struct, frozen=True, kw_only=True):
+    """Asks for records from a point on: of some types, or those that changed an object.
+
+    `asked`: with what was asked, beside the first record of a decision.
+    """
+
+    first: str = "start"
+    types: tuple[str, ...] = ()
+    object: str | None = None
+    asked: bool = False
+    show_secrets: bool = False
+
+
+def rows_shown(past: Past, at: int, request: ShowRows) -> Computed:
+    """Return records up to an offset.
+
+    Raises:
+        RequestError: there was no such object in the range.
+    """
+    first = past.first_offset(request.first)
+    items = (
+        row_json(row, show_secrets=request.show_secrets, show_asked=request.asked)
+        for row in _rows(past, first, at, request.object)
+        if not request.types or type(row.payload).__name__ in request.types
+    )
+    return Computed(items=items, about=lambda: past.about(at))
+
+
+def _rows(past: Past, first: int, last: int, object_: str | None) -> Iterator[Envelope]:
+    if object_ is not None:
+        events = past.timeline.history(parse_object(object_), last + 1, from_offset=first)
+        yield from (event.row for event in events)
+        return
+    yield from _range(past, first, last + 1)
+
+
+def _range(past: Past, first: int, end: int) -> Iterable[Envelope]:
+    for batch in past.reader.batches(first, end):
+        yield from (row for row in batch.rows if first <= row.offset < end)
+
+
+class FollowRows(msgspec.Struct, frozen=True, kw_only=True):
+    """Asks for the next records from a point on; "" is the log's end.
+
+    A service waits up to `wait_ms` while there are none, if the point is an offset.
+    """
+
+    first: str = ""
+    types: tuple[str, ...] = ()
+    asked: bool = False
+    show_secrets: bool = False
+    wait_ms: int = 0
+
+
+class RowsFollowed(msgspec.Struct, frozen=True, kw_only=True):
+    """Some records, and the offset from which to ask for the next ones."""
+
+    rows: tuple[Row, ...]
+    next_offset: int
+
+
+def rows_followed(past: Past, at: int, request: FollowRows) -> Computed:
+    """Return about 1 MiB of records, up to an offset."""
+    first = first_followed(past, request.first)
+    found: list[Row] = []
+    size, next_offset = 0, first
+    for row in _range(past, first, at + 1):
+        next_offset = row.offset + 1
+        if not request.types or type(row.payload).__name__ in request.types:
+            shown = row_json(row, show_secrets=request.show_secrets, show_asked=request.asked)
+            found.append(shown)
+            size += len(msgspec.msgpack.encode(shown))
+        if size >= TAIL_BYTES:
+            break
+    answer = RowsFollowed(rows=tuple(found), next_offset=next_offset)
+    return Computed(answer=answer, about=lambda: past.about(at))
+
+
+def first_followed(past: Past, point: str) -> int:
+    """Return the first offset to follow from a point; it may be one that is still to come."""
+    if not point:
+        return past.reader.end_offset
+    if point.isdigit():
+        return int(point)
+    return max(past.offset(point), past.reader.start_offset)
+
+
+def row_json(row: Envelope, *, show_secrets: bool, show_asked: bool = False) -> Row:
+    """Return a row in the shape of `dump --json`."""
+    document = {
+        "offset": row.offset,
+        "leader_epoch": row.leader_epoch,
+        "timestamp": row.timestamp,
+        "batch_offset": row.batch_offset,
+        "record_version": row.record_version,
+        "origin": origin_json(row.origin),
+        "type": type(row.payload).__name__,
+        "data": _fields(row, show_secrets=show_secrets),
+    }
+    if row.extra is not None and show_secrets:
+        document["extra"] = fields_json(row.extra)
+    if row.asked is not None and show_asked:
+        document["asked"] = asked_json(row.asked)
+    return document
+
+
+def origin_json(origin: Origin | None) -> dict[str, Any] | None:
+    """Return who caused a batch, without what is not known."""
+    if origin is None:
+        return None
+    return {name: value for name, value in fields_json(origin).items() if value is not None}
+
+
+def _fields(row: Envelope, *, show_secrets: bool) -> dict[str, Any]:
+    fields = to_json(row.payload)
+    return fields if show_secrets else redact_record(type(row.payload).__name__, fields)
+
+
+DUMP = Question(name="dump", request=ShowRows, item=Row, tell=rows_shown)
+TAIL = Question(name="tail", request=FollowRows, answer=RowsFollowed, tell=rows_followed)

@@ -1,0 +1,92 @@
+"""What questions about objects need: an object by its name, as `topic:orders` or `config:topic/a`.
+
+Rights for a question about the past are today's. So an object that is named by an id which names
+nothing today takes the right to describe the cluster.
+"""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from controller.authorization.authorizer import (
+    CLUSTER,
+    Access,
+    Operation,
+    Resource,
+    namespace_resource,
+    topic_resource,
+)
+from controller.authorization.guard import Guard
+from controller.authorization.rights import require_secrets
+from records.text import parse_uuid
+from replay.time_travel.escapes import unescaped
+
+# How many numbers follow the topic in the name of an object.
+_IN_TOPICS = {"topic": 0, "partition": 1, "removal": 1, "deletion": 2}
+_OF_TOPIC = "topic/"
+
+
+def _right(access: Access, name: str) -> tuple[Operation, Resource]:
+    """Return the right that it takes to see an object."""
+    kind, _, label = name.partition("#")[0].partition(":")
+    if kind == "config":
+        is_topic = label.startswith(_OF_TOPIC)
+        resource = _topic(access, label.removeprefix(_OF_TOPIC)) if is_topic else CLUSTER
+        return Operation.DESCRIBE_CONFIGS, resource
+    if kind in _IN_TOPICS:
+        numbers = _IN_TOPICS[kind]
+        return Operation.DESCRIBE, _topic(access, label.rsplit("/", numbers)[0])
+    if kind == "namespace" and not label.startswith("@"):
+        return Operation.DESCRIBE, namespace_resource(unescaped(label))
+    return Operation.DESCRIBE, CLUSTER
+
+
+def _topic(access: Access, label: str) -> Resource:
+    if not label.startswith("@"):
+        return topic_resource(unescaped(label))
+    try:
+        topic = access.image.topic(parse_uuid(label[1:]))
+    except ValueError:
+        return CLUSTER
+    return CLUSTER if topic is None else topic_resource(access.image.full_name(topic))
+
+
+def _may_see(access: Access, name: str) -> bool:
+    return access.allows(*_right(access, name))
+
+
+def _check_object(access: Access, request: Any) -> None:
+    require_secrets(access, request)
+    if request.object is not None:
+        access.require(*_right(access, request.object))
+
+
+def _check_all(access: Access, request: Any) -> None:
+    require_secrets(access, request)
+    access.require(Operation.DESCRIBE, CLUSTER)
+
+
+def _check_rows(access: Access, request: Any) -> None:
+    """Records of one object need its right, all of them the cluster's."""
+    check = _check_all if request.object is None else _check_object
+    check(access, request)
+
+
+def _changes_seen(access: Access, _: Any, changes: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple([change for change in changes if _may_see(access, change.object)])
+
+
+def _pieces_seen(access: Access, _: Any, pieces: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(
+        [
+            replace(piece, value=[item for item in piece.value if _may_see(access, item["object"])])
+            for piece in pieces
+        ]
+    )
+
+
+DESCRIBE_OBJECT = Guard(check=_check_object)
+DESCRIBE_ALL = Guard(check=_check_all)
+SHOW_ROWS = Guard(check=_check_rows)
+SHOW_DIFF = Guard(check=_check_object, shown=_changes_seen)
+SHOW_IMAGE = Guard(check=require_secrets, shown=_pieces_seen)

@@ -1,0 +1,91 @@
+"""Questions about the past need rights as commands do, item by item."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from api.questions.changes import ShowBlame, ShowDiff, ShowHistory
+from api.questions.objects import ShowDigest, ShowImage, ShowKraftImage
+from api.questions.overview import ShowOverview
+from api.questions.rows import FollowRows, ShowRows
+from api.questions.states import WalkStates
+from api.questions.table import DESCRIPTIONS, QUESTIONS
+from controller.authorization.authorizer import CLUSTER, Operation, topic_resource
+from controller.descriptions.queries import DescribeTopics
+from records.errors import RequestError
+from tests.api.guarded import CLUSTER_REFUSED, REFUSED, guarded, nothing_written
+from tests.api.kafka.servers import Server
+
+A = topic_resource("a")
+
+REQUESTS: dict[str, Any] = {
+    "image": ShowImage(),
+    "image overview": ShowOverview(),
+    "image kraft": ShowKraftImage(),
+    "digest": ShowDigest(),
+    "history": ShowHistory(object="topic:a"),
+    "diff": ShowDiff(before="start"),
+    "blame": ShowBlame(object="partition:a/0#leader"),
+    "dump": ShowRows(object="topic:a"),
+    "tail": FollowRows(first="0"),
+    "partitions states": WalkStates(topic="a"),
+}
+
+
+def test_every_question_about_the_past_is_tried() -> None:
+    assert set(REQUESTS) == set(QUESTIONS) - set(DESCRIPTIONS)
+
+
+async def _answered(at: Server, question: str, request: Any) -> Any:
+    """Return the code of a refusal, or the plain answer."""
+    try:
+        page = await at.client.page(question, request)
+    except RequestError as error:
+        return error.code
+    return msgspec.to_builtins(page.response)
+
+
+async def test_without_rights_nothing_is_told(tmp_path: Path) -> None:
+    async with guarded(tmp_path) as (at, rights):
+        rights.only = set()
+        with nothing_written(at):
+            for question, request in REQUESTS.items():
+                found = await _answered(at, question, request)
+                if question == "image":  # parts without objects
+                    assert all(piece["value"] == [] for piece in found)
+                else:
+                    assert found == () or found in REFUSED, question
+
+
+async def test_with_the_right_to_one_topic_only_that_is_told(tmp_path: Path) -> None:
+    async with guarded(tmp_path) as (at, rights):
+        rights.only = {(Operation.DESCRIBE, A)}
+        shown = [o for piece in await _answered(at, "image", ShowImage()) for o in piece["value"]]
+        names = {shown_object["object"] for shown_object in shown}
+        assert names == {"topic:a", "partition:a/0", "partition:a/1"}
+        changed = {c["object"] for c in await _answered(at, "diff", ShowDiff(before="start"))}
+        assert changed == names
+        for question in ("history", "blame", "dump", "partitions states"):
+            assert await _answered(at, question, REQUESTS[question])
+        assert await _answered(at, "history", ShowHistory(object="topic:b")) in REFUSED
+        assert await _answered(at, "dump", ShowRows()) == CLUSTER_REFUSED
+
+
+@pytest.mark.parametrize(
+    ("question", "request_"),
+    [
+        ("image", ShowImage(show_secrets=True)),
+        ("dump", ShowRows(show_secrets=True)),
+        ("topics describe", DescribeTopics(show_secrets=True)),
+    ],
+)
+async def test_secrets_need_the_right_to_read_the_log_as_brokers_do(
+    tmp_path: Path, question: str, request_: Any
+) -> None:
+    async with guarded(tmp_path) as (at, rights):
+        rights.but = {(Operation.CLUSTER_ACTION, CLUSTER)}
+        assert await _answered(at, question, request_) == CLUSTER_REFUSED
+        hidden = msgspec.structs.replace(request_, show_secrets=False)
+        assert await _answered(at, question, hidden) != CLUSTER_REFUSED
