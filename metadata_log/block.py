@@ -17,9 +17,9 @@ from metadata_log.limits import (
 )
 from metadata_log.zstd_frame import decompress_frame, zstd
 from records.avro import codec
-from records.avro.varint import LONGS, decode_long
 from records.envelope import Envelope
 from records.errors import CorruptLogError, RequestError
+from records.varint import LONGS, decode_long
 
 SYNC_SIZE = 16
 

@@ -5,8 +5,8 @@ costs far less than decoding it.
 """
 
 from records import registry
-from records.avro.varint import LONGS
 from records.base import Record
+from records.varint import LONGS
 
 # In every row the branch of the payload union follows two zero bytes: `asked` is null or ends with
 # the zero that ends its array of secrets, and `kept` is null (except in checkpoints, which are

@@ -14,11 +14,12 @@ import msgspec
 
 from metadata_log.block import SYNC_SIZE
 from records.avro import codec
+from records.avro.arrays import decode_bytes, decode_count
 from records.avro.schema import envelope_schema_json
 from records.avro.stored_schema import parse_stored_schema
-from records.avro.varint import LONGS, decode_bytes, decode_count
 from records.envelope import Envelope
 from records.errors import CorruptLogError, RequestError
+from records.varint import LONGS
 
 MAGIC = b"Obj\x01"
 CODEC = "zstandard"

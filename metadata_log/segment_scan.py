@@ -9,8 +9,8 @@ from metadata_log.fs import ReadableFile
 from metadata_log.names import MANIFEST, segment_name
 from metadata_log.needles import Needles, previous_crc32c_bytes
 from metadata_log.segment import HEADER_SIZE_BYTES_MAX, SegmentHeader, decode_header, row_decoder
-from records.avro.varint import decode_long
 from records.errors import CorruptLogError
+from records.varint import decode_long
 
 _READ_SIZE = 1024 * 1024
 _FIRST_READ_SIZE = 64 * 1024

@@ -10,7 +10,7 @@ import msgspec
 from api.broker.compression import decompressed
 from metadata_log.kraft.batch import HEADER_SIZE, parse_header
 from records.errors import CorruptLogError
-from records.kafka.varint import decode_zigzag
+from records.varint import decode_long
 
 RECORDS_SIZE_BYTES_MAX = 32 * 1024 * 1024
 """Limit for one batch's records after decompression; a lookup expands one batch at a time."""
@@ -59,9 +59,9 @@ def record_times(batch: bytes) -> Iterator[RecordTime]:
     position = 0
     try:
         for offset_delta in range(header.record_count):
-            length, start = decode_zigzag(records, position)
-            timestamp_delta, after = decode_zigzag(records, start + 1)  # behind the attributes
-            found_delta, after = decode_zigzag(records, after)
+            length, start = decode_long(records, position)
+            timestamp_delta, after = decode_long(records, start + 1)  # behind the attributes
+            found_delta, after = decode_long(records, after)
             timestamp = header.base_timestamp + timestamp_delta
             position = start + length
             if not after <= position <= len(records):

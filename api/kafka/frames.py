@@ -22,7 +22,7 @@ from records.envelope import UnknownTag
 from records.errors import CorruptLogError, RequestError
 from records.kafka import compiled_decoder, compiled_encoder, reference
 from records.kafka.layout import Layout
-from records.kafka.varint import decode_unsigned
+from records.varint import decode_unsigned
 
 FRAME_SIZE_BYTES_MAX = 100 * 1024 * 1024
 """Kafka's `socket.request.max.bytes`."""

@@ -9,13 +9,13 @@ from records.control import UnknownRecord
 from records.envelope import Envelope, Extra
 from records.errors import CorruptLogError, RequestError
 from records.kafka import codec
-from records.kafka.varint import ZIGZAG, decode_zigzag
 from records.registry import CONTROL_TYPES
+from records.varint import LONGS, decode_long
 
 # Before the offset delta: attributes and timestamp delta. After it: a null key.
 _PLAIN_START = b"\0\0"
-_NULL_KEY = ZIGZAG[-1]
-_NO_HEADERS = ZIGZAG[0]
+_NULL_KEY = LONGS[-1]
+_NO_HEADERS = LONGS[0]
 
 
 class RecordParts(msgspec.Struct, frozen=True, gc=False):
@@ -30,7 +30,7 @@ class _PlainPrefixes(dict[int, bytes]):
     """The bytes between a plain data record's length and its value's length, by offset delta."""
 
     def __missing__(self, offset_delta: int) -> bytes:
-        prefix = _PLAIN_START + ZIGZAG[offset_delta] + _NULL_KEY
+        prefix = _PLAIN_START + LONGS[offset_delta] + _NULL_KEY
         self[offset_delta] = prefix
         return prefix
 
@@ -80,7 +80,7 @@ def parse_record(batch: bytes, start: int, offset_delta: int) -> tuple[RecordPar
             the batch.
     """
     try:
-        length, body_start = decode_zigzag(batch, start)
+        length, body_start = decode_long(batch, start)
     except IndexError:
         raise _error(start, "the batch ends where a record must begin") from None
     end = body_start + length
@@ -99,13 +99,13 @@ def parse_record(batch: bytes, start: int, offset_delta: int) -> tuple[RecordPar
 
 def _parse_body(body: bytes, expected_delta: int) -> RecordParts:
     attributes = body[0]
-    timestamp_delta, position = decode_zigzag(body, 1)
-    offset_delta, position = decode_zigzag(body, position)
+    timestamp_delta, position = decode_long(body, 1)
+    offset_delta, position = decode_long(body, position)
     if offset_delta != expected_delta:
         raise CorruptLogError(f"a record with offset delta {offset_delta}, not {expected_delta}")
     key, position = _sized(body, position)
     value, position = _sized(body, position)
-    header_count, position = decode_zigzag(body, position)
+    header_count, position = decode_long(body, position)
     if not 0 <= header_count <= len(body) - position:
         left = len(body) - position
         raise CorruptLogError(f"a record with {header_count} headers in {left} bytes")
@@ -121,7 +121,7 @@ def _parse_body(body: bytes, expected_delta: int) -> RecordParts:
 
 
 def _sized(body: bytes, position: int) -> tuple[bytes | None, int]:
-    size, start = decode_zigzag(body, position)
+    size, start = decode_long(body, position)
     if size < 0:
         return None, start
     end = start + size
@@ -136,9 +136,9 @@ def _error(position: int, what: str) -> CorruptLogError:
 
 def _join(key: bytes | None, value: bytes, offset_delta: int) -> bytes:
     """Encode a record in its plain form."""
-    keyed = _NULL_KEY if key is None else ZIGZAG[len(key)] + key
-    body = _PLAIN_START + ZIGZAG[offset_delta] + keyed + ZIGZAG[len(value)] + value + _NO_HEADERS
-    return ZIGZAG[len(body)] + body
+    keyed = _NULL_KEY if key is None else LONGS[len(key)] + key
+    body = _PLAIN_START + LONGS[offset_delta] + keyed + LONGS[len(value)] + value + _NO_HEADERS
+    return LONGS[len(body)] + body
 
 
 def is_control(row: Envelope) -> bool:

@@ -24,7 +24,7 @@ from metadata_log.kraft.batch import (
     parse_header,
 )
 from records.errors import CorruptLogError
-from records.kafka.varint import decode_zigzag
+from records.varint import decode_long
 
 _MAGIC_AT = 16
 
@@ -82,7 +82,7 @@ def _size_by_records(tail: bytes) -> int | None:
     position = HEADER_SIZE
     try:
         for _ in range(header.record_count):
-            length, position = decode_zigzag(tail, position)
+            length, position = decode_long(tail, position)
             if length <= 0 or position + length > len(tail):
                 return None
             position += length

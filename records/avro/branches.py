@@ -7,7 +7,8 @@ from typing import Any
 
 import fastavro
 
-from records.avro.varint import decode_bytes, decode_count, decode_long
+from records.avro.arrays import decode_bytes, decode_count
+from records.varint import decode_long
 
 _SIZES = {"null": 0, "boolean": 1, "float": 4, "double": 8}
 

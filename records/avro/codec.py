@@ -12,11 +12,12 @@ import msgspec
 
 from records import registry
 from records.avro import generated
+from records.avro.arrays import INTS
 from records.avro.schema import envelope_schema
-from records.avro.varint import INTS, LONGS, decode_long, encode_long
 from records.base import Record
 from records.envelope import Asked, Envelope, Extra, Kept, Origin
 from records.errors import CorruptLogError
+from records.varint import LONGS, decode_long, encode_long
 
 _FIELDS = tuple(field["name"] for field in registry.schema("Envelope")["fields"])
 # The loops below rely on this order, which must be that of the schema.

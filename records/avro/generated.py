@@ -10,8 +10,8 @@ from collections.abc import Callable
 from types import UnionType
 from typing import Any
 
-from records import registry
-from records.avro import varint
+from records import registry, varint
+from records.avro import arrays
 from records.avro.schema import UUID_NAME
 from records.base import Record
 
@@ -40,13 +40,13 @@ class _Generator:
 
     def __init__(self) -> None:
         self.names: dict[str, Any] = {
-            "INTS": varint.INTS,
+            "INTS": arrays.INTS,
             "LONGS": varint.LONGS,
-            "INT_ARRAYS": varint.INT_ARRAYS,
+            "INT_ARRAYS": arrays.INT_ARRAYS,
             "decode_long": varint.decode_long,
-            "decode_ints": varint.decode_ints,
-            "decode_count": varint.decode_count,
-            "decode_bytes": varint.decode_bytes,
+            "decode_ints": arrays.decode_ints,
+            "decode_count": arrays.decode_count,
+            "decode_bytes": arrays.decode_bytes,
             "pack_double": struct.Struct("<d").pack,
             "unpack_double": struct.Struct("<d").unpack_from,
             "union_branch_error": _union_branch_error,

@@ -14,10 +14,10 @@ from fastavro.validation import ValidationError, validate
 from records import registry
 from records.avro.branches import check_branches
 from records.avro.schema import envelope_schema
-from records.avro.varint import LONGS
 from records.base import Record
 from records.envelope import Envelope
 from records.errors import CorruptLogError, RequestError
+from records.varint import LONGS
 
 # A block's body is the items of an array without its count and its end, so one call of fastavro
 # does a whole block.

@@ -19,8 +19,8 @@ from records.envelope import UnknownTag
 from records.errors import CorruptLogError, RequestError
 from records.kafka import compiled_decoder, compiled_encoder, reference
 from records.kafka.layout import control_types, has_version, layout, metadata_types
-from records.kafka.varint import UNSIGNED, decode_unsigned
 from records.registry import schema
+from records.varint import UNSIGNED, decode_unsigned
 
 _FRAME_VERSION = 1
 _KEY_MAX = 32_767

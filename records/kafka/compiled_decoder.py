@@ -17,7 +17,7 @@ from records.base import Record
 from records.errors import CorruptLogError
 from records.kafka.layout import ArrayOf, Field, FieldType, Layout
 from records.kafka.reference import LENGTHS, SCALARS
-from records.kafka.varint import decode_unsigned
+from records.varint import decode_unsigned
 
 Decoder = Callable[[bytes, int], Record]
 

@@ -11,7 +11,7 @@ from typing import Any
 from records.base import Record
 from records.kafka.layout import ArrayOf, Field, FieldType, Layout
 from records.kafka.reference import LENGTHS, SCALARS
-from records.kafka.varint import UNSIGNED
+from records.varint import UNSIGNED
 
 Encoder = Callable[[Record], bytes]
 

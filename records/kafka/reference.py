@@ -13,7 +13,7 @@ from records.base import Record
 from records.envelope import UnknownTag
 from records.errors import CorruptLogError, RequestError
 from records.kafka.layout import ArrayOf, Field, FieldType, Layout
-from records.kafka.varint import UNSIGNED, decode_unsigned
+from records.varint import UNSIGNED, decode_unsigned
 
 SCALARS: dict[str, struct.Struct] = {
     "bool": struct.Struct(">B"),

@@ -5,8 +5,8 @@ import pytest
 
 from metadata_log.block import SYNC_SIZE, block_size, parse_block
 from metadata_log.limits import BLOCK_STORED_BYTES_MAX
-from records.avro.varint import encode_long
 from records.errors import CorruptLogError
+from records.varint import encode_long
 
 SYNC = bytes(range(SYNC_SIZE))
 

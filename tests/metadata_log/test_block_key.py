@@ -10,8 +10,8 @@ from metadata_log import segment
 from metadata_log.care.inspection import inspect_log
 from metadata_log.fs import OsFs
 from metadata_log.log_reader import LogReader
-from records.avro.varint import LONGS
 from records.errors import RequestError
+from records.varint import LONGS
 from replay.loader import load_image
 from tests.golden import release_directory
 

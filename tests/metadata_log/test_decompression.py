@@ -17,8 +17,8 @@ from metadata_log.fs import OsFs
 from metadata_log.limits import BLOCK_DECODED_BYTES_MAX, BLOCK_RECORDS_MAX
 from metadata_log.segment import decode_header
 from metadata_log.zstd_frame import decompress_frame
-from records.avro.varint import encode_long
 from records.errors import CorruptLogError
+from records.varint import encode_long
 
 _MARKER = bytes(16)
 _MEMORY_BYTES_MAX = 600 * 1024 * 1024

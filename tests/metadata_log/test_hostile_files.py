@@ -18,8 +18,8 @@ from metadata_log.log import MetadataLog
 from metadata_log.segment import decode_header
 from records.avro.schema import envelope_schema
 from records.avro.stored_schema import parse_stored_schema
-from records.avro.varint import encode_long
 from records.errors import CorruptLogError
+from records.varint import encode_long
 from tests.metadata_log.test_decompression import stored, with_last_block
 
 DEEP = 200_000

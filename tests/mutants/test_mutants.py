@@ -146,7 +146,7 @@ def test_statements_are_counted_and_sources_do_the_same(tmp_path: Path) -> None:
     instrument(tmp_path)
     table = read_table(tmp_path)
     code = (
-        "from mutant_hits import HITS; from records.avro.varint import decode_count;"
+        "from mutant_hits import HITS; from records.avro.arrays import decode_count;"
         "print(decode_count(b'\\4ab', 0), bytes(HITS).count(1) > 3, end=' ');"
         "print([n for n in range(len(HITS)) if HITS[n]])"
     )

@@ -11,18 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from records import registry
-from records.avro import codec, reference, varint
+from records.avro import arrays, codec, reference
+from records.avro.arrays import INT_ARRAYS, INTS, decode_bytes, decode_count, decode_ints
 from records.avro.schema import envelope_schema
-from records.avro.varint import (
-    INT_ARRAYS,
-    INTS,
-    LONGS,
-    decode_bytes,
-    decode_count,
-    decode_ints,
-    decode_long,
-    encode_long,
-)
 from records.base import Record
 from records.configs import ClientQuotaRecord, EntityData
 from records.control import NoteRecord
@@ -36,6 +27,7 @@ from records.envelope import (
     UnknownTag,
 )
 from records.errors import CorruptLogError
+from records.varint import LONGS, decode_long, encode_long
 from tests.records.edges import edge_records
 from tests.records.strategies import batches
 from tests.records.strategies import records as records_of
@@ -372,17 +364,17 @@ def test_array_of_ints_is_one_block_and_is_read_back(items: tuple[int, ...]) -> 
 
 
 def test_caches_of_arrays_do_not_grow_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("records.avro.varint._CACHE_SIZE_MAX", 10)
+    monkeypatch.setattr("records.avro.arrays._CACHE_SIZE_MAX", 10)
     # What earlier tests have left may be more than that.
     INT_ARRAYS.clear()
-    varint._SMALL_INT_TUPLES.clear()
+    arrays._SMALL_INT_TUPLES.clear()
     for number in range(1_000):
         data = INT_ARRAYS[number, number + 1]
         assert decode_ints(data, 0) == ((number, number + 1), len(data))
         assert len(INT_ARRAYS) <= 10
     for number in range(60):
         decode_ints(INT_ARRAYS[number, 1], 0)
-        assert len(varint._SMALL_INT_TUPLES) <= 10
+        assert len(arrays._SMALL_INT_TUPLES) <= 10
 
 
 def test_long_of_more_than_64_bits_is_refused() -> None:

@@ -4,7 +4,7 @@ import struct
 from collections.abc import Callable
 
 from metadata_log.kraft.batch import CRC_START, HEADER, HEADER_SIZE, MAGIC, crc_of, parse_header
-from records.kafka.varint import decode_zigzag, encode_zigzag
+from records.varint import decode_long, encode_long
 
 
 def batch(*values: bytes, timestamp: int = 1_700_000_000_000) -> bytes:
@@ -63,16 +63,16 @@ def values(data: bytes) -> list[bytes]:
 
 
 def _record(offset_delta: int, value: bytes, timestamp_delta: int = 0) -> bytes:
-    body = b"\0" + encode_zigzag(timestamp_delta) + encode_zigzag(offset_delta) + encode_zigzag(-1)
-    body += encode_zigzag(len(value)) + value + encode_zigzag(0)
-    return encode_zigzag(len(body)) + body
+    body = b"\0" + encode_long(timestamp_delta) + encode_long(offset_delta) + encode_long(-1)
+    body += encode_long(len(value)) + value + encode_long(0)
+    return encode_long(len(body)) + body
 
 
 def _value(data: bytes, position: int) -> tuple[bytes, int]:
-    length, position = decode_zigzag(data, position)
+    length, position = decode_long(data, position)
     end = position + length
-    _, position = decode_zigzag(data, position + 1)  # time, after the attributes
-    _, position = decode_zigzag(data, position)  # offset
-    _, position = decode_zigzag(data, position)  # no key
-    size, position = decode_zigzag(data, position)
+    _, position = decode_long(data, position + 1)  # time, after the attributes
+    _, position = decode_long(data, position)  # offset
+    _, position = decode_long(data, position)  # no key
+    size, position = decode_long(data, position)
     return data[position : position + size], end

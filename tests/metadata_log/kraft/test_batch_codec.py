@@ -17,9 +17,9 @@ from records.envelope import Envelope, Extra, UnknownTag
 from records.errors import CorruptLogError, RequestError
 from records.kafka import codec
 from records.kafka.layout import Layout
-from records.kafka.varint import ZIGZAG, encode_zigzag
 from records.registry import CONTROL_TYPES
 from records.topics import NamespaceRecord
+from records.varint import LONGS, encode_long
 from tests.metadata_log.kraft.logs import TOPIC_ID, leader_change, partition_change, rows, topic
 from tests.real_logs import binary_vectors, needs_reference
 from tests.records.kafka.strategies import all_layouts, records
@@ -44,13 +44,13 @@ def _record(value: bytes, *, offset_delta: int = 0, **parts: bytes) -> bytes:
         [
             parts.get("attributes", b"\0"),
             parts.get("timestamp_delta", b"\0"),
-            parts.get("delta", ZIGZAG[offset_delta]),
+            parts.get("delta", LONGS[offset_delta]),
             parts.get("key", b"\1"),
-            parts.get("length", ZIGZAG[len(value)]) + value,
+            parts.get("length", LONGS[len(value)]) + value,
             parts.get("headers", b"\0"),
         ]
     )
-    return parts.get("size", encode_zigzag(len(body))) + body
+    return parts.get("size", encode_long(len(body))) + body
 
 
 _NOOP = codec.encode_value(NoOpRecord(), 0)

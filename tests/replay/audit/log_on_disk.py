@@ -11,10 +11,10 @@ from metadata_log.batch import Batch
 from metadata_log.names import checkpoint_name, segment_name
 from records.avro.codec import encode_rows
 from records.avro.schema import envelope_schema
-from records.avro.varint import LONGS
 from records.base import Record
 from records.control import SnapshotFooterRecord, SnapshotHeaderRecord
 from records.envelope import Envelope
+from records.varint import LONGS
 from replay.audit.log_frame import LogFiles
 
 _SYNC_MARKER = bytes(range(16))

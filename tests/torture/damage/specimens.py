@@ -27,7 +27,6 @@ from metadata_log.mirror import MirrorBuilder
 from metadata_log.names import COMMIT_MARK
 from metadata_log.segment import decode_header
 from records.avro.schema import envelope_schema_json
-from records.avro.varint import decode_long
 from records.base import Record, Uuid
 from records.configs import ConfigRecord, FeatureLevelRecord
 from records.control import (
@@ -39,6 +38,7 @@ from records.control import (
 from records.envelope import Envelope, Origin
 from records.partitions import PartitionChangeRecord
 from records.topics import RemoveTopicRecord, TopicRecord
+from records.varint import decode_long
 from replay.care.retain import retain
 from tests.metadata_log.conftest import StepClock
 
