@@ -5,16 +5,22 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
+from metadata_log.log_reader import LogReader
+from tests.redecide.deciding import redecide
+from tests.redecide.report import Report
 from tests.stories.processes import World
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
-    """A service and brokers 1, 2, 3."""
+    """A service and brokers 1, 2, 3; at the end each of its decisions is taken again."""
     world = World(tmp_path_factory.mktemp("world"))
     try:
         await world.serve()
         await world.start_brokers(1, 2, 3)
         yield world
+        with LogReader.open(world.log) as reader:
+            report = Report().add("stories", redecide(reader))
+        assert report.is_perfect, "\n".join(report.lines())
     finally:
         await world.end()
