@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
@@ -21,9 +20,9 @@ from controller.authorization.authorizer import Access
 from controller.authorization.caller import Caller
 from controller.controller import Controller
 from controller.decisions.context import Context
+from controller.log_port import ServedLog
 from controller.packed import packed, unpacked
 from controller.result import ControllerResult
-from metadata_log.log_reader import LogReader
 from replay.about import About
 from replay.image.provenance import Provenance
 
@@ -39,7 +38,7 @@ class Answers:
 
     def __init__(
         self,
-        directory: Path,
+        log: ServedLog,
         controller: Controller,
         history: History,
         access: Callable[[Caller], Access],
@@ -50,13 +49,13 @@ class Answers:
             history: Tells when something was committed.
             access: Returns what a caller may do now.
         """
-        with LogReader.open(directory) as reader:
+        with log.reader() as reader:
             # History cannot be cut while the log is being written.
             self._history_start = reader.history_start
         self._controller = controller
         self._access = access
         self._history = history
-        self._workers = Workers(directory)
+        self._workers = Workers(log.directory)
 
     async def page(
         self,

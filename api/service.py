@@ -24,6 +24,7 @@ from controller.decider import Decision
 from controller.decisions.context import Settings
 from controller.decisions.heartbeats import Heartbeat, HeartbeatReply
 from controller.decisions.versions import ExpectedVersion
+from controller.log_port import ServedLog
 from controller.pending_answers import Answer
 from controller.raw_append import Appended as RowsAppended
 from controller.raw_append import AppendRecords, AppendRows
@@ -34,7 +35,6 @@ from metadata_log.batch import Batch, NewBatch
 from metadata_log.clock import MachineClocks
 from metadata_log.fs import OsFs
 from metadata_log.log import MetadataLog
-from metadata_log.log_reader import LogReader
 from metadata_log.manifest import read_manifest
 from metadata_log.request_window import Committed, is_repeatable
 from records.envelope import Origin
@@ -55,14 +55,12 @@ class Service:
 
     def __init__(
         self,
-        directory: Path,
-        metadata_log: MetadataLog,
+        metadata_log: ServedLog,
         image: MetadataImage,
         *,
         settings: Settings,
     ) -> None:
         """Use `Service.open`."""
-        self._directory = directory
         self._log = metadata_log
         self.history = History(image)
         self._controller = Controller(
@@ -74,7 +72,7 @@ class Service:
             on_commit=self._committed,
         )
         self._timers = Timers(self._controller, metadata_log.clock)
-        self.answers = Answers(directory, self._controller, self.history, self.access)
+        self.answers = Answers(metadata_log, self._controller, self.history, self.access)
         self._running: asyncio.Task[None] | None = None
 
     @classmethod
@@ -107,11 +105,11 @@ class Service:
             directory, node_id=settings.node_id, machine=machine, asked=asked_settings(settings)
         )
         try:
-            with LogReader.open(directory) as reader:
+            with metadata_log.reader() as reader:
                 image = Timeline.of(reader).image(progress=progress)
             # Millions of objects without cycles: the collector need not visit them.
             gc.freeze()
-            service = cls(directory, metadata_log, image, settings=settings)
+            service = cls(metadata_log, image, settings=settings)
             await service._controller.activate()
         except BaseException:
             await metadata_log.close()
@@ -159,7 +157,8 @@ class Service:
         """
         committed = await self._committed_before(origin)
         if committed is not None:
-            return await asyncio.to_thread(first_answer, self._directory, committed, decide)
+            first = await asyncio.to_thread(self._log.first_batch, committed)
+            return first_answer(first, committed, decide)
         return await asyncio.shield(self._controller.submit(decide, origin=origin))
 
     async def run(
@@ -299,7 +298,8 @@ class Service:
         if refused is not None:
             return Answer(refused, self.image.provenance.next_offset, wrote=False)
         bound = command.bound(request, CONTROLLER)
-        answer = await asyncio.to_thread(first_answer, self._directory, committed, bound)
+        first = await asyncio.to_thread(self._log.first_batch, committed)
+        answer = first_answer(first, committed, bound)
         response = command.guard.shown_again(access, request, answer.response)
         return replace(answer, response=response)
 

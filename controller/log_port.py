@@ -1,10 +1,15 @@
 """The log as the controller needs it; `metadata_log.log.MetadataLog` implements it."""
 
 from collections.abc import Awaitable
+from pathlib import Path
 from typing import Protocol
 
 from metadata_log.append_result import AppendResult
-from metadata_log.batch import NewBatch
+from metadata_log.batch import Batch, NewBatch
+from metadata_log.clock import Clock
+from metadata_log.log_reader import LogReader
+from metadata_log.request_window import Committed
+from records.envelope import Origin
 
 
 class LogPort(Protocol):
@@ -33,4 +38,42 @@ class LogPort(Protocol):
             UnavailableError: try again.
             FencedError: this writer may not write any more.
         """
+        ...
+
+
+class ServedLog(LogPort, Protocol):
+    """A log as a service uses it: written, read, and asked for requests of before."""
+
+    @property
+    def clock(self) -> Clock:
+        """The clock that batches get their times from."""
+        ...
+
+    @property
+    def directory(self) -> Path:
+        """Where processes that a service starts beside it read the log."""
+        ...
+
+    def reader(self) -> LogReader:
+        """Open what is committed for reading; blocks."""
+        ...
+
+    async def find_request(self, origin: Origin) -> Committed | None:
+        """Return where a request was committed; None for a new one, or one in flight.
+
+        Raises:
+            RequestError: the id was used for another request.
+        """
+        ...
+
+    def first_batch(self, committed: Committed) -> Batch:
+        """Return the first batch of a committed request; blocks.
+
+        Raises:
+            UnknownHistoryError: the log no longer holds it.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Commit what was accepted and release the log."""
         ...

@@ -11,10 +11,8 @@ A log knows the ids of its last REQUEST_WINDOW_OFFSETS offsets, whichever proces
 """
 
 import asyncio
-import contextlib
 import hashlib
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -24,10 +22,6 @@ from controller.asked import BoundDecision, version_of
 from controller.packed import unpacked
 from controller.pending_answers import Answer
 from metadata_log.batch import Batch
-from metadata_log.block_place import read_batch
-from metadata_log.fs import OsFs
-from metadata_log.limits import BATCH_RECORDS_MAX
-from metadata_log.log_reader import LogReader
 from metadata_log.request_window import Committed, RequestKey, request_key
 from records.envelope import Origin
 from records.errors import Outcome, RequestError, UnavailableError
@@ -123,20 +117,17 @@ def _copy(answer: asyncio.Future[Any], again: asyncio.Future[Any]) -> None:
         again.set_result(answer.result())
 
 
-def first_answer(
-    directory: Path, committed: Committed, decision: Callable[..., Any]
-) -> Answer[Any]:
-    """Return the first answer to a committed request, by reading its first batch; blocks.
+def first_answer(first: Batch, committed: Committed, decision: Callable[..., Any]) -> Answer[Any]:
+    """Return the first answer to a committed request.
 
     Args:
+        first: The request's first batch.
         decision: The request, bound to its decision.
 
     Raises:
         RequestError: DUPLICATE_REQUEST, the answer was not kept: it was too large, or an earlier
             release wrote the log. The outcome is DONE.
-        UnknownHistoryError: the log no longer holds it.
     """
-    first = _first_batch(directory, committed)
     asked = first.rows[0].asked
 
     def lost(why: str) -> RequestError:
@@ -153,37 +144,6 @@ def first_answer(
     except RequestError as error:
         raise lost(f"this release cannot read it: {error}") from error
     return Answer(response, committed.result.end_offset)
-
-
-def _first_batch(directory: Path, committed: Committed) -> Batch:
-    """Return the batch with the answer: the one with the id, unless the request has several."""
-    with contextlib.suppress(FileNotFoundError):  # the reader knows why
-        batch = read_batch(OsFs(), directory, committed.place)
-        if batch.rows[0].asked is not None:
-            return batch
-    with LogReader.open(directory) as reader:
-        return _walk_back(reader, committed.result.base_offset)
-
-
-def _walk_back(reader: LogReader, offset: int) -> Batch:
-    """Return the first batch of a request from its last one; all but the last one are full."""
-    batch = _batch_at(reader, offset)
-    origin = batch.rows[0].origin
-    assert origin is not None, "it was found by it"
-    earlier = replace(origin, request_id=None, request_hash=None)
-    while batch.rows[0].asked is None:
-        base = batch.base_offset - BATCH_RECORDS_MAX
-        if base < reader.start_offset:
-            break
-        before = _batch_at(reader, base)
-        if before.end_offset != batch.base_offset or before.rows[0].origin != earlier:
-            break
-        batch = before
-    return batch
-
-
-def _batch_at(reader: LogReader, offset: int) -> Batch:
-    return next(iter(reader.batches(offset)))
 
 
 def _answer_lost(base_offset: int, last_offset: int, why: str) -> RequestError:

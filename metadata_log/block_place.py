@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 
 from metadata_log.batch import Batch
-from metadata_log.fs import Fs
+from metadata_log.fs import ByteStore
 from metadata_log.names import segment_name
 from metadata_log.segment_file import ScanStart, SegmentFile
 
@@ -18,7 +18,7 @@ class BlockPlace(msgspec.Struct, frozen=True, gc=False):
     end_position: int
 
 
-def read_batch(fs: Fs, directory: Path, place: BlockPlace) -> Batch:
+def read_batch(fs: ByteStore, directory: Path, place: BlockPlace) -> Batch:
     """Return the batch at a place, checked; costs as much in a long log as in a short one.
 
     Raises:

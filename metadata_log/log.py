@@ -16,7 +16,7 @@ from typing import Self
 
 from metadata_log.append_queue import AppendQueue, QueuedBatch
 from metadata_log.append_result import AppendResult
-from metadata_log.batch import NewBatch
+from metadata_log.batch import Batch, NewBatch
 from metadata_log.clock import Clock, MachineClocks
 from metadata_log.fs import Fs, OsFs
 from metadata_log.limits import (
@@ -31,6 +31,7 @@ from metadata_log.log_clock import LogClock
 from metadata_log.log_reader import LogReader
 from metadata_log.opening import OwnedLog, own_log
 from metadata_log.own_thread import RunBlocking, in_own_thread
+from metadata_log.request_batches import first_batch
 from metadata_log.request_window import Committed, RequestWindow, is_repeatable
 from records.control import LeaderChangeMessage, LeaderChangeVoter
 from records.envelope import Asked, Envelope, Origin
@@ -67,7 +68,7 @@ class MetadataLog:
         sync_mark_in_time: bool,
     ) -> None:
         self._fs = fs
-        self._directory = directory
+        self.directory = directory
         self._writer = owned.writer
         self._claim = owned.claim
         self._lock = owned.lock
@@ -171,6 +172,23 @@ class MetadataLog:
         self._wake.set()
         return answer
 
+    def reader(self) -> LogReader:
+        """Open what is committed for reading; blocks.
+
+        Raises:
+            CorruptLogError: the log is damaged where opening it looks.
+        """
+        return LogReader.open(self.directory, fs=self._fs)
+
+    def first_batch(self, committed: Committed) -> Batch:
+        """Return the first batch of a request that `find_request` found; blocks.
+
+        Raises:
+            UnknownHistoryError: the log no longer holds it.
+            CorruptLogError: it is damaged.
+        """
+        return first_batch(self._fs, self.directory, committed)
+
     async def find_request(self, origin: Origin) -> Committed | None:
         """Return where a request was committed; None for a new one, or one in flight.
 
@@ -234,10 +252,10 @@ class MetadataLog:
         except OSError as error:
             # It is unknown what reached the disk. A second sync may succeed and prove nothing.
             self._queue.fail(
-                FencedError(f"writing {self._directory} failed: {error}; open it again")
+                FencedError(f"writing {self.directory} failed: {error}; open it again")
             )
         except Exception as error:
-            _LOG.exception("%s: the writer ended by a mistake of its own", self._directory)
+            _LOG.exception("%s: the writer ended by a mistake of its own", self.directory)
             self._queue.fail(FencedError(f"the writer failed: {error!r}; open the log again"))
 
     async def _commit_group(self) -> None:
@@ -360,7 +378,7 @@ class MetadataLog:
                 self._knows_requests = True
 
     def _read_requests(self) -> None:
-        with LogReader.open(self._directory, fs=self._fs) as reader:
+        with self.reader() as reader:
             self._requests = RequestWindow.of_tail(reader)
 
     def _sync_mark_soon(self) -> None:

@@ -27,6 +27,7 @@ from controller.repeated_requests import first_answer, identified
 from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
 from metadata_log.manifest import Kind
+from metadata_log.request_batches import first_batch
 from metadata_log.request_window import RequestWindow
 from records.envelope import Origin
 from records.errors import RequestError
@@ -116,7 +117,8 @@ class LocalAdmin:
             if committed is None:
                 return None
             self.history_start = reader.history_start
-        return first_answer(self._directory, committed, decide)
+            first = first_batch(reader.fs, reader.directory, committed)
+        return first_answer(first, committed, decide)
 
     def _read(self) -> _Read:
         with LogReader.open(self._directory) as reader:

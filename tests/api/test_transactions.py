@@ -17,7 +17,6 @@ from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
 from controller.descriptions.queries import DescribeTopics
 from metadata_log.batch import Batch
 from metadata_log.limits import BATCH_RECORDS_MAX
-from metadata_log.log_reader import LogReader
 from records.base import Record
 from records.control import BeginTransactionRecord, EndTransactionRecord
 from records.errors import RequestError
@@ -59,7 +58,7 @@ GOOD = steps(
 
 def records(at: Server, start: int) -> list[Record]:
     """Return the records of the log from an offset on."""
-    with LogReader.open(at.service._directory) as reader:
+    with at.service._log.reader() as reader:
         return [row.payload for batch in reader.batches(start) for row in batch.rows]
 
 
