@@ -239,8 +239,7 @@ class _Watch:
 
     def events(self, rows: Iterable[Envelope]) -> Iterator[Event]:
         """Apply rows that take effect; yield the events at which the object changed."""
-        for row in rows:
-            changes = self._replay.replay(row)
+        for row, changes in self._replay.replay(rows):
             if self._setters is not None:
                 self._setters.replay(self._replay.before, row, self.image)
             if changes:

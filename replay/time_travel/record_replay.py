@@ -35,17 +35,17 @@ class RecordReplay:
         self._reaching = AFFECTED.keys() if only is None else types_reaching(only.kind.name)
         self._delta = MetadataDelta(image)
 
-    def replay(self, row: Envelope) -> list[EffectiveChange]:
-        """Apply a row that takes effect; return what it changed.
+    def replay(self, rows: Iterable[Envelope]) -> Iterator[tuple[Envelope, list[EffectiveChange]]]:
+        """Apply rows that take effect; yield each that may have changed something, and what it did.
 
         Raises:
-            CorruptLogError: the record contradicts the state before it; names the offset.
+            CorruptLogError: a record contradicts the state before it; names the offset.
         """
-        self._delta.replay(row)
-        if not self._may_change(row.payload):
-            return []
-        self._advance(row.offset)
-        return record_changes(self.before, row, self.image, only=self._only)
+        for row in rows:
+            self._delta.replay(row)
+            if type(row.payload) in self._reaching and self._may_change(row.payload):
+                self._advance(row.offset)
+                yield row, record_changes(self.before, row, self.image, only=self._only)
 
     def would_change(self, rows: Iterable[Envelope]) -> Iterator[EffectiveChange]:
         """Yield what the rows of an aborted transaction would have changed, had it ended.
@@ -69,15 +69,13 @@ class RecordReplay:
         self._delta = MetadataDelta(self.image)
 
     def _may_change(self, record: Record) -> bool:
-        if type(record) not in self._reaching:
-            return False
         if self._only is None or not isinstance(record, PartitionChangeRecord | PartitionRecord):
             return True
-        # Skip the partition records of other topics, which are most of a log.
+        # Skip the records of other partitions: they are most of a log.
         key = self._only.key(self.image)
-        topic_id = key[0] if isinstance(key, tuple) else key
-        # A partition that is not there yet has no key: its topic is not known by it either.
-        return key is None or bool(topic_id == record.topic_id)
+        affected = AFFECTED[type(record)][self._only.kind.name](record, self.image)
+        # A partition that does not exist yet has no key.
+        return key is None or key in affected
 
 
 def effective_changes(
@@ -108,7 +106,7 @@ def effective_changes(
     for batch in source.batches(first, to_offset) if first < to_offset else ():
         for found in transactions.resolved(rows_within(batch, first, to_offset)):
             changes = (
-                chain.from_iterable(map(replay.replay, found.rows))
+                chain.from_iterable(changes for _, changes in replay.replay(found.rows))
                 if found.in_effect
                 else replay.would_change(found.rows)
             )

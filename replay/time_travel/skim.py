@@ -1,9 +1,9 @@
 """Skim, then read: finds the rows that affect one topic without decoding the other blocks.
 
-A record that changes a topic or its partitions has the topic's id, with few exceptions: namespaces
-(the topic's full name), ClearElrRecord (by name, or all topics), and transaction markers. Blocks
-are searched for these, and only matching ones are decoded. The rows found are a history of their
-own: replayed alone, they lead to the same topic.
+A record that changes a topic or its partitions has the topic's id, with few exceptions:
+ClearElrRecord (by name, or all topics) and transaction markers. Blocks are searched for these, for
+the requested name and for the topic's namespace, and only matching ones are decoded. The rows found
+are a history of their own: replayed alone, they lead to the same topic.
 
 A record that contradicts the state of another topic goes unnoticed, as it does with a snapshot.
 """
@@ -29,7 +29,7 @@ from replay.transactions import Transactions, rows_within
 # How many numbers follow the topic in an object's name.
 _NUMBERS = {"topic": 0, "partition": 1, "removal": 1}
 
-_TYPES = (BeginTransactionRecord, ClearElrRecord, NamespaceRecord, RemoveNamespaceRecord)
+_TYPES = (BeginTransactionRecord, ClearElrRecord)
 
 
 @runtime_checkable
@@ -114,24 +114,26 @@ class _Reach:
         self.needles = Needles()
         for record_type in _TYPES:
             self.needles.add_type(record_type)
+        # Topics and namespaces whose records are searched for.
         self._ids: set[Uuid] = set()
-        # Topics moved to the requested name; their earlier records were skipped.
+        # Those of them whose earlier records may have been skipped.
         self._missed: set[Uuid] = set()
-        # Last parts of the topics' earlier names.
+        # Last parts of the names that the topics had.
         self._names: set[str] = set()
         # The last part of the requested name; any topic with it may be the one.
         self._asked: str | None = None
         if topic.startswith("@"):
             self._add_id(parse_uuid(topic[1:]))
         else:
-            self._asked = unescaped(topic).rpartition(NAMESPACE_SEPARATOR)[2]
-            self._add_name(self._asked)
+            namespace, _, self._asked = unescaped(topic).rpartition(NAMESPACE_SEPARATOR)
+            for name in filter(None, (namespace, self._asked)):
+                self.needles.add(name.encode("utf-8", "surrogatepass"))
 
     def add_missed(self) -> bool:
-        """Add topics found too late; True if there are any, then read again."""
+        """Search for what was found too late as well; True if there is any, then read again."""
         missed, self._missed = self._missed, set()
-        for topic_id in missed:
-            self._add_id(topic_id)
+        for found in missed:
+            self._add_id(found)
         return bool(missed)
 
     def takes(self, row: Envelope) -> bool:
@@ -139,28 +141,32 @@ class _Reach:
         order.
         """
         match row.payload:
-            case TopicRecord(topic_id=topic_id, name=name):
+            case TopicRecord(topic_id=topic_id, name=name, namespace_id=namespace_id):
                 if name == self._asked:
                     self._add_id(topic_id)
-                elif topic_id in self._ids:
-                    self._add_name(name)
-            case MoveTopicRecord(topic_id=topic_id, name=name):
                 if topic_id in self._ids:
-                    self._add_name(name)
-                elif name == self._asked:
-                    self._missed.add(topic_id)
-            case NamespaceRecord() | RemoveNamespaceRecord():
+                    self._names.add(name)
+                    self._need(namespace_id)
+            case MoveTopicRecord(topic_id=topic_id, name=name, namespace_id=namespace_id):
+                if name == self._asked:
+                    self._need(topic_id)
+                if topic_id in self._ids:
+                    self._names.add(name)
+                    self._need(namespace_id)
+            case NamespaceRecord(namespace_id=namespace_id):
+                # Its removal must be found, too: the name may be taken again.
+                self._add_id(namespace_id)
                 return True
+            case RemoveNamespaceRecord(namespace_id=namespace_id):
+                return namespace_id in self._ids
             case ClearElrRecord(topic_name=name):
                 return not name or name in self._names
         return getattr(row.payload, "topic_id", None) in self._ids
 
-    def _add_id(self, topic_id: Uuid) -> None:
-        if topic_id not in self._ids:
-            self._ids.add(topic_id)
-            self.needles.add(topic_id)
+    def _need(self, found: Uuid | None) -> None:
+        if found is not None and found not in self._ids:
+            self._missed.add(found)
 
-    def _add_name(self, name: str) -> None:
-        if name not in self._names:
-            self._names.add(name)
-            self.needles.add(name.encode("utf-8", "surrogatepass"))
+    def _add_id(self, found: Uuid) -> None:
+        self._ids.add(found)
+        self.needles.add(found)
