@@ -19,11 +19,11 @@ def parse_address(text: str, *, allow_remote: bool = False) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     host = host.strip("[]") or LOOPBACK
     if not colon or not port.isdecimal() or int(port) > 65_535:
-        raise RequestError("INVALID_REQUEST", f"{text!r} is no HOST:PORT")
+        raise RequestError("INVALID_REQUEST", f"{text!r} is not HOST:PORT")
     if not allow_remote and not _is_loopback(host):
         raise RequestError(
             "INVALID_REQUEST",
-            f"{host} can be reached from other machines, and nobody is asked who they are; "
+            f"{host} can be reached from other machines, and there is no authentication; "
             "listen on 127.0.0.1, or say --allow-remote",
         )
     return host, int(port)

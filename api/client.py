@@ -60,7 +60,7 @@ def server_address(url: str) -> tuple[str, int]:
         host, port = None, None
     if not host or parts.scheme not in _SCHEMES:
         raise RequestError(
-            "INVALID_REQUEST", f"{url!r} is no server; name one such as kafka://127.0.0.1:9092"
+            "INVALID_REQUEST", f"{url!r} is not a server; name one such as kafka://127.0.0.1:9092"
         )
     return host, DEFAULT_PORT if port is None else port
 

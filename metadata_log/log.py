@@ -327,7 +327,7 @@ class MetadataLog:
             rows = self._rows(batch, base, timestamp)
         except (LookupError, TypeError, ValueError) as error:
             raise RequestError(
-                "INVALID_RECORD", f"what was given is no batch: {error!r}"
+                "INVALID_RECORD", f"what was given is not a batch: {error!r}"
             ) from error
         place = self._writer.write(rows, base + len(batch.records))
         self._last_timestamp = timestamp

@@ -50,7 +50,7 @@ def read_manifest(fs: ByteStore, directory: Path) -> Manifest:
     except (FileNotFoundError, NotADirectoryError) as error:
         raise RequestError(
             "LOG_NOT_FOUND",
-            f"{directory} is no log: {_what_it_is(fs, directory)}",
+            f"{directory} is not a log: {_what_it_is(fs, directory)}",
         ) from error
     if manifest.format_version < 1:
         raise CorruptLogError(

@@ -48,7 +48,7 @@ def from_json(type_name: str, fields: dict[str, Any]) -> Record:
     """
     cls = registry.BY_NAME.get(type_name)
     if cls is None:
-        raise ValueError(f"{type_name!r} is no record type")
+        raise ValueError(f"{type_name!r} is not a record type")
     return struct_from_json(fields, cls)
 
 

@@ -89,6 +89,6 @@ def newest_version(cls: type[Record]) -> int:
         TypeError: it is not a record type.
     """
     if BY_NAME.get(cls.__name__) is not cls:
-        raise TypeError(f"{cls.__name__} is no record type")
+        raise TypeError(f"{cls.__name__} is not a record type")
     versions: str = schema(cls.__name__).get("kafka", {}).get("versions", "0")
     return int(versions.rpartition("-")[2])

@@ -22,7 +22,7 @@ def read_key_values(path: Path) -> dict[str, str]:
     for number, line in enumerate(_read(path).splitlines(), 1):
         key, separator, value = line.partition(": ")
         if not separator or not key:
-            raise CorruptLogError(f"{path} line {number}: {line!r} is no `key: value`")
+            raise CorruptLogError(f"{path} line {number}: {line!r} is not `key: value`")
         values[key] = value
     return values
 

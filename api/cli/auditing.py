@@ -87,7 +87,7 @@ def _ask(
 
     if name != "sql" and name not in QUERIES:
         raise RequestError(
-            "INVALID_REQUEST", f"{name!r} is no audit; `metalog audit list` names those there are"
+            "INVALID_REQUEST", f"{name!r} is not an audit; `metalog audit list` lists them"
         )
     offsets = Range(first_offset_of(reader, since), offset_of(reader, until))
     with spark_and_files(reader) as (spark, files), local_time_is_utc():

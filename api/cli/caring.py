@@ -150,7 +150,7 @@ def repair(
 
     fs, directory = OsFs(), log.absolute()
     if not directory.is_dir():
-        raise RequestError("LOG_NOT_FOUND", f"{log} is no directory")
+        raise RequestError("LOG_NOT_FOUND", f"{log} is not a directory")
     proofs: list[Proof] = []
 
     def check(made: "LogReader") -> None:

@@ -27,7 +27,7 @@ def checked_trace_parent(given: str | None) -> str | None:
     """
     if given is not None:
         if not _TRACE_PARENT.fullmatch(given):
-            raise typer.BadParameter(f"{given!r} is no W3C trace parent")
+            raise typer.BadParameter(f"{given!r} is not a W3C trace parent")
         return given
     found = os.environ.get("TRACEPARENT", "")
     return found if _TRACE_PARENT.fullmatch(found) else None

@@ -13,7 +13,7 @@ def check_types(names: list[str]) -> None:
     """Check names of record types."""
     for name in names:
         if name not in registry.BY_NAME:
-            raise typer.BadParameter(f"{name!r} is no record type", param_hint="--type")
+            raise typer.BadParameter(f"{name!r} is not a record type", param_hint="--type")
 
 
 def origin_text(origin: dict[str, Any] | None) -> str:

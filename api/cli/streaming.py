@@ -147,7 +147,7 @@ def _expected_version(text: str) -> "ExpectedVersion":
     name, equals, version = text.rpartition("=")
     if not equals or not (version == ABSENT or version.removeprefix("-").isdecimal()):
         raise typer.BadParameter(
-            f"{text!r} is no OBJECT=VERSION, such as topic:orders=17", param_hint="--expect"
+            f"{text!r} is not OBJECT=VERSION, such as topic:orders=17", param_hint="--expect"
         )
     return ExpectedVersion(name, parse_version(version))
 

@@ -39,6 +39,6 @@ def _named(text: str) -> datetime.tzinfo:
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise RequestError(
             "INVALID_REQUEST",
-            f"{text!r} is no time zone that this machine knows; write UTC, an offset such as "
+            f"{text!r} is not a time zone that this machine knows; write UTC, an offset such as "
             "+02:00, or a name such as Europe/Berlin",
         ) from error

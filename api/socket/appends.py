@@ -144,7 +144,7 @@ def correlation_id_of(content: bytes) -> int:
     """
     size_min, position = _REQUESTS.get(content[0], (0, 0))
     if not size_min or len(content) < size_min:
-        raise FrameError(f"a frame of kind {content[0]} and {len(content)} bytes is no request")
+        raise FrameError(f"a frame of kind {content[0]} and {len(content)} bytes is not a request")
     (correlation_id,) = _CORRELATION.unpack_from(content, position)
     if correlation_id == CONNECTION:
         raise FrameError("a request with correlation id 0; the client's begin at 1")
@@ -207,7 +207,7 @@ def decode_appended(content: bytes) -> Appended:
         FrameError: it is not such an answer.
     """
     if content[0] != Kind.APPENDED or len(content) != _APPENDED.size:
-        raise FrameError(f"a frame of kind {content[0]} and {len(content)} bytes is no answer")
+        raise FrameError(f"a frame of kind {content[0]} and {len(content)} bytes is not an answer")
     _, correlation_id, base_offset, end_offset, leader_epoch, timestamp = _APPENDED.unpack(content)
     return Appended(
         correlation_id=correlation_id,

@@ -135,7 +135,7 @@ def decode_hello(content: bytes) -> Hello:
         FrameError: it is not a HELLO.
     """
     if len(content) < _HELLO.size or content[:5] != bytes([Kind.HELLO]) + _MAGIC:
-        raise FrameError("the first frame is no hello of this protocol")
+        raise FrameError("the first frame is not a hello of this protocol")
     version = content[5]
     if version == 0:
         raise FrameError("the hello names version 0; the first version is 1")
@@ -171,7 +171,7 @@ def decode_welcome(content: bytes) -> Welcome:
         FrameError: it is not a WELCOME.
     """
     if len(content) < _WELCOME.size or content[0] != Kind.WELCOME:
-        raise FrameError("the first frame is no welcome of this protocol")
+        raise FrameError("the first frame is not a welcome of this protocol")
     fields = unpack_texts(content[_WELCOME.size :])
     cluster_id = fields.get("cluster_id")
     if cluster_id is None:

@@ -60,7 +60,7 @@ def decode_refused(content: bytes) -> Refused:
         FrameError: it is not an error frame.
     """
     if content[0] != Kind.REFUSED or len(content) < _REFUSED.size:
-        raise FrameError(f"a frame of kind {content[0]} and {len(content)} bytes is no refusal")
+        raise FrameError(f"a frame of kind {content[0]} and {len(content)} bytes is not a refusal")
     _, correlation_id = _REFUSED.unpack_from(content)
     body = unpack_texts(content[_REFUSED.size :])
     return Refused(correlation_id=correlation_id, error=_error(body))

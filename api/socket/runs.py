@@ -82,7 +82,7 @@ def decode_ran(content: bytes) -> Ran:
         FrameError: it is not one.
     """
     if content[0] != Kind.RAN or len(content) < _HEAD.size:
-        raise FrameError(f"a frame of kind {content[0]} and {len(content)} bytes is no answer")
+        raise FrameError(f"a frame of kind {content[0]} and {len(content)} bytes is not an answer")
     _, correlation_id = _HEAD.unpack_from(content)
     try:
         answer = msgspec.msgpack.decode(content[_HEAD.size :], type=PackedAnswer)

@@ -169,7 +169,7 @@ def _check_isr(alteration: PartitionAlteration, partition: Partition) -> None:
 def _check_recovery(alteration: PartitionAlteration, partition: Partition) -> None:
     state = alteration.leader_recovery_state
     if state not in (RECOVERED, RECOVERING):
-        raise RequestError("INVALID_REQUEST", f"{state} is no recovery state of a leader")
+        raise RequestError("INVALID_REQUEST", f"{state} is not a recovery state of a leader")
     if state == RECOVERED:
         return
     if len(alteration.new_isr) > 1:

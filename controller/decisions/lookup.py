@@ -78,7 +78,7 @@ def find_namespace(image: MetadataImage, name: str) -> Uuid | None:
     namespace = image.namespace_by_name(name)
     if namespace is None:
         raise invalid_namespace(
-            f"there is no namespace {name!r}; `metalog namespaces list` names those there are"
+            f"there is no namespace {name!r}; `metalog namespaces list` lists them"
         )
     return namespace.namespace_id
 

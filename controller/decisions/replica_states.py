@@ -80,7 +80,7 @@ def check_deletion(before: int | None, after: int, *, registered: bool) -> None:
     """
     if after not in _WRITTEN:
         raise RequestError(
-            "INVALID_REQUEST", f"{REPLICAS.name(after)} is no state of a replica's deletion"
+            "INVALID_REQUEST", f"{REPLICAS.name(after)} is not a state of a replica's deletion"
         )
     if before is not None and after == NON_EXISTENT and not registered:
         return

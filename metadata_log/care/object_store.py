@@ -46,8 +46,8 @@ class ObjectStore:
         if parts.scheme != "s3" or not parts.hostname or parts.username or parts.query:
             raise RequestError(
                 "INVALID_REQUEST",
-                f"{parts.scheme}://{parts.hostname or ''}{parts.path} is no place for a log; write "
-                "a path, or s3://bucket/prefix with the credentials in the environment",
+                f"{parts.scheme}://{parts.hostname or ''}{parts.path} is not a place for a log; "
+                "write a path, or s3://bucket/prefix with the credentials in the environment",
             )
         endpoint = os.environ.get("AWS_ENDPOINT_URL", "")
         store = S3Store(

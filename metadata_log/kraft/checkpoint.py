@@ -76,7 +76,7 @@ class KraftCheckpoint:
             control = _decode(scan, header, data).rows if header.is_control else ()
             has_header = control and isinstance(control[0].payload, SnapshotHeaderRecord)
             if scan.position == 0 and not has_header:
-                raise scan.corrupt("the first record is no SnapshotHeaderRecord")
+                raise scan.corrupt("the first record is not a SnapshotHeaderRecord")
             if control:
                 is_complete = isinstance(control[-1].payload, SnapshotFooterRecord)
             yield header, data

@@ -246,5 +246,5 @@ def _optional(data: bytes, position: int, decode: generated.Decoder) -> tuple[An
     if branch == 0:
         return None, position + 1
     if branch != 2:
-        raise ValueError(f"byte {position} is 0x{branch:02x}, which is no branch")
+        raise ValueError(f"byte {position} is 0x{branch:02x}, which is not a branch")
     return decode(data, position + 1)

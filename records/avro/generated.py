@@ -204,11 +204,11 @@ def _nullable(schema: list[Any], hint: Any) -> tuple[bytes, bytes, Any, Any]:
 
 
 def _wrong_uuid(value: Any) -> Any:
-    raise ValueError(f"{value!r} is no UUID: it has {len(value)} octets, not 16")
+    raise ValueError(f"{value!r} is not a UUID: it has {len(value)} octets, not 16")
 
 
 def _union_branch_error(found: int, position: int) -> None:
-    raise ValueError(f"byte {position - 1} is 0x{found:02x}, which is no branch or truth value")
+    raise ValueError(f"byte {position - 1} is 0x{found:02x}, which is not a branch or truth value")
 
 
 class PayloadEncoders(dict[type[Record], Encoder]):

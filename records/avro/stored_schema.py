@@ -47,7 +47,7 @@ def parse_stored_schema(text: str) -> dict[str, Any]:
     except RecursionError:
         raise ValueError("the schema is nested too deeply") from None
     except ValueError as error:
-        raise ValueError(f"the schema is no JSON: {error}") from error
+        raise ValueError(f"the schema is not JSON: {error}") from error
     _Check().shape(schema)
     _check_envelope(schema)
     envelope: dict[str, Any] = schema
@@ -69,7 +69,7 @@ def _check_envelope(schema: Any) -> None:
     if not isinstance(payload, list) or not all(
         isinstance(branch, dict) and branch["type"] == "record" for branch in payload
     ):
-        raise ValueError("the schema's payload is no union of records")
+        raise ValueError("the schema's payload is not a union of records")
 
 
 class _Check:

@@ -50,7 +50,7 @@ class ChunkedPartitions(msgspec.Struct, frozen=True, gc=False):
     @overload
     def __getitem__(self, index: slice) -> _Chunk: ...
     def __getitem__(self, index: int | slice) -> Partition | _Chunk:
-        """Return what stands at a place, as a tuple does; a place is no id: there may be holes."""
+        """Return the item at an index; not at an id, because ids may have gaps."""
         if isinstance(index, slice):
             return tuple(self)[index]
         if index == 0:

@@ -60,7 +60,7 @@ def open_database(url: str | URL, *, create: bool = False) -> Engine:
     except (ArgumentError, NoSuchModuleError, ValueError) as error:
         raise RequestError(
             "INVALID_REQUEST",
-            f"{shown} is no database URL; expected sqlite:///FILE or postgresql://...: {error}",
+            f"{shown} is not a database URL; expected sqlite:///FILE or postgresql://...: {error}",
         ) from error
     except ImportError as error:
         raise RequestError(

@@ -138,7 +138,7 @@ def _deletion_label(_: MetadataImage, key: Any) -> str:
 def _by_number(get: Callable[[MetadataImage, int], Any]) -> Callable[[MetadataImage, str], Any]:
     def find(image: MetadataImage, name: str) -> int | None:
         if not _NUMBER.fullmatch(name):
-            raise ValueError(f"{name!r} is no id: write a number")
+            raise ValueError(f"{name!r} is not an id: write a number")
         return None if get(image, int(name)) is None else int(name)
 
     return find
@@ -164,7 +164,7 @@ def _config_key(image: MetadataImage, name: str) -> Any:
         code = int(resource)
     if not slash or code is None:
         known = ", ".join(CONFIG_RESOURCES)
-        raise ValueError(f"{name!r} is no config resource: write TYPE/NAME, TYPE one of {known}")
+        raise ValueError(f"{name!r} is not a config resource: write TYPE/NAME, TYPE one of {known}")
     if code == TOPIC and resource_name.startswith("@"):
         topic = image.topic(parse_uuid(resource_name[1:]))
         if topic is None:

@@ -117,4 +117,4 @@ def _time_ms(text: str, zone: datetime.tzinfo) -> int:
             time = time.replace(tzinfo=zone)
         return (time - _EPOCH) // datetime.timedelta(milliseconds=1)
     except (ValueError, OverflowError) as error:
-        raise RequestError("INVALID_REQUEST", f"{text!r} is no point; write {_HELP}") from error
+        raise RequestError("INVALID_REQUEST", f"{text!r} is not a point; write {_HELP}") from error

@@ -209,7 +209,7 @@ def test_damage_in_a_bucket_is_named_by_url(metalog: Metalog, log: Path, s3_plac
 def test_place_without_a_log_is_named_by_url(metalog: Metalog, s3_place: str) -> None:
     answer = metalog("image", s3_place)
     assert answer.code == 3
-    assert f"LOG_NOT_FOUND: {s3_place} is no log" in answer.err
+    assert f"LOG_NOT_FOUND: {s3_place} is not a log" in answer.err
     assert "`metalog archive`" in answer.err
 
 

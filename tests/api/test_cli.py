@@ -331,7 +331,7 @@ def test_password_of_a_database_is_never_printed(metalog: Metalog, demo_log: Pat
     url = "mysql://admin:hunter2@db.example/x"
     answer = metalog("snapshot", "create", demo_log, "--database", url)
     assert answer.code == 3
-    assert "mysql://admin:***@db.example/x is no database URL" in answer.err
+    assert "mysql://admin:***@db.example/x is not a database URL" in answer.err
 
 
 @pytest.mark.parametrize(

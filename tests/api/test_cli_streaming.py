@@ -142,7 +142,7 @@ _BAD_LINES = [
     ("[]", "a line is {"),
     ('{"data": {}}', "missing required field `type`"),
     ('{"type": "NoteRecord", "date": {}}', "unknown field `date`"),
-    ('{"type": "NoRecord", "data": {}}', "'NoRecord' is no record type"),
+    ('{"type": "NoRecord", "data": {}}', "'NoRecord' is not a record type"),
     ('{"type": "NoteRecord", "data": {"text": "x"}}', "NoteRecord"),
     ('{"type": "NoteRecord", "data": {"at_offset": "x", "author": "", "text": ""}}', "at_offset"),
     ('{"type": "NoteRecord", "data": {"mood": 1}}', "no field 'mood'"),

@@ -184,4 +184,4 @@ def test_time_without_a_zone_is_read_in_the_zone_named_and_the_answer_says_which
 
 def test_audit_takes_the_log_from_the_variable_before_its_query() -> None:
     answer = metalog_process("audit", "sql", "SELECT 1", METALOG_LOG="/nowhere")
-    assert answer.err.startswith("error: LOG_NOT_FOUND: /nowhere is no log")
+    assert answer.err.startswith("error: LOG_NOT_FOUND: /nowhere is not a log")

@@ -181,5 +181,5 @@ async def test_base_that_is_gone_by_now_can_be_tried_again(directory: Path) -> N
 
 
 def test_place_without_a_log_is_no_damage(tmp_path: Path) -> None:
-    with pytest.raises(RequestError, match="is no log"):
+    with pytest.raises(RequestError, match="is not a log"):
         LogCursor(tmp_path / "nothing")

@@ -272,7 +272,7 @@ def test_branch_of_an_optional_field_is_null_or_one(branch: int) -> None:
     for at in range(5, 11):
         damaged = bytearray(row)
         damaged[at] = branch
-        with pytest.raises(CorruptLogError, match=f"byte {at} is 0x{branch:02x}, .* no branch"):
+        with pytest.raises(CorruptLogError, match=f"byte {at} is 0x{branch:02x}, .* not a branch"):
             codec.decode_rows(bytes(damaged), 1)
         with pytest.raises(CorruptLogError):
             reference.decode_rows(bytes(damaged), 1, envelope_schema())

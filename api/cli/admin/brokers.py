@@ -235,7 +235,7 @@ def _end_point(text: str) -> "BrokerEndpoint":
 
     found = _LISTENER.fullmatch(text)
     if found is None or int(found[3]) > _PORT_MAX:
-        raise typer.BadParameter(f"{text!r} is no listener; write PLAINTEXT://HOST:PORT")
+        raise typer.BadParameter(f"{text!r} is not a listener; write PLAINTEXT://HOST:PORT")
     return BrokerEndpoint(
         name=found[1] or "PLAINTEXT",
         host=found[2],

@@ -73,5 +73,5 @@ def _update(ask: AdminClient, levels: list[str], kind: str, *, validate_only: bo
 def _parsed(text: str) -> tuple[str, int]:
     name, _, level = text.partition("=")
     if not (name and level.isascii() and level.isdigit() and len(level) <= _LEVEL_DIGITS_MAX):
-        raise typer.BadParameter(f"{text!r} is no level; write FEATURE=LEVEL")
+        raise typer.BadParameter(f"{text!r} is not a level; write FEATURE=LEVEL")
     return name, int(level)

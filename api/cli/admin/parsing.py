@@ -55,7 +55,7 @@ def partition_ref(text: str, namespace: str = "") -> "tuple[TopicRef, int]":
     """Parse `TOPIC/NUMBER`."""
     topic, slash, number = text.rpartition("/")
     if not slash or not topic or not _BROKER_ID.fullmatch(number):
-        raise typer.BadParameter(f"{text!r} is no partition; write TOPIC/NUMBER")
+        raise typer.BadParameter(f"{text!r} is not a partition; write TOPIC/NUMBER")
     return topic_ref(topic, namespace), int(number)
 
 
@@ -87,6 +87,6 @@ def config_pairs(texts: list[str] | None) -> tuple[tuple[str, str], ...]:
     for text in texts or []:
         name, equals, value = text.partition("=")
         if not name or not equals:
-            raise typer.BadParameter(f"{text!r} is no config; write NAME=VALUE")
+            raise typer.BadParameter(f"{text!r} is not a config; write NAME=VALUE")
         pairs.append((name, value))
     return tuple(pairs)

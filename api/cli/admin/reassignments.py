@@ -134,6 +134,6 @@ def _target(text: str, namespace: str) -> "PartitionTarget":
 
     partition, equals, brokers = text.rpartition("=")
     if not equals:
-        raise typer.BadParameter(f"{text!r} is no move; write TOPIC/NUMBER=1,2,3")
+        raise typer.BadParameter(f"{text!r} is not a move; write TOPIC/NUMBER=1,2,3")
     ref, number = partition_ref(partition, namespace)
     return PartitionTarget(topic=ref, partition_id=number, broker_ids=broker_ids(brokers))

@@ -107,7 +107,7 @@ def _from_json(text: str, namespace: str) -> "tuple[NewTopic, ...]":
 
 def _partition_id(name: str, text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 10):
-        raise ValueError(f"topic {name!r}: {text!r} is no partition's number")
+        raise ValueError(f"topic {name!r}: {text!r} is not a partition's number")
     return int(text)
 
 

@@ -293,7 +293,7 @@ def test_servers_are_named_by_url(url: str, address: tuple[str, int]) -> None:
 
 @pytest.mark.parametrize("url", ["", "ftp://h:1", "h:x", "kafka://"])
 async def test_other_urls_are_refused(url: str) -> None:
-    with pytest.raises(RequestError, match="is no server"):
+    with pytest.raises(RequestError, match="is not a server"):
         await MetadataClient.connect(url)
 
 

@@ -83,12 +83,12 @@ async def test_what_was_sent_before_the_connection_broke_is_committed_whole_or_n
     [
         (b"GET / HTTP/1.1\r\n\r\n", "a frame of 1195725856 bytes"),
         (bytes(4), "a frame of 0 bytes"),
-        (size_prefixed(b"\x01MLGX\x01\x80"), "no hello"),
-        (size_prefixed(b"\x01MLGS"), "no hello"),
+        (size_prefixed(b"\x01MLGX\x01\x80"), "not a hello"),
+        (size_prefixed(b"\x01MLGS"), "not a hello"),
         (size_prefixed(b"\x01MLGS\x01\xc1"), "cannot be read"),
         (size_prefixed(b"\x01MLGS\x01\x80"), "names no schema"),
         (encode_hello(Hello(version=0, schema=newest_schema())), "version 0"),
-        (request(1), "no hello"),
+        (request(1), "not a hello"),
     ],
 )
 async def test_who_begins_otherwise_is_told_and_disconnected(
@@ -299,7 +299,7 @@ async def test_server_that_is_none_is_told_apart() -> None:
         writer.write(b"220 mail.example ESMTP\r\n")
 
     async with other_server(answer) as port:
-        with pytest.raises(UnavailableError, match="is no server of this kind"):
+        with pytest.raises(UnavailableError, match="is not a server of this kind"):
             await SocketClient.connect(LOOPBACK, port)
 
 

@@ -123,7 +123,7 @@ def test_segment_that_is_another_than_the_archived_one_does_not_count(
     "url", ["ftp://host/path", "s3:///prefix", "s3://user:secret@bucket/p", "s3://bucket/p?x=1"]
 )
 def test_url_that_is_no_place_is_refused_without_its_secret(url: str) -> None:
-    with pytest.raises(RequestError, match="is no place for a log") as refused:
+    with pytest.raises(RequestError, match="is not a place for a log") as refused:
         open_store(url)
     assert "secret" not in str(refused.value)
 

@@ -183,7 +183,7 @@ def test_manifest_that_cannot_be_read_is_found(log: Path) -> None:
 
 
 def test_directory_that_is_no_log_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RequestError, match="is no log"):
+    with pytest.raises(RequestError, match="is not a log"):
         inspect(tmp_path)
 
 

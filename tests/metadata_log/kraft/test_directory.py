@@ -249,7 +249,7 @@ class TestCheckpoint:
 
     def test_data_without_a_header_is_refused(self, files: LogFiles) -> None:
         kept = KraftCheckpoint(files.checkpoint(3, 1, [batch(0, 1, topic())]))
-        with pytest.raises(CorruptLogError, match="the first record is no SnapshotHeaderRecord"):
+        with pytest.raises(CorruptLogError, match="the first record is not a SnapshotHeaderRecord"):
             kept.verify()
 
     def test_batch_behind_the_footer_is_refused(self, files: LogFiles) -> None:
