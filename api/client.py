@@ -8,13 +8,11 @@ process (`api.service`) or over a connection.
 """
 
 from collections.abc import Sequence
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 from urllib.parse import urlsplit
 
-import msgspec
-
 from api.kafka import topics
-from api.kafka.connection import Connection
+from api.kafka.connection import REQUEST_TIMEOUT_S, Connection
 from api.kafka.errors import MAYBE_DONE, check
 from api.kafka.fields import Request, Response
 from api.kafka.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
@@ -26,13 +24,10 @@ from api.kafka.messages.topics import (
     RunCommandResponse,
 )
 from api.packed_requests import CommandClient, PackedAnswer, PackedRequest
-from api.questions.table import find_question
 from controller.decisions.partition_removal import DeletePartitions, ShrinkResult
 from controller.decisions.topics import CreateTopics, DeleteTopics, TopicResult
 from controller.decisions.versions import VersionMismatchError
-from controller.packed import packed, unpacked
 from records.errors import MetadataLogError, Outcome, RequestError, UnavailableError
-from replay.about import About
 
 R = TypeVar("R", bound=Response)
 
@@ -142,8 +137,8 @@ class MetadataClient(CommandClient):
         return topics.shrunk(response)
 
     async def run_packed(self, request: PackedRequest) -> PackedAnswer:
-        """Run a command with a packed request; raises as `run`."""
-        response = await self._ask(
+        """Send a packed command or question; raises as `run`."""
+        response = await self.connection.request(
             RunCommandRequest(
                 command=request.command,
                 reason=request.reason,
@@ -151,66 +146,24 @@ class MetadataClient(CommandClient):
                 request_id=request.request_id,
                 trace_parent=request.trace_parent,
                 principal=request.principal,
+                point=request.point,
+                cursor=request.cursor,
             ),
             RunCommandResponse,
+            timeout_s=ANSWER_TIMEOUT_S if request.is_question else REQUEST_TIMEOUT_S,
         )
         if response.error_code:
             raise _error(response)
         return PackedAnswer(
-            response=response.payload, end_offset=response.end_offset, wrote=response.wrote
-        )
-
-    async def page(
-        self,
-        question: str,
-        request: Any,
-        *,
-        at: str = "end",
-        cursor: bytes = b"",
-        principal: str | None = None,
-    ) -> "AnswerPage":
-        """Return the answer to a question of `api.questions`, or a page of a long one.
-
-        Args:
-            at: The point of the question, as on the command line; times without a zone are in UTC,
-            and
-                ages count back from the service's clock.
-            cursor: From the page before.
-            principal: As for `run`.
-
-        Raises:
-            RequestError: the question is refused.
-            UnavailableError: no answer, or the service cannot answer now.
-        """
-        response = await self.connection.request(
-            RunCommandRequest(
-                command=question,
-                payload=packed(request),
-                point=at,
-                cursor=cursor,
-                principal=principal,
-            ),
-            RunCommandResponse,
-            timeout_s=ANSWER_TIMEOUT_S,
-        )
-        if response.error_code:
-            raise _error(response)
-        return AnswerPage(
-            unpacked(response.payload, find_question(question).response),
-            unpacked(response.about, About) if response.about else None,
-            response.cursor,
+            response=response.payload,
+            end_offset=response.end_offset,
+            wrote=response.wrote,
+            about=response.about,
+            cursor=response.cursor,
         )
 
     async def _ask(self, request: Request, response: type[R]) -> R:
         return await self.connection.request(request, response)
-
-
-class AnswerPage(msgspec.Struct, frozen=True):
-    """An answer, or one page of it. The last page has `about` and no `cursor`."""
-
-    response: Any
-    about: About | None
-    cursor: bytes
 
 
 def _error(response: RunCommandResponse) -> MetadataLogError:

@@ -1,19 +1,21 @@
-"""Commands by name with packed requests: the form in which every connection carries them."""
+"""Commands and questions by name, packed: the form in which every connection carries them."""
 
 from typing import Any, TypeVar, overload
 
 import msgspec
 
 from api.commands import find_command, named
+from api.questions.table import find_question
 from controller.packed import packed, unpacked
 from controller.pending_answers import Answer
 from controller.request import Request as TypedRequest
+from replay.about import About
 
 A = TypeVar("A")
 
 
 class PackedRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A request to run a command.
+    """A request to run a command, or a question if it has a `point`.
 
     `request` is encoded by `controller.packed`. With a `request_id` it can be sent again and is
     carried out once. `principal` is an identity to act as, which needs a right of its own.
@@ -25,18 +27,38 @@ class PackedRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     request_id: str | None = None
     trace_parent: str | None = None
     principal: str | None = None
+    point: str | None = None
+    cursor: bytes = b""
+
+    @property
+    def is_question(self) -> bool:
+        """True for a question, False for a command."""
+        return self.point is not None
 
 
-class PackedAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """A packed response; otherwise as `controller.pending_answers.Answer`."""
+class PackedAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A packed response; otherwise as `controller.pending_answers.Answer`.
+
+    For a question, `about` is on the last page and `cursor` on all others, both packed.
+    """
 
     response: bytes
-    end_offset: int
+    end_offset: int = -1
     wrote: bool = True
+    about: bytes = b""
+    cursor: bytes = b""
+
+
+class AnswerPage(msgspec.Struct, frozen=True):
+    """An answer, or one page of it. The last page has `about` and no `cursor`."""
+
+    response: Any
+    about: About | None
+    cursor: bytes
 
 
 class CommandClient:
-    """Runs commands by name or by typed request; subclasses send the packed form."""
+    """Runs commands and asks questions; subclasses send the packed form."""
 
     async def run_packed(self, request: PackedRequest) -> PackedAnswer:
         """Send a request and wait for its answer; raises as `run`."""
@@ -105,3 +127,39 @@ class CommandClient:
         )
         response = unpacked(answer.response, found.response)
         return Answer(response, answer.end_offset, answer.wrote)
+
+    async def page(
+        self,
+        question: str,
+        request: Any,
+        *,
+        at: str = "end",
+        cursor: bytes = b"",
+        principal: str | None = None,
+    ) -> AnswerPage:
+        """Return the answer to a question of `api.questions`, or a page of a long one.
+
+        Args:
+            at: The point of the question, as on the command line; times without a
+                zone are in UTC, and ages count back from the service's clock.
+            cursor: From the page before.
+            principal: As for `run`.
+
+        Raises:
+            RequestError: the question is refused.
+            UnavailableError: no answer, or the service cannot answer now.
+        """
+        answer = await self.run_packed(
+            PackedRequest(
+                command=question,
+                request=packed(request),
+                point=at,
+                cursor=cursor,
+                principal=principal,
+            )
+        )
+        return AnswerPage(
+            unpacked(answer.response, find_question(question).response),
+            unpacked(answer.about, About) if answer.about else None,
+            answer.cursor,
+        )

@@ -4,6 +4,7 @@ from typing import Any, TypeVar, overload
 
 from api.commands import find_command, named
 from api.packed_requests import PackedAnswer, PackedRequest
+from api.questions.pages import Cursor
 from api.service import Service
 from controller.authorization.caller import Caller
 from controller.decisions.versions import ExpectedVersion
@@ -58,7 +59,7 @@ class Session:
         request_id: str | None = None,
         trace_parent: str | None = None,
     ) -> Answer[Any]:
-        """Run a command, and answer once it is committed; see `Admin`.
+        """Run a command or answer a question, and answer once it is committed; see `Admin`.
 
         Args:
             command: A request, whose class determines command and response; or the name of a
@@ -78,7 +79,7 @@ class Session:
         return await self._service.run(found.name, request, caller=self._caller, origin=origin)
 
     async def run_packed(self, request: PackedRequest) -> PackedAnswer:
-        """Run a command received over a connection.
+        """Run a command or answer a question received over a connection.
 
         Raises:
             RequestError: INVALID_REQUEST, there is no such command, or the request cannot be read;
@@ -86,6 +87,8 @@ class Session:
                 CLUSTER_AUTHORIZATION_FAILED, the caller may not take the identity; or as `run`.
             UnavailableError, FencedError: as `run`.
         """
+        if request.point is not None:
+            return await self._answered(request, request.point)
         command = find_command(request.command)
         wanted = unpacked(request.request, command.request)
         caller = self._service.access(self._caller).acting_as(request.principal)
@@ -96,6 +99,19 @@ class Session:
         answer = await self._service.run(command.name, wanted, caller=caller, origin=origin)
         return PackedAnswer(
             response=packed(answer.response), end_offset=answer.end_offset, wrote=answer.wrote
+        )
+
+    async def _answered(self, request: PackedRequest, point: str) -> PackedAnswer:
+        caller = self._service.access(self._caller).acting_as(request.principal)
+        cursor = unpacked(request.cursor, Cursor) if request.cursor else None
+        page = await self._service.answers.page(
+            request.command, request.request, caller=caller, at=point, cursor=cursor
+        )
+        return PackedAnswer(
+            response=page.payload,
+            wrote=False,
+            about=b"" if page.about is None else packed(page.about),
+            cursor=b"" if page.cursor is None else packed(page.cursor),
         )
 
     async def append(

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Protocol
 
 from api.callers import process_caller
-from api.client import MetadataClient, server_address
+from api.client import MetadataClient
+from api.connecting import connect
 from api.service import Service
 from api.socket.appends import encode_rows
 from api.socket.client import SocketClient
@@ -19,8 +20,6 @@ from controller.raw_append import AppendRows
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
 from metadata_log.log_reader import LogReader
-
-_SOCKET = "socket://"
 
 
 class Door(Protocol):
@@ -124,10 +123,5 @@ async def door_of_server(url: str) -> AsyncIterator[Door]:
         RequestError: INVALID_REQUEST, the URL is malformed.
         UnavailableError: the address does not answer.
     """
-    if url.startswith(_SOCKET):
-        host, port = server_address(url.removeprefix(_SOCKET))
-        async with await SocketClient.connect(host, port) as socket:
-            yield socket
-    else:
-        async with await MetadataClient.connect(url) as client:
-            yield _KafkaDoor(client)
+    async with await connect(url) as client:
+        yield client if isinstance(client, SocketClient) else _KafkaDoor(client)

@@ -13,7 +13,7 @@ from api.cli.output import note
 from api.cli.time_zone import ASSUMED_ZONE, ZONE, zone_of
 
 if TYPE_CHECKING:
-    from api.client import AnswerPage
+    from api.packed_requests import AnswerPage
     from api.questions.question import Computed, Question
     from replay.about import About
 
@@ -172,7 +172,7 @@ def _pages(
     """Yield the pages of an answer on demand."""
     import asyncio
 
-    from api.client import MetadataClient
+    from api.connecting import connect
     from records.errors import UnavailableError
 
     async def within(answer: Awaitable[T]) -> T:
@@ -183,7 +183,7 @@ def _pages(
             raise UnavailableError(f"{server}: no answer in time; try again") from error
 
     with asyncio.Runner() as runner:
-        client = runner.run(within(MetadataClient.connect(server)))
+        client = runner.run(within(connect(server)))
         try:
             cursor = b""
             while True:

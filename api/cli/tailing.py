@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from api.cli.asking import Source, log_path
 from api.cli.reading import offset_of
-from api.client import MetadataClient
+from api.connecting import connect
 from api.questions.past import Past
 from api.questions.rows import FollowRows, Row, first_followed, row_json
 from metadata_log.follow import follow
@@ -31,7 +31,7 @@ def followed(source: Source, request: FollowRows) -> AsyncGenerator[list[Row], N
 
 
 async def _of_service(server: str, request: FollowRows) -> AsyncGenerator[list[Row], None]:
-    async with await MetadataClient.connect(server) as client:
+    async with await connect(server) as client:
         while True:
             found = (await client.page("tail", request)).response
             yield list(found.rows)

@@ -34,12 +34,10 @@ from api.kafka.messages.topics import (
 )
 from api.kafka.metadata import ImageCluster, metadata_response
 from api.packed_requests import PackedRequest
-from api.questions.pages import Cursor
 from api.service import Service
 from api.session import Session
 from controller.authorization.authorizer import CLUSTER, Operation
 from controller.authorization.caller import Caller
-from controller.packed import packed, unpacked
 from records.envelope import Origin
 from records.errors import MetadataLogError, RequestError
 
@@ -218,8 +216,6 @@ class ControllerListener:
 
     async def _run_command(self, frame: RequestFrame, caller: Caller) -> Response:
         request = _body(frame, RunCommandRequest)
-        if request.point is not None:
-            return await self._answer(request, request.point, caller)
         session = Session(self._service, caller)
         try:
             answer = await _with_codes(
@@ -231,32 +227,19 @@ class ControllerListener:
                         request_id=request.request_id,
                         trace_parent=request.trace_parent,
                         principal=request.principal,
+                        point=request.point,
+                        cursor=request.cursor,
                     )
                 )
             )
         except RequestError as error:
             return topics.command_refused(error)
         return RunCommandResponse(
-            end_offset=answer.end_offset, payload=answer.response, wrote=answer.wrote
-        )
-
-    async def _answer(self, request: RunCommandRequest, point: str, caller: Caller) -> Response:
-        """Answer a question."""
-        try:
-            caller = self._service.access(caller).acting_as(request.principal)
-            cursor = unpacked(request.cursor, Cursor) if request.cursor else None
-            page = await _with_codes(
-                self._service.answers.page(
-                    request.command, request.payload, caller=caller, at=point, cursor=cursor
-                )
-            )
-        except RequestError as error:
-            return topics.command_refused(error)
-        return RunCommandResponse(
-            payload=page.payload,
-            wrote=False,
-            about=b"" if page.about is None else packed(page.about),
-            cursor=b"" if page.cursor is None else packed(page.cursor),
+            end_offset=answer.end_offset,
+            payload=answer.response,
+            wrote=answer.wrote,
+            about=answer.about,
+            cursor=answer.cursor,
         )
 
 

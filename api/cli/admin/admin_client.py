@@ -134,9 +134,9 @@ class AdminClient:
     async def _run_there(
         self, server: str, command: str, request: Any, request_id: str | None
     ) -> AdminResult:
-        from api.client import MetadataClient
+        from api.connecting import connect
 
-        async with await MetadataClient.connect(server) as client:
+        async with await connect(server) as client:
             answer = await self._run_by(client, command, request, request_id)
         return AdminResult(
             response=answer.response, end_offset=answer.end_offset, wrote=answer.wrote

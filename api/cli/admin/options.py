@@ -22,7 +22,7 @@ ServerOption = Annotated[
     typer.Option(
         "--server",
         metavar="URL",
-        help="A running service, as kafka://HOST:PORT; else METALOG_SERVER.",
+        help="A running service, as kafka://HOST:PORT or socket://HOST:PORT; else METALOG_SERVER.",
     ),
 ]
 

@@ -1,11 +1,13 @@
 """Commands, transactions and expected versions over the socket, as over any other way in."""
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
+from api.client import MetadataClient
 from api.packed_requests import PackedRequest
 from api.running import serving
 from api.service import Service
@@ -17,13 +19,15 @@ from api.transactions import Step, Transact
 from controller.decisions.namespaces import CreateNamespace
 from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
 from controller.decisions.versions import ExpectedVersion, VersionMismatchError, version_of
-from controller.descriptions.queries import ListTopics
+from controller.descriptions.queries import ListNamespaces, ListTopics
 from controller.raw_append import AppendRows
 from metadata_log.batch import NewBatch
 from metadata_log.log import MetadataLog
 from records.control import NoteRecord
 from records.errors import Outcome, RequestError
+from tests.api.conftest import Metalog
 from tests.api.kafka.servers import server
+from tests.api.services import serving as serving_process
 from tests.api.socket.conftest import CLUSTER_ID, rows
 from tests.api.socket.test_served import options
 
@@ -103,6 +107,38 @@ async def test_transaction_is_one_request_of_which_all_steps_happen_or_none(
         assert service.image.namespace_by_name("c") is None
         assert service.image.provenance.next_offset == end
         assert await client.run(Transact(steps=tuple(steps)), request_id="t1") == answer
+
+
+async def test_questions_are_answered_page_by_page_as_over_kafka(directory: Path) -> None:
+    async with serving(options(directory)) as running:
+        assert running.socket is not None
+        async with (
+            await SocketClient.connect("127.0.0.1", running.socket.port) as client,
+            await MetadataClient.connect(f"kafka://127.0.0.1:{running.kafka.port}") as kafka,
+        ):
+            await client.run(CreateNamespace("org:a"))
+            for at in ("end", "start"):
+                page = await client.page("namespaces list", ListNamespaces(), at=at)
+                assert page == await kafka.page("namespaces list", ListNamespaces(), at=at)
+                assert page.about is not None
+            with pytest.raises(RequestError) as caught:
+                await client.page("no such question", ListNamespaces())
+            assert caught.value.outcome is Outcome.NOTHING
+
+
+def test_command_line_asks_and_changes_over_the_socket(
+    metalog: Metalog, directory: Path, tmp_path: Path
+) -> None:
+    step = {"command": "namespaces create", "request": {"name": "b"}}
+    (tmp_path / "steps").write_text(json.dumps(step))
+    with serving_process(directory) as served:
+        where = ("--server", served.socket)
+        assert metalog("namespaces", "create", "a", *where).code == 0
+        assert metalog("transaction", tmp_path / "steps", *where).code == 0
+        found = metalog("namespaces", "list", *where, "--json").json
+        assert found == metalog("namespaces", "list", "--server", served.kafka, "--json").json
+        assert [n["name"] for n in found["namespaces"]] == ["a", "b"]
+        assert metalog("namespaces", "delete", "c", *where).code == 3
 
 
 async def test_append_expects_versions_of_objects(directory: Path) -> None:
