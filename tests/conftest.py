@@ -11,6 +11,8 @@ from tests.s3 import environment, new_place, s3_server
 
 SPARK_TIME_LIMIT_S = 1_800
 
+LONG_GROUPS = ("tests/test_docs.py", "tests/stories/", "tests/torture/test_planted_bugs.py")
+
 # What the developer's shell has set must not stand for arguments that a test leaves out.
 for _name in ("METALOG_LOG", "METALOG_SERVER"):
     os.environ.pop(_name, None)
@@ -20,7 +22,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep together what shares costly fixtures, where several processes run the tests.
 
     Spark plans for long on a busy machine, and the fixture `spark` has a time limit of its own,
-    below this one, that leaves the next test a session that works.
+    below this one, that leaves the next test a session that works. Groups are handed out in this
+    order: with the longest ones last, all processes but one would end early.
     """
     for item in items:
         in_spark = item.get_closest_marker("spark") is not None
@@ -28,6 +31,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         item.add_marker(pytest.mark.xdist_group(group))
         if in_spark and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(SPARK_TIME_LIMIT_S))
+    items.sort(key=_starts_late)
+
+
+def _starts_late(item: pytest.Item) -> bool:
+    """Order tests: those of the long groups come first."""
+    long = item.nodeid.startswith(LONG_GROUPS)
+    return not (long or item.get_closest_marker("spark") is not None)
 
 
 @pytest.fixture(scope="session")

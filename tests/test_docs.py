@@ -7,6 +7,7 @@ from pathlib import Path
 import google_crc32c
 import msgspec
 import pytest
+from _pytest.mark import ParameterSet
 
 from api.cli.admin.nouns import NOUNS, verbs
 from api.cli.main import app, load_commands
@@ -123,10 +124,19 @@ def console_blocks() -> Iterator[tuple[str, str]]:
             yield name, content
 
 
+def pages() -> list[ParameterSet]:
+    """Each document; those with commands for Spark share its session with other tests."""
+    found = []
+    for name in DOCUMENTS:
+        text = (ROOT / name).read_text()
+        in_spark = re.search(r"^\$ metalog (audit|digest .*--by spark)", text, re.MULTILINE)
+        found.append(pytest.param(name, marks=[pytest.mark.spark] if in_spark else []))
+    return found
+
+
 # A page runs a hundred commands, some of them in Spark: minutes on a busy machine.
 @pytest.mark.timeout(1_200)
-@pytest.mark.spark
-@pytest.mark.parametrize("name", DOCUMENTS)
+@pytest.mark.parametrize("name", pages())
 def test_commands_print_what_the_document_says(name: str, tmp_path: Path) -> None:
     for content in blocks((ROOT / name).read_text()):
         assert run_block(content, tmp_path) == content

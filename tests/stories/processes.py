@@ -18,7 +18,7 @@ from replay.image.metadata import MetadataImage
 from replay.loader import load_image
 from tests import processes
 
-READY_S = 30.0
+READY_S = 120.0
 """Starting Python on a busy machine takes its time."""
 
 SOON_S = 20.0
