@@ -32,6 +32,8 @@ from metadata_log.request_window import RequestWindow
 from records.envelope import Origin
 from records.errors import RequestError
 from replay.image.metadata import MetadataImage
+from replay.image.provenance import NotUnderstood
+from replay.not_understood import count_not_understood
 from replay.timeline import Timeline
 
 
@@ -49,6 +51,7 @@ class LocalAdmin:
 
     Attributes:
         history_start: Of the log, once a command was run.
+        not_understood: Records of the log that this release does not know, once a command was run.
     """
 
     def __init__(
@@ -71,6 +74,7 @@ class LocalAdmin:
         self._load = load or (lambda reader: Timeline.of(reader).image())
         self._known: MetadataImage | None = None
         self.history_start = 0
+        self.not_understood: NotUnderstood | None = None
 
     async def run(
         self,
@@ -117,6 +121,7 @@ class LocalAdmin:
             if committed is None:
                 return None
             self.history_start = reader.history_start
+            self.not_understood = count_not_understood(reader, reader.end_offset - 1)
             first = first_batch(reader.fs, reader.directory, committed)
         return first_answer(first, committed, decide)
 
@@ -131,6 +136,7 @@ class LocalAdmin:
             self.history_start = reader.history_start
             image = self._load(reader) if self._known is None else self._go_on(reader, self._known)
             self._known = image
+            self.not_understood = image.provenance.not_understood
             return _Read(
                 image=image,
                 end_offset=reader.end_offset,

@@ -94,30 +94,3 @@ def log_about(log: Path) -> dict[str, Any]:
     """Return the fields about a log that was just written."""
     with open_reader(log) as reader:
         return about(reader)
-
-
-def not_understood(image: "MetadataImage") -> dict[str, int | None] | None:
-    """Return how many records an answer leaves out because this release does not understand
-    them.
-    """
-    found = image.provenance.not_understood
-    if found is None:
-        return None
-    return {"records": found.records, "first_offset": found.first_offset}
-
-
-def provenance(reader: "LogReader", image: "MetadataImage", at: int) -> dict[str, Any]:
-    """Return the fields about an image in every answer: the requested point, and what it
-    contains.
-    """
-    found = image.provenance
-    document: dict[str, Any] = {"as_of": at, **bounds(reader)}
-    document["not_understood"] = not_understood(image)
-    document["as_of_timestamp"] = found.timestamp if found.offset is not None else None
-    if reader.confirmed_end < reader.end_offset:
-        document["confirmed_end"] = reader.confirmed_end
-    if found.mid_batch:
-        document["mid_batch"] = True
-    if found.pending_transaction is not None:
-        document["pending_transaction"] = found.pending_transaction
-    return document

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from controller.decisions.outcome import Refusal
     from controller.pending_answers import Answer
     from metadata_log.log_reader import LogReader
+    from replay.about import About
     from replay.image.metadata import MetadataImage
 
 
@@ -38,15 +39,15 @@ class One:
 
 @dataclass(frozen=True, kw_only=True)
 class AdminResult:
-    """An answer, valid below `end_offset` (exclusive); a service does not send `history_start`.
+    """An answer, valid below `end_offset` (exclusive).
 
-    `wrote`: True if anything changed.
+    `wrote`: True if anything changed. `about` says more of the log; a service is asked for it.
     """
 
     response: Any
     end_offset: int
     wrote: bool = True
-    history_start: int | None = None
+    about: "About | None" = None
 
 
 class AdminClient:
@@ -120,6 +121,8 @@ class AdminClient:
         return asyncio.run(self._run(command, request, None)).response
 
     async def _run(self, command: str, request: Any, request_id: str | None) -> AdminResult:
+        from replay.about import About
+
         if self.server is not None:
             return await self._run_there(self.server, command, request, request_id)
         admin = self._local = self._local or self._in_process()
@@ -128,7 +131,12 @@ class AdminClient:
             response=answer.response,
             end_offset=answer.end_offset,
             wrote=answer.wrote,
-            history_start=admin.history_start,
+            about=About(
+                as_of=answer.end_offset - 1,
+                history_start=admin.history_start,
+                log_end=answer.end_offset,
+                not_understood=admin.not_understood,
+            ),
         )
 
     async def _run_there(
@@ -187,6 +195,28 @@ class AdminClient:
                 items.append(Item(fields=one.fields, lines=(line,)))
         return self.report(told, items)
 
+    def _about(self, told: AdminResult | None) -> dict[str, Any]:
+        """Return what an answer says of the log; null where a service does not say it."""
+        found = None if told is None else told.about or self._about_service()
+        end = None if told is None else told.end_offset
+        document = {"history_start": None, "not_understood": None}
+        if found is not None:
+            from msgspec import to_builtins
+
+            document = {name: to_builtins(getattr(found, name)) for name in document}
+        return {"as_of": None if end is None else end - 1, "log_end": end, **document}
+
+    def _about_service(self) -> "About | None":
+        from api.cli.asking import Source
+        from api.questions.descriptions import FEATURES
+        from controller.descriptions.queries import DescribeFeatures
+        from records.errors import MetadataLogError
+
+        try:
+            return Source(server=self.server).ask(FEATURES, DescribeFeatures()).about()
+        except MetadataLogError:
+            return None  # the change was answered; this is not worth an error
+
     def _in_process(self) -> "LocalAdmin":
         from api.admin.local import LocalAdmin
 
@@ -215,9 +245,7 @@ class AdminClient:
         if self.json:
             print_json(
                 {
-                    "as_of": None if end is None else end - 1,
-                    "history_start": None if told is None else told.history_start,
-                    "log_end": end,
+                    **self._about(told),
                     "committed_at": committed,
                     "validated_only": validate_only,
                     **more,

@@ -57,6 +57,7 @@ def test_topics_of_a_service_are_created_listed_described_and_deleted(
     )
     assert created.code == 0
     committed = created.json["committed_at"]
+    assert (created.json["history_start"], created.json["not_understood"]) == (0, None)
     listed = metalog("topics", "list", "--server", url, "--json").json
     assert [t["name"] for t in listed["topics"]] == ["a", "clicks", "orders", "org:apache:b"]
     assert listed["as_of"] >= committed
