@@ -56,11 +56,6 @@ class History:
         moved, self._moved = self._moved, asyncio.Event()
         moved.set()
 
-    def image_of(self, offset: int) -> MetadataImage | None:
-        """Return the image whose last offset is this one; None if it is not kept."""
-        change = self.since(offset)
-        return None if change is None else change.before
-
     def since(self, offset: int) -> Change | None:
         """Return the changes since the image of an offset; None if it is not kept.
 

@@ -238,15 +238,6 @@ class SnapshotStore:
             old = snapshot.c.end_offset <= counted[keep].end_offset
             return self._delete(connection, and_(which, old))
 
-    def discard_above(self, end_offset: int) -> int:
-        """Delete snapshots that contain offsets from `end_offset` on, because that tail was cut.
-
-        Returns:
-            How many snapshots were deleted.
-        """
-        with writing(self._engine) as connection:
-            return self._delete(connection, snapshot.c.end_offset > end_offset)
-
     def _keep_existing(self, info: SnapshotInfo) -> bool:
         """True if the same snapshot exists and is whole; confirm or keep it if this one asks so."""
         with writing(self._engine) as connection:

@@ -142,7 +142,7 @@ def test_images_are_found_while_others_are_committed() -> None:
     sys.setswitchinterval(1e-6)
     try:
         committing.start()
-        assert [log.history.image_of(-2) for _ in range(2_000)] == [None] * 2_000
+        assert [log.history.since(-2) for _ in range(2_000)] == [None] * 2_000
     finally:
         is_over.set()
         committing.join()

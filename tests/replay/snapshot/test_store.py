@@ -171,16 +171,6 @@ def test_prune_of_too_few_deletes_nothing(store: SnapshotStore) -> None:
     assert len(store.list()) == 1
 
 
-def test_discarding_a_tail_takes_its_snapshots_and_no_others(
-    store: SnapshotStore, engine: Engine
-) -> None:
-    for image in (ONE, TWO, THREE):
-        store.create(image)
-    assert store.discard_above(8) == 1
-    assert [info.end_offset for info in store.list()] == [4, 8]
-    assert _orphans(engine) == 0
-
-
 @pytest.mark.parametrize(
     "statement",
     [update(snapshot).values(format=2), update(snapshot_chunk).values(encoding="arrow+lz4")],
