@@ -248,7 +248,7 @@ class Pipeline:
         append.add_done_callback(self._on_append_done)
 
     def _on_append_done(self, _: asyncio.Future[Any]) -> None:
-        """Commit from the front: a batch counts once all before it do."""
+        """Commit finished batches in order, up to the first one still in flight."""
         while self._in_flight and self._in_flight[0].append.done():
             batch = self._in_flight.popleft()
             error = _error_of(batch)

@@ -53,7 +53,7 @@ def from_json(type_name: str, fields: dict[str, Any]) -> Record:
 
 
 def struct_from_json(fields: Any, cls: type[R]) -> R:
-    """Build any structure of a row, such as an Origin, from the output of `fields_json`.
+    """Build a part of a row, such as an Origin, from the output of `fields_json`.
 
     Raises:
         ValueError: an unknown field, a missing one, or a value of the wrong type.

@@ -25,7 +25,8 @@ def walked_states(past: Past, at: int, request: WalkStates) -> Computed:
     """Yield transitions up to an offset, in the order of the log.
 
     Raises:
-        RequestError: UNKNOWN_TOPIC_OR_PARTITION or UNKNOWN_TOPIC_ID: there never was such a one.
+        RequestError: UNKNOWN_TOPIC_OR_PARTITION or UNKNOWN_TOPIC_ID: the topic or partition never
+            existed.
     """
     first = max(past.first_offset(request.since), past.reader.history_start)
     return Computed(items=_transitions(past, first, at, request), about=lambda: past.about(at))
