@@ -96,10 +96,14 @@ def object_changes(
     """
     changes: list[Change] = []
     for kind in KINDS.values():
-        found = [(_label(kind, key, before, after), key) for key in keys.get(kind.name, ())]
-        for label, key in sorted(found, key=lambda pair: _natural(pair[0])):
-            name = f"{kind.name}:{label}"
-            changes += field_changes(name, kind.fields(before, key), kind.fields(after, key))
+        found = []
+        for key in keys.get(kind.name, ()):
+            old, new = kind.fields(before, key), kind.fields(after, key)
+            if old != new:
+                label = _label(kind, key, *((before, after) if new is None else (after, before)))
+                found.append((label, old, new))
+        for label, old, new in sorted(found, key=lambda each: _natural(each[0])):
+            changes += field_changes(f"{kind.name}:{label}", old, new)
     return changes
 
 
@@ -114,16 +118,12 @@ def field_changes(name: str, before: Fields | None, after: Fields | None) -> lis
     ]
 
 
-def _label(kind: Kind, key: Key, before: MetadataImage, after: MetadataImage) -> str:
-    """Return an object's name after the change, or before if it is gone; its id if that is
-    ambiguous.
-    """
-    image = after if kind.fields(after, key) is not None else before
+def _label(kind: Kind, key: Key, image: MetadataImage, other: MetadataImage) -> str:
+    """Return an object's name in an image; its id if the name means another object in `other`."""
     label = kind.label(image, key)
-    other = _found(kind, before if image is after else after, label)
-    if other is None or other == key:
+    if _found(kind, other, label) in (None, key):
         return label
-    # In the other image this name means another object, so use the id.
+    # An image without the object names it by its id.
     return kind.label(MetadataImage.EMPTY, key)
 
 
