@@ -7,6 +7,7 @@ from records.security import AccessControlEntryRecord, RemoveAccessControlEntryR
 from records.text import uuid_text
 from replay.image.changes import MapDelta
 from replay.image.errors import ContradictionError
+from replay.image.fields import copied
 
 
 class Acl(msgspec.Struct, frozen=True, gc=False):
@@ -27,17 +28,7 @@ class AclsDelta(MapDelta[Uuid, Acl]):
 
     def set(self, record: AccessControlEntryRecord) -> None:
         """Set the entry with this id."""
-        acl = Acl(
-            id=record.id,
-            resource_type=record.resource_type,
-            resource_name=record.resource_name,
-            pattern_type=record.pattern_type,
-            principal=record.principal,
-            host=record.host,
-            operation=record.operation,
-            permission_type=record.permission_type,
-        )
-        self.put(acl.id, acl)
+        self.put(record.id, copied(record, Acl))
 
     def remove(self, record: RemoveAccessControlEntryRecord) -> None:
         """Remove the entry of an id."""

@@ -17,6 +17,7 @@ from records.brokers import (
 )
 from replay.image.changes import MapDelta
 from replay.image.errors import ContradictionError
+from replay.image.fields import copied
 
 Endpoint = BrokerEndpoint | ControllerEndpoint
 SupportedFeature = BrokerFeature | ControllerFeature
@@ -61,20 +62,7 @@ class BrokersDelta(MapDelta[int, Broker]):
 
     def register(self, record: RegisterBrokerRecord, record_version: int) -> None:
         """Add a broker, or replace its earlier registration."""
-        broker = Broker(
-            broker_id=record.broker_id,
-            incarnation_id=record.incarnation_id,
-            broker_epoch=record.broker_epoch,
-            end_points=record.end_points,
-            features=record.features,
-            rack=record.rack,
-            fenced=record.fenced,
-            in_controlled_shutdown=record.in_controlled_shutdown,
-            is_migrating_zk_broker=record.is_migrating_zk_broker,
-            log_dirs=record.log_dirs,
-            record_version=record_version,
-        )
-        self.put(broker.broker_id, broker)
+        self.put(record.broker_id, copied(record, Broker, record_version=record_version))
 
     def unregister(self, record: UnregisterBrokerRecord) -> None:
         """Remove a broker."""
@@ -119,11 +107,4 @@ class ControllersDelta(MapDelta[int, Controller]):
 
     def register(self, record: RegisterControllerRecord) -> None:
         """Add a controller, or replace its earlier registration."""
-        controller = Controller(
-            controller_id=record.controller_id,
-            incarnation_id=record.incarnation_id,
-            zk_migration_ready=record.zk_migration_ready,
-            end_points=record.end_points,
-            features=record.features,
-        )
-        self.put(controller.controller_id, controller)
+        self.put(record.controller_id, copied(record, Controller))

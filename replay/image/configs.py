@@ -5,12 +5,31 @@ from immutables import Map
 
 from records.configs import ConfigRecord
 from replay.image.changes import MapDelta, NestedMapDelta
+from replay.image.versions import UNKNOWN
 
 TOPIC = 2
 """Resource type of a topic; the resource's name is the topic's full name."""
 
 ConfigResource = tuple[int, str]
 """Resource type and name."""
+
+
+class Config(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """The keys set on one resource."""
+
+    resource_type: int
+    resource_name: str
+    values: dict[str, str]
+    version: int = UNKNOWN
+
+
+class ConfigValue(msgspec.Struct, frozen=True, gc=False):
+    """One key set on a resource."""
+
+    resource_type: int
+    resource_name: str
+    name: str
+    value: str
 
 
 class ConfigsImage(msgspec.Struct, frozen=True, gc=False):

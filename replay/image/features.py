@@ -1,10 +1,26 @@
 """Finalized feature levels, and the state of a migration from ZooKeeper."""
 
+import msgspec
+
 from records.configs import FeatureLevelRecord, ZkMigrationStateRecord
 from replay.image.changes import MapDelta, ValueDelta
+from replay.image.fields import copied
 
 
-class FeaturesDelta(MapDelta[str, int]):
+class Feature(msgspec.Struct, frozen=True, gc=False):
+    """A finalized feature."""
+
+    name: str
+    feature_level: int
+
+
+class ZkMigration(msgspec.Struct, frozen=True, gc=False):
+    """The state of a migration from ZooKeeper."""
+
+    zk_migration_state: int
+
+
+class FeaturesDelta(MapDelta[str, Feature]):
     """Changes to feature levels, by feature name."""
 
     def set_level(self, record: FeatureLevelRecord) -> None:
@@ -12,12 +28,12 @@ class FeaturesDelta(MapDelta[str, int]):
         if record.feature_level == 0:
             self.take(record.name)
         else:
-            self.put(record.name, record.feature_level)
+            self.put(record.name, copied(record, Feature))
 
 
-class ZkMigrationDelta(ValueDelta[int | None]):
+class ZkMigrationDelta(ValueDelta[ZkMigration | None]):
     """Changes of the migration state; None while no record has been written."""
 
     def set_state(self, record: ZkMigrationStateRecord) -> None:
         """Replace the state."""
-        self.put(record.zk_migration_state)
+        self.put(copied(record, ZkMigration))

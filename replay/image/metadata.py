@@ -18,7 +18,7 @@ from replay.image.acls import Acl, AclsDelta
 from replay.image.cluster import Broker, BrokersDelta, Controller, ControllersDelta
 from replay.image.configs import ConfigResource, ConfigsDelta, ConfigsImage
 from replay.image.errors import ContradictionError
-from replay.image.features import FeaturesDelta, ZkMigrationDelta
+from replay.image.features import Feature, FeaturesDelta, ZkMigration, ZkMigrationDelta
 from replay.image.namespaces import Namespace, NamespacesDelta, NamespacesImage
 from replay.image.notes import Note, NotesDelta
 from replay.image.partition_list import Partitions
@@ -56,8 +56,8 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
     _brokers: Map[int, Broker] = Map()
     _controllers: Map[int, Controller] = Map()
     _configs: ConfigsImage = ConfigsImage()
-    _features: Map[str, int] = Map()
-    _zk_migration: int | None = None
+    _features: Map[str, Feature] = Map()
+    _zk_migration: ZkMigration | None = None
     _producer_ids: ProducerIds | None = None
     _acls: Map[Uuid, Acl] = Map()
     _quotas: Map[tuple[QuotaEntity, str], ClientQuota] = Map()
@@ -65,7 +65,7 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
     _delegation_tokens: Map[str, DelegationToken] = Map()
     _pending_removals: Map[Uuid, Map[int, PendingRemoval]] = Map()
     _replica_deletions: Map[tuple[Uuid, int, int], ReplicaDeletion] = Map()
-    _notes: Map[Note, Note] = Map()
+    _notes: Map[tuple[int, str, str], Note] = Map()
 
     @property
     def topic_count(self) -> int:
@@ -178,16 +178,17 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
 
     def feature(self, name: str) -> int | None:
         """Return the finalized level of a feature."""
-        return self._features.get(name)
+        feature = self._features.get(name)
+        return None if feature is None else feature.feature_level
 
     def features(self) -> Mapping[str, int]:
         """Return the finalized features and their levels."""
-        return dict(self._features)
+        return {name: feature.feature_level for name, feature in self._features.items()}
 
     @property
     def zk_migration(self) -> int | None:
         """State of a migration from ZooKeeper, None if no record was written."""
-        return self._zk_migration
+        return None if self._zk_migration is None else self._zk_migration.zk_migration_state
 
     @property
     def producer_ids(self) -> ProducerIds | None:

@@ -4,6 +4,7 @@ import msgspec
 
 from records.control import NoteRecord
 from replay.image.changes import MapDelta
+from replay.image.fields import copied
 
 
 class Note(msgspec.Struct, frozen=True, gc=False):
@@ -14,10 +15,9 @@ class Note(msgspec.Struct, frozen=True, gc=False):
     text: str
 
 
-class NotesDelta(MapDelta[Note, Note]):
-    """Changes to the set of notes."""
+class NotesDelta(MapDelta[tuple[int, str, str], Note]):
+    """Changes to the notes, by all that they say."""
 
     def add(self, record: NoteRecord) -> None:
         """Add a note to the set."""
-        note = Note(record.at_offset, record.author, record.text)
-        self.put(note, note)
+        self.put((record.at_offset, record.author, record.text), copied(record, Note))

@@ -5,6 +5,7 @@ import msgspec
 from records.configs import ProducerIdsRecord
 from replay.image.changes import ValueDelta
 from replay.image.errors import ContradictionError
+from replay.image.fields import copied
 
 
 class ProducerIds(msgspec.Struct, frozen=True, gc=False):
@@ -25,4 +26,4 @@ class ProducerIdsDelta(ValueDelta[ProducerIds | None]):
             raise ContradictionError(
                 f"next producer id {record.next_producer_id} is below {last.next_producer_id}"
             )
-        self.put(ProducerIds(record.broker_id, record.broker_epoch, record.next_producer_id))
+        self.put(copied(record, ProducerIds))

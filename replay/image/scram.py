@@ -5,6 +5,7 @@ import msgspec
 from records.security import RemoveUserScramCredentialRecord, UserScramCredentialRecord
 from replay.image.changes import MapDelta
 from replay.image.errors import ContradictionError
+from replay.image.fields import copied
 
 
 class ScramCredential(msgspec.Struct, frozen=True, gc=False):
@@ -23,15 +24,7 @@ class ScramDelta(MapDelta[tuple[str, int], ScramCredential]):
 
     def set(self, record: UserScramCredentialRecord) -> None:
         """Set the credential of a user and mechanism."""
-        credential = ScramCredential(
-            name=record.name,
-            mechanism=record.mechanism,
-            salt=record.salt,
-            stored_key=record.stored_key,
-            server_key=record.server_key,
-            iterations=record.iterations,
-        )
-        self.put((credential.name, credential.mechanism), credential)
+        self.put((record.name, record.mechanism), copied(record, ScramCredential))
 
     def remove(self, record: RemoveUserScramCredentialRecord) -> None:
         """Remove a credential."""

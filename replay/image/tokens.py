@@ -5,6 +5,7 @@ import msgspec
 from records.security import DelegationTokenRecord, RemoveDelegationTokenRecord
 from replay.image.changes import MapDelta
 from replay.image.errors import ContradictionError
+from replay.image.fields import copied
 
 
 class DelegationToken(msgspec.Struct, frozen=True, gc=False):
@@ -24,16 +25,7 @@ class DelegationTokensDelta(MapDelta[str, DelegationToken]):
 
     def set(self, record: DelegationTokenRecord) -> None:
         """Set the token with this id."""
-        token = DelegationToken(
-            token_id=record.token_id,
-            owner=record.owner,
-            requester=record.requester,
-            renewers=record.renewers,
-            issue_timestamp=record.issue_timestamp,
-            max_timestamp=record.max_timestamp,
-            expiration_timestamp=record.expiration_timestamp,
-        )
-        self.put(token.token_id, token)
+        self.put(record.token_id, copied(record, DelegationToken))
 
     def remove(self, record: RemoveDelegationTokenRecord) -> None:
         """Remove a token."""

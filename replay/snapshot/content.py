@@ -7,9 +7,9 @@ import msgspec
 from sqlalchemy import Connection, Row, insert, select, update
 
 from replay.image.metadata import MetadataImage
-from replay.snapshot.chunks import ENCODING, Chunk, chunks_of
+from replay.snapshot.chunks import ENCODING, Chunk
 from replay.snapshot.info import SnapshotInfo
-from replay.snapshot.parts import KEYS, Parts
+from replay.snapshot.parts import Parts
 from replay.snapshot.stored import (
     ManifestEntry,
     StoredChunk,
@@ -36,14 +36,8 @@ class Content(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, image: MetadataImage) -> "Content":
         """Encode an image: O(objects) time, O(size of the content) space."""
-        parts = Parts.of(image)
-        return cls(
-            {
-                (part, ordinal): chunk
-                for part, key in KEYS.items()
-                for ordinal, chunk in enumerate(chunks_of(getattr(parts, part), key))
-            }
-        )
+        chunks = Parts.of(image).chunks()
+        return cls({(part, ordinal): chunk for part, ordinal, chunk in chunks})
 
     def checksum(self, info: SnapshotInfo) -> bytes:
         """Return the SHA-256 of a snapshot's description and its chunks' names."""

@@ -5,30 +5,22 @@ requires a new FORMAT; a new field with a default does not: older snapshots read
 Names of parts are those of docs/digest.md; partitions are stored with their topic.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from operator import attrgetter
-from typing import Any, Self, get_type_hints
+from typing import Any, Self
 
 import msgspec
 from immutables import Map
 
 from records.base import Uuid
-from replay.image.acls import Acl
-from replay.image.cluster import Broker, Controller
-from replay.image.configs import ConfigsImage
 from replay.image.metadata import MetadataImage
-from replay.image.namespaces import Namespace, NamespacesImage
-from replay.image.notes import Note
 from replay.image.partition_list import partition_list
 from replay.image.partitions import Partition
-from replay.image.producer_ids import ProducerIds
+from replay.image.parts import PARTS
 from replay.image.provenance import Provenance
-from replay.image.quotas import ClientQuota
-from replay.image.removals import PendingRemoval, ReplicaDeletion
-from replay.image.scram import ScramCredential
-from replay.image.tokens import DelegationToken
 from replay.image.topics import Topic, TopicEntry, TopicsImage
 from replay.image.versions import UNKNOWN, merged_offsets
+from replay.snapshot.chunks import Chunk, chunks_of
 
 FORMAT = 1
 """Version of the parts and values below. Snapshots of another format are skipped."""
@@ -72,142 +64,63 @@ def _known(offsets: list[int]) -> tuple[int, ...]:
     return () if set(offsets) <= {UNKNOWN} else tuple(offsets)
 
 
-class StoredConfig(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """The keys set on one resource."""
+class Parts:
+    """The objects of an image by part, each in any order."""
 
-    resource_type: int
-    resource_name: str
-    values: dict[str, str]
-    version: int = UNKNOWN
-
-
-class StoredFeature(msgspec.Struct, frozen=True, gc=False):
-    """A finalized feature."""
-
-    name: str
-    feature_level: int
-
-
-class StoredZkMigration(msgspec.Struct, frozen=True, gc=False):
-    """The state of a migration from ZooKeeper."""
-
-    zk_migration_state: int
-
-
-class Parts(msgspec.Struct, kw_only=True):
-    """The values of an image by part, each in any order."""
-
-    acls: list[Acl] = []
-    brokers: list[Broker] = []
-    client_quotas: list[ClientQuota] = []
-    configs: list[StoredConfig] = []
-    controllers: list[Controller] = []
-    delegation_tokens: list[DelegationToken] = []
-    features: list[StoredFeature] = []
-    namespaces: list[Namespace] = []
-    notes: list[Note] = []
-    pending_partition_removals: list[PendingRemoval] = []
-    # At most one.
-    producer_ids: list[ProducerIds] = []
-    replica_deletions: list[ReplicaDeletion] = []
-    scram: list[ScramCredential] = []
-    topics: list[StoredTopic] = []
-    # At most one.
-    zk_migration: list[StoredZkMigration] = []
+    def __init__(self) -> None:
+        self.objects: dict[str, list[Any]] = {part: [] for part in STORED}
 
     @classmethod
     def of(cls, image: MetadataImage) -> Self:
         """Split an image into parts: O(topics + other objects)."""
-        zk_migration, producer_ids = image.zk_migration, image.producer_ids
-        return cls(
-            acls=list(image.acls()),
-            brokers=list(image.brokers()),
-            client_quotas=list(image.quotas()),
-            # Sorted, because a map's order differs between processes and equal configs must give
-            # equal bytes.
-            configs=[
-                StoredConfig(
-                    *resource, dict(sorted(values.items())), image.config_version(*resource)
-                )
-                for resource, values in image.configs()
-            ],
-            controllers=list(image.controllers()),
-            delegation_tokens=list(image.delegation_tokens()),
-            features=[StoredFeature(name, level) for name, level in image.features().items()],
-            namespaces=list(image.namespaces()),
-            notes=list(image.notes()),
-            pending_partition_removals=list(image.pending_removals()),
-            producer_ids=[] if producer_ids is None else [producer_ids],
-            replica_deletions=list(image.replica_deletions()),
-            scram=list(image.scram()),
-            topics=[StoredTopic.of(image, topic) for topic in image.topics()],
-            zk_migration=[] if zk_migration is None else [StoredZkMigration(zk_migration)],
-        )
+        parts = cls()
+        for name, objects in parts.objects.items():
+            objects += PARTS[name].objects(image)
+        parts.objects["topics"] = [StoredTopic.of(image, topic) for topic in image.topics()]
+        return parts
 
     def decode(self, part: str, plain: bytes) -> None:
-        """Add the values of one chunk, given as MessagePack.
+        """Add the objects of one chunk, given as MessagePack.
 
         Raises:
-            KeyError: there is no such part. msgspec.DecodeError: the values are not of this part.
+            KeyError: no such part.
+            msgspec.DecodeError: these are not objects of this part.
         """
-        values = _DECODERS[part].decode(plain)
-        getattr(self, part).extend(values)
+        self.objects[part] += _DECODERS[part].decode(plain)
 
     def image(self, provenance: Provenance) -> MetadataImage:
-        """Build the image of these values: O(topics + other objects).
+        """Build the image of these objects: O(topics + other objects).
 
-        Fills the image's maps directly: the values come from an image, so no rules are needed.
+        It fills the image's maps directly: the objects come from an image, and need no rules to
+        find out how they fit together.
         """
-        return MetadataImage(
-            provenance,
-            _topics=_topics(self.topics),
-            _namespaces=NamespacesImage(
-                Map({namespace.namespace_id: namespace for namespace in self.namespaces}),
-                Map({namespace.name: namespace.namespace_id for namespace in self.namespaces}),
-            ),
-            _brokers=Map({broker.broker_id: broker for broker in self.brokers}),
-            _controllers=Map({each.controller_id: each for each in self.controllers}),
-            _configs=ConfigsImage(
-                Map({(c.resource_type, c.resource_name): Map(c.values) for c in self.configs}),
-                Map({(c.resource_type, c.resource_name): c.version for c in self.configs}),
-            ),
-            _features=Map({feature.name: feature.feature_level for feature in self.features}),
-            _zk_migration=next((z.zk_migration_state for z in self.zk_migration), None),
-            _producer_ids=next(iter(self.producer_ids), None),
-            _acls=Map({acl.id: acl for acl in self.acls}),
-            _quotas=Map({(quota.entity, quota.key): quota for quota in self.client_quotas}),
-            _scram=Map({(each.name, each.mechanism): each for each in self.scram}),
-            _delegation_tokens=Map({token.token_id: token for token in self.delegation_tokens}),
-            _pending_removals=_pending_removals(self.pending_partition_removals),
-            _replica_deletions=Map(
-                {(d.topic_id, d.partition_id, d.broker_id): d for d in self.replica_deletions}
-            ),
-            _notes=Map({note: note for note in self.notes}),
-        )
+        held = {
+            f"_{PARTS[name].field or name}": PARTS[name].held(objects)
+            for name, objects in self.objects.items()
+            if name != "topics"
+        }
+        return MetadataImage(provenance, _topics=_topics(self.objects["topics"]), **held)
+
+    def chunks(self) -> Iterator[tuple[str, int, Chunk]]:
+        """Yield the chunks that are stored: part, place in it, and content."""
+        for part, objects in self.objects.items():
+            for ordinal, chunk in enumerate(chunks_of(objects, STORED[part])):
+                yield part, ordinal, chunk
 
 
-KEYS: dict[str, Callable[[Any], object]] = {
-    "acls": attrgetter("id"),
-    "brokers": attrgetter("broker_id"),
-    "client_quotas": attrgetter("entity", "key"),
-    "configs": attrgetter("resource_type", "resource_name"),
-    "controllers": attrgetter("controller_id"),
-    "delegation_tokens": attrgetter("token_id"),
-    "features": attrgetter("name"),
-    "namespaces": attrgetter("namespace_id"),
-    "notes": attrgetter("at_offset", "author", "text"),
-    "pending_partition_removals": attrgetter("topic_id", "partition_id"),
-    "producer_ids": lambda _: None,
-    "replica_deletions": attrgetter("topic_id", "partition_id", "broker_id"),
-    "scram": attrgetter("name", "mechanism"),
-    "topics": attrgetter("topic.topic_id"),
-    "zk_migration": lambda _: None,
-}
-"""For each part, the key of a value."""
+STORED: dict[str, Callable[[Any], object]] = {
+    name: part.key_of for name, part in PARTS.items() if name != "partitions"
+} | {"topics": attrgetter("topic.topic_id")}
+"""For each part that is stored, what an object keeps while it changes."""
+
+
+def _stored_type(part: str) -> type[msgspec.Struct]:
+    return StoredTopic if part == "topics" else PARTS[part].object_type
+
 
 _DECODERS: dict[str, msgspec.msgpack.Decoder[list[Any]]] = {
-    part: msgspec.msgpack.Decoder(values_type)
-    for part, values_type in get_type_hints(Parts).items()
+    name: msgspec.msgpack.Decoder(list[_stored_type(name)])  # type: ignore[misc]
+    for name in STORED
 }
 
 
@@ -222,10 +135,3 @@ def _topics(stored: Iterable[StoredTopic]) -> TopicsImage:
         partition_count += len(each.partitions)
     ids_of_names = Map({namespace_id: Map(names) for namespace_id, names in ids.items()})
     return TopicsImage(Map(entries), ids_of_names, partition_count)
-
-
-def _pending_removals(stored: Iterable[PendingRemoval]) -> Map[Uuid, Map[int, PendingRemoval]]:
-    by_topic: dict[Uuid, dict[int, PendingRemoval]] = {}
-    for each in stored:
-        by_topic.setdefault(each.topic_id, {})[each.partition_id] = each
-    return Map({topic_id: Map(removals) for topic_id, removals in by_topic.items()})

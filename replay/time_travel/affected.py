@@ -12,7 +12,6 @@ from records import brokers, configs, control, partitions, security, topics
 from records.base import Record
 from replay.image.configs import TOPIC
 from replay.image.metadata import MetadataImage
-from replay.image.notes import Note
 from replay.image.quotas import quota_entity
 from replay.image.topics import Topic
 from replay.time_travel.kinds import Key
@@ -83,10 +82,6 @@ def _quota(record: configs.ClientQuotaRecord, before: MetadataImage) -> Iterable
     return ((quota_entity(record), record.key),)
 
 
-def _note(record: Any, before: MetadataImage) -> Iterable[Key]:
-    return (Note(record.at_offset, record.author, record.text),)
-
-
 _TOPIC = _of("topic_id")
 _PARTITION = _of("topic_id", "partition_id")
 _BROKER = _of("broker_id")
@@ -130,6 +125,6 @@ AFFECTED: dict[type[Record], dict[str, Keys]] = {
     security.RemoveUserScramCredentialRecord: {"scram": _of("name", "mechanism")},
     security.DelegationTokenRecord: {"token": _of("token_id")},
     security.RemoveDelegationTokenRecord: {"token": _of("token_id")},
-    control.NoteRecord: {"note": _note},
+    control.NoteRecord: {"note": _of("at_offset", "author", "text")},
 }
 """For each record type the kinds of objects that it can change, and which ones of each."""

@@ -7,7 +7,8 @@ identifies an object independent of its name: a topic's is its id. Labels are es
 
 import hashlib
 import re
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterator
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -15,8 +16,9 @@ import msgspec
 from records.json import fields_json
 from records.text import parse_uuid, uuid_text
 from replay.image.configs import TOPIC
+from replay.image.features import ZkMigration
 from replay.image.metadata import MetadataImage
-from replay.image.notes import Note
+from replay.image.parts import PARTS
 from replay.image.topics import Topic
 from replay.time_travel.escapes import escaped, unescaped
 
@@ -41,8 +43,13 @@ _NOTE_DIGITS = 16
 _SCRAM_MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
 
 
+Find = Callable[[MetadataImage, str], Any]
+Label = Callable[[MetadataImage, Any], str]
+_REMOVALS, _DELETIONS = PARTS["pending_partition_removals"], PARTS["replica_deletions"]
+
+
 class Kind(msgspec.Struct, frozen=True):
-    """One kind of object.
+    """One kind of object, of one or several parts of the image.
 
     `objects` yields key and value of every object; the same value object means that nothing in it
     changed. `find` returns the key for a name in the form of `label`, None if the image has no such
@@ -51,16 +58,38 @@ class Kind(msgspec.Struct, frozen=True):
     """
 
     name: str
+    parts: tuple[str, ...]
     objects: Callable[[MetadataImage], Iterator[tuple[Any, Any]]]
-    find: Callable[[MetadataImage, str], Any]
-    label: Callable[[MetadataImage, Any], str]
+    find: Find
+    label: Label
     fields: Callable[[MetadataImage, Any], Fields | None]
 
 
-def _without(struct: msgspec.Struct | None, *names: str) -> Fields | None:
+def _without(struct: msgspec.Struct | None, names: Collection[str] = ()) -> Fields | None:
     if struct is None:
         return None
     return {name: value for name, value in fields_json(struct).items() if name not in names}
+
+
+def _pairs(part: str, image: MetadataImage) -> Iterator[tuple[Any, Any]]:
+    key_of = PARTS[part].key_of
+    return ((key_of(each), each) for each in PARTS[part].objects(image))
+
+
+def _kind(
+    name: str, part: str, label: Label, find: Find | None = None, *, shown: Collection[str] = ()
+) -> Kind:
+    """Make a kind of the objects of one part, whose fields are all but the key and `shown`."""
+    of = PARTS[part]
+    hidden = {*of.key, *of.beside}.difference(shown)
+    return Kind(
+        name,
+        (part,),
+        partial(_pairs, part),
+        find or _listed(name, part, label),
+        label,
+        lambda image, key: _without(of.get(image, key), hidden),
+    )
 
 
 def _topic_key(image: MetadataImage, name: str) -> bytes | None:
@@ -94,12 +123,6 @@ def _topics(image: MetadataImage) -> Iterator[tuple[Any, Any]]:
         yield topic.topic_id, (topic, namespace, len(image.partitions(topic.topic_id)))
 
 
-def _partitions(image: MetadataImage) -> Iterator[tuple[Any, Any]]:
-    for topic in image.topics():
-        for partition in image.partitions(topic.topic_id):
-            yield (topic.topic_id, partition.partition_id), partition
-
-
 def _in_topic(image: MetadataImage, name: str, what: str, *numbers: str) -> Any:
     """Parse `TOPIC/NUMBER...`, with the topic by name or `@ID`; None if there is no such topic."""
     topic, *found = name.rsplit("/", len(numbers))
@@ -116,7 +139,7 @@ def _partition_key(image: MetadataImage, name: str) -> Any:
 
 def _removal_key(image: MetadataImage, name: str) -> Any:
     key = _in_topic(image, name, "removal of a partition", "NUMBER")
-    return key if key in dict(_removals(image)) else None
+    return None if key is None or _REMOVALS.get(image, key) is None else key
 
 
 def _deletion_key(image: MetadataImage, name: str) -> Any:
@@ -125,10 +148,10 @@ def _deletion_key(image: MetadataImage, name: str) -> Any:
     """
     topic_id = name.partition("/")[0]
     if topic_id.startswith("@") and image.topic(parse_uuid(topic_id[1:])) is None:
-        found = (key for key, _ in _deletions(image) if _deletion_label(image, key) == name)
-        return next(found, None)
+        keys = map(_DELETIONS.key_of, _DELETIONS.objects(image))
+        return next((key for key in keys if _deletion_label(image, key) == name), None)
     key = _in_topic(image, name, "deletion of a replica", "NUMBER", "BROKER")
-    return key if key in dict(_deletions(image)) else None
+    return None if key is None or _DELETIONS.get(image, key) is None else key
 
 
 def _deletion_label(_: MetadataImage, key: Any) -> str:
@@ -184,11 +207,6 @@ def _acl_key(image: MetadataImage, name: str) -> Any:
     return None if acl is None else acl.id
 
 
-def _quotas(image: MetadataImage) -> Iterator[tuple[Any, Any]]:
-    for quota in image.quotas():
-        yield (quota.entity, quota.key), quota
-
-
 def _quota_label(_: MetadataImage, key: Any) -> str:
     entity, quota = key
     parts = ",".join(f"{escaped(kind, '#,')}={_entity_name(name)}" for kind, name in entity)
@@ -201,71 +219,52 @@ def _entity_name(name: str | None) -> str:
     return escaped(name, "#,<" if name == _DEFAULT_ENTITY else "#,")
 
 
-def _scram(image: MetadataImage) -> Iterator[tuple[Any, Any]]:
-    for credential in image.scram():
-        yield (credential.name, credential.mechanism), credential
-
-
-def _removals(image: MetadataImage) -> Iterator[tuple[Any, Any]]:
-    for removal in image.pending_removals():
-        yield (removal.topic_id, removal.partition_id), removal
-
-
-def _deletions(image: MetadataImage) -> Iterator[tuple[Any, Any]]:
-    for deletion in image.replica_deletions():
-        yield (deletion.topic_id, deletion.partition_id, deletion.broker_id), deletion
-
-
-def _note_label(_: MetadataImage, note: Any) -> str:
+def _note_label(_: MetadataImage, key: Any) -> str:
     """Return a note's label, with a hash of its text: an author may write several notes at one
     offset.
     """
-    digest = hashlib.sha256(note.text.encode("utf-8", "surrogatepass")).hexdigest()
-    return f"{_note_place(note)}/{digest[:_NOTE_DIGITS]}"
+    digest = hashlib.sha256(key[2].encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{_note_place(key)}/{digest[:_NOTE_DIGITS]}"
 
 
-def _note_place(note: Note) -> str:
-    return f"{note.at_offset}/{escaped(note.author)}"
+def _note_place(key: Any) -> str:
+    return f"{key[0]}/{escaped(key[1])}"
 
 
-def _note_key(image: MetadataImage, name: str) -> Note | None:
+def _note_key(image: MetadataImage, name: str) -> Any:
     """Find a note by its label, or by offset and author if that is unique."""
-    notes = list(image.notes())
-    for note in notes:
-        if _note_label(image, note) == name:
-            return note
-    found = [note for note in notes if _note_place(note) == name]
+    keys = [key for key, _ in _pairs("notes", image)]
+    for key in keys:
+        if _note_label(image, key) == name:
+            return key
+    found = [key for key in keys if _note_place(key) == name]
     if len(found) > 1:
-        labels = " or ".join(sorted(f"note:{_note_label(image, note)}" for note in found))
+        labels = " or ".join(sorted(f"note:{_note_label(image, key)}" for key in found))
         raise ValueError(f"there are {len(found)} such notes: write {labels}")
     return found[0] if found else None
 
 
+_CLUSTER_PARTS = ("producer_ids", "zk_migration")
+
+
 def _cluster(image: MetadataImage) -> Iterator[tuple[Any, Any]]:
-    if image.producer_ids is not None:
-        yield "producer_ids", image.producer_ids
-    if image.zk_migration is not None:
-        yield "zk_migration", image.zk_migration
+    """Parts of a single object, which goes by the name of the part."""
+    return ((part, each) for part in _CLUSTER_PARTS for each in PARTS[part].objects(image))
 
 
 def _cluster_fields(image: MetadataImage, key: Any) -> Fields | None:
     value = dict(_cluster(image)).get(key)
-    return {"state": value} if isinstance(value, int) else _without(value)
+    return {"state": image.zk_migration} if isinstance(value, ZkMigration) else _without(value)
 
 
-def _listed(
-    name: str,
-    objects: Callable[[MetadataImage], Iterator[tuple[Any, Any]]],
-    label: Callable[[MetadataImage, Any], str],
-    *hidden: str,
-) -> Kind:
-    """Return a kind with few objects: `find` goes through all of them.
+def _listed(name: str, part: str, label: Label) -> Find:
+    """Return a `find` for few objects, which goes through all of them.
 
     A `,` in a name needs no escape as long as only one object can be meant.
     """
 
     def find(image: MetadataImage, wanted: str) -> Any:
-        labels = {label(image, key): key for key, _ in objects(image)}
+        labels = {label(image, key): key for key, _ in _pairs(part, image)}
         if wanted in labels:
             return labels[wanted]
         found = [text for text in labels if unescaped(text) == unescaped(wanted)]
@@ -274,44 +273,32 @@ def _listed(
             raise ValueError(f"{wanted!r} stands for {len(found)} objects: write {known}")
         return labels[found[0]] if found else None
 
-    def fields(image: MetadataImage, key: Any) -> Fields | None:
-        return _without(dict(objects(image)).get(key), *hidden)
+    return find
 
-    return Kind(name, objects, find, label, fields)
+
+def _partition_label(image: MetadataImage, key: Any) -> str:
+    return f"{_topic_label(image, key[0])}/{key[1]}"
+
+
+def _scram_label(_: MetadataImage, key: Any) -> str:
+    return f"{escaped(key[0])}/{_SCRAM_MECHANISMS.get(key[1], key[1])}"
+
+
+def _text_label(_: MetadataImage, key: Any) -> str:
+    return escaped(str(key))
 
 
 _ALL = (
-    Kind("topic", _topics, _topic_key, _topic_label, _topic_fields),
-    Kind(
-        "partition",
-        _partitions,
-        _partition_key,
-        lambda image, key: f"{_topic_label(image, key[0])}/{key[1]}",
-        lambda image, key: _without(image.partition(*key), "topic_id", "partition_id"),
-    ),
-    Kind(
-        "broker",
-        lambda image: ((broker.broker_id, broker) for broker in image.brokers()),
-        _by_number(MetadataImage.broker),
-        lambda _, key: str(key),
-        lambda image, key: _without(image.broker(key), "broker_id", "record_version"),
-    ),
-    Kind(
-        "controller",
-        lambda image: ((node.controller_id, node) for node in image.controllers()),
-        _by_number(MetadataImage.controller),
-        lambda _, key: str(key),
-        lambda image, key: _without(image.controller(key), "controller_id"),
-    ),
-    Kind(
-        "namespace",
-        lambda image: ((space.namespace_id, space) for space in image.namespaces()),
-        _namespace_key,
-        _namespace_label,
-        lambda image, key: _without(image.namespace(key), "version"),
+    Kind("topic", ("topics",), _topics, _topic_key, _topic_label, _topic_fields),
+    _kind("partition", "partitions", _partition_label, _partition_key),
+    _kind("broker", "brokers", _text_label, _by_number(MetadataImage.broker)),
+    _kind("controller", "controllers", _text_label, _by_number(MetadataImage.controller)),
+    _kind(
+        "namespace", "namespaces", _namespace_label, _namespace_key, shown=PARTS["namespaces"].key
     ),
     Kind(
         "config",
+        ("configs",),
         lambda image: iter(image.configs()),
         _config_key,
         _config_label,
@@ -319,59 +306,25 @@ _ALL = (
     ),
     Kind(
         "feature",
-        lambda image: iter(image.features().items()),
+        ("features",),
+        partial(_pairs, "features"),
         lambda image, name: None if image.feature(unescaped(name)) is None else unescaped(name),
-        lambda _, key: escaped(key),
+        _text_label,
         lambda image, key: {"level": image.feature(key)} if image.feature(key) else None,
     ),
-    Kind(
-        "acl",
-        lambda image: ((acl.id, acl) for acl in image.acls()),
-        _acl_key,
-        lambda _, key: uuid_text(key),
-        lambda image, key: _without(image.acl(key), "id"),
-    ),
-    _listed("quota", _quotas, _quota_label, "entity", "key"),
-    _listed(
-        "scram",
-        _scram,
-        lambda _, key: f"{escaped(key[0])}/{_SCRAM_MECHANISMS.get(key[1], key[1])}",
-        "name",
-        "mechanism",
-    ),
-    _listed(
-        "token",
-        lambda image: ((token.token_id, token) for token in image.delegation_tokens()),
-        lambda _, key: escaped(key),
-    ),
-    Kind(
-        "removal",
-        _removals,
-        _removal_key,
-        lambda image, key: f"{_topic_label(image, key[0])}/{key[1]}",
-        lambda image, key: _without(dict(_removals(image)).get(key), "topic_id", "partition_id"),
-    ),
-    Kind(
-        "deletion",
-        _deletions,
-        _deletion_key,
-        _deletion_label,
-        lambda image, key: _without(
-            dict(_deletions(image)).get(key), "topic_id", "partition_id", "broker_id"
-        ),
-    ),
-    Kind(
-        "note",
-        lambda image: ((note, note) for note in image.notes()),
-        _note_key,
-        _note_label,
-        lambda image, key: _without(key) if key in set(image.notes()) else None,
-    ),
+    _kind("acl", "acls", lambda _, key: uuid_text(key), _acl_key),
+    _kind("quota", "client_quotas", _quota_label),
+    _kind("scram", "scram", _scram_label),
+    _kind("token", "delegation_tokens", _text_label, shown=PARTS["delegation_tokens"].key),
+    _kind("removal", "pending_partition_removals", _partition_label, _removal_key),
+    _kind("deletion", "replica_deletions", _deletion_label, _deletion_key),
+    _kind("note", "notes", _note_label, _note_key, shown=PARTS["notes"].key),
     Kind(
         "cluster",
+        _CLUSTER_PARTS,
         _cluster,
         lambda image, name: name if name in dict(_cluster(image)) else None,
-        lambda _, key: str(key),
+        _text_label,
         _cluster_fields,
     ),
 )

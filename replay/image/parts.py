@@ -1,0 +1,308 @@
+"""The parts of an image, in one table.
+
+Digest, base checkpoint, snapshot, kinds of objects and JSON are all read from it; what is peculiar
+to a part is a method of its class. The Spark audit has its own, so that it can disagree. A part
+that is added here also needs its field in MetadataImage, its delta in MetadataDelta, and the rules
+of its records; tests/replay/image/test_parts.py goes through the table.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from functools import cached_property
+from itertools import groupby
+from operator import attrgetter
+from typing import Any
+
+import msgspec
+from immutables import Map
+
+from records import brokers, configs, control, partitions, security, topics
+from records.base import Record, Uuid
+from replay.image.acls import Acl
+from replay.image.cluster import Broker, Controller
+from replay.image.configs import Config, ConfigsImage, ConfigValue
+from replay.image.features import Feature, ZkMigration
+from replay.image.fields import copied
+from replay.image.metadata import MetadataImage
+from replay.image.namespaces import Namespace, NamespacesImage
+from replay.image.notes import Note
+from replay.image.partitions import Partition
+from replay.image.producer_ids import ProducerIds
+from replay.image.quotas import ClientQuota
+from replay.image.removals import PendingRemoval, ReplicaDeletion
+from replay.image.scram import ScramCredential
+from replay.image.tokens import DelegationToken
+from replay.image.topics import Topic
+
+METADATA_VERSION = "metadata.version"
+
+
+class Part(msgspec.Struct, frozen=True, dict=True):
+    """A part of the image: a map from key to object, unless a subclass says otherwise.
+
+    Attributes:
+        name: In the digest and in snapshots.
+        object_type: Of its objects, whose fields are, in their order, the items of the digest, and
+            by name those of the record and of stored and printed objects.
+        key: The fields that tell an object from all others of the part.
+        record_type: Recreates an object; it has fields of the same names.
+        field: Of MetadataImage, without its underscore; the part's name unless given.
+        unordered: Fields that are lists whose order means nothing.
+        beside: Fields that are stored but neither digested nor printed.
+    """
+
+    name: str
+    object_type: type[msgspec.Struct]
+    key: tuple[str, ...]
+    record_type: type[Record]
+    field: str = ""
+    unordered: frozenset[str] = frozenset()
+    beside: frozenset[str] = frozenset()
+
+    @cached_property
+    def key_of(self) -> Callable[[Any], Any]:
+        """Returns the key of an object: a field's value, or a tuple of several."""
+        return attrgetter(*self.key)
+
+    @property
+    def row_type(self) -> type[msgspec.Struct]:
+        """Type of what has a row in the digest."""
+        return self.object_type
+
+    def objects(self, image: MetadataImage) -> Iterable[Any]:
+        """Return all objects, in any order."""
+        found: Map[Hashable, Any] = self._held(image)
+        return found.values()
+
+    def get(self, image: MetadataImage, key: Any) -> Any:
+        """Return the object of a key, None if there is none."""
+        found: Map[Hashable, Any] = self._held(image)
+        return found.get(key)
+
+    def rows(self, image: MetadataImage) -> Iterable[Any]:
+        """Return what has a row in the digest, in any order."""
+        return self.objects(image)
+
+    def records(self, image: MetadataImage) -> Iterator[Record]:
+        """Yield records that recreate the part, ordered by key."""
+        for row in sorted(self.rows(image), key=self.order):
+            yield self.to_record(row)
+
+    def order(self, row: Any) -> Any:
+        """Return what records are ordered by."""
+        return self.key_of(row)
+
+    def to_record(self, row: Any) -> Record:
+        """Return the record that recreates an object."""
+        return copied(row, self.record_type)
+
+    def held(self, objects: Iterable[Any]) -> Any:
+        """Return the value of the image's field that holds these objects."""
+        return Map({self.key_of(each): each for each in objects})
+
+    def _held(self, image: MetadataImage) -> Any:
+        return getattr(image, f"_{self.field or self.name}")
+
+
+class _Single(Part, frozen=True):
+    """At most one object; its key is None."""
+
+    @cached_property
+    def key_of(self) -> Any:
+        return lambda _: None
+
+    def objects(self, image: MetadataImage) -> Iterable[Any]:
+        held = self._held(image)
+        return () if held is None else (held,)
+
+    def get(self, image: MetadataImage, key: Any) -> Any:
+        return self._held(image)
+
+    def held(self, objects: Iterable[Any]) -> Any:
+        return next(iter(objects), None)
+
+
+class _Features(Part, frozen=True):
+    def order(self, row: Feature) -> Any:
+        # Its level decides how Kafka reads the rest, so it comes first.
+        return row.name != METADATA_VERSION, row.name
+
+
+class _Namespaces(Part, frozen=True):
+    def objects(self, image: MetadataImage) -> Iterable[Namespace]:
+        return image.namespaces()
+
+    def get(self, image: MetadataImage, key: Any) -> Namespace | None:
+        return image.namespace(key)
+
+    def order(self, row: Namespace) -> Any:
+        return row.name
+
+    def held(self, objects: Iterable[Namespace]) -> NamespacesImage:
+        by_id = {each.namespace_id: each for each in objects}
+        return NamespacesImage(Map(by_id), Map({each.name: id_ for id_, each in by_id.items()}))
+
+
+class _Topics(Part, frozen=True):
+    def objects(self, image: MetadataImage) -> Iterable[Topic]:
+        return image.topics()
+
+    def get(self, image: MetadataImage, key: Any) -> Topic | None:
+        return image.topic(key)
+
+    def records(self, image: MetadataImage) -> Iterator[Record]:
+        """Yield the record of each topic, followed by those of its partitions."""
+        for topic in sorted(image.topics(), key=self.order):
+            yield self.to_record(topic)
+            yield from map(PARTS["partitions"].to_record, image.partitions(topic.topic_id))
+
+
+class _Partitions(Part, frozen=True):
+    def objects(self, image: MetadataImage) -> Iterable[Partition]:
+        return (p for topic in image.topics() for p in image.partitions(topic.topic_id))
+
+    def get(self, image: MetadataImage, key: Any) -> Partition | None:
+        return image.partition(*key)
+
+    def records(self, image: MetadataImage) -> Iterator[Record]:
+        """Yield nothing: partitions stand after their topics."""
+        yield from ()
+
+    def to_record(self, row: Partition) -> Record:
+        # Kafka writes null for an empty list.
+        elr, last_known_elr = row.eligible_leader_replicas or None, row.last_known_elr or None
+        return copied(
+            row, self.record_type, eligible_leader_replicas=elr, last_known_elr=last_known_elr
+        )
+
+
+class _Configs(Part, frozen=True):
+    """A resource with its keys is an object; each key has a row and a record."""
+
+    @property
+    def row_type(self) -> type[msgspec.Struct]:
+        return ConfigValue
+
+    def objects(self, image: MetadataImage) -> Iterable[Config]:
+        # A map's order differs between processes; equal configs must give equal bytes.
+        return (
+            Config(*resource, dict(sorted(values.items())), image.config_version(*resource))
+            for resource, values in image.configs()
+        )
+
+    def get(self, image: MetadataImage, key: Any) -> Config | None:
+        resource_type, name = key
+        values, version = image.config(*key), image.config_version(*key)
+        return Config(resource_type, name, dict(values), version) if values else None
+
+    def rows(self, image: MetadataImage) -> Iterable[ConfigValue]:
+        return (
+            ConfigValue(*resource, name, value)
+            for resource, values in image.configs()
+            for name, value in values.items()
+        )
+
+    def order(self, row: ConfigValue) -> Any:
+        return row.resource_type, row.resource_name, row.name
+
+    def held(self, objects: Iterable[Config]) -> ConfigsImage:
+        by_key = {self.key_of(each): each for each in objects}
+        return ConfigsImage(
+            Map({key: Map(each.values) for key, each in by_key.items()}),
+            Map({key: each.version for key, each in by_key.items()}),
+        )
+
+
+class _Quotas(Part, frozen=True):
+    def order(self, row: ClientQuota) -> Any:
+        return repr(row.entity), row.key  # a null name cannot be compared with others
+
+    def to_record(self, row: ClientQuota) -> Record:
+        entity = tuple(
+            configs.EntityData(entity_type=entity_type, entity_name=name)
+            for entity_type, name in row.entity
+        )
+        return copied(row, self.record_type, entity=entity, remove=False)
+
+
+class _PendingRemovals(Part, frozen=True):
+    def objects(self, image: MetadataImage) -> Iterable[PendingRemoval]:
+        return image.pending_removals()
+
+    def get(self, image: MetadataImage, key: Any) -> PendingRemoval | None:
+        topic_id, partition_id = key
+        return next(
+            (p for p in image.pending_removals(topic_id) if p.partition_id == partition_id), None
+        )
+
+    def records(self, image: MetadataImage) -> Iterator[Record]:
+        """Yield one record for the partitions that were to be removed at once."""
+        pending = sorted(image.pending_removals(), key=lambda p: (*_request(p), p.partition_id))
+        for _, removals in groupby(pending, key=_request):
+            first, *others = removals
+            ids = tuple(each.partition_id for each in (first, *others))
+            yield copied(first, self.record_type, partition_ids=ids)
+
+    def held(self, objects: Iterable[PendingRemoval]) -> Any:
+        by_topic: dict[Uuid, dict[int, PendingRemoval]] = {}
+        for each in objects:
+            by_topic.setdefault(each.topic_id, {})[each.partition_id] = each
+        return Map({topic_id: Map(removals) for topic_id, removals in by_topic.items()})
+
+
+def _request(removal: PendingRemoval) -> tuple[Uuid, int, int]:
+    return removal.topic_id, removal.create_time_ms, removal.delay_ms
+
+
+_ALL = (
+    _Features("features", Feature, ("name",), configs.FeatureLevelRecord),
+    _Single("zk_migration", ZkMigration, (), configs.ZkMigrationStateRecord),
+    Part(
+        "brokers",
+        Broker,
+        ("broker_id",),
+        brokers.RegisterBrokerRecord,
+        unordered=frozenset({"log_dirs"}),
+        beside=frozenset({"record_version"}),
+    ),
+    Part("controllers", Controller, ("controller_id",), brokers.RegisterControllerRecord),
+    _Namespaces(
+        "namespaces",
+        Namespace,
+        ("namespace_id",),
+        topics.NamespaceRecord,
+        beside=frozenset({"version"}),
+    ),
+    _Topics("topics", Topic, ("topic_id",), topics.TopicRecord),
+    _Partitions("partitions", Partition, ("topic_id", "partition_id"), partitions.PartitionRecord),
+    _Configs("configs", Config, ("resource_type", "resource_name"), configs.ConfigRecord),
+    _Quotas(
+        "client_quotas", ClientQuota, ("entity", "key"), configs.ClientQuotaRecord, field="quotas"
+    ),
+    _Single("producer_ids", ProducerIds, (), configs.ProducerIdsRecord),
+    Part("acls", Acl, ("id",), security.AccessControlEntryRecord),
+    Part("scram", ScramCredential, ("name", "mechanism"), security.UserScramCredentialRecord),
+    Part(
+        "delegation_tokens",
+        DelegationToken,
+        ("token_id",),
+        security.DelegationTokenRecord,
+        unordered=frozenset({"renewers"}),
+    ),
+    _PendingRemovals(
+        "pending_partition_removals",
+        PendingRemoval,
+        ("topic_id", "partition_id"),
+        partitions.DeleteTopicPartitionsRecord,
+        field="pending_removals",
+    ),
+    Part(
+        "replica_deletions",
+        ReplicaDeletion,
+        ("topic_id", "partition_id", "broker_id"),
+        partitions.ReplicaDeletionRecord,
+    ),
+    Part("notes", Note, ("at_offset", "author", "text"), control.NoteRecord),
+)
+
+PARTS: dict[str, Part] = {part.name: part for part in _ALL}
+"""By name, in the order of base checkpoints: Kafka's, extended with what Kafka does not know."""
