@@ -30,7 +30,8 @@ from records.partitions import ReplicaDeletionRecord
 from records.text import uuid_text
 from records.topics import MoveTopicRecord, NamespaceRecord, RemoveNamespaceRecord, TopicRecord
 from replay.image.configs import TOPIC
-from replay.image.metadata import MetadataDelta, MetadataImage
+from replay.image.delta import MetadataDelta
+from replay.image.metadata import MetadataImage
 from replay.image.provenance import Provenance
 
 # Records about the log itself, and transaction markers; only the log and the controller write them.

@@ -14,7 +14,8 @@ from metadata_log.position import Position
 from records.control import NoOpRunRecord
 from records.envelope import Envelope
 from records.errors import CorruptLogError, RequestError, UnknownHistoryError
-from replay.image.metadata import MetadataDelta, MetadataImage
+from replay.image.delta import MetadataDelta
+from replay.image.metadata import MetadataImage
 from replay.image.provenance import Provenance
 from replay.transactions import Transactions, rows_within
 

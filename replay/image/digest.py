@@ -185,10 +185,16 @@ def _joined_items(
     return join
 
 
-def _rows_of(part: Part) -> Callable[[MetadataImage], Iterator[str]]:
+def row_text(part: Part) -> Callable[[Any], str]:
+    """Return the function that gives the text of a row of a part."""
     names = [name for name in part.row_type.__struct_fields__ if name not in part.beside]
     head, items = _text(part.name), _joined_items(part.row_type, names, part.unordered)
-    return lambda image: (head + items(row) for row in part.rows(image))
+    return lambda row: head + items(row)
+
+
+def _rows_of(part: Part) -> Callable[[MetadataImage], Iterator[str]]:
+    text = row_text(part)
+    return lambda image: map(text, part.rows(image))
 
 
 PART_ROWS = {name: _rows_of(PARTS[name]) for name in sorted(PARTS)}

@@ -1,40 +1,30 @@
-"""The image of a cluster at one point of its log, and the delta that leads to the next one.
+"""The image of a cluster at one point of its log.
 
-docs/replay.md says what each record does. Each part of the state has a module with its values and
-its delta; `rules` assigns each record to its part.
+Each part of the state has a module with its values and its delta; `rules` assigns each record to
+its part, `delta` leads from one image to the next.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, ClassVar
+from collections.abc import Iterator, Mapping
+from typing import ClassVar
 
 import msgspec
 from immutables import Map
 
-from records.base import Record, Uuid
-from records.envelope import Envelope
-from records.errors import CorruptLogError
-from records.partitions import PartitionRecord
-from replay.image.acls import Acl, AclsDelta
-from replay.image.cluster import Broker, BrokersDelta, Controller, ControllersDelta
-from replay.image.configs import ConfigResource, ConfigsDelta, ConfigsImage
-from replay.image.errors import ContradictionError
-from replay.image.features import Feature, FeaturesDelta, ZkMigration, ZkMigrationDelta
-from replay.image.namespaces import Namespace, NamespacesDelta, NamespacesImage
-from replay.image.notes import Note, NotesDelta
+from records.base import Uuid
+from replay.image.acls import Acl
+from replay.image.cluster import Broker, Controller
+from replay.image.configs import ConfigResource, ConfigsImage
+from replay.image.features import Feature, ZkMigration
+from replay.image.namespaces import Namespace, NamespacesImage
+from replay.image.notes import Note
 from replay.image.partition_list import Partitions
-from replay.image.producer_ids import ProducerIds, ProducerIdsDelta
-from replay.image.provenance import NotUnderstood, Provenance, has_unknown_tags
-from replay.image.quotas import ClientQuota, QuotaEntity, QuotasDelta
-from replay.image.removals import (
-    PendingRemoval,
-    PendingRemovalsDelta,
-    ReplicaDeletion,
-    ReplicaDeletionsDelta,
-)
-from replay.image.rules import RULES, Rule
-from replay.image.scram import ScramCredential, ScramDelta
-from replay.image.tokens import DelegationToken, DelegationTokensDelta
-from replay.image.topics import Partition, Topic, TopicsDelta, TopicsImage
+from replay.image.producer_ids import ProducerIds
+from replay.image.provenance import Provenance
+from replay.image.quotas import ClientQuota, QuotaEntity
+from replay.image.removals import PendingRemoval, ReplicaDeletion
+from replay.image.scram import ScramCredential
+from replay.image.tokens import DelegationToken
+from replay.image.topics import Partition, Topic, TopicsImage
 from replay.image.versions import UNKNOWN
 
 NAMESPACE_SEPARATOR = ":"
@@ -99,7 +89,7 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
             return topic.name
         namespace = self.namespace(topic.namespace_id)
         assert namespace is not None, f"{topic} is not of this image"
-        return _full_name(namespace, topic)
+        return joined_name(namespace, topic)
 
     def topics(self) -> Iterator[Topic]:
         """Iterate over all topics."""
@@ -248,129 +238,7 @@ MetadataImage.EMPTY = MetadataImage()
 _NO_CONFIG: Map[str, str] = Map()
 _NO_REMOVALS: Map[int, PendingRemoval] = Map()
 
-_PARTS: dict[str, Callable[[Any], Any]] = {
-    "topics": TopicsDelta,
-    "namespaces": NamespacesDelta,
-    "brokers": BrokersDelta,
-    "controllers": ControllersDelta,
-    "configs": ConfigsDelta,
-    "features": FeaturesDelta,
-    "zk_migration": ZkMigrationDelta,
-    "producer_ids": ProducerIdsDelta,
-    "acls": AclsDelta,
-    "quotas": QuotasDelta,
-    "scram": ScramDelta,
-    "delegation_tokens": DelegationTokensDelta,
-    "pending_removals": PendingRemovalsDelta,
-    "replica_deletions": ReplicaDeletionsDelta,
-    "notes": NotesDelta,
-}
 
-
-class MetadataDelta:
-    """The changes that records make to an image: those of one batch, or millions of them.
-
-    Parts are created on first use, so a small delta costs only what it changes, whatever the
-    image's size. `topics.changed` and its like name the changed objects. After an error the delta
-    must not be used.
-    """
-
-    topics: TopicsDelta
-    namespaces: NamespacesDelta
-    brokers: BrokersDelta
-    controllers: ControllersDelta
-    configs: ConfigsDelta
-    features: FeaturesDelta
-    zk_migration: ZkMigrationDelta
-    producer_ids: ProducerIdsDelta
-    acls: AclsDelta
-    quotas: QuotasDelta
-    scram: ScramDelta
-    delegation_tokens: DelegationTokensDelta
-    pending_removals: PendingRemovalsDelta
-    replica_deletions: ReplicaDeletionsDelta
-    notes: NotesDelta
-
-    def __init__(self, image: MetadataImage) -> None:
-        self.image = image
-        # The row being replayed, for rules that need more than its record.
-        self.row: Envelope | None = None
-        self._not_understood = image.provenance.not_understood
-        self._parts: dict[str, Any] = {}
-        self._rules: dict[type[Record], Rule[Any]] = {}
-
-    def __getattr__(self, name: str) -> Any:
-        """Create a part on its first use."""
-        make = _PARTS.get(name)
-        if make is None:
-            raise AttributeError(name)
-        part = self._parts[name] = make(getattr(self.image, f"_{name}"))
-        setattr(self, name, part)
-        return part
-
-    def replay(self, row: Envelope, *, at: int | None = None) -> None:
-        """Apply one record.
-
-        Args:
-            at: Offset of the record in the log, UNKNOWN if not kept; None means the row's own.
-
-        Raises:
-            CorruptLogError: the record contradicts the state before it; names the row's offset.
-        """
-        offset = row.offset if at is None else at
-        record = row.payload
-        self.row = row
-        rule = self._rules.get(type(record))
-        try:
-            if rule is None:
-                rule = self._rules[type(record)] = RULES[type(record)](self)
-            rule(record, offset)
-        except ContradictionError as error:
-            raise CorruptLogError(
-                f"offset {row.offset}: {type(record).__name__}: {error}"
-            ) from None
-        if row.extra is not None and has_unknown_tags(row):
-            self.count_not_understood(offset)
-
-    def restore(self, row: Envelope) -> None:
-        """Apply one record of a base checkpoint, whose offset counts within its file.
-
-        Raises:
-            CorruptLogError: as for `replay`.
-        """
-        kept, record = row.kept, row.payload
-        if not isinstance(record, PartitionRecord):
-            self.replay(row, at=UNKNOWN if kept is None else kept.version)
-            return
-        self.replay(row, at=UNKNOWN)
-        if kept is not None:
-            created = UNKNOWN if kept.created is None else kept.created
-            self.topics.restore_offsets(record.topic_id, record.partition_id, kept.version, created)
-
-    def count_not_understood(self, offset: int) -> None:
-        """Count a record as not fully understood."""
-        first = None if offset == UNKNOWN else offset
-        self._not_understood = NotUnderstood.added(self._not_understood, first)
-
-    def full_name(self, topic: Topic) -> str:
-        """Return the current full name of a topic."""
-        if topic.namespace_id is None:
-            return topic.name
-        namespace = self.namespaces.existing(topic.namespace_id)
-        return _full_name(namespace, topic)
-
-    def apply(self, provenance: Provenance) -> MetadataImage:
-        """Return the next image; it shares everything that did not change.
-
-        Args:
-            provenance: Without `not_understood`, which the delta counts.
-        """
-        self._rules.clear()  # some refer to the delta; the cycle would keep images alive
-        parts = {f"_{name}": part.apply() for name, part in self._parts.items()}
-        if self._not_understood is not None:
-            provenance = msgspec.structs.replace(provenance, not_understood=self._not_understood)
-        return msgspec.structs.replace(self.image, provenance=provenance, **parts)
-
-
-def _full_name(namespace: Namespace, topic: Topic) -> str:
+def joined_name(namespace: Namespace, topic: Topic) -> str:
+    """Return the full name of a topic in a namespace."""
     return f"{namespace.name}{NAMESPACE_SEPARATOR}{topic.name}"

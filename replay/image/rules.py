@@ -4,15 +4,13 @@ parts.
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from records import brokers, configs, control, partitions, security, topics
 from records.base import Record, Uuid
 from replay.image.configs import TOPIC
 from replay.image.errors import ContradictionError
-
-if TYPE_CHECKING:
-    from replay.image.metadata import MetadataDelta
+from replay.image.part_deltas import PartDeltas
 
 RULES_VERSION = 1
 """Version of these rules: stored images of another version are rebuilt."""
@@ -22,24 +20,24 @@ Rule = Callable[[R, int], object]
 """Applies a record at an offset (UNKNOWN: from a base checkpoint without offsets)."""
 
 
-def _create_topic(delta: "MetadataDelta", record: topics.TopicRecord, offset: int) -> None:
+def _create_topic(delta: PartDeltas, record: topics.TopicRecord, offset: int) -> None:
     _check_namespace(delta, record.namespace_id)
     delta.topics.create_topic(record, offset)
 
 
-def _move_topic(delta: "MetadataDelta", record: topics.MoveTopicRecord, offset: int) -> None:
+def _move_topic(delta: PartDeltas, record: topics.MoveTopicRecord, offset: int) -> None:
     _check_namespace(delta, record.namespace_id)
     old, new = delta.topics.move_topic(record, offset)
     delta.configs.move((TOPIC, delta.full_name(old)), (TOPIC, delta.full_name(new)), offset)
 
 
-def _remove_topic(delta: "MetadataDelta", record: topics.RemoveTopicRecord, _: int) -> None:
+def _remove_topic(delta: PartDeltas, record: topics.RemoveTopicRecord, _: int) -> None:
     topic = delta.topics.remove_topic(record)
     delta.configs.remove((TOPIC, delta.full_name(topic)))
     delta.pending_removals.take(topic.topic_id)
 
 
-def _remove_namespace(delta: "MetadataDelta", record: topics.RemoveNamespaceRecord, _: int) -> None:
+def _remove_namespace(delta: PartDeltas, record: topics.RemoveNamespaceRecord, _: int) -> None:
     # A topic without its namespace would have no full name.
     if delta.topics.has_topics_in(record.namespace_id):
         name = delta.namespaces.existing(record.namespace_id).name
@@ -48,21 +46,21 @@ def _remove_namespace(delta: "MetadataDelta", record: topics.RemoveNamespaceReco
 
 
 def _add_pending_removal(
-    delta: "MetadataDelta", record: partitions.DeleteTopicPartitionsRecord, offset: int
+    delta: PartDeltas, record: partitions.DeleteTopicPartitionsRecord, offset: int
 ) -> None:
     _touch_partitions(delta, record, offset)
     delta.pending_removals.add(record)
 
 
 def _cancel_pending_removal(
-    delta: "MetadataDelta", record: partitions.CancelDeleteTopicPartitionsRecord, offset: int
+    delta: PartDeltas, record: partitions.CancelDeleteTopicPartitionsRecord, offset: int
 ) -> None:
     delta.pending_removals.cancel(record)
     _touch_partitions(delta, record, offset)
 
 
 def _touch_partitions(
-    delta: "MetadataDelta",
+    delta: PartDeltas,
     record: partitions.DeleteTopicPartitionsRecord | partitions.CancelDeleteTopicPartitionsRecord,
     offset: int,
 ) -> None:
@@ -71,23 +69,23 @@ def _touch_partitions(
 
 
 def _remove_partitions(
-    delta: "MetadataDelta", record: partitions.RemovePartitionsRecord, offset: int
+    delta: PartDeltas, record: partitions.RemovePartitionsRecord, offset: int
 ) -> None:
     delta.topics.remove_partitions(record, offset)
     delta.pending_removals.finish(record)
 
 
-def _register_broker(delta: "MetadataDelta", record: brokers.RegisterBrokerRecord, _: int) -> None:
+def _register_broker(delta: PartDeltas, record: brokers.RegisterBrokerRecord, _: int) -> None:
     assert delta.row is not None
     delta.brokers.register(record, delta.row.record_version)
 
 
-def _check_namespace(delta: "MetadataDelta", namespace_id: Uuid | None) -> None:
+def _check_namespace(delta: PartDeltas, namespace_id: Uuid | None) -> None:
     if namespace_id is not None:
         delta.namespaces.existing(namespace_id)
 
 
-def _count_not_understood(delta: "MetadataDelta", _: control.UnknownRecord, offset: int) -> None:
+def _count_not_understood(delta: PartDeltas, _: control.UnknownRecord, offset: int) -> None:
     delta.count_not_understood(offset)
 
 
@@ -103,7 +101,7 @@ def _unversioned(set_: Callable[[R], object]) -> "Rule[R]":
     return lambda record, _: set_(record)
 
 
-RULES: dict[type[Record], Callable[["MetadataDelta"], Rule[Any]]] = {
+RULES: dict[type[Record], Callable[[PartDeltas], Rule[Any]]] = {
     topics.TopicRecord: lambda delta: partial(_create_topic, delta),
     topics.RemoveTopicRecord: lambda delta: partial(_remove_topic, delta),
     topics.MoveTopicRecord: lambda delta: partial(_move_topic, delta),

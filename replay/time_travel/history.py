@@ -10,7 +10,8 @@ from records.configs import ConfigRecord
 from records.envelope import Envelope, Origin
 from records.errors import RequestError, UnknownHistoryError
 from records.topics import MoveTopicRecord
-from replay.image.metadata import MetadataDelta, MetadataImage
+from replay.image.delta import MetadataDelta
+from replay.image.metadata import MetadataImage
 from replay.image.provenance import Provenance
 from replay.loader import BatchSource, check_point, load_image
 from replay.time_travel.changes import EffectiveChange

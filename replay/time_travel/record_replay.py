@@ -7,7 +7,8 @@ from records.base import Record
 from records.envelope import Envelope
 from records.errors import CorruptLogError
 from records.partitions import PartitionChangeRecord, PartitionRecord
-from replay.image.metadata import MetadataDelta, MetadataImage
+from replay.image.delta import MetadataDelta
+from replay.image.metadata import MetadataImage
 from replay.image.provenance import Provenance
 from replay.loader import BatchSource, check_point
 from replay.time_travel.affected import AFFECTED, types_reaching

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from metadata_log.batch import Batch
 from records import configs, partitions, topics
 from records.envelope import Envelope
+from replay.image.delta import MetadataDelta
 from replay.image.digest import PART_ROWS, image_digest
-from replay.image.metadata import MetadataDelta, MetadataImage
+from replay.image.metadata import MetadataImage
 from replay.image.records import image_records, kept_of
 from replay.loader import Replayer, images, load_image
 from tests.histories import random_history

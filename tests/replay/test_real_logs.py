@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from records.registry import CONTROL_TYPES
+from replay.image.delta import MetadataDelta
 from replay.image.digest import PartDigest, part_digests
 from replay.image.kraft_json import kraft_json
-from replay.image.metadata import MetadataDelta, MetadataImage
+from replay.image.metadata import MetadataImage
 from replay.image.provenance import Provenance
 from replay.loader import Replayer
 from tests.replay.oracles import (

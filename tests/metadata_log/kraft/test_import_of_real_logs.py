@@ -15,9 +15,10 @@ from metadata_log.manifest import Kind
 from records.control import NoOpRecord, NoOpRunRecord
 from records.envelope import Envelope
 from records.errors import UnknownHistoryError
+from replay.image.delta import MetadataDelta
 from replay.image.digest import image_digest
 from replay.image.kraft_json import kraft_json
-from replay.image.metadata import MetadataDelta, MetadataImage
+from replay.image.metadata import MetadataImage
 from replay.image.provenance import Provenance
 from replay.loader import load_image
 from tests.real_logs import DataSet, each_data_set, each_data_set_where

@@ -2,13 +2,9 @@
 in which nothing is shared with the first."""
 
 import hashlib
-import json
-import re
-from pathlib import Path
 
 import pytest
 
-from records.json import from_json
 from replay.image.digest import (
     FIRST_PARTS,
     PART_ROWS,
@@ -21,18 +17,7 @@ from replay.image.digest import (
 )
 from replay.image.metadata import MetadataImage
 from tests.replay.builders import batch, broker, endpoint, image_after, image_of, partition, topic
-
-DOCUMENT = (Path(__file__).parents[3] / "docs" / "digest.md").read_text()
-
-
-def _block(name: str) -> list[str]:
-    (found,) = re.findall(rf"^```{name}\n(.*?)^```$", DOCUMENT, re.MULTILINE | re.DOTALL)
-    return str(found).splitlines()
-
-
-def _documented_image() -> MetadataImage:
-    lines = [json.loads(line) for line in _block("json")]
-    return image_of(*(from_json(line["type"], line["data"]) for line in lines))
+from tests.replay.image.documented import documented_block, documented_image
 
 
 def _plain_part_line(part: str, rows: list[str]) -> str:
@@ -45,39 +30,41 @@ def _plain_part_line(part: str, rows: list[str]) -> str:
 
 
 def test_documented_image_has_the_documented_rows() -> None:
-    image = _documented_image()
+    image = documented_image()
     rows = [row for part_rows in PART_ROWS.values() for row in part_rows(image)]
-    assert sorted(rows) == sorted(_block("rows"))
+    assert sorted(rows) == sorted(documented_block("rows"))
 
 
 def test_documented_rows_give_the_documented_lines_by_plain_arithmetic() -> None:
-    rows = _block("rows")
+    rows = documented_block("rows")
     by_part = {
         part: [row for row in rows if row.startswith(f"{len(part)}:{part}")] for part in PART_ROWS
     }
-    assert [_plain_part_line(part, found) for part, found in by_part.items()] == _block("parts")
-    text = "".join(f"{line}\n" for line in _block("parts"))
-    assert [hashlib.sha256(text.encode()).hexdigest()] == _block("digest")
+    assert [_plain_part_line(part, found) for part, found in by_part.items()] == documented_block(
+        "parts"
+    )
+    text = "".join(f"{line}\n" for line in documented_block("parts"))
+    assert [hashlib.sha256(text.encode()).hexdigest()] == documented_block("digest")
 
 
 def test_documented_image_has_the_documented_digest() -> None:
-    image = _documented_image()
+    image = documented_image()
     lines = [
         " ".join(map(str, (part, digest.count, *digest.lanes)))
         for part, digest in part_digests(image).items()
     ]
-    assert lines == _block("parts")
-    assert [image_digest(image)] == _block("digest")
+    assert lines == documented_block("parts")
+    assert [image_digest(image)] == documented_block("digest")
 
 
 def test_empty_image_has_the_documented_digest() -> None:
-    assert [image_digest(MetadataImage.EMPTY)] == _block("empty")
+    assert [image_digest(MetadataImage.EMPTY)] == documented_block("empty")
     lines = "".join(f"{part} 0 0 0 0 0\n" for part in sorted(PART_ROWS))
-    assert [hashlib.sha256(lines.encode()).hexdigest()] == _block("empty")
+    assert [hashlib.sha256(lines.encode()).hexdigest()] == documented_block("empty")
 
 
 def test_documented_example_has_something_in_every_part() -> None:
-    assert all(digest.count for digest in part_digests(_documented_image()).values())
+    assert all(digest.count for digest in part_digests(documented_image()).values())
 
 
 def test_parts_are_in_byte_order() -> None:
@@ -85,17 +72,17 @@ def test_parts_are_in_byte_order() -> None:
 
 
 def test_digest_does_not_depend_on_the_order_of_rows() -> None:
-    rows = _block("rows")
+    rows = documented_block("rows")
     assert digest_of_rows(rows) == digest_of_rows(reversed(rows))
 
 
 def test_digest_of_parts_is_that_of_the_image() -> None:
-    image = _documented_image()
+    image = documented_image()
     assert digest_of_parts(part_digests(image)) == image_digest(image)
 
 
 def test_part_of_a_later_release_counts_only_when_it_is_not_empty() -> None:
-    parts = part_digests(_documented_image())
+    parts = part_digests(documented_image())
     assert set(parts) >= FIRST_PARTS
     for later in ("aaa", "zzz"):
         assert digest_of_parts({**parts, later: digest_of_rows([])}) == digest_of_parts(parts)

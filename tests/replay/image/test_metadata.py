@@ -19,7 +19,8 @@ from records.control import (
 from records.envelope import Envelope
 from records.errors import CorruptLogError
 from records.topics import MoveTopicRecord, RemoveTopicRecord
-from replay.image.metadata import MetadataDelta, MetadataImage
+from replay.image.delta import MetadataDelta
+from replay.image.metadata import MetadataImage
 from replay.image.provenance import NotUnderstood, Provenance
 from replay.image.rules import RULES
 from tests.replay.builders import batch, change, image_of, namespace, partition, topic, uid

@@ -15,7 +15,8 @@ from records.control import (
 from records.envelope import Envelope
 from records.errors import RequestError, UnknownHistoryError
 from records.topics import MoveTopicRecord, RemoveTopicRecord
-from replay.image.metadata import MetadataDelta, MetadataImage
+from replay.image.delta import MetadataDelta
+from replay.image.metadata import MetadataImage
 from replay.image.provenance import Provenance
 from replay.time_travel.changes import record_changes
 from replay.time_travel.diff import diff_images

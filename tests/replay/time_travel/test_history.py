@@ -18,7 +18,8 @@ from records.partitions import DeleteTopicPartitionsRecord, ReplicaDeletionRecor
 from records.security import UserScramCredentialRecord
 from records.text import uuid_text
 from records.topics import MoveTopicRecord, RemoveTopicRecord
-from replay.image.metadata import MetadataDelta, MetadataImage
+from replay.image.delta import MetadataDelta
+from replay.image.metadata import MetadataImage
 from replay.image.provenance import Provenance
 from replay.time_travel.history import LastSet, blame, history
 from replay.time_travel.kinds import KINDS

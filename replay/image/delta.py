@@ -1,0 +1,69 @@
+"""The delta that leads from one image to the next: docs/replay.md says what each record does."""
+
+from typing import Any
+
+from records.base import Record
+from records.envelope import Envelope
+from records.errors import CorruptLogError
+from records.partitions import PartitionRecord
+from replay.image.errors import ContradictionError
+from replay.image.metadata import MetadataImage
+from replay.image.part_deltas import PartDeltas
+from replay.image.provenance import Provenance, has_unknown_tags
+from replay.image.rules import RULES, Rule
+from replay.image.versions import UNKNOWN
+
+
+class MetadataDelta(PartDeltas):
+    """The changes that records make to an image: those of one batch, or millions of them.
+
+    After an error the delta must not be used.
+    """
+
+    def __init__(self, image: MetadataImage) -> None:
+        super().__init__(image)
+        self._rules: dict[type[Record], Rule[Any]] = {}
+
+    def replay(self, row: Envelope, *, at: int | None = None) -> None:
+        """Apply one record.
+
+        Args:
+            at: Offset of the record in the log, UNKNOWN if not kept; None means the row's own.
+
+        Raises:
+            CorruptLogError: the record contradicts the state before it; names the row's offset.
+        """
+        offset = row.offset if at is None else at
+        record = row.payload
+        self.row = row
+        rule = self._rules.get(type(record))
+        try:
+            if rule is None:
+                rule = self._rules[type(record)] = RULES[type(record)](self)
+            rule(record, offset)
+        except ContradictionError as error:
+            raise CorruptLogError(
+                f"offset {row.offset}: {type(record).__name__}: {error}"
+            ) from None
+        if row.extra is not None and has_unknown_tags(row):
+            self.count_not_understood(offset)
+
+    def restore(self, row: Envelope) -> None:
+        """Apply one record of a base checkpoint, whose offset counts within its file.
+
+        Raises:
+            CorruptLogError: as for `replay`.
+        """
+        kept, record = row.kept, row.payload
+        if not isinstance(record, PartitionRecord):
+            self.replay(row, at=UNKNOWN if kept is None else kept.version)
+            return
+        self.replay(row, at=UNKNOWN)
+        if kept is not None:
+            created = UNKNOWN if kept.created is None else kept.created
+            self.topics.restore_offsets(record.topic_id, record.partition_id, kept.version, created)
+
+    def apply(self, provenance: Provenance) -> MetadataImage:
+        """Return the next image, as `PartDeltas.apply`."""
+        self._rules.clear()  # some refer to the delta; the cycle would keep images alive
+        return super().apply(provenance)

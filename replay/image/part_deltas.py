@@ -1,0 +1,88 @@
+"""The deltas of an image's parts, created as they are needed."""
+
+from typing import Any, get_type_hints
+
+import msgspec
+
+from records.envelope import Envelope
+from replay.image.acls import AclsDelta
+from replay.image.cluster import BrokersDelta, ControllersDelta
+from replay.image.configs import ConfigsDelta
+from replay.image.features import FeaturesDelta, ZkMigrationDelta
+from replay.image.metadata import MetadataImage, joined_name
+from replay.image.namespaces import NamespacesDelta
+from replay.image.notes import NotesDelta
+from replay.image.producer_ids import ProducerIdsDelta
+from replay.image.provenance import NotUnderstood, Provenance
+from replay.image.quotas import QuotasDelta
+from replay.image.removals import PendingRemovalsDelta, ReplicaDeletionsDelta
+from replay.image.scram import ScramDelta
+from replay.image.tokens import DelegationTokensDelta
+from replay.image.topics import Topic, TopicsDelta
+from replay.image.versions import UNKNOWN
+
+
+class PartDeltas:
+    """What rules work on: the delta of each part, by the name of the image's field.
+
+    They are created on first use, so a small delta costs only what it changes, whatever the
+    image's size. `topics.changed` and its like name the changed objects.
+    """
+
+    topics: TopicsDelta
+    namespaces: NamespacesDelta
+    brokers: BrokersDelta
+    controllers: ControllersDelta
+    configs: ConfigsDelta
+    features: FeaturesDelta
+    zk_migration: ZkMigrationDelta
+    producer_ids: ProducerIdsDelta
+    acls: AclsDelta
+    quotas: QuotasDelta
+    scram: ScramDelta
+    delegation_tokens: DelegationTokensDelta
+    pending_removals: PendingRemovalsDelta
+    replica_deletions: ReplicaDeletionsDelta
+    notes: NotesDelta
+
+    def __init__(self, image: MetadataImage) -> None:
+        self.image = image
+        # The row being replayed, for rules that need more than its record.
+        self.row: Envelope | None = None
+        self._not_understood = image.provenance.not_understood
+        self._parts: dict[str, Any] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        """Create the delta of a part on its first use."""
+        make = _DELTAS.get(name)
+        if make is None:
+            raise AttributeError(name)
+        part = self._parts[name] = make(getattr(self.image, f"_{name}"))
+        setattr(self, name, part)
+        return part
+
+    def count_not_understood(self, offset: int) -> None:
+        """Count a record as not fully understood."""
+        first = None if offset == UNKNOWN else offset
+        self._not_understood = NotUnderstood.added(self._not_understood, first)
+
+    def full_name(self, topic: Topic) -> str:
+        """Return the current full name of a topic."""
+        if topic.namespace_id is None:
+            return topic.name
+        namespace = self.namespaces.existing(topic.namespace_id)
+        return joined_name(namespace, topic)
+
+    def apply(self, provenance: Provenance) -> MetadataImage:
+        """Return the next image; it shares everything that did not change.
+
+        Args:
+            provenance: Without `not_understood`, which the delta counts.
+        """
+        parts = {f"_{name}": part.apply() for name, part in self._parts.items()}
+        if self._not_understood is not None:
+            provenance = msgspec.structs.replace(provenance, not_understood=self._not_understood)
+        return msgspec.structs.replace(self.image, provenance=provenance, **parts)
+
+
+_DELTAS: dict[str, Any] = get_type_hints(PartDeltas)
