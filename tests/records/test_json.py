@@ -39,7 +39,7 @@ def test_fields_left_out_take_the_default() -> None:
 @pytest.mark.parametrize(
     ("type_name", "fields", "message"),
     [
-        ("NoSuchRecord", {}, "no record type"),
+        ("NoSuchRecord", {}, "is not a record type"),
         ("TopicRecord", {"nam": "x"}, "has no field 'nam'"),
         ("TopicRecord", {"name": "x"}, "topic_id"),
         ("TopicRecord", {"name": 3, "topic_id": "A" * 22}, "TopicRecord.name"),
