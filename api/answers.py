@@ -128,5 +128,5 @@ def _shown(question: Question, access: Access, request: Any, page: Page) -> Page
     shown = guard_of(question).shown
     if shown is None or access.allows_all:
         return page
-    response = unpacked(page.payload, question.response)
+    response = unpacked(page.payload, question.response, lenient=True)
     return replace(page, payload=packed(shown(access, request, response)))

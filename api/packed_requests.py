@@ -102,10 +102,9 @@ class CommandClient:
 
         Args:
             command: A request, whose class determines command and response; or the name of a
-            command,
-                followed by its request.
+                command, followed by its request.
             principal: An identity to act as, which needs a right of its own; None: the
-            connection's.
+                connection's.
 
         Raises:
             RequestError: the decision's refusal.
@@ -125,7 +124,7 @@ class CommandClient:
                 principal=principal,
             )
         )
-        response = unpacked(answer.response, found.response)
+        response = unpacked(answer.response, found.response, lenient=True)
         return Answer(response, answer.end_offset, answer.wrote)
 
     async def page(
@@ -159,7 +158,7 @@ class CommandClient:
             )
         )
         return AnswerPage(
-            unpacked(answer.response, find_question(question).response),
-            unpacked(answer.about, About) if answer.about else None,
+            unpacked(answer.response, find_question(question).response, lenient=True),
+            unpacked(answer.about, About, lenient=True) if answer.about else None,
             answer.cursor,
         )

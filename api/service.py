@@ -92,7 +92,7 @@ class Service:
             machine: The clocks to use; None means this machine's.
             progress: Called with the end offset of each batch loaded.
             with_timers: False for a service that brokers cannot reach, so that it does not fence
-            them.
+                them.
 
         Raises:
             RequestError: there is no log, or it is a mirror, which takes no records.
@@ -151,8 +151,8 @@ class Service:
 
         Raises:
             RequestError: as `Controller.submit`; or INVALID_REQUEST, the id belongs to another
-            request;
-                or DUPLICATE_REQUEST, it was carried out before and its answer is not known.
+                request; or DUPLICATE_REQUEST, it was carried out before and its answer is not
+                known.
             UnavailableError, FencedError: as `Controller.submit`.
         """
         committed = await self._committed_before(origin)

@@ -63,8 +63,7 @@ class Session:
 
         Args:
             command: A request, whose class determines command and response; or the name of a
-            command,
-                followed by its request.
+                command, followed by its request.
 
         Raises:
             RequestError: the whole request is refused.
@@ -83,8 +82,7 @@ class Session:
 
         Raises:
             RequestError: INVALID_REQUEST, there is no such command, or the request cannot be read;
-            or
-                CLUSTER_AUTHORIZATION_FAILED, the caller may not take the identity; or as `run`.
+                or CLUSTER_AUTHORIZATION_FAILED, the caller may not take the identity; or as `run`.
             UnavailableError, FencedError: as `run`.
         """
         if request.point is not None:

@@ -60,7 +60,9 @@ class Transacted(msgspec.Struct, frozen=True):
         """Return each step's response, in order."""
         from api.commands import find_command
 
-        return [unpacked(s.response, find_command(s.command).response) for s in self.steps]
+        return [
+            unpacked(s.response, find_command(s.command).response, lenient=True) for s in self.steps
+        ]
 
 
 Find = Callable[[str], "Command"]

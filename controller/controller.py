@@ -69,8 +69,7 @@ class Controller:
         Args:
             image: The state at the log's end, without an open transaction.
             clock: Must not be far behind the times in the log: a decision never gets a time below
-            that
-                of the last batch.
+                that of the last batch.
             on_commit: Called with each batch, in order, once `image` holds it.
         """
         self.settings = settings or Settings()
@@ -132,8 +131,7 @@ class Controller:
         """Decide at once, in the order of the calls; answer once it is committed.
 
         An event that writes nothing is answered once everything decided before it is committed. A
-        request
-        whose id is in flight already is not decided again; it gets the first answer.
+        request whose id is in flight already is not decided again; it gets the first answer.
 
         Raises (from the future):
             RequestError: the decision's refusal; or NOT_CONTROLLER: this controller is not active,

@@ -14,15 +14,19 @@ import functools
 import typing
 from collections.abc import Callable, Mapping
 from types import UnionType
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from records.base import ZERO_UUID, Uuid
 from records.errors import RequestError
 
-_Form = type[dict[Any, Any]] | type[list[Any]]
-"""What a structure is: a map, or a list."""
+
+class _Form(NamedTuple):
+    structure: type[dict[Any, Any]] | type[list[Any]]
+    """What a structure is: a map, or a list."""
+    is_lenient: bool = False
+    """Leave out fields that are not known."""
 
 
 def packed(value: Any) -> bytes:
@@ -72,11 +76,13 @@ def _defaults(cls: type[msgspec.Struct]) -> tuple[tuple[str, Any], ...]:
     )
 
 
-def unpacked(raw: bytes, as_type: Any, *, from_log: bool = False) -> Any:
+def unpacked(raw: bytes, as_type: Any, *, from_log: bool = False, lenient: bool = False) -> Any:
     """Return what bytes say.
 
     Args:
         from_log: In the form of the log; else in that of connections.
+        lenient: Leave out the fields of structures that are not known: those of a later release's
+            response. In a request they are refused, because they may change what it means.
 
     Raises:
         RequestError: INVALID_REQUEST, they say nothing of that type; names the place.
@@ -85,7 +91,8 @@ def unpacked(raw: bytes, as_type: Any, *, from_log: bool = False) -> Any:
         plain = msgspec.msgpack.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RequestError("INVALID_REQUEST", f"no MessagePack: {error}") from error
-    return _built(list if from_log else dict, plain, as_type, "value")
+    form = _Form(list if from_log else dict, is_lenient=lenient)
+    return _built(form, plain, as_type, "value")
 
 
 def _built(form: _Form, plain: Any, as_type: Any, place: str) -> Any:
@@ -127,7 +134,7 @@ def _plain_types(form: _Form, as_type: Any) -> tuple[type[Any], ...]:
     if origin is not None:
         return (dict,)
     if issubclass(as_type, msgspec.Struct):
-        return (form,)
+        return (form.structure,)
     if issubclass(as_type, enum.Enum):
         return tuple({type(member.value) for member in as_type})
     return (as_type,)
@@ -163,21 +170,21 @@ def _struct(form: _Form, plain: Any, cls: type[msgspec.Struct], place: str) -> A
     hints = typing.get_type_hints(cls)
     fields = {}
     for field in msgspec.structs.fields(cls):
-        key = field.encode_name if form is dict else field.name
+        key = field.encode_name if form.structure is dict else field.name
         if key in values:
             inner = f"{place}.{key}"
             fields[field.name] = _built(form, values.pop(key), hints[field.name], inner)
         elif field.required:
             raise _wrong(place, f"there is no {field.name}")
-    if values:
+    if values and not form.is_lenient:
         raise _wrong(place, f"{cls.__name__} has no {', '.join(map(str, values))}")
     return cls(**fields)
 
 
 def _by_name(form: _Form, plain: Any, cls: type[msgspec.Struct], place: str) -> dict[str, Any]:
     names = cls.__struct_fields__
-    _checked(plain, form, place)
-    if form is dict:
+    _checked(plain, form.structure, place)
+    if form.structure is dict:
         return dict(plain)
     if len(plain) > len(names):
         raise _wrong(place, f"{len(plain)} values, {cls.__name__} has {len(names)} fields")

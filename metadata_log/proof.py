@@ -52,8 +52,7 @@ def look_past(fs: ByteStore, directory: Path, mark: CommitMark) -> PastMark:
 
     Raises:
         CorruptLogError: a block below the limit is damaged. With a live writer it may be in the
-        middle
-            of being written; then the mark has moved.
+            middle of being written; then the mark has moved.
     """
     walk = _Walk(mark)
     bases = [b for b in segment_offsets(fs.list(directory)) if b >= mark.segment_offset]

@@ -17,6 +17,9 @@ LONG_GROUPS = ("tests/test_docs.py", "tests/stories/", "tests/torture/test_plant
 for _name in ("METALOG_LOG", "METALOG_SERVER"):
     os.environ.pop(_name, None)
 
+# The tests start hundreds of processes: without bytecode each compiles every module anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep together what shares costly fixtures, where several processes run the tests.

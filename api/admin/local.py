@@ -89,8 +89,7 @@ class LocalAdmin:
 
         Raises:
             RequestError: there is no log, it is a mirror, or the whole request is refused; nothing
-            was
-                written.
+                was written.
             UnavailableError: another process writes the log.
             CorruptLogError: the log is damaged.
         """

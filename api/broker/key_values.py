@@ -16,7 +16,7 @@ def read_key_values(path: Path) -> dict[str, str]:
     Raises:
         FileNotFoundError: there is no such file.
         CorruptLogError: it is not text, too large, or a line is not `key: value`; names file and
-        line.
+            line.
     """
     values: dict[str, str] = {}
     for number, line in enumerate(_read(path).splitlines(), 1):

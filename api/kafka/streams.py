@@ -17,7 +17,7 @@ async def read_frame(
 
     Raises:
         MalformedFrameError: the length is negative or above `size_bytes_max`; nothing more was
-        read.
+            read.
     """
     try:
         size = _size(await reader.readexactly(LENGTH.size), size_bytes_max)

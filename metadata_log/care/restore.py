@@ -66,7 +66,7 @@ class Splice(msgspec.Struct, frozen=True, kw_only=True):
 
         Raises:
             RequestError: the two are of different histories, or records between them are in
-            neither.
+                neither.
         """
         mine = committed_segments(self.copy_fs, self.copy)
         if self.tail is None or self.tail_fs is None:

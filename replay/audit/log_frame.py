@@ -60,8 +60,7 @@ class LogFiles:
 
         Args:
             scratch: An empty folder that lives as long as the frames read from it; on a cluster
-            every
-                node must see it.
+                every node must see it.
         """
         kept = [path for path in self.segments if self.cut.get(path) != 0]
         segments = tuple(

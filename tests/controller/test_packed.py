@@ -129,3 +129,18 @@ def test_an_id_has_sixteen_octets(as_type: Any) -> None:
     with pytest.raises(RequestError, match="value: 3 octets, not the 16 of an id") as caught:
         unpacked(packed(b"abc"), as_type)
     assert caught.value.code == "INVALID_REQUEST"
+
+
+class Newer(msgspec.Struct, frozen=True):
+    name: str
+    topic_id: Uuid
+    version: int = 0
+
+
+def test_fields_of_a_later_response_are_left_out_and_of_a_request_refused() -> None:
+    raw = packed((Newer(name="a", topic_id=ID, version=7),))
+    assert unpacked(raw, tuple[TopicResult, ...], lenient=True) == (
+        TopicResult(name="a", topic_id=ID),
+    )
+    with pytest.raises(RequestError, match="TopicResult has no version"):
+        unpacked(raw, tuple[TopicResult, ...])
