@@ -20,27 +20,20 @@ from metadata_log.batch import Batch
 from metadata_log.block import SYNC_SIZE
 from metadata_log.block_place import BlockPlace
 from metadata_log.checkpoint import Checkpoint
-from metadata_log.commit_mark import CommitMark, Marks, read_marks
+from metadata_log.commit_mark import CommitMark
+from metadata_log.committed_end import find_end
 from metadata_log.fs import ByteStore, OsFs, ReadableFile, UrlPath
 from metadata_log.manifest import Kind, read_manifest
-from metadata_log.missing_files import missing_as_unavailable
-from metadata_log.names import (
-    COMMIT_MARK,
-    segment_name,
-    segment_offsets,
-)
+from metadata_log.missing_files import missing_as_unavailable, moved_up
+from metadata_log.names import segment_name, segment_offsets
 from metadata_log.needles import Needles
 from metadata_log.offset_index import IndexEntry, read_index
 from metadata_log.position import Position, position_at
-from metadata_log.proof import look_past, placed
 from metadata_log.segment import SegmentHeader
 from metadata_log.segment_file import ScanStart, SegmentFile
 from metadata_log.segment_scan import SegmentScan, check_identity, corrupt, short_copy
 from records.control import NoOpRunRecord
-from records.errors import CorruptLogError, UnavailableError, UnknownHistoryError
-
-# How often opening starts over because the mark moved.
-_TRIES = 3
+from records.errors import UnknownHistoryError
 
 
 class LogReader:
@@ -50,7 +43,7 @@ class LogReader:
         directory: The log directory, or the path that stands for a prefix of a bucket.
         kind: Own or mirror.
         cluster_id: Id of the cluster whose metadata this is.
-        mark: The commit mark at opening, advanced to what is proven past it (proof.py).
+        mark: The commit mark at opening, advanced to what is proven past it (committed_end.py).
         base: The checkpoint that the log starts from, or None if it starts at offset 0.
         start_offset: First offset that can be read.
         history_start: First offset above the base; images exist from the one before it on.
@@ -64,16 +57,14 @@ class LogReader:
         manifest = read_manifest(fs, directory)
         self.kind: Kind = manifest.kind
         self.cluster_id: str = manifest.cluster_id
-        marks = self._marks()
-        self._check_mark(marks.newest)
-        self.mark: CommitMark = self._find_end(marks)
+        self.mark: CommitMark = find_end(fs, directory, manifest.cluster_id)
         self.end_offset: int = self.mark.end_offset
         names = fs.list(directory)
         self._segments = [
             base for base in segment_offsets(names) if base <= self.mark.segment_offset
         ]
         if not self._segments:
-            raise _moved_up(directory / segment_name(self.mark.segment_offset))
+            raise moved_up(directory / segment_name(self.mark.segment_offset))
         self.base: Checkpoint | None = find_base(
             fs, directory, self.cluster_id, names, self._segments
         )
@@ -237,63 +228,11 @@ class LogReader:
         payload = last.rows[-1].payload
         return payload.last_timestamp if isinstance(payload, NoOpRunRecord) else last.timestamp
 
-    def _marks(self) -> Marks:
-        found = read_marks(self.fs, self.directory)
-        newest = placed(self.fs, self.directory, found.newest)
-        return Marks(newest, found.damaged_byte)
-
-    def _check_mark(self, mark: CommitMark) -> None:
-        """Check that the mark fits the segment it points into."""
-        path = self.directory / segment_name(mark.segment_offset)
-        if not self.fs.exists(path):
-            if self._marks().newest.segment_offset > mark.segment_offset:
-                raise _moved_up(path)
-            raise corrupt(path, 0, "the commit mark points into this segment: it is missing")
-        file = self._open_segment(path)
-        try:
-            size = file.size()
-            if size < mark.position:
-                raise short_copy(path, size, f"the commit mark says byte {mark.position}")
-            check_identity(path, SegmentFile.of(file, path).header, self.cluster_id)
-        finally:
-            file.close()
-
-    def _find_end(self, marks: Marks) -> CommitMark:
-        """Return the newest mark, advanced to the end that the blocks past it prove.
-
-        An invalid slot may have held a newer mark; then blocks past the proven end may or may not
-        have been acknowledged.
-
-        Raises:
-            UnavailableError: only a writer can decide where the log ends.
-            CorruptLogError: something below the proven end is damaged.
-        """
-        for _ in range(_TRIES):
-            try:
-                past = look_past(self.fs, self.directory, marks.newest)
-                if marks.damaged_byte is None or not past.has_more:
-                    return past.proven
-                # A crash or damage can cause this; either way nothing is lost.
-                error: CorruptLogError | UnavailableError = UnavailableError(
-                    f"{self.directory / COMMIT_MARK} byte {marks.damaged_byte}: this slot is not "
-                    "whole, and blocks lie behind what the other slot and the blocks prove "
-                    f"(offset {past.proven.end_offset}): the writer was cut off. The next writer "
-                    "that opens the log keeps them; try again then"
-                )
-            except CorruptLogError as damage:
-                error = damage
-            # A live writer may be in the middle of a block; then its mark moves.
-            newer = self._marks()
-            if newer.newest.sequence == marks.newest.sequence:
-                raise error
-            marks = newer
-        return marks.newest
-
     def _open_segment(self, path: Path) -> ReadableFile:
         try:
             return self.fs.open(path)
         except FileNotFoundError as error:
-            raise _moved_up(path) from error
+            raise moved_up(path) from error
 
     @contextmanager
     def _opened(self, path: Path) -> Iterator[SegmentFile]:
@@ -423,9 +362,3 @@ def check_follows(path: Path, header: SegmentHeader, previous: SegmentScan) -> N
         )
     if previous.last_crc32c not in (None, header.previous_crc32c):
         raise previous.last_block_damage(f"{path.name} says 0x{header.previous_crc32c:08x}")
-
-
-def _moved_up(path: Path) -> UnavailableError:
-    return UnavailableError(
-        f"{path} vanished while it was being read: the log's start moved up; try again"
-    )

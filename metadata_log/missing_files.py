@@ -21,3 +21,10 @@ def missing_as_unavailable(directory: Path) -> Iterator[None]:
             f"{error.filename or directory} vanished: the log's start moved up, or the log was "
             "removed; try again"
         ) from error
+
+
+def moved_up(path: Path) -> UnavailableError:
+    """Return the error for a segment that `retain` removed while the log was read."""
+    return UnavailableError(
+        f"{path} vanished while it was being read: the log's start moved up; try again"
+    )
