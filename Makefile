@@ -13,7 +13,7 @@ demo: .venv/installed ## Run the main job on a generated history and say what to
 	@scripts/demo.sh
 
 test: lint types ## Run everything that CI runs
-	$(BIN)/pytest --numprocesses $(JOBS) --dist loadgroup --no-loadscope-reorder
+	$(BIN)/pytest --numprocesses $(JOBS) --dist loadscope --no-loadscope-reorder
 
 lint: .venv/installed ## Check style and the direction of imports
 	$(BIN)/ruff format --check $(SOURCES)

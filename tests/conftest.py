@@ -3,15 +3,25 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 from api.cli.main import run
 from tests.s3 import environment, new_place, s3_server
 
 SPARK_TIME_LIMIT_S = 1_800
 
-LONG_GROUPS = ("tests/test_docs.py", "tests/stories/", "tests/torture/test_planted_bugs.py")
+SPARK_TESTS = (
+    "tests/replay/audit/",
+    "tests/api/test_documents.py",
+    "tests/test_docs.py::test_commands_print_what_the_document_says[README.md]",
+    "tests/test_docs.py::test_commands_print_what_the_document_says[docs/commands.md]",
+)
+"""Where tests with the mark `spark` stand: one process runs them, with one session."""
+
+LONG_TESTS = ("tests/stories/", "tests/test_docs.py", "tests/torture/test_planted_bugs.py")
 
 # What the developer's shell has set must not stand for arguments that a test leaves out.
 for _name in ("METALOG_LOG", "METALOG_SERVER"):
@@ -21,26 +31,38 @@ for _name in ("METALOG_LOG", "METALOG_SERVER"):
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
+class GroupScheduling(LoadScopeScheduling):  # type: ignore[misc]
+    """Hands out groups of tests, in the order in which they were collected.
+
+    `--dist loadgroup` of xdist 3.8 groups nothing with pytest 9.2: it sets a field that is gone.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        return group_of(nodeid)
+
+
+def group_of(nodeid: str) -> str:
+    """Return the group of a test: those of one run in one process, for they share fixtures."""
+    return "spark" if nodeid.startswith(SPARK_TESTS) else nodeid.partition("::")[0]
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> GroupScheduling:
+    """Let several processes run the tests by group."""
+    return GroupScheduling(config, log)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep together what shares costly fixtures, where several processes run the tests.
+    """Let the long groups begin first: else all processes but one end early.
 
     Spark plans for long on a busy machine, and the fixture `spark` has a time limit of its own,
-    below this one, that leaves the next test a session that works. Groups are handed out in this
-    order: with the longest ones last, all processes but one would end early.
+    below this one, that leaves the next test a session that works.
     """
     for item in items:
         in_spark = item.get_closest_marker("spark") is not None
-        group = "spark" if in_spark else item.nodeid.partition("::")[0]
-        item.add_marker(pytest.mark.xdist_group(group))
+        assert in_spark <= item.nodeid.startswith(SPARK_TESTS), f"{item.nodeid}: not in SPARK_TESTS"
         if in_spark and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(SPARK_TIME_LIMIT_S))
-    items.sort(key=_starts_late)
-
-
-def _starts_late(item: pytest.Item) -> bool:
-    """Order tests: those of the long groups come first."""
-    long = item.nodeid.startswith(LONG_GROUPS)
-    return not (long or item.get_closest_marker("spark") is not None)
+    items.sort(key=lambda item: not item.nodeid.startswith((*SPARK_TESTS, *LONG_TESTS)))
 
 
 @pytest.fixture(scope="session")
