@@ -157,8 +157,7 @@ class Service:
         """
         committed = await self._committed_before(origin)
         if committed is not None:
-            first = await asyncio.to_thread(self._log.first_batch, committed)
-            return first_answer(first, committed, decide)
+            return await asyncio.to_thread(first_answer, self._log.first_batch, committed, decide)
         return await asyncio.shield(self._controller.submit(decide, origin=origin))
 
     async def run(
@@ -298,8 +297,7 @@ class Service:
         if refused is not None:
             return Answer(refused, self.image.provenance.next_offset, wrote=False)
         bound = command.bound(request, CONTROLLER)
-        first = await asyncio.to_thread(self._log.first_batch, committed)
-        answer = first_answer(first, committed, bound)
+        answer = await asyncio.to_thread(first_answer, self._log.first_batch, committed, bound)
         response = command.guard.shown_again(access, request, answer.response)
         return replace(answer, response=response)
 

@@ -24,7 +24,13 @@ from controller.pending_answers import Answer
 from metadata_log.batch import Batch
 from metadata_log.request_window import Committed, RequestKey, request_key
 from records.envelope import Origin
-from records.errors import Outcome, RequestError, UnavailableError
+from records.errors import (
+    MetadataLogError,
+    Outcome,
+    RequestError,
+    UnavailableError,
+    UnknownHistoryError,
+)
 
 REQUEST_ID_CHARACTERS_MAX = 200
 """An id stands on every batch of its request."""
@@ -117,22 +123,34 @@ def _copy(answer: asyncio.Future[Any], again: asyncio.Future[Any]) -> None:
         again.set_result(answer.result())
 
 
-def first_answer(first: Batch, committed: Committed, decision: Callable[..., Any]) -> Answer[Any]:
-    """Return the first answer to a committed request.
+def first_answer(
+    read: Callable[[Committed], Batch], committed: Committed, decision: Callable[..., Any]
+) -> Answer[Any]:
+    """Return the first answer to a committed request; blocks.
 
     Args:
-        first: The request's first batch.
+        read: Returns the request's first batch.
         decision: The request, bound to its decision.
 
     Raises:
-        RequestError: DUPLICATE_REQUEST, the answer was not kept: it was too large, or an earlier
-            release wrote the log. The outcome is DONE.
+        RequestError: DUPLICATE_REQUEST, the answer is lost: it was too large, an earlier release
+            wrote the log, or history starts after it.
+        CorruptLogError, UnavailableError: the batch cannot be read.
+
+    The outcome of all of them is DONE.
     """
-    asked = first.rows[0].asked
+    base_offset, last_offset = committed.result.base_offset, committed.result.end_offset - 1
 
     def lost(why: str) -> RequestError:
-        return _answer_lost(first.base_offset, committed.result.end_offset - 1, why)
+        return _answer_lost(base_offset, last_offset, why)
 
+    try:
+        first = read(committed)
+    except UnknownHistoryError as error:
+        raise lost(str(error)) from error
+    except MetadataLogError as error:
+        raise error.with_outcome(Outcome.DONE, done_to=last_offset) from error
+    base_offset, asked = first.base_offset, first.rows[0].asked
     if asked is None or not isinstance(decision, BoundDecision):
         raise lost("the log holds none")
     if asked.response is None:

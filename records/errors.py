@@ -9,11 +9,12 @@ from typing import ClassVar
 
 
 class Outcome(StrEnum):
-    """What became of a failed request; of this attempt, not of an earlier one with the same id.
+    """What became of a failed request; except for DONE, of this attempt alone.
 
     NOTHING: no record of it is or will be in the log; it can be sent again safely. UNKNOWN: its
     records may be in the log; retry only with the same request id. PARTIAL: its first records are
-    in the log for good, the others are not.
+    in the log for good, the others are not. DONE: an earlier attempt with the same id is in the
+    log, and its answer cannot be given; do not send it again.
     """
 
     NOTHING = "nothing"
@@ -85,9 +86,7 @@ class RequestError(MetadataLogError):
 
 
 class UnknownHistoryError(RequestError):
-    """The point asked for is before the kept history: it is not known whether the object
-    existed.
-    """
+    """The point is before the kept history: whether the object existed is not known."""
 
     def __init__(self, message: str) -> None:
         super().__init__("OFFSET_OUT_OF_RANGE", message)

@@ -8,6 +8,7 @@ decided again.
 
 import random
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -121,8 +122,8 @@ class LocalAdmin:
                 return None
             self.history_start = reader.history_start
             self.not_understood = count_not_understood(reader, reader.end_offset - 1)
-            first = first_batch(reader.fs, reader.directory, committed)
-        return first_answer(first, committed, decide)
+            read = partial(first_batch, reader.fs, reader.directory)
+            return first_answer(read, committed, decide)
 
     def _read(self) -> _Read:
         with LogReader.open(self._directory) as reader:

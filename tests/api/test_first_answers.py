@@ -33,6 +33,7 @@ from records.control import NoOpRecord
 from records.envelope import Origin
 from records.errors import Outcome, RequestError
 from records.topics import NamespaceRecord
+from replay.care.retain import retain
 from tests.api.conftest import Metalog
 from tests.api.kafka.servers import Server, server
 
@@ -202,6 +203,34 @@ async def test_answer_that_was_too_large_says_where_the_request_was_carried_out(
         assert len(list(at.service.image.topics())) == len(names)
     assert (caught.value.code, caught.value.outcome) == ("DUPLICATE_REQUEST", Outcome.DONE)
     assert caught.value.done_to == answer.end_offset - 1
+
+
+async def test_request_below_the_start_of_history_is_done(tmp_path: Path) -> None:
+    request = CreateNamespace("org")
+    async with server(tmp_path) as at:
+        first = await at.client.run("namespaces create", request, request_id="r1")
+    async with server(tmp_path) as at:
+        await at.service.know_requests()
+        retain(tmp_path / "log", first.end_offset, check_dropped=lambda _: None)
+        with pytest.raises(RequestError, match=r"before, .* history starts at") as caught:
+            await at.client.run("namespaces create", request, request_id="r1")
+    assert (caught.value.code, caught.value.outcome) == ("DUPLICATE_REQUEST", Outcome.DONE)
+    assert caught.value.done_to == first.end_offset - 1
+
+
+async def test_request_whose_batch_is_damaged_is_done(tmp_path: Path) -> None:
+    request = CreateNamespace("org")
+    async with server(tmp_path) as at:
+        first = await at.client.run("namespaces create", request, request_id="r1")
+        (segment,) = (tmp_path / "log").glob("0*.avro")
+        content = bytearray(segment.read_bytes())
+        content[-100] ^= 1
+        segment.write_bytes(content)
+        with pytest.raises(RequestError, match=segment.name) as caught:
+            await at.client.run("namespaces create", request, request_id="r1")
+        content[-100] ^= 1
+        segment.write_bytes(content)
+    assert (caught.value.outcome, caught.value.done_to) == (Outcome.DONE, first.end_offset - 1)
 
 
 async def test_in_this_process_it_is_the_same(tmp_path: Path) -> None:
