@@ -155,12 +155,10 @@ class Controller:
     ) -> AsyncIterator[Transaction]:
         """Open a metadata transaction: several batches that take effect together or not at all.
 
-        Decisions inside see what was written inside; to others it is invisible until the
-        transaction ends.
+        Decisions inside see what was written inside; to others it is invisible until the end.
         Other requests wait meanwhile, so keep it short: after `transaction_timeout_ms` it is
-        aborted. An
-        exception in the body aborts it; leaving the body ends it, and returns once that is
-        committed.
+        aborted. An exception in the body aborts it; leaving the body ends it, and returns once the
+        end is committed.
 
         Raises:
             RequestError: NOT_CONTROLLER, this controller is not active, or a batch failed;

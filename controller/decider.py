@@ -1,7 +1,8 @@
 """Takes one decision: on the latest state, and sends its records to the log at once.
 
 Holds the inputs of decisions that no record holds: heartbeats, and the clients' remaining quotas.
-Both belong to the latest image, so they are reset when it is dropped.
+Heartbeats belong to the latest image and are reset with it; a quota stays charged for a request
+whose records were lost.
 """
 
 import asyncio

@@ -111,9 +111,7 @@ class Pipeline:
 
     @property
     def room(self) -> int:
-        """How many more batches the log accepts now, not counting those that bracket a
-        transaction.
-        """
+        """How many more batches the log accepts now, besides those that bracket a transaction."""
         return max(PENDING_BATCHES_MAX - _BRACKETS_MAX - len(self._in_flight), 0)
 
     @property

@@ -112,9 +112,7 @@ class Timers:
 
     @property
     def next_due_ms(self) -> int:
-        """Return when `run_due` has something to do next, ms since 1970, with the current
-        configs.
-        """
+        """Return when `run_due` is needed next by the current configs, ms since 1970."""
         return min([self._due_ms(timer) for timer in TIMERS])
 
     async def run_due(self) -> list[str]:
@@ -150,9 +148,7 @@ class Timers:
         return wait.start_ms + wait.duration_ms
 
     async def _decide(self, timer: Timer) -> int | None:
-        """Submit a timer's decision; return the delay until it is due again in ms, None: its
-        interval.
-        """
+        """Submit a timer's decision; return the ms until it is due again, None: its interval."""
         try:
             answer = await self._controller.submit(
                 BoundDecision(timer.name, timer.decide), origin=timer.origin

@@ -29,8 +29,7 @@ class Claim:
     def check(self) -> None:
         """Check that no writer has claimed a higher epoch.
 
-        Only epoch + 1 and the own file need a look: later writers remove this claim before they go
-        on.
+        Only epoch + 1 and the own file need a look: later writers remove this claim first.
 
         Raises:
             FencedError: another writer took over.

@@ -20,9 +20,7 @@ class MachineClocks(Protocol):
         ...
 
     def boot_ns(self) -> int:
-        """Return the time since an arbitrary moment. It cannot be set, and counts time spent
-        suspended.
-        """
+        """Return the time since some moment. It cannot be set, and goes on while suspended."""
         ...
 
 

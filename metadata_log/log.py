@@ -289,9 +289,7 @@ class MetadataLog:
         group.clear()
 
     def _answer(self, results: list[tuple[QueuedBatch, AppendResult]]) -> None:
-        """Answer the committed batches; in a refused group, only those that repeat an earlier
-        request.
-        """
+        """Answer the committed batches; of a refused group, those that repeat a request."""
         for queued, result in results:
             if result.end_offset <= self._committed_end:
                 queued.resolve(result)

@@ -143,8 +143,7 @@ class LogWriter:
     def write(self, rows: list[Envelope], end_offset: int) -> BlockPlace:
         """Write one batch as one block, not yet synced; return its place.
 
-        Sets `previous_crc32c` and `durable_end` on the first row; otherwise the rows are written as
-        given.
+        Sets `previous_crc32c` and `durable_end` on the first row; the rest is written as given.
 
         Raises:
             RequestError: the batch is too large; nothing was written.
@@ -201,8 +200,7 @@ class LogWriter:
         """Undo everything written since the last sync, and sync.
 
         Without the sync a crash could bring back batches whose callers were told that nothing
-        happened. A writer that takes over meanwhile keeps its bytes in a file of its own
-        (recovery.py).
+        happened. A writer that takes over meanwhile writes to a file of its own (recovery.py).
 
         Raises:
             FencedError: another writer took over, and may have kept these bytes.

@@ -13,9 +13,7 @@ RunBlocking = Callable[[Callable[[], None]], Awaitable[None]]
 
 
 def in_own_thread() -> RunBlocking:
-    """Return a runner that makes one call after the other in one thread; it ends with the last
-    user.
-    """
+    """Return a runner of calls, one after the other, in a thread that ends with its last user."""
     executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="metadata log")
 
     async def run(call: Callable[[], None]) -> None:

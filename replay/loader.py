@@ -215,8 +215,7 @@ def images(
 
 
 def check_point(source: BatchSource, at: int | None) -> int:
-    """Return the end (exclusive) of the replay for the image at `at`; None means the end of the
-    log.
+    """Return the end (exclusive) of the replay for the image at `at`; None: the log's end.
 
     Raises:
         UnknownHistoryError, RequestError: as for `load_image`.

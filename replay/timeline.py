@@ -137,9 +137,7 @@ class Timeline:
     def blame(
         self, name: ObjectName, at: int, progress: Progress | None = None
     ) -> dict[str, LastSet]:
-        """Return for each field of an object the record that last set it; see
-        `time_travel.blame`.
-        """
+        """Return for each field of an object the record that last set it, as `history.blame`."""
         return blame(self.source, name, at, progress)
 
     def newest_snapshot_end(self) -> int:
@@ -152,9 +150,7 @@ class Timeline:
         return next((info.end_offset for info in infos if is_of(self.source, info)), 0)
 
     def newest_snapshot(self, at: int | None = None) -> MetadataImage | None:
-        """Return the image of the newest usable snapshot at or below `at`, None if there is
-        none.
-        """
+        """Return the image of the newest usable snapshot at or below `at`, if there is one."""
         if self._snapshots is None:
             return None
         from replay.snapshot.match import is_of

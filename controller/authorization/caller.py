@@ -1,6 +1,4 @@
-"""Callers: who sent a request. Comes with a connection or a process, and travels with every
-request.
-"""
+"""Callers: who sent a request, as the connection or the process says."""
 
 import enum
 import re

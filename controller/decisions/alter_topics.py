@@ -1,5 +1,4 @@
-"""Alters topics: one instruction each, to grow, shrink, move, change the replication factor, or
-configs.
+"""Alters topics, one instruction each: grow, shrink, move, replication factor, or configs.
 
 The fields that are set determine the instruction:
 

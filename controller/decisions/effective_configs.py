@@ -93,9 +93,7 @@ def server_config(context: ConfigLevels, name: str, default: str) -> str:
 
 
 def whole_number(value: str) -> int | None:
-    """Parse a value of type INT or LONG; None if it is invalid, as logs of other origin may
-    have.
-    """
+    """Parse an INT or LONG; None if it is invalid, as in logs of other origin."""
     try:
         return int(value)
     except ValueError:

@@ -1,6 +1,4 @@
-"""Requests of several items: each is decided by itself, so a refused one does not stop the
-others.
-"""
+"""Requests of several items: each is decided by itself, so a refusal stops no other."""
 
 from collections.abc import Callable, Iterable
 from typing import TypeVar

@@ -60,9 +60,7 @@ def find_partition(image: MetadataImage, topic: Topic, partition_id: int) -> Par
 
 
 def partition_named(image: MetadataImage, ref: TopicRef, partition_id: int) -> tuple[TopicRef, int]:
-    """Return a key for a partition that is the same for its topic's name and id, to find
-    duplicates.
-    """
+    """Return a partition's key, the same by its topic's name and id, to find duplicates."""
     topic = image.topic_by_full_name(ref) if isinstance(ref, str) else None
     return (ref if topic is None else topic.topic_id), partition_id
 

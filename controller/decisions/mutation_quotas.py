@@ -130,9 +130,7 @@ def _entities(names: dict[str, str]) -> Iterator[QuotaEntity]:
 
 
 def _names(origin: Origin | None) -> dict[str, str]:
-    """Return user and client id of an origin; empty for the controller and brokers, which have no
-    quota.
-    """
+    """Return user and client id of an origin; empty for the controller and brokers: no quota."""
     principal = "" if origin is None else origin.principal or ""
     if origin is None or not principal.startswith(_USER_PRINCIPAL):
         return {}

@@ -47,9 +47,7 @@ class CreateNamespace(Request["NamespaceResult"], frozen=True):
 
 
 class DeleteNamespace(Request["NamespaceResult"], frozen=True, kw_only=True):
-    """A request to delete a namespace with its topics; `recursive` includes all namespaces
-    below.
-    """
+    """A request to delete a namespace with its topics; `recursive`: with those below it."""
 
     name: str
     recursive: bool = False

@@ -149,9 +149,7 @@ class PartitionChange:
         )
 
     def _start_recovery(self, leader: int) -> None:
-        """Make an unclean leader the only ISR member; records that only other replicas have are
-        lost.
-        """
+        """Make an unclean leader the only ISR member; records that it lacks are lost."""
         self.isr = self._new_isr = (leader,)
         if (
             self._partition.leader_recovery_state != RECOVERING
@@ -178,9 +176,7 @@ class PartitionChange:
             self._new_isr = _changed(self.isr, self._partition.isr)
 
     def _bump_epoch_on_isr_shrink(self) -> None:
-        """Bump the leader epoch: brokers before 3.6 need it to notice a smaller ISR
-        (KAFKA-15021).
-        """
+        """Bump the leader epoch, or brokers before 3.6 miss a smaller ISR (KAFKA-15021)."""
         if (
             self._rules.metadata_version < NO_EPOCH_BUMP_ON_SHRINK_LEVEL
             and self._leader == LEADER_UNCHANGED

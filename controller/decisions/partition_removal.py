@@ -140,9 +140,7 @@ def cancel_delete_partitions(
 
 
 def advance_removals(context: Context) -> ControllerResult[int]:
-    """Advance every pending removal as far as possible; the response is how many partitions
-    left.
-    """
+    """Advance every pending removal as far as possible; respond with how many left."""
     states = deletion_states(context.image)
     records: list[Record] = []
     finished = 0

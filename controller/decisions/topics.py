@@ -207,8 +207,7 @@ class _Creation:
             )
 
     def _check_collision(self, namespace_id: Uuid | None, name: str) -> None:
-        """Refuse a name that differs from another only by '.' and '_', which metric names do not
-        distinguish.
+        """Refuse a name that differs from another only by '.' and '_': their metrics would collide.
 
         Unlike in Kafka, topics of the same request are checked too.
         """

@@ -1,3 +1,1 @@
-"""The demo: a history made by the real controller over a simulated cluster; same seed, same
-history.
-"""
+"""The demo: the real controller's history of a simulated cluster; same seed, same history."""

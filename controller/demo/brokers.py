@@ -33,9 +33,7 @@ class Process(enum.Enum):
 
 
 class SimulatedBroker:
-    """One broker. Its disk survives restarts: id, directory, and whether the last stop was
-    clean.
-    """
+    """One broker. Its disk keeps id, directory, and whether the last stop was clean."""
 
     def __init__(self, broker_id: int, rng: Random) -> None:
         self.broker_id = broker_id

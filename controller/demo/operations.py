@@ -72,9 +72,7 @@ def ordinary_event(world: World) -> Event | None:
 
 
 def create_topic(world: World) -> Event:
-    """Return a request for a new topic, sometimes in a namespace, sometimes with manual
-    assignment.
-    """
+    """Return a request for a new topic, sometimes in a namespace or with an assignment."""
     rng = world.rng
     namespace = world.names.namespace()
     if rng.random() > 0.3 or world.image.namespace_by_name(namespace) is None:

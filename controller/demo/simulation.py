@@ -205,9 +205,7 @@ class _Simulation:
         return [event for event in asked if event is not None]
 
     async def _submit(self, events: Sequence[Event]) -> int:
-        """Submit events that share syncs, then pass on the responses; return how many wrote
-        records.
-        """
+        """Submit events at once, pass on the responses; return how many wrote records."""
         world = self._world
         futures = []
         for event in events:

@@ -32,7 +32,5 @@ CLUSTER_OPERATIONS = (
 
 
 def operation_bits(operations: Iterable[Operation]) -> int:
-    """Return operations as a bit field, with the bit of each operation's code, as Kafka's protocol
-    does.
-    """
+    """Return operations as Kafka's bit field: the bit of each operation's code."""
     return sum(1 << operation.value for operation in operations)

@@ -22,9 +22,7 @@ from replay.image.removals import PendingRemoval
 
 
 class OngoingReassignment(msgspec.Struct, frozen=True, kw_only=True):
-    """A partition that is being reassigned. `waited_for`: new replicas not in sync yet; done when
-    empty.
-    """
+    """A partition that is being reassigned. `waited_for`: new replicas not in sync yet."""
 
     topic: str
     topic_id: Uuid

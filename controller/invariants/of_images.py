@@ -70,9 +70,7 @@ def removals_are_of_partitions_that_exist(image: MetadataImage) -> Findings:
 
 
 def deletions_are_under_way(image: MetadataImage) -> Findings:
-    """C6: a tracked replica deletion is started, successful or ineligible, and of a NONE
-    partition.
-    """
+    """C6: a replica deletion is started, successful or ineligible, of a NONE partition."""
     for (topic_id, partition_id, broker_id), state in deletion_states(image).items():
         who = f"replica {broker_id} of partition {partition_id} of {uuid_text(topic_id)}"
         if state not in (DELETION_STARTED, DELETION_SUCCESSFUL, DELETION_INELIGIBLE):

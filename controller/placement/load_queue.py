@@ -86,9 +86,7 @@ class LoadQueue:
         return self._ready_load
 
     def take(self, excluded: Collection[int] = ()) -> int:
-        """Count one more on the first broker that is not excluded, and return it; there must be
-        one.
-        """
+        """Count one more on the first broker not excluded (there must be one), and return it."""
         broker_id = self._pop(excluded)
         assert broker_id is not None, "not all brokers are excluded"
         loads = self._loads

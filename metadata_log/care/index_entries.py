@@ -54,8 +54,7 @@ class IndexCheck:
         self._seen += 1
 
     def problem(self, grows_from: int | None) -> tuple[int, str] | None:
-        """Return the byte of the first wrong entry, and what is wrong with it; None if all are
-        right.
+        """Return the byte of the first wrong entry, and what is wrong; None if all are right.
 
         Args:
             grows_from: Entries from this offset on may exist already; None if none may.

@@ -1,6 +1,4 @@
-"""Identity and base of a damaged log: the manifest, or what replaces it, and the base
-checkpoint.
-"""
+"""Identity of a damaged log, by its manifest or what replaces it, and its base checkpoint."""
 
 from pathlib import Path
 

@@ -83,8 +83,7 @@ class Splice(msgspec.Struct, frozen=True, kw_only=True):
         return [segment for segment in mine if segment.base_offset < start] + following
 
     def check(self, end_offset: int) -> None:
-        """Read what each of the two contributes below an offset, so that damage is reported at its
-        place.
+        """Read what each of the two contributes below an offset, to report damage at its place.
 
         A proof by replay reads only one of them; without a tail that is all there is.
 

@@ -184,9 +184,7 @@ class SegmentInspector:
     def _check_batch(
         self, path: Path, block: StoredBlock, batch: Batch, highest: int | None, epoch: int
     ) -> None:
-        """Check what must hold between batches; each batch by itself was checked when it was
-        read.
-        """
+        """Check what must hold between batches; reading checked each by itself."""
         durable_end = batch.rows[0].durable_end or 0
         self.durable_end = max(self.durable_end, durable_end)
         problems = []

@@ -24,9 +24,7 @@ def segment_base_offset(name: str) -> int | None:
 
 
 def checkpoint_id(name: str) -> tuple[int, int] | None:
-    """Return a checkpoint's end offset and leader epoch, or None if the name is not a
-    checkpoint's.
-    """
+    """Return a checkpoint's end offset and leader epoch; None for names of other files."""
     match = _CHECKPOINT.fullmatch(name)
     end_offset = _offset(match[1]) if match else None
     return None if match is None or end_offset is None else (end_offset, int(match[2]))

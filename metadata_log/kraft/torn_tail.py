@@ -73,9 +73,7 @@ def _wrong_length(tail: bytes) -> str | None:
 
 
 def _size_by_records(tail: bytes) -> int | None:
-    """Return the size of a batch, found without its length; None if it does not end within
-    `tail`.
-    """
+    """Return the size of a batch without reading its length; None if it ends past `tail`."""
     if len(tail) < HEADER_SIZE:
         return None
     header = parse_header(tail)

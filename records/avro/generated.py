@@ -26,17 +26,13 @@ def encoder(schema: dict[str, Any], cls: type[Record], prefix: bytes = b"") -> E
 
 
 def decoder(schema: dict[str, Any], cls: type[Record]) -> Decoder:
-    """Return a function that decodes one record of `cls` at a position, and the position after
-    it.
-    """
+    """Return a function that decodes one record of `cls` and returns it with the position after."""
     decode: Decoder = _Generator().function(_DecoderSource(), schema, cls)
     return decode
 
 
 class _Generator:
-    """Holds the names that the generated functions use, and generates one function per record
-    type.
-    """
+    """Generates one function per record type, and holds the names that they use."""
 
     def __init__(self) -> None:
         self.names: dict[str, Any] = {

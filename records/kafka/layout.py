@@ -39,9 +39,7 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AbsentField(msgspec.Struct, frozen=True, kw_only=True):
-    """A field that this version cannot carry: decodes as `default`, and must be that to be
-    encoded.
-    """
+    """A field that this version cannot carry: decodes as `default`, the only value it encodes."""
 
     name: str
     default: Any

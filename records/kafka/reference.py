@@ -51,9 +51,7 @@ def decode(layout: Layout, data: bytes, position: int) -> tuple[Record, tuple[Un
 def decode_start(
     layout: Layout, data: bytes, position: int
 ) -> tuple[Record, tuple[UnknownTag, ...]]:
-    """Decode one structure that begins at `position`, whatever follows it; otherwise as
-    `decode`.
-    """
+    """As `decode`, for one structure that begins at `position`, whatever follows it."""
     decoder = _Decoder(data, position)
     return decoder.structure(layout), tuple(decoder.unknown_tags)
 

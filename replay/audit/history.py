@@ -1,6 +1,4 @@
-"""The records that make up the state at an offset, each with the position at which it takes
-effect.
-"""
+"""The records that make up the state at an offset, each with the position of its effect."""
 
 import functools
 import operator

@@ -47,8 +47,7 @@ def run_sql(
     *,
     show_secrets: bool = False,
 ) -> Iterator[DataFrame]:
-    """Yield the answer to a query over the views `log` (the range) and the parts of the state (at
-    its end).
+    """Yield the answer to a query over the views: `log`, and the parts of the state at its end.
 
     Cached frames are freed on exit. The text is untrusted: it is checked (sql_check.py) before
     Spark resolves or runs any of it. It runs in a separate session, without the caller's views and
@@ -88,8 +87,7 @@ def _over_log(text: str) -> _Run:
 
 
 def _over_topics(text: str) -> _Run:
-    """Add the views `names` (names that topics took) and `removals` (of topics), each with
-    position.
+    """Add the views `names` (that topics took) and `removals` (of topics), with positions.
 
     Both leave out aborted transactions.
     """

@@ -76,8 +76,7 @@ def is_remote(spark: "SparkSession") -> bool:
 
 @contextmanager
 def separate_session(spark: "SparkSession") -> Iterator["SparkSession"]:
-    """Yield a new session of the same Spark, without the other's temporary views, functions and
-    settings.
+    """Yield a new session of the same Spark, with views, functions and settings of its own.
 
     It is the active session meanwhile. In it, files cannot be used as tables, and `${...}` in a
     query is plain text.

@@ -1,6 +1,4 @@
-"""Cuts history: the image at a segment's start becomes the base, then older segments are
-removed.
-"""
+"""Cuts history: the image at a segment's start becomes the base, older segments go."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -31,8 +31,7 @@ NAMESPACE_SEPARATOR = ":"
 
 
 class MetadataImage(msgspec.Struct, frozen=True, gc=False):
-    """The cluster at one offset. Immutable; images of neighbouring offsets share most of their
-    data.
+    """The cluster at one offset. Immutable; neighbouring images share most of their data.
 
     Callers use the methods, never the maps behind them. Iterators have no particular order. Two
     images are equal if state, provenance and versions are.

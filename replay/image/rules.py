@@ -1,6 +1,4 @@
-"""The rule for each record type: a method of one part's delta, or a function here that spans
-parts.
-"""
+"""The rule for each record type: a method of one part's delta, or a function over several."""
 
 from collections.abc import Callable
 from functools import partial

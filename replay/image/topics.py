@@ -82,9 +82,7 @@ class TopicsImage(msgspec.Struct, frozen=True, gc=False):
         return partition_list.find(self.partitions(topic_id), partition_id)
 
     def version(self, topic_id: Uuid) -> int:
-        """Return the version of a topic; it changes with its name and with which partitions
-        exist.
-        """
+        """Return a topic's version; it changes with its name and with which partitions exist."""
         entry = self._entries.get(topic_id)
         return UNKNOWN if entry is None else entry.version
 

@@ -16,9 +16,7 @@ from replay.image.metadata import MetadataImage
 
 
 class ConfigSetters:
-    """Follows a log; knows which rows set the current values, except those set before it
-    started.
-    """
+    """Follows a log; knows which rows set the current values, of those set since its start."""
 
     def __init__(self) -> None:
         self._rows: dict[str, dict[str, Envelope]] = {}

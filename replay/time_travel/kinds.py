@@ -143,9 +143,7 @@ def _removal_key(image: MetadataImage, name: str) -> Any:
 
 
 def _deletion_key(image: MetadataImage, name: str) -> Any:
-    """Return the key of a replica deletion; it may outlive its topic, and then goes by the topic's
-    id.
-    """
+    """Return the key of a replica deletion; one that outlives its topic goes by the topic's id."""
     topic_id = name.partition("/")[0]
     if topic_id.startswith("@") and image.topic(parse_uuid(topic_id[1:])) is None:
         keys = map(_DELETIONS.key_of, _DELETIONS.objects(image))
@@ -220,9 +218,7 @@ def _entity_name(name: str | None) -> str:
 
 
 def _note_label(_: MetadataImage, key: Any) -> str:
-    """Return a note's label, with a hash of its text: an author may write several notes at one
-    offset.
-    """
+    """Return a note's label, with a hash of its text: an author may write several at an offset."""
     digest = hashlib.sha256(key[2].encode("utf-8", "surrogatepass")).hexdigest()
     return f"{_note_place(key)}/{digest[:_NOTE_DIGITS]}"
 

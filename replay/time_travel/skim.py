@@ -137,9 +137,7 @@ class _Reach:
         return bool(missed)
 
     def takes(self, row: Envelope) -> bool:
-        """True if a row can affect the topics. Call it with the rows of decoded blocks, in
-        order.
-        """
+        """True if a row can affect the topics. Call it with rows of decoded blocks, in order."""
         match row.payload:
             case TopicRecord(topic_id=topic_id, name=name, namespace_id=namespace_id):
                 if name == self._asked:
