@@ -19,26 +19,33 @@ from controller.authorization.authorizer import (
 from controller.authorization.guard import Guard
 from controller.authorization.rights import require_secrets
 from records.text import parse_uuid
+from replay.image.configs import TOPIC
 from replay.time_travel.escapes import unescaped
+from replay.time_travel.kinds import config_resource
 
 # How many numbers follow the topic in the name of an object.
 _IN_TOPICS = {"topic": 0, "partition": 1, "removal": 1, "deletion": 2}
-_OF_TOPIC = "topic/"
 
 
 def _right(access: Access, name: str) -> tuple[Operation, Resource]:
     """Return the right that it takes to see an object."""
     kind, _, label = name.partition("#")[0].partition(":")
     if kind == "config":
-        is_topic = label.startswith(_OF_TOPIC)
-        resource = _topic(access, label.removeprefix(_OF_TOPIC)) if is_topic else CLUSTER
-        return Operation.DESCRIBE_CONFIGS, resource
+        return Operation.DESCRIBE_CONFIGS, _configured(access, label)
     if kind in _IN_TOPICS:
         numbers = _IN_TOPICS[kind]
         return Operation.DESCRIBE, _topic(access, label.rsplit("/", numbers)[0])
     if kind == "namespace" and not label.startswith("@"):
         return Operation.DESCRIBE, namespace_resource(unescaped(label))
     return Operation.DESCRIBE, CLUSTER
+
+
+def _configured(access: Access, label: str) -> Resource:
+    try:
+        resource_type, name = config_resource(label)
+    except ValueError:
+        return CLUSTER
+    return _topic(access, name) if resource_type == TOPIC else CLUSTER
 
 
 def _topic(access: Access, label: str) -> Resource:

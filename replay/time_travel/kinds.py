@@ -178,7 +178,12 @@ def _namespace_label(image: MetadataImage, namespace_id: Any) -> str:
     return f"@{uuid_text(namespace_id)}" if namespace is None else escaped(namespace.name)
 
 
-def _config_key(image: MetadataImage, name: str) -> Any:
+def config_resource(name: str) -> tuple[int, str]:
+    """Return the resource type and the rest of `TYPE/NAME`, where TYPE is a word or a number.
+
+    Raises:
+        ValueError: it has another form.
+    """
     resource, slash, resource_name = name.partition("/")
     code = CONFIG_RESOURCES.get(resource)
     if code is None and _RESOURCE_CODE.fullmatch(resource):
@@ -186,6 +191,11 @@ def _config_key(image: MetadataImage, name: str) -> Any:
     if not slash or code is None:
         known = ", ".join(CONFIG_RESOURCES)
         raise ValueError(f"{name!r} is not a config resource: write TYPE/NAME, TYPE one of {known}")
+    return code, resource_name
+
+
+def _config_key(image: MetadataImage, name: str) -> Any:
+    code, resource_name = config_resource(name)
     if code == TOPIC and resource_name.startswith("@"):
         topic = image.topic(parse_uuid(resource_name[1:]))
         if topic is None:

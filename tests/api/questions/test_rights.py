@@ -13,9 +13,17 @@ from api.questions.rows import FollowRows, ShowRows
 from api.questions.states import WalkStates
 from api.questions.table import DESCRIPTIONS, QUESTIONS
 from controller.authorization.authorizer import CLUSTER, Operation, topic_resource
+from controller.decisions.configs import AlterConfigs, ConfigChange, ResourceChange
 from controller.descriptions.queries import DescribeTopics
 from records.errors import RequestError
-from tests.api.guarded import CLUSTER_REFUSED, REFUSED, guarded, nothing_written
+from replay.image.configs import TOPIC
+from tests.api.guarded import (
+    CLUSTER_REFUSED,
+    REFUSED,
+    TOPIC_REFUSED,
+    guarded,
+    nothing_written,
+)
 from tests.api.kafka.servers import Server
 
 A = topic_resource("a")
@@ -71,6 +79,22 @@ async def test_with_the_right_to_one_topic_only_that_is_told(tmp_path: Path) -> 
             assert await _answered(at, question, REQUESTS[question])
         assert await _answered(at, "history", ShowHistory(object="topic:b")) in REFUSED
         assert await _answered(at, "dump", ShowRows()) == CLUSTER_REFUSED
+
+
+@pytest.mark.parametrize("name", ["config:topic/a", "config:2/a", "config:002/a"])
+async def test_configs_of_a_topic_need_the_right_to_it_however_they_are_named(
+    name: str, tmp_path: Path
+) -> None:
+    change = ResourceChange(
+        resource_type=TOPIC, resource_name="a", changes=(ConfigChange("retention.ms", "1"),)
+    )
+    async with guarded(tmp_path) as (at, rights):
+        await at.client.run("configs alter", AlterConfigs(resources=(change,)))
+        rights.but = {(Operation.DESCRIBE_CONFIGS, A)}
+        assert await _answered(at, "blame", ShowBlame(object=name)) == TOPIC_REFUSED
+        assert await _answered(at, "history", ShowHistory(object=name)) == TOPIC_REFUSED
+        rights.but, rights.only = set(), {(Operation.DESCRIBE_CONFIGS, A)}
+        assert "retention.ms" in str(await _answered(at, "blame", ShowBlame(object=name)))
 
 
 @pytest.mark.parametrize(
