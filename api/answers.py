@@ -15,6 +15,7 @@ from api.questions.question import Question
 from api.questions.rows import FollowRows
 from api.questions.table import find_question, guard_of
 from api.questions.workers import Workers
+from api.shutdown import first_of
 from controller.asked import BoundDecision
 from controller.authorization.authorizer import Access
 from controller.authorization.caller import Caller
@@ -56,6 +57,7 @@ class Answers:
         self._access = access
         self._history = history
         self._workers = Workers(log.directory)
+        self._stopping = asyncio.Event()
 
     async def page(
         self,
@@ -91,7 +93,12 @@ class Answers:
             wait_s = min(request.wait_ms, FOLLOW_WAIT_MS_MAX) / 1_000
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(wait_s):
-                    await self._history.beyond(int(request.first) - 1)
+                    beyond = self._history.beyond(int(request.first) - 1)
+                    await first_of(beyond, self._stopping.wait())
+
+    def stop_waiting(self) -> None:
+        """Answer questions that wait for new records now: the service is about to end."""
+        self._stopping.set()
 
     async def close(self) -> None:
         """Stop answering."""

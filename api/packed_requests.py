@@ -9,6 +9,7 @@ from api.questions.table import find_question
 from controller.packed import packed, unpacked
 from controller.pending_answers import Answer
 from controller.request import Request as TypedRequest
+from records.errors import MetadataLogError, Outcome, UnavailableError
 from replay.about import About
 
 A = TypeVar("A")
@@ -148,17 +149,27 @@ class CommandClient:
             RequestError: the question is refused.
             UnavailableError: no answer, or the service cannot answer now.
         """
-        answer = await self.run_packed(
-            PackedRequest(
-                command=question,
-                request=packed(request),
-                point=at,
-                cursor=cursor,
-                principal=principal,
-            )
+        asked = PackedRequest(
+            command=question,
+            request=packed(request),
+            point=at,
+            cursor=cursor,
+            principal=principal,
         )
+        try:
+            answer = await self.run_packed(asked)
+        except UnavailableError as error:
+            raise _of_question(error) from error
         return AnswerPage(
             unpacked(answer.response, find_question(question).response, lenient=True),
             unpacked(answer.about, About, lenient=True) if answer.about else None,
             answer.cursor,
         )
+
+
+def _of_question(error: UnavailableError) -> MetadataLogError:
+    """Return the error of a question without an answer: whatever happened, it changed nothing."""
+    if error.outcome is Outcome.NOTHING:
+        return error
+    what, _, _ = str(error).partition("; the outcome is unknown")
+    return error.with_outcome(Outcome.NOTHING, f"{what}; ask again")

@@ -102,6 +102,8 @@ async def serving(
         if options.snapshot_every:
             maker = _snapshot_maker(options, service)
             closing.push_async_callback(_cancelled, asyncio.create_task(maker.run()))
+        # Listeners wait for the answers that are due.
+        closing.callback(service.answers.stop_waiting)
         yield Serving(service, listener, socket)
 
 
