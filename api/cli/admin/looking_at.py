@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 _ABSENT = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", "BROKER_ID_NOT_REGISTERED"})
 """Error codes for objects that do not exist at the point."""
 
+_REASONS = frozenset({"RESOURCE_NOT_FOUND", "RESOURCE_GONE", "UNKNOWN_HISTORY"})
+"""Error codes that tell why an object does not exist."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Look:
@@ -66,23 +69,20 @@ class Look:
             raise RequestError(error.code, message) from error
 
     def explained(self, code: str, message: str, object_: str) -> str:
-        """Return an error's message with the reason why an object is absent; not known for a
-        service.
-        """
-        if self.log is None or code not in _ABSENT:
+        """Return an error's message with the reason why an object is absent."""
+        if code not in _ABSENT:
             return message
-        from api.cli.reading import offset_of, open_reader
-        from records.errors import RequestError
-        from replay.time_travel.history import absence
-        from replay.time_travel.objects import parse_object
+        from api.questions.changes import BLAME, ShowBlame
+        from records.errors import RequestError, UnavailableError
 
         try:
-            name = parse_object(object_)
-            with open_reader(self.log) as reader:
-                reason = absence(reader, name, offset_of(reader, self.at))
-        except RequestError:  # no object can have that name
-            return message
-        return f"{message}: {reason}"
+            self.source.ask(BLAME, ShowBlame(object=object_), at=self.at)
+        except RequestError as error:
+            if error.code in _REASONS:
+                return f"{message}: {error}"
+        except UnavailableError:
+            pass  # the first error is an answer without the reason
+        return message
 
 
 def _look(

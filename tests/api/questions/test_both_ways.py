@@ -117,3 +117,23 @@ def test_every_document_says_where_it_stands(
     where = () if "LOG" in arguments else ("--log", served[0])
     document = metalog(*[served[0] if a == "LOG" else a for a in arguments], *where, "--json").json
     assert {"as_of", "history_start", "log_end", "not_understood"} <= document.keys()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["topics", "describe", "never"],
+        ["topics", "describe", "__consumer_offsets", "--at", 3],
+        ["partitions", "describe", "__consumer_offsets/99"],
+        ["brokers", "describe", 77],
+        ["configs", "describe", "topic/never"],
+    ],
+    ids=lambda arguments: " ".join(map(str, arguments)),
+)
+def test_log_and_service_say_alike_why_an_object_is_absent(
+    metalog: Metalog, served: tuple[Path, str], arguments: list[object]
+) -> None:
+    log, server = served
+    read, asked = metalog(*arguments, "--log", log), metalog(*arguments, "--server", server)
+    assert ": the log holds offsets 0 to " in read.err or "does not exist yet" in read.err
+    assert (asked.code, asked.out, asked.err) == (read.code, read.out, read.err)
