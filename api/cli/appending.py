@@ -116,7 +116,8 @@ def _of_lines(error: MetadataLogError, batch: LineBatch) -> MetadataLogError:
     if record is not None:
         where, text = f"line {batch.lines[int(record[1]) - 1]}", text[record.end() :]
     else:
-        where = f"lines {batch.lines[0]} to {batch.lines[-1]}"
+        first, last = batch.lines[0], batch.lines[-1]
+        where = f"line {first}" if first == last else f"lines {first} to {last}"
     return error.with_outcome(error.outcome, f"{where}: {text}", done_to=error.done_to)
 
 
@@ -144,9 +145,13 @@ def _stands(error: MetadataLogError, done: Appended) -> list[str]:
 def _go_on(error: MetadataLogError, done: Appended) -> str:
     again = "run the same command again: what is committed is not appended twice"
     if error.outcome is Outcome.UNKNOWN:
-        return f"of these lines the outcome is unknown; {again}"
+        return (
+            again if "the outcome is unknown" in str(error) else f"the outcome is unknown; {again}"
+        )
     if not isinstance(error, RequestError):
         return again
+    if error.code == "INVALID_UPDATE_VERSION":
+        return "the file is not at fault: look at what changed, and expect that"
     if done.last_line is None:
         return "mend the file"
     return f"mend what follows line {done.last_line}, and append only that"

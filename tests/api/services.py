@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -56,6 +57,8 @@ def serving(
     command = [sys.executable, *program, "serve", str(log), *map(str, options), "--json"]
     with subprocess.Popen(
         [*command, "--kafka", "127.0.0.1:0", "--socket", "127.0.0.1:0"],
+        # With `limit_files` Python would leave a truncated .pyc behind.
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -132,6 +133,8 @@ def test_the_end_can_be_named(
     late = append(where, a_note("late"), options=("--expected-end-offset", end - 1, "--json"))
     assert (late.code, late.error["code"]) == (3, "INVALID_UPDATE_VERSION")
     assert late.error["outcome"] == "nothing"
+    assert late.error["message"].startswith("line 1: the log ends at ")
+    assert "mend" not in late.error["message"]  # the file is not at fault
     end = metalog("info", log, "--json").json["log_end"]
     batches = ("--batch", 1, "--expected-end-offset", end)
     answer = append(where, a_note("second"), a_note("third"), options=batches)
@@ -282,6 +285,8 @@ def _append_with_full_disk(log: Path, file: Path, size_bytes: int, *options: str
     done = subprocess.run(
         [sys.executable, "-m", "api.cli", "append", "--log", str(log), str(file), *options],
         cwd=ROOT,
+        # Python would leave a truncated .pyc behind, which later processes cannot load.
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
         preexec_fn=limit,
         capture_output=True,
         text=True,
