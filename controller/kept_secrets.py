@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from controller.decisions.configs import ConfigChange, Operation
+from controller.decisions.outcome import Refusal
 from controller.decisions.topics import NewTopic
 from controller.packed import plain_of
 from records.base import Record
@@ -78,10 +79,11 @@ class HiddenSecrets:
                 return [name, None] if operation is Operation.SET else [name, None, operation]
             case NewTopic(configs=configs):
                 return msgspec.structs.replace(value, configs=self._hidden_configs(configs, path))
-            case str() if path.startswith("response") and self._values:
-                # A refusal can quote the value that it refuses.
+            case Refusal(message=message):
+                # It can quote the value that it refuses; other texts of a response are names.
                 for secret in filter(None, self._values):
-                    value = value.replace(secret, REDACTED)
+                    message = message.replace(secret, REDACTED)
+                return msgspec.structs.replace(value, message=message)
         return value
 
     def _hidden_step(self, command: str, packed: bytes, path: str) -> bytes:

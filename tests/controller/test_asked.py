@@ -11,7 +11,7 @@ from api.commands import COMMANDS
 from api.transactions import Step, Transact
 from controller.asked import ASKED_BYTES_MAX, BoundDecision, asked_settings
 from controller.authorization.caller import CONTROLLER
-from controller.decisions.configs import AlterConfigs, ConfigChange, ResourceChange
+from controller.decisions.configs import AlterConfigs, ConfigChange, ResourceChange, ResourceResult
 from controller.decisions.context import Context, Settings
 from controller.decisions.effective_configs import BROKER
 from controller.decisions.namespaces import CreateNamespace, create_namespace
@@ -123,6 +123,22 @@ async def test_refusal_that_quotes_a_secret_is_kept_without_it(office: Office) -
     assert asked.secrets == (SecretReference(path="request/0/0/2/0/1"),)
     refusal = unpacked(asked.response or b"", Refusal, from_log=True)
     assert refusal == Refusal("INVALID_CONFIG", "'(redacted)' is no number")
+
+
+def _named(_: Context, request: AlterConfigs) -> ControllerResult[ResourceResult]:
+    return ControllerResult(
+        response=ResourceResult(resource_type=4, resource_name="shop"),
+        records=(NoteRecord(at_offset=0, author="a", text="b"),),
+    )
+
+
+async def test_names_in_an_answer_are_kept_also_when_a_secret_occurs_in_them(
+    office: Office,
+) -> None:
+    bound = BoundDecision("name", _named, configs(ConfigChange("my.password", "o")))
+    await office.controller.submit(bound, origin=Origin(request_id="r", request_hash=b"h"))
+    kept = unpacked(asked_last(office).response or b"", ResourceResult, from_log=True)
+    assert kept.resource_name == "shop"
 
 
 async def test_secrets_in_the_steps_of_a_transaction_are_references_too(office: Office) -> None:
