@@ -58,7 +58,7 @@ def chain(length: int) -> list[Any]:
 
 NULLS = {"type": "array", "items": "null"}
 HOSTILE: dict[str, tuple[str, str]] = {
-    "no JSON": ("{nope", "no JSON"),
+    "no JSON": ("{nope", "not JSON"),
     "a number": ("17", "has 17 in place of a type"),
     "null": ("null", "None in place of a type"),
     "no envelope": (json.dumps(record("Envelope", "long")), "has no field offset, "),
@@ -67,8 +67,11 @@ HOSTILE: dict[str, tuple[str, str]] = {
         json.dumps({"type": "array", "items": envelope()}),
         "not that of an envelope",
     ),
-    "payload is a string": (json.dumps(envelope(payload="string")), "payload is no union"),
-    "payload is a union of longs": (json.dumps(envelope(payload=["long"])), "payload is no union"),
+    "payload is a string": (json.dumps(envelope(payload="string")), "payload is not a union"),
+    "payload is a union of longs": (
+        json.dumps(envelope(payload=["long"])),
+        "payload is not a union",
+    ),
     "without offsets": (json.dumps(envelope(offset=None)), "has no field offset"),
     "array of nulls": (json.dumps(envelope(more=NULLS)), "array items of a type that takes no"),
     "array of empty records": (

@@ -433,7 +433,7 @@ async def test_end_is_clean_only_if_everything_was_synced(
         (b"version: 1\ncluster_id: c\nbroker_id: 7\ndirectory_id: x\n", "'x' is not an id"),
         (b"\xff\xfe", "can't decode"),
         (b"a: b\n" * 100_000, "larger than"),
-        (b"no colon", "no `key: value`"),
+        (b"no colon", "not `key: value`"),
     ],
 )
 def test_damaged_file_of_a_directory_is_reported(
