@@ -175,7 +175,7 @@ def _struct(form: _Form, plain: Any, cls: type[msgspec.Struct], place: str) -> A
             inner = f"{place}.{key}"
             fields[field.name] = _built(form, values.pop(key), hints[field.name], inner)
         elif field.required:
-            raise _wrong(place, f"there is no {field.name}")
+            raise _wrong(place, f"the field {field.name} is missing")
     if values and not form.is_lenient:
         raise _wrong(place, f"{cls.__name__} has no {', '.join(map(str, values))}")
     return cls(**fields)

@@ -128,6 +128,9 @@ def run(arguments: list[str]) -> int:
     except NotBegun as interrupt:
         return _fail("INTERRUPTED", str(interrupt), 130)
     except (exceptions.Abort, KeyboardInterrupt, Interrupted) as interrupt:
+        if isinstance(interrupt.__cause__, EOFError):
+            # Typer takes any for Ctrl-D at a prompt, and no command prompts.
+            return _report(interrupt.__cause__)
         return _fail("INTERRUPTED", str(interrupt) or _STOPPED, 130, _UNKNOWN)
     except SystemExit as exit_:
         # Typer turns a broken pipe into this: the reader has closed our output. Python would still

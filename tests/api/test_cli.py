@@ -434,3 +434,15 @@ def test_a_snapshot_changes_no_answer(metalog: Metalog, demo_log: Path, tmp_path
     assert metalog("snapshot", "create", log, "--at", end - 4).code == 0
     after = [metalog(*arguments) for arguments in asked]
     assert after == before
+
+
+def test_end_of_file_inside_a_command_is_not_taken_for_an_interrupt(
+    metalog: Metalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(*_: object, **__: object) -> None:
+        raise EOFError("marshal data too short")  # as importing a truncated .pyc does
+
+    monkeypatch.setattr("api.cli.asking.Source.ask", read)
+    answer = metalog("digest", tmp_path)
+    assert answer.code == 3
+    assert "error: INTERNAL: EOFError: marshal data too short; " in answer.err

@@ -237,10 +237,11 @@ def test_topics_of_a_file_go_by_name_or_id(metalog: Metalog, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("{", "line 2: no JSON"),
+        ("{", "line 2: not JSON: "),
         ("7", "line 2: a step has a command and a request"),
         ({"command": "no such", "request": {}}, "line 2: there is no command 'no such'"),
         ({"command": "topics delete", "request": {"topics": 7}}, "line 2: value.topics: int"),
+        ({"command": "topics delete", "request": {}}, "line 2: value: the field topics is missing"),
         ({"command": "topics delete", "request": {"topics": ["@x"]}}, "line 2: 'x' is not an id"),
     ],
 )

@@ -65,7 +65,7 @@ def test_values_come_back_as_they_were(value: Any, as_type: Any) -> None:
         ([], DeleteTopics, "value: list, not dict"),
         ({"topics": [1]}, DeleteTopics, r"value.topics\[0\]: int is none of"),
         ({"topics": [], "more": 1}, DeleteTopics, "DeleteTopics has no more"),
-        ({}, DeleteTopics, "there is no topics"),
+        ({}, DeleteTopics, "the field topics is missing"),
         ({"topics": [], "validate_only": 1}, CreateTopics, "validate_only: int, not bool"),
         (True, int, "value: bool, not int"),
         ({"topics": [{"name": "a", "configs": [["k"]]}]}, CreateTopics, "1 items, not 2"),

@@ -74,7 +74,7 @@ def _steps(file: IO[bytes]) -> "list[Step]":
             command = find_command(step["command"])
             steps.append(Step.of(command.name, request_from_json(step["request"], command.request)))
         except (ValueError, TypeError, RecursionError) as error:
-            raise RequestError("INVALID_REQUEST", f"line {number}: no JSON: {error}") from error
+            raise RequestError("INVALID_REQUEST", f"line {number}: not JSON: {error}") from error
         except RequestError as error:
             raise RequestError(error.code, f"line {number}: {error}") from error
     return steps
