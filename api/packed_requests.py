@@ -1,5 +1,6 @@
 """Commands and questions by name, packed: the form in which every connection carries them."""
 
+from abc import ABC, abstractmethod
 from typing import Any, TypeVar, overload
 
 import msgspec
@@ -58,12 +59,12 @@ class AnswerPage(msgspec.Struct, frozen=True):
     cursor: bytes
 
 
-class CommandClient:
+class CommandClient(ABC):
     """Runs commands and asks questions; subclasses send the packed form."""
 
+    @abstractmethod
     async def run_packed(self, request: PackedRequest) -> PackedAnswer:
         """Send a request and wait for its answer; raises as `run`."""
-        raise NotImplementedError
 
     @overload
     async def run(
