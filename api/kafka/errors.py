@@ -73,6 +73,7 @@ CODES = {
     "INELIGIBLE_REPLICA": 107,
     "NEW_LEADER_ELECTED": 108,
     "INVALID_REGISTRATION": 119,
+    "INVALID_REGULAR_EXPRESSION": 128,
 }
 
 NAMES = {code: name for name, code in CODES.items()}

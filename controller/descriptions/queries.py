@@ -7,6 +7,8 @@ import msgspec
 
 from controller.decisions.levels import SUPPORTED_LEVELS
 from controller.decisions.lookup import TopicRef
+from controller.decisions.names import TIER_SEPARATOR
+from controller.decisions.patterns import matching
 from controller.descriptions.brokers import BrokerDescription, describe_broker, list_brokers
 from controller.descriptions.configs import ConfigsDescribed, describe_configs
 from controller.descriptions.partitions import PartitionFound, describe_partitions
@@ -23,9 +25,14 @@ from records.base import Uuid
 
 
 class ListTopics(Request["tuple[TopicListing, ...]"], frozen=True, kw_only=True):
-    """List all topics; `internal` includes Kafka's own."""
+    """List topics; `internal` includes Kafka's own.
+
+    `pattern` is a regular expression for full names; `namespace`: only topics at and below it.
+    """
 
     internal: bool = True
+    pattern: str | None = None
+    namespace: str = ""
 
 
 class DescribeTopics(Request["TopicsDescribed"], frozen=True, kw_only=True):
@@ -109,8 +116,19 @@ class NamespaceListing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def topics_listed(view: View, request: ListTopics) -> tuple[TopicListing, ...]:
-    """List topics, ordered by name."""
-    return list_topics(view, internal=request.internal)
+    """List topics, ordered by name.
+
+    Raises:
+        RequestError: INVALID_REGULAR_EXPRESSION.
+    """
+    listed = list_topics(view, internal=request.internal)
+    if request.namespace:
+        prefix = request.namespace + TIER_SEPARATOR
+        listed = tuple([topic for topic in listed if topic.name.startswith(prefix)])
+    if request.pattern is None:
+        return listed
+    matched = frozenset(matching(request.pattern, [topic.name for topic in listed]))
+    return tuple([topic for topic in listed if topic.name in matched])
 
 
 def topics_described(view: View, request: DescribeTopics) -> TopicsDescribed:

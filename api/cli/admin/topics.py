@@ -1,6 +1,5 @@
 """Topics: create, list, describe, delete."""
 
-import fnmatch
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -95,8 +94,11 @@ def delete(
 def list_(
     look: Look,
     pattern: Annotated[
-        str, typer.Option(help="Only names like this; * and ? stand for characters.")
-    ] = "*",
+        str | None,
+        typer.Option(
+            metavar="REGEX", help="Only full names that match this regular expression, such as o.*"
+        ),
+    ] = None,
     namespace: NamespaceOption = "",
     exclude_internal: Annotated[
         bool, typer.Option("--exclude-internal", help="Leave out what Kafka itself uses.")
@@ -106,14 +108,8 @@ def list_(
     from api.questions.descriptions import TOPICS
     from controller.descriptions.queries import ListTopics
 
-    listed, about = look.answer(TOPICS, ListTopics(internal=not exclude_internal))
-    prefix = f"{namespace}:" if namespace else ""
-    found = [
-        topic
-        for topic in listed
-        if topic.name.startswith(prefix)
-        and fnmatch.fnmatchcase(topic.name.removeprefix(prefix), pattern)
-    ]
+    question = ListTopics(internal=not exclude_internal, pattern=pattern, namespace=namespace)
+    found, about = look.answer(TOPICS, question)
     if look.json:
         topics = [
             {

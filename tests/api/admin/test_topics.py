@@ -121,7 +121,7 @@ def test_full_name_and_namespace_option_say_the_same(metalog: Metalog, log: Path
 
 
 def test_list_matches_whole_names(metalog: Metalog, log: Path) -> None:
-    listed = metalog("topics", "list", "--pattern", "o*", "--log", log, "--json").json
+    listed = metalog("topics", "list", "--pattern", "o.*", "--log", log, "--json").json
     assert [(t["name"], t["partitions"], t["replication_factor"]) for t in listed["topics"]] == [
         ("orders", 3, 2)
     ]
@@ -129,6 +129,21 @@ def test_list_matches_whole_names(metalog: Metalog, log: Path) -> None:
         metalog("topics", "list", "--pattern", "rder", "--log", log, "--json").json["topics"] == []
     )
     assert len(metalog("topics", "list", "--log", log).out.splitlines()) == 3
+
+
+def test_patterns_are_regular_expressions_over_full_names(metalog: Metalog, log: Path) -> None:
+    metalog("topics", "create", "org:apache:orders", "--log", log)
+
+    def matched(*arguments: str) -> list[str]:
+        listed = metalog("topics", "list", "--pattern", *arguments, "--log", log, "--json").json
+        return [topic["name"] for topic in listed["topics"]]
+
+    assert matched(".*") == ["clicks", "orders", "org:apache:orders"]
+    assert matched("(.*:)?orders") == ["orders", "org:apache:orders"]
+    assert matched("org:.*") == matched(".*", "--namespace", "org") == ["org:apache:orders"]
+    refused = metalog("topics", "list", "--pattern", "o(?!r)", "--log", log)
+    assert refused.code == 3
+    assert refused.err.startswith("error: INVALID_REGULAR_EXPRESSION: 'o(?!r)', at character 3: ")
 
 
 def test_list_can_leave_out_what_kafka_itself_uses(metalog: Metalog, log: Path) -> None:
