@@ -33,6 +33,9 @@ FOLLOW_WAIT_MS_MAX = 30_000
 END = "end"
 """The point that the controller itself answers."""
 
+STOP_WAIT_S = 2.0
+"""How long questions in progress may take when the service ends."""
+
 
 class Answers:
     """Answers questions about a service's log and its current state."""
@@ -58,6 +61,7 @@ class Answers:
         self._history = history
         self._workers = Workers(log.directory)
         self._stopping = asyncio.Event()
+        self._end: asyncio.Task[None] | None = None
 
     async def page(
         self,
@@ -96,12 +100,21 @@ class Answers:
                     beyond = self._history.beyond(int(request.first) - 1)
                     await first_of(beyond, self._stopping.wait())
 
-    def stop_waiting(self) -> None:
-        """Answer questions that wait for new records now: the service is about to end."""
+    def stop(self) -> None:
+        """Answer questions that wait for new records now, and fail those that take much longer:
+        the service is about to end.
+        """
         self._stopping.set()
+        self._end = asyncio.create_task(self._end_workers())
+
+    async def _end_workers(self) -> None:
+        await asyncio.sleep(STOP_WAIT_S)
+        await self._workers.close()
 
     async def close(self) -> None:
         """Stop answering."""
+        if self._end is not None:
+            self._end.cancel()
         await self._workers.close()
 
     async def _of_present(self, question: Question, request: Any, caller: Caller) -> Page:

@@ -5,7 +5,10 @@ import contextlib
 import os
 
 _LOWEST_PRIORITY = 19
-_END_WAIT_S = 5.0
+
+END_WAIT_S = 2.0
+"""How long a child may take to end before it is killed, and the system to end a killed one. Short,
+because a service that ends waits for its children."""
 
 
 def give_way(pid: int) -> None:
@@ -21,9 +24,19 @@ async def end(child: asyncio.subprocess.Process) -> None:
     with contextlib.suppress(ProcessLookupError):
         child.terminate()
     try:
-        async with asyncio.timeout(_END_WAIT_S):
+        async with asyncio.timeout(END_WAIT_S):
             await child.wait()
     except TimeoutError:
-        with contextlib.suppress(ProcessLookupError):
-            child.kill()
-        await child.wait()
+        await kill(child)
+
+
+async def kill(child: asyncio.subprocess.Process) -> None:
+    """Kill a child that changes nothing and has nothing to finish; also if it is stopped."""
+    if child.returncode is not None:
+        return
+    with contextlib.suppress(ProcessLookupError):
+        child.kill()
+    # A process that waits for a hung disk ends only when the disk answers.
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(END_WAIT_S):
+            await child.wait()

@@ -103,7 +103,7 @@ async def serving(
             maker = _snapshot_maker(options, service)
             closing.push_async_callback(_cancelled, asyncio.create_task(maker.run()))
         # Listeners wait for the answers that are due.
-        closing.callback(service.answers.stop_waiting)
+        closing.callback(service.answers.stop)
         yield Serving(service, listener, socket)
 
 

@@ -1,10 +1,12 @@
-"""Shutdown of a long-running process: by a signal, or when it loses something it needs."""
+"""Shutdown: of a process by a signal or when it loses something it needs, and of single tasks."""
 
 import asyncio
 import contextlib
 import signal
 from collections.abc import Coroutine, Iterator
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 @contextlib.contextmanager
@@ -31,3 +33,19 @@ async def first_of(*waits: Coroutine[Any, Any, Any]) -> None:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def unless_set(event: asyncio.Event, answer: Coroutine[Any, Any, T]) -> T | None:
+    """Return the result of a coroutine; None if an event is set first, which cancels it.
+
+    A result that is there when the event is set counts.
+    """
+    answering = asyncio.ensure_future(answer)
+    waiting = asyncio.ensure_future(event.wait())
+    try:
+        await asyncio.wait([answering, waiting], return_when=asyncio.FIRST_COMPLETED)
+        return answering.result() if answering.done() else None
+    finally:
+        waiting.cancel()
+        answering.cancel()
+        await asyncio.gather(answering, waiting, return_exceptions=True)

@@ -101,6 +101,7 @@ class ControllerListener:
             },
             takeovers={apis.FOLLOW_LOG: feeds.feed},
             is_from_broker=lambda frame: frame.api in FROM_BROKERS,
+            is_question=_is_question,
             frame_size_bytes_max=REQUEST_SIZE_BYTES_MAX,
         )
 
@@ -241,6 +242,10 @@ class ControllerListener:
             about=answer.about,
             cursor=answer.cursor,
         )
+
+
+def _is_question(frame: RequestFrame) -> bool:
+    return isinstance(frame.body, RunCommandRequest) and frame.body.point is not None
 
 
 async def _with_codes(answer: Awaitable[T]) -> T:

@@ -26,6 +26,7 @@ from api.kafka.frames import (
 from api.kafka.messages.api_versions import ApiVersion, ApiVersionsResponse
 from api.kafka.streams import BufferedStream, Received, close_writer, receive_frame
 from api.log_limit import limited_logger
+from api.shutdown import unless_set
 from controller.authorization.caller import Caller
 from records.errors import FencedError, RequestError, UnavailableError
 
@@ -35,7 +36,7 @@ PIPELINE_MAX = 64
 """Maximum of requests in flight per connection."""
 
 
-Handler = Callable[[RequestFrame, Caller], Awaitable[Response | bytes | None]]
+Handler = Callable[[RequestFrame, Caller], Coroutine[None, None, Response | bytes | None]]
 """Handles a request. Returns the response, an encoded body, or None if the client wants no answer.
 An exception ends the connection, so it must not raise errors that clients can cause."""
 
@@ -50,11 +51,14 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
 
     `is_from_broker` recognises requests that only brokers send; None where no broker connects. A
     connection on which one succeeded is kept when there are too many connections.
+    `is_question` recognises requests that change nothing: they are abandoned when the client sends
+    nothing more, because it has gone.
     """
 
     handlers: Mapping[Api, Handler]
     takeovers: Mapping[Api, Takeover] = {}
     is_from_broker: Callable[[RequestFrame], bool] | None = None
+    is_question: Callable[[RequestFrame], bool] = lambda _: False
     frame_size_bytes_max: int = FRAME_SIZE_BYTES_MAX
 
     def apis(self) -> dict[int, Api]:
@@ -181,6 +185,8 @@ class _Conversation:
         self._answers: asyncio.Queue[asyncio.Task[bytes | None] | None] = asyncio.Queue(
             PIPELINE_MAX
         )
+        # Set when the client sends nothing more.
+        self._gone = asyncio.Event()
 
     async def run(self) -> None:
         writing = asyncio.create_task(self._write(), name="kafka answers")
@@ -208,6 +214,8 @@ class _Conversation:
     async def _read(self) -> RequestFrame | None:
         """Start requests; after the last one notify the writer, unless it has ended already."""
         takeover = await self._begin_requests()
+        if takeover is None:
+            self._gone.set()
         await self._answers.put(None)
         return takeover
 
@@ -256,7 +264,7 @@ class _Conversation:
             body: Response | bytes | None = versions_response(self._apis.values())
         else:
             caller = self._caller.named(frame.client_id)
-            body = await self._answering.handlers[frame.api](frame, caller)
+            body = await self._handled(frame, caller)
             if self._is_from_broker(frame) and _is_success(body):
                 self._place.keep()
         if body is None:
@@ -264,6 +272,12 @@ class _Conversation:
         if isinstance(body, bytes):
             return frames.encode_raw_response(frame.api, frame.version, frame.correlation_id, body)
         return frames.encode_response(frame.api, frame.version, frame.correlation_id, body)
+
+    async def _handled(self, frame: RequestFrame, caller: Caller) -> Response | bytes | None:
+        handler = self._answering.handlers[frame.api]
+        if self._answering.is_question(frame):
+            return await unless_set(self._gone, handler(frame, caller))
+        return await handler(frame, caller)
 
     async def _write(self) -> None:
         while (task := await self._answers.get()) is not None:

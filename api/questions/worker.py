@@ -1,12 +1,15 @@
 """Worker process for a service's questions about the past; run as `-m api.questions.worker`.
 
 It reads requests from standard input and writes pages to standard output, each preceded by its
-length, until its input ends.
+length, until its input ends. Every second it writes an empty message, which says that it lives.
 """
 
+import os
 import signal
 import struct
 import sys
+import threading
+import time
 from pathlib import Path
 from typing import BinaryIO
 
@@ -17,6 +20,9 @@ from records.errors import CorruptLogError, MetadataLogError, RequestError, Unav
 
 LENGTH = struct.Struct("!I")
 """Length prefix of each message."""
+
+ALIVE_EVERY_S = 1.0
+"""How often the process says that it lives."""
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,11 +64,33 @@ class Failure(msgspec.Struct, frozen=True):
 def main(directory: str) -> None:
     """Answer requests until the input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the service ends this process itself
+    replies = _Replies(sys.stdout.buffer)
+    threading.Thread(target=replies.say_alive, daemon=True).start()
     log = PagedLog(Path(directory))
     while (asked := _read(sys.stdin.buffer)) is not None:
-        reply = msgspec.msgpack.encode(_reply(log, asked))
-        sys.stdout.buffer.write(LENGTH.pack(len(reply)) + reply)
-        sys.stdout.buffer.flush()
+        replies.write(msgspec.msgpack.encode(_reply(log, asked)))
+
+
+class _Replies:
+    """Writes messages to the service; thread-safe."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._lock = threading.Lock()
+
+    def write(self, message: bytes) -> None:
+        with self._lock:
+            self._stream.write(LENGTH.pack(len(message)) + message)
+            self._stream.flush()
+
+    def say_alive(self) -> None:
+        """Write empty messages for ever; without a service to read them, end the process."""
+        while True:
+            try:
+                self.write(b"")
+            except OSError:
+                os._exit(0)
+            time.sleep(ALIVE_EVERY_S)
 
 
 def _read(stream: BinaryIO) -> Asked | None:

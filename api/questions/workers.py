@@ -1,20 +1,25 @@
 """Starts and manages worker processes for questions about a service's log.
 
 Replaying a long log in the service itself would hold the interpreter's lock and delay appends.
+
+A worker only reads, so it is killed as soon as its answer is of no use: the caller was cancelled,
+the worker is stuck, or the service ends. The next question starts a fresh one.
 """
 
 import asyncio
 import subprocess
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
-from api.child import end, give_way
+from api.child import give_way, kill
 from api.questions.pages import Cursor, Page
-from api.questions.worker import LENGTH, Asked, Reply
+from api.questions.worker import ALIVE_EVERY_S, LENGTH, Asked, Reply
 from records.errors import UnavailableError
 
 WORKERS_MAX = 2
@@ -23,37 +28,68 @@ WORKERS_MAX = 2
 IDLE_S = 60.0
 """A process is ended after this idle time."""
 
+SILENT_MAX_S = 30.0
+"""A process that says nothing for this long is stuck. One that computes says that it lives, but at
+the lowest priority, so a busy machine may let it wait."""
+
+assert ALIVE_EVERY_S * 10 <= SILENT_MAX_S
+
 
 class Workers:
     """Answers questions about one log directory in child processes, started on demand."""
 
     def __init__(self, directory: Path) -> None:
         self._workers = [_Worker(directory) for _ in range(WORKERS_MAX)]
-        self._waiting = [0] * WORKERS_MAX
+        self._is_closed = False
+        # Set, and replaced, when a worker becomes free.
+        self._freed = asyncio.Event()
 
     async def page(self, name: str, payload: bytes, at: str, cursor: Cursor | None) -> Page:
         """Return a page; see `PagedLog.page`.
 
+        Cancelling the caller stops the computation.
+
         Raises:
             RequestError, CorruptLogError: as `PagedLog.page`.
-            UnavailableError: the process ended.
+            UnavailableError: the process ended or is stuck; or these workers are closed.
         """
-        if cursor is None:
-            number = min(range(WORKERS_MAX), key=lambda i: self._waiting[i])
-        else:
-            number = cursor.worker % WORKERS_MAX
-        self._waiting[number] += 1
-        try:
-            asked = Asked(question=name, payload=payload, at=at, cursor=cursor and _here(cursor, 0))
+        asked = Asked(question=name, payload=payload, at=at, cursor=cursor and _here(cursor, 0))
+        # The process that has the answer half read.
+        wanted = None if cursor is None else cursor.worker % WORKERS_MAX
+        async with self._taken(wanted) as number:
             page = await self._workers[number].page(asked)
-        finally:
-            self._waiting[number] -= 1
         return replace(page, cursor=page.cursor and _here(page.cursor, number))
 
     async def close(self) -> None:
-        """End all processes."""
-        for worker in self._workers:
-            await worker.close()
+        """End all processes; questions in progress and waiting ones fail."""
+        self._is_closed = True
+        self._wake()
+        await asyncio.gather(*[worker.close() for worker in self._workers])
+
+    @asynccontextmanager
+    async def _taken(self, wanted: int | None) -> AsyncIterator[int]:
+        """Wait for a free worker, or for the wanted one, and take it for the body."""
+        while (number := self._free(wanted)) is None:
+            await self._freed.wait()
+        self._workers[number].is_taken = True
+        try:
+            yield number
+        finally:
+            self._workers[number].is_taken = False
+            self._wake()
+
+    def _free(self, wanted: int | None) -> int | None:
+        """Return a free worker, one with a process if possible; None if there is none."""
+        if self._is_closed:
+            raise UnavailableError("the service is ending; ask again")
+        free = [number for number, worker in enumerate(self._workers) if not worker.is_taken]
+        if wanted is not None:
+            return wanted if wanted in free else None
+        return min(free, key=lambda number: not self._workers[number].has_process, default=None)
+
+    def _wake(self) -> None:
+        freed, self._freed = self._freed, asyncio.Event()
+        freed.set()
 
 
 def _here(cursor: Cursor, number: int) -> Cursor:
@@ -61,26 +97,33 @@ def _here(cursor: Cursor, number: int) -> Cursor:
 
 
 class _Worker:
-    """One process; answers one question after the other."""
+    """One process; answers one question after the other.
+
+    Attributes:
+        is_taken: True while it is in use; managed by `Workers`.
+    """
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._child: asyncio.subprocess.Process | None = None
-        self._turn = asyncio.Lock()
         self._idle: asyncio.TimerHandle | None = None
         self._ending: asyncio.Task[Any] | None = None
+        self.is_taken = False
+
+    @property
+    def has_process(self) -> bool:
+        return self._child is not None and self._child.returncode is None
 
     async def page(self, asked: Asked) -> Page:
-        async with self._turn:
-            if self._idle is not None:
-                self._idle.cancel()
-            try:
-                reply = await self._reply(asked)
-            except BaseException:
-                # An abandoned answer would be taken for the next one.
-                await self.close()
-                raise
-            self._idle = asyncio.get_running_loop().call_later(IDLE_S, self._end_idle)
+        if self._idle is not None:
+            self._idle.cancel()
+        try:
+            reply = await self._reply(asked)
+        except BaseException:
+            # An abandoned answer would be taken for the next one.
+            await self.close()
+            raise
+        self._idle = asyncio.get_running_loop().call_later(IDLE_S, self._end_idle)
         if reply.error is not None:
             raise reply.error.error()
         assert reply.page is not None, "a reply is an error or a page"
@@ -91,25 +134,44 @@ class _Worker:
             self._idle.cancel()
         child, self._child = self._child, None
         if child is not None:
-            await end(child)
+            await kill(child)
 
     def _end_idle(self) -> None:
-        if not self._turn.locked():
+        if not self.is_taken:
             self._ending = asyncio.create_task(self.close())
 
     async def _reply(self, asked: Asked) -> Reply:
-        if self._child is None or self._child.returncode is not None:
+        if not self.has_process:
             self._child = await _started(self._directory)
-        reader, writer = self._child.stdout, self._child.stdin
-        assert reader is not None and writer is not None, "both are pipes"
+        child = self._child
+        assert child is not None and child.stdin is not None and child.stdout is not None
         try:
             raw = msgspec.msgpack.encode(asked)
-            writer.write(LENGTH.pack(len(raw)) + raw)
-            await writer.drain()
-            (size,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
-            return msgspec.msgpack.decode(await reader.readexactly(size), type=Reply)
+            child.stdin.write(LENGTH.pack(len(raw)) + raw)
+            async with asyncio.timeout(SILENT_MAX_S):
+                await child.stdin.drain()
+            return msgspec.msgpack.decode(await _frame(child.stdout), type=Reply)
+        except TimeoutError as error:
+            raise UnavailableError(
+                f"the process that answers questions was stuck for {SILENT_MAX_S:g} s and was "
+                "ended; try again"
+            ) from error
         except (asyncio.IncompleteReadError, OSError) as error:
             raise UnavailableError("the process that answers questions ended; try again") from error
+
+
+async def _frame(reader: asyncio.StreamReader) -> bytes:
+    """Return the next message; empty ones only say that the process lives.
+
+    Raises:
+        TimeoutError: nothing came for `SILENT_MAX_S`.
+    """
+    size = 0
+    while not size:
+        async with asyncio.timeout(SILENT_MAX_S):
+            (size,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
+    async with asyncio.timeout(SILENT_MAX_S):
+        return await reader.readexactly(size)
 
 
 async def _started(directory: Path) -> asyncio.subprocess.Process:

@@ -61,6 +61,8 @@ class Connection(asyncio.Protocol):
         self._answers: list[bytes] = []
         # None until the HELLO.
         self._requests: Requests | None = None
+        # Set when the client sends nothing more: then nobody waits for the answers to questions.
+        self._gone = asyncio.Event()
         # The client sends no more requests, or must not; those in flight are still answered.
         self._is_ending = False
         self._is_half_closed = False
@@ -90,6 +92,7 @@ class Connection(asyncio.Protocol):
 
     def eof_received(self) -> bool:
         self._is_ending = self._is_half_closed = True
+        self._gone.set()
         self._maybe_end()
         return True  # answers still go out
 
@@ -102,6 +105,7 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self._is_lost = self._is_ending = True
+        self._gone.set()
         self._stop_timer()
         if self._place is not None:
             self._place.leave()
@@ -257,7 +261,7 @@ class Connection(asyncio.Protocol):
         assert self._transport is not None and welcome.schema is not None
         self._stop_timer()
         session = self._session_of(connected_caller(self._transport).named(hello.client_id))
-        self._requests = Requests(session, layouts()[welcome.schema])
+        self._requests = Requests(session, layouts()[welcome.schema], self._gone)
         self._reader.size_bytes_max = limits.FRAME_SIZE_BYTES_MAX
         self._send(encode_welcome(welcome))
 

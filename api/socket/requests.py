@@ -1,9 +1,11 @@
 """Processes request frames for one caller and returns answer frames."""
 
-from collections.abc import Awaitable, Callable
-from typing import Protocol
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Protocol
 
 from api.packed_requests import PackedAnswer, PackedRequest
+from api.shutdown import unless_set
 from api.socket.appends import Append, Appended, decode_append, encode_appended
 from api.socket.frames import Kind
 from api.socket.runs import Ran, Run, decode_run, encode_ran
@@ -12,7 +14,7 @@ from controller.decisions.versions import ExpectedVersion
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
 from records.avro.codec import Layout
-from records.errors import RequestError
+from records.errors import RequestError, UnavailableError
 
 
 class Appendable(Protocol):
@@ -34,7 +36,7 @@ class CallerSession(Protocol):
         expected_versions: tuple[ExpectedVersion, ...] = (),
     ) -> Awaitable[AppendResult]: ...
 
-    def run_packed(self, request: PackedRequest) -> Awaitable[PackedAnswer]: ...
+    def run_packed(self, request: PackedRequest) -> Coroutine[Any, Any, PackedAnswer]: ...
 
 
 SessionOf = Callable[[Caller], CallerSession]
@@ -67,10 +69,16 @@ class LogSession:
 class Requests:
     """Answers the requests of one connection."""
 
-    def __init__(self, session: CallerSession, layout: Layout) -> None:
-        """Rows of appends have this layout."""
+    def __init__(self, session: CallerSession, layout: Layout, gone: asyncio.Event) -> None:
+        """Answer one caller.
+
+        Args:
+            layout: Of the rows of appends.
+            gone: Set when the client has gone; its questions are then abandoned.
+        """
         self._session = session
         self._layout = layout
+        self._gone = gone
 
     def begin(self, content: bytes) -> Awaitable[bytes]:
         """Start a request and return an awaitable of its answer frame.
@@ -91,5 +99,11 @@ class Requests:
         return encode_appended(Appended(correlation_id=request.correlation_id, result=result))
 
     async def _run(self, run: Run) -> bytes:
-        answer = await self._session.run_packed(run.request)
+        answering = self._session.run_packed(run.request)
+        if not run.request.is_question:
+            answer: PackedAnswer | None = await answering
+        else:
+            answer = await unless_set(self._gone, answering)
+        if answer is None:
+            raise UnavailableError("the client sent nothing more, so its question was abandoned")
         return encode_ran(Ran(correlation_id=run.correlation_id, answer=answer))

@@ -34,6 +34,9 @@ class Server:
         self.service = running.service
         self.port = running.kafka.port
         self.client = client
+        self.socket_url = (
+            "" if running.socket is None else f"socket://127.0.0.1:{running.socket.port}"
+        )
         self._socket_client = socket_client
 
     @property
