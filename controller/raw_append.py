@@ -29,7 +29,7 @@ from records.errors import CorruptLogError, RequestError
 from records.partitions import ReplicaDeletionRecord
 from records.text import uuid_text
 from records.topics import MoveTopicRecord, NamespaceRecord, RemoveNamespaceRecord, TopicRecord
-from replay.image.configs import TOPIC
+from replay.image.configs import NAMESPACE, TOPIC
 from replay.image.delta import MetadataDelta
 from replay.image.metadata import MetadataImage
 from replay.image.provenance import Provenance
@@ -206,6 +206,8 @@ def _check_surroundings(after: MetadataImage, record: Record) -> None:
         case ConfigRecord(resource_type=resource_type, resource_name=name, value=str()):
             if resource_type == TOPIC and after.topic_by_full_name(name) is None:
                 raise _invalid(f"configs of topic {name!r}, which does not exist")
+            if resource_type == NAMESPACE and after.namespace_by_name(name) is None:
+                raise _invalid(f"configs of namespace {name!r}, which does not exist")
         case NamespaceRecord(name=name):
             missing = [tier for tier in tiers(name) if after.namespace_by_name(tier) is None]
             if missing:
@@ -217,12 +219,15 @@ def _check_surroundings(after: MetadataImage, record: Record) -> None:
 
 
 def _check_namespaces_left(after: MetadataImage, records: tuple[Record, ...]) -> None:
-    """Refuse to remove a namespace with others below it; checks each namespace once."""
+    """Refuse to remove a namespace that has others below it, or configs; O(all of these)."""
     if not any(isinstance(record, RemoveNamespaceRecord) for record in records):
         return
     orphans = [n.name for n in after.namespaces() if _lacks_a_tier(after, n.name)]
     if orphans:
         raise _invalid(f"namespace {min(orphans)!r} would have nothing above it")
+    for (resource_type, name), _ in after.configs():
+        if resource_type == NAMESPACE and after.namespace_by_name(name) is None:
+            raise _invalid(f"namespace {name!r} still has configs")
 
 
 def _check_name(record: Record) -> None:

@@ -36,6 +36,7 @@ _PUBLIC_CONFIG_NAMES = """
     message.format.version message.max.bytes message.timestamp.after.max.ms
     message.timestamp.before.max.ms message.timestamp.difference.max.ms message.timestamp.type
     metrics.interval.ms min.cleanable.dirty.ratio min.compaction.lag.ms min.insync.replicas
+    namespace.max.mutations.per.second namespace.max.partitions namespace.max.topics
     num.io.threads num.network.threads num.partitions num.recovery.threads.per.data.dir
     num.replica.fetchers preallocate producer_byte_rate producer.id.expiration.ms
     remote.log.copy.disable remote.log.delete.on.disable remote.storage.enable

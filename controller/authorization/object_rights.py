@@ -19,7 +19,7 @@ from controller.authorization.authorizer import (
 from controller.authorization.guard import Guard
 from controller.authorization.rights import require_secrets
 from records.text import parse_uuid
-from replay.image.configs import TOPIC
+from replay.image.configs import NAMESPACE, TOPIC
 from replay.time_travel.escapes import unescaped
 from replay.time_travel.kinds import config_resource
 
@@ -45,6 +45,8 @@ def _configured(access: Access, label: str) -> Resource:
         resource_type, name = config_resource(label)
     except ValueError:
         return CLUSTER
+    if resource_type == NAMESPACE:
+        return namespace_resource(unescaped(name))
     return _topic(access, name) if resource_type == TOPIC else CLUSTER
 
 

@@ -25,7 +25,6 @@ from controller.authorization.authorizer import (
 from controller.authorization.guard import Guard, Items
 from controller.decisions.alter_topics import UNSET, AlterationResult, TopicAlteration
 from controller.decisions.configs import ResourceChange, ResourceResult
-from controller.decisions.effective_configs import BROKER
 from controller.decisions.growth import TopicGrowth
 from controller.decisions.lookup import DEFAULT_NAMESPACE, TopicRef, ref_text
 from controller.decisions.names import TIER_SEPARATOR, full_name, tiers
@@ -46,6 +45,7 @@ from controller.descriptions.queries import (
 from controller.descriptions.state_walk import Transition
 from controller.descriptions.topics import TopicDescription, TopicFound, TopicListing
 from records.errors import RequestError
+from replay.image.configs import BROKER, NAMESPACE
 from replay.image.topics import Topic
 
 
@@ -160,10 +160,19 @@ ALTER_TOPICS = Guard(
 
 
 def _check_config_change(access: Access, resource: ResourceChange) -> None:
-    if resource.resource_type == BROKER:
-        access.require(Operation.ALTER_CONFIGS, CLUSTER)
+    _require_resource(
+        access, Operation.ALTER_CONFIGS, resource.resource_type, resource.resource_name
+    )
+
+
+def _require_resource(access: Access, operation: Operation, type_: int, name: TopicRef) -> None:
+    """Check an operation on a resource of configs."""
+    if type_ == BROKER:
+        access.require(operation, CLUSTER)
+    elif type_ == NAMESPACE:
+        access.require(operation, namespace_resource(ref_text(name)))
     else:
-        require_topic(access, Operation.ALTER_CONFIGS, resource.resource_name)
+        require_topic(access, operation, name)
 
 
 ALTER_CONFIGS = Guard(
@@ -322,10 +331,9 @@ def require_secrets(access: Access, request: Any) -> None:
 
 def _check_configs(access: Access, request: DescribeConfigs) -> None:
     require_secrets(access, request)
-    if request.resource_type == BROKER:
-        access.require(Operation.DESCRIBE_CONFIGS, CLUSTER)
-    else:
-        require_topic(access, Operation.DESCRIBE_CONFIGS, request.resource_name)
+    _require_resource(
+        access, Operation.DESCRIBE_CONFIGS, request.resource_type, request.resource_name
+    )
 
 
 def _namespaces_seen(

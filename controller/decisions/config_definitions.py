@@ -23,11 +23,12 @@ class ConfigType(enum.Enum):
 
 
 class ConfigDefinition(msgspec.Struct, frozen=True, kw_only=True):
-    """One config of a topic.
+    """One config.
 
     `server_names` are the server-level names that set it for all topics, in order of precedence,
     each with its unit as a multiple of this config's. `allowed`, if not empty, lists the valid
-    values (of a list: items); `form` is a pattern for them. Bounds are inclusive.
+    values (of a list: items); `form` is a pattern for them. Bounds are inclusive. A config that is
+    not inherited counts only for the resource that sets it.
     """
 
     name: str
@@ -38,6 +39,7 @@ class ConfigDefinition(msgspec.Struct, frozen=True, kw_only=True):
     maximum: float | None = None
     allowed: frozenset[str] = frozenset()
     form: re.Pattern[str] | None = None
+    is_inherited: bool = True
 
     def check(self, value: str) -> None:
         """Check type and bounds of a value.
@@ -77,6 +79,11 @@ class ConfigDefinition(msgspec.Struct, frozen=True, kw_only=True):
 
     def _refuse(self, value: str, reason: str) -> NoReturn:
         raise invalid_config(f"{self.name}: {value!r} {reason}")
+
+
+def unknown_definition(name: str) -> ConfigDefinition:
+    """Return the definition of a config that a log holds and this release does not know."""
+    return ConfigDefinition(name=name, type=ConfigType.STRING, default="", is_inherited=False)
 
 
 def list_items(value: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Config changes of a topic, a broker, or the whole cluster.
+"""Config changes of a topic, a namespace, a broker, or the whole cluster.
 
 Source: KIP-339 (incremental changes); docs/kafka_rules.md, section 9.
 """
@@ -12,8 +12,9 @@ from controller.decisions.config_definitions import list_items
 from controller.decisions.context import Context, RecordList
 from controller.decisions.effective_configs import BROKER, CLUSTER_DEFAULT
 from controller.decisions.items import decide_each
-from controller.decisions.lookup import TopicRef, ref_text
+from controller.decisions.lookup import TopicRef, find_namespace, ref_text
 from controller.decisions.names import named_more_than_once
+from controller.decisions.namespace_configs import check_namespace_configs
 from controller.decisions.outcome import Refusal
 from controller.decisions.topic_configs import (
     check_server_configs,
@@ -27,7 +28,8 @@ from controller.result import ControllerResult
 from records.configs import ConfigRecord
 from records.errors import RequestError
 from records.text import uuid_text
-from replay.image.configs import TOPIC
+from replay.image.configs import NAMESPACE, TOPIC
+from replay.image.metadata import MetadataImage
 
 # The form in which brokers look up their id; configs of "01" would never be found.
 _BROKER_ID = re.compile(r"0|[1-9][0-9]{0,9}")
@@ -53,8 +55,8 @@ class ConfigChange(msgspec.Struct, frozen=True):
 class ResourceChange(msgspec.Struct, frozen=True, kw_only=True):
     """Config changes of one resource.
 
-    `resource_name` is a topic's full name or its id, a broker's number as text, or "" of type
-    BROKER for the cluster.
+    `resource_name` is a topic's full name or its id, a namespace's full name, a broker's number as
+    text, or "" of type BROKER for the cluster.
     """
 
     resource_type: int
@@ -146,6 +148,14 @@ def config_records(context: Context, resource: ResourceChange) -> list[ConfigRec
     return records
 
 
+def removed_configs(image: MetadataImage, resource_type: int, name: str) -> list[ConfigRecord]:
+    """Return the records that remove all configs of a resource."""
+    return [
+        ConfigRecord(resource_type=resource_type, resource_name=name, name=config, value=None)
+        for config in sorted(image.config(resource_type, name))
+    ]
+
+
 def _new_value(change: ConfigChange, old: str | None) -> str | None:
     if change.operation is Operation.DELETE:
         return None
@@ -170,11 +180,13 @@ def _check_values(resource: ResourceChange, values: dict[str, str]) -> None:
     elif resource.resource_type == BROKER:
         _check_broker_name(_name(resource))
         check_server_configs(values)
+    elif resource.resource_type == NAMESPACE:
+        check_namespace_configs(values)
     else:
         raise RequestError(
             "INVALID_REQUEST",
             f"configs of resource type {resource.resource_type} cannot be changed here; "
-            f"{TOPIC} is a topic, {BROKER} a broker or the cluster",
+            f"{TOPIC} is a topic, {NAMESPACE} a namespace, {BROKER} a broker or the cluster",
         )
 
 
@@ -188,6 +200,12 @@ def _check_existence(context: Context, resource: ResourceChange) -> None:
     if resource.resource_type == TOPIC:
         if context.image.topic_by_full_name(name) is None:
             raise unknown_topic(name)
+    elif resource.resource_type == NAMESPACE:
+        if find_namespace(context.image, name) is None:
+            raise RequestError(
+                "INVALID_REQUEST",
+                "the default namespace has no configs; the cluster's are those of every topic",
+            )
     elif name != CLUSTER_DEFAULT and context.image.broker(int(name)) is None:
         raise RequestError("BROKER_ID_NOT_REGISTERED", f"broker {name} is not registered")
 

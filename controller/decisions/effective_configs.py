@@ -1,25 +1,26 @@
-"""Effective configs of topics: the nearest level that sets a value.
+"""Effective configs: the nearest level that sets a value.
 
-The levels, nearest first: the topic, the BROKER resource of this controller's own node, the
-cluster's default (the BROKER resource without a name), the static file, the built-in default.
-Above the topic a config has its server-level names.
+The levels of a topic, nearest first: the topic, its namespace and those above it, the BROKER
+resource of this controller's own node, the cluster's default (the BROKER resource without a name),
+the static file, the built-in default. Topics and namespaces use a config's own name, the levels
+from the broker on its server-level names.
 
-Source: KIP-226 (dynamic broker configs); docs/kafka_rules.md, section 9.
+Source: KIP-226 (dynamic broker configs), KIP-37 (namespaces); docs/configs.md.
 """
 
 import enum
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
+from controller.decisions.config_definitions import ConfigDefinition
 from controller.decisions.context import Settings
+from controller.decisions.names import tiers
 from controller.decisions.topic_configs import MIN_ISR, TOPIC_CONFIGS, UNCLEAN_ELECTION
-from replay.image.configs import TOPIC
+from replay.image.configs import BROKER as BROKER
+from replay.image.configs import NAMESPACE, TOPIC
 from replay.image.metadata import MetadataImage
 from replay.image.topics import Topic
-
-BROKER = 4
-"""Resource type of a broker; the name "" means all brokers."""
 
 CLUSTER_DEFAULT = ""
 """Name of the BROKER resource with the cluster's default configs."""
@@ -40,36 +41,102 @@ class ConfigLevels(Protocol):
 
 
 class ConfigSource(enum.Enum):
-    """The level that sets the effective value."""
+    """The kind of level that sets the effective value."""
 
     TOPIC = "topic"
+    NAMESPACE = "namespace"
     BROKER = "broker"
     CLUSTER = "cluster"
     STATIC = "static"
     DEFAULT = "default"
 
 
+class Level(NamedTuple):
+    """A level, the name of its resource ("" if it has none), and the lookup of a config there."""
+
+    source: ConfigSource
+    resource_name: str
+    value: Callable[[str], str | None]
+
+    @property
+    def takes_server_names(self) -> bool:
+        """True if configs of topics have their server-level names here."""
+        return self.source not in (ConfigSource.TOPIC, ConfigSource.NAMESPACE)
+
+
+class Setting(NamedTuple):
+    """A config that a level sets.
+
+    `name` is the one used at that level, `value` the text there, `effective` the value in the unit
+    of the config in question.
+    """
+
+    source: ConfigSource
+    resource_name: str
+    name: str
+    value: str
+    effective: str
+
+    @property
+    def namespace(self) -> str | None:
+        """The namespace that sets it, if one does."""
+        return self.resource_name if self.source is ConfigSource.NAMESPACE else None
+
+
 def topic_config(context: ConfigLevels, topic: Topic, name: str) -> str:
     """Return the effective value of a topic's config."""
-    own = context.image.config_value(TOPIC, context.image.full_name(topic), name)
-    return effective_config(context, own, name)[0]
+    return effective_config(topic_levels(context, topic), TOPIC_CONFIGS[name]).effective
 
 
-def effective_config(context: ConfigLevels, own: str | None, name: str) -> tuple[str, ConfigSource]:
-    """Return the effective value of a topic's config, and the level that sets it.
+def effective_config(levels: Iterator[Level], definition: ConfigDefinition) -> Setting:
+    """Return the nearest setting of a config; the built-in default if no level sets it."""
+    return next(settings_of(levels, definition), default_setting(definition))
 
-    Args:
-        own: The value set on the topic itself, None if not set.
-    """
-    if own is not None:
-        return own, ConfigSource.TOPIC
-    definition = TOPIC_CONFIGS[name]
-    for source, level in _server_levels(context):
-        for server_name, factor in definition.server_names:
-            value = level(server_name)
+
+def settings_of(levels: Iterator[Level], definition: ConfigDefinition) -> Iterator[Setting]:
+    """Yield the settings of a config, nearest first, without the built-in default."""
+    for level in levels:
+        names = definition.server_names if level.takes_server_names else ((definition.name, 1),)
+        for name, factor in names:
+            value = level.value(name)
             if value is not None:
-                return _converted(value, factor), source
-    return definition.default, ConfigSource.DEFAULT
+                effective = _converted(value, factor)
+                yield Setting(level.source, level.resource_name, name, value, effective)
+        if not definition.is_inherited:
+            return
+
+
+def default_setting(definition: ConfigDefinition) -> Setting:
+    """Return the built-in default."""
+    return Setting(
+        ConfigSource.DEFAULT, "", definition.name, definition.default, definition.default
+    )
+
+
+def topic_levels(context: ConfigLevels, topic: Topic) -> Iterator[Level]:
+    """Yield the levels of a topic, nearest first."""
+    image = context.image
+    name = image.full_name(topic)
+    yield Level(ConfigSource.TOPIC, name, partial(image.config_value, TOPIC, name))
+    namespace = topic.namespace_id and image.namespace(topic.namespace_id)
+    yield from namespace_levels(context, namespace.name if namespace else "")
+
+
+def namespace_levels(context: ConfigLevels, name: str) -> Iterator[Level]:
+    """Yield the levels of a namespace, nearest first; "" is the default namespace."""
+    look_up = context.image.config_value
+    for tier in reversed(list(tiers(name))) if name else ():
+        yield Level(ConfigSource.NAMESPACE, tier, partial(look_up, NAMESPACE, tier))
+    yield from server_levels(context)
+
+
+def server_levels(context: ConfigLevels) -> Iterator[Level]:
+    """Yield the levels of this controller's node, nearest first."""
+    look_up, node = context.image.config_value, str(context.settings.node_id)
+    yield Level(ConfigSource.BROKER, node, partial(look_up, BROKER, node))
+    cluster = partial(look_up, BROKER, CLUSTER_DEFAULT)
+    yield Level(ConfigSource.CLUSTER, CLUSTER_DEFAULT, cluster)
+    yield Level(ConfigSource.STATIC, "", context.settings.static_configs.get)
 
 
 def min_isr(context: ConfigLevels, topic: Topic) -> int:
@@ -85,8 +152,8 @@ def unclean_election_enabled(context: ConfigLevels, topic: Topic) -> bool:
 
 def server_config(context: ConfigLevels, name: str, default: str) -> str:
     """Return the effective value of a server-level config for this controller."""
-    for _, level in _server_levels(context):
-        value = level(name)
+    for level in server_levels(context):
+        value = level.value(name)
         if value is not None:
             return value
     return default
@@ -103,16 +170,6 @@ def whole_number(value: str) -> int | None:
 def is_true(value: str) -> bool:
     """Parse a value of type BOOLEAN."""
     return value.strip().lower() == "true"
-
-
-def _server_levels(
-    context: ConfigLevels,
-) -> Iterator[tuple[ConfigSource, Callable[[str], str | None]]]:
-    """Yield each level with its lookup function."""
-    look_up = context.image.config_value
-    yield ConfigSource.BROKER, partial(look_up, BROKER, str(context.settings.node_id))
-    yield ConfigSource.CLUSTER, partial(look_up, BROKER, CLUSTER_DEFAULT)
-    yield ConfigSource.STATIC, context.settings.static_configs.get
 
 
 def _converted(value: str, factor: int) -> str:

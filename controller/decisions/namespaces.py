@@ -8,6 +8,7 @@ Source: KIP-37, with namespaces as records of a KRaft log.
 
 import msgspec
 
+from controller.decisions.configs import removed_configs
 from controller.decisions.context import Context, RecordList
 from controller.decisions.ids import new_id
 from controller.decisions.levels import NAMESPACE_FEATURE
@@ -35,6 +36,7 @@ from records.topics import (
     RemoveNamespaceRecord,
     RemoveTopicRecord,
 )
+from replay.image.configs import NAMESPACE
 from replay.image.metadata import MetadataImage
 from replay.image.namespaces import Namespace
 from replay.image.topics import Topic
@@ -95,7 +97,7 @@ def create_namespace(
 def delete_namespace(
     context: Context, request: DeleteNamespace
 ) -> ControllerResult[NamespaceResult]:
-    """Delete a namespace and its topics, the deepest namespaces first.
+    """Delete a namespace with its topics and configs, the deepest namespaces first.
 
     Raises:
         RequestError: INVALID_TOPIC_EXCEPTION (an InvalidNamespace), INVALID_REQUEST when
@@ -121,6 +123,7 @@ def delete_namespace(
     for topic in topics:
         records.add(RemoveTopicRecord(topic_id=topic.topic_id))
     for namespace in doomed:
+        records.add(*removed_configs(context.image, NAMESPACE, namespace.name))
         records.add(RemoveNamespaceRecord(namespace_id=namespace.namespace_id))
     result = NamespaceResult(
         tuple([namespace.name for namespace in doomed]),

@@ -172,6 +172,15 @@ def check_topic_configs(values: Mapping[str, str]) -> None:
         if definition is None:
             raise invalid_config(f"a topic has no config {name!r}")
         definition.check(value)
+    check_together(values)
+
+
+def check_together(values: Mapping[str, str]) -> None:
+    """Check valid configs that depend on each other; those that are not set have their defaults.
+
+    Raises:
+        RequestError: INVALID_CONFIG.
+    """
     if not values:
         return  # the defaults go together
     shortest, longest = (

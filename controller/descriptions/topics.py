@@ -9,8 +9,9 @@ import msgspec
 from msgspec.structs import replace
 
 from controller.authorization.authorizer import Operation
+from controller.decisions.config_definitions import unknown_definition
 from controller.decisions.directories import MIGRATING, is_online
-from controller.decisions.effective_configs import ConfigSource, effective_config
+from controller.decisions.effective_configs import ConfigSource, effective_config, topic_levels
 from controller.decisions.lookup import TopicRef, find_topic, ref_text
 from controller.decisions.outcome import Refusal
 from controller.decisions.topic_configs import TOPIC_CONFIGS
@@ -29,11 +30,15 @@ INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__sha
 
 
 class ConfigValue(msgspec.Struct, frozen=True, kw_only=True):
-    """A config of a topic: its effective value, and the level that sets it."""
+    """A config of a topic: its effective value, and the level that sets it.
+
+    `namespace` is the one that sets it, if one does.
+    """
 
     name: str
     value: str
     source: ConfigSource
+    namespace: str | None = None
 
     @property
     def is_overridden(self) -> bool:
@@ -172,11 +177,13 @@ def topic_configs(view: View, topic: Topic) -> tuple[ConfigValue, ...]:
     own = view.image.config(TOPIC, view.image.full_name(topic))
     values = []
     for name in sorted(TOPIC_CONFIGS.keys() | own.keys()):
-        if name in TOPIC_CONFIGS:
-            value, source = effective_config(view, own.get(name), name)
-        else:
-            value, source = own[name], ConfigSource.TOPIC
-        values.append(ConfigValue(name=name, value=value, source=source))
+        definition = TOPIC_CONFIGS.get(name) or unknown_definition(name)
+        found = effective_config(topic_levels(view, topic), definition)
+        values.append(
+            ConfigValue(
+                name=name, value=found.effective, source=found.source, namespace=found.namespace
+            )
+        )
     return tuple(values)
 
 

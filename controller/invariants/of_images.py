@@ -13,7 +13,7 @@ from controller.decisions.replica_states import (
 )
 from records.base import ZERO_UUID
 from records.text import uuid_text
-from replay.image.configs import TOPIC
+from replay.image.configs import NAMESPACE, TOPIC
 from replay.image.metadata import MetadataImage
 from replay.image.partitions import NONE
 
@@ -53,10 +53,12 @@ def namespaces_have_parents(image: MetadataImage) -> Findings:
 
 
 def configs_are_of_topics_that_exist(image: MetadataImage) -> Findings:
-    """C4: no configs of a topic that was deleted or moved away."""
+    """C4: no configs of a topic or namespace that was deleted or moved away."""
     for (resource_type, name), _ in image.configs():
         if resource_type == TOPIC and image.topic_by_full_name(name) is None:
             yield f"configs of topic {name!r}, which does not exist"
+        if resource_type == NAMESPACE and image.namespace_by_name(name) is None:
+            yield f"configs of namespace {name!r}, which does not exist"
 
 
 def removals_are_of_partitions_that_exist(image: MetadataImage) -> Findings:

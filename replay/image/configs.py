@@ -10,6 +10,12 @@ from replay.image.versions import UNKNOWN
 TOPIC = 2
 """Resource type of a topic; the resource's name is the topic's full name."""
 
+BROKER = 4
+"""Resource type of a broker; the name "" means all brokers."""
+
+NAMESPACE = 100
+"""Resource type of a namespace, by its full name. Kafka has none; its codes are powers of two."""
+
 ConfigResource = tuple[int, str]
 """Resource type and name."""
 

@@ -15,7 +15,7 @@ import msgspec
 
 from records.json import fields_json
 from records.text import parse_uuid, uuid_text
-from replay.image.configs import TOPIC
+from replay.image.configs import BROKER, NAMESPACE, TOPIC
 from replay.image.features import ZkMigration
 from replay.image.metadata import MetadataImage
 from replay.image.parts import PARTS
@@ -26,12 +26,12 @@ Key = Hashable
 Fields = dict[str, Any]
 
 CONFIG_RESOURCES = {
-    "topic": 2,
-    "broker": 4,
+    "topic": TOPIC,
+    "broker": BROKER,
     "broker-logger": 8,
     "client-metrics": 16,
     "group": 32,
-    "namespace": 64,
+    "namespace": NAMESPACE,
 }
 _CONFIG_NAMES = {code: name for name, code in CONFIG_RESOURCES.items()}
 # ASCII digits, of bounded length: int() also takes other digits, and rejects more than 4,300.

@@ -1,4 +1,4 @@
-"""Configs of topics, brokers and the cluster: set, delete, append, subtract, describe."""
+"""Configs of topics, namespaces, brokers and the cluster: change and describe."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,13 +16,16 @@ from api.cli.typer_app import App
 if TYPE_CHECKING:
     from controller.decisions.configs import ConfigChange
     from controller.decisions.lookup import TopicRef
+    from controller.descriptions.configs import ConfigSetting
 
 app = App()
 
 _Resource = Annotated[
     str,
     typer.Argument(
-        metavar="RESOURCE", help="topic/NAME, topic/@ID, broker/ID, or cluster.", show_default=False
+        metavar="RESOURCE",
+        help="topic/NAME, topic/@ID, namespace/NAME, broker/ID, or cluster.",
+        show_default=False,
     ),
 ]
 _Pairs = Annotated[
@@ -89,11 +92,12 @@ def describe(
     resource: _Resource,
     namespace: NamespaceOption = "",
     all_: Annotated[
-        bool, typer.Option("--all", help="Of a topic: also what it does not set itself.")
+        bool,
+        typer.Option("--all", help="Of a topic or namespace: also what it does not set itself."),
     ] = False,
     show_secrets: ShowSecrets = False,
 ) -> None:
-    """Print the configs of a resource, their version, and which level sets each of a topic's."""
+    """Print the configs of a resource, their version, and which level sets each."""
     from msgspec import to_builtins
 
     from api.questions.descriptions import CONFIGS
@@ -103,13 +107,13 @@ def describe(
     question = DescribeConfigs(resource_type=kind, resource_name=name, show_secrets=show_secrets)
     with look.explaining(_object(kind, name)):
         answer, about = look.answer(CONFIGS, question)
-    found = [config for config in answer.configs if all_ or config.source == _own_level(resource)]
+    found = [config for config in answer.configs if all_ or _is_own(config, kind, name)]
     if look.json:
         document = {"resource": resource, "version": answer.version}
         print_json({**about, **document, "configs": to_builtins(found)})
     else:
         print_line(f"{resource}  version {'absent' if answer.version is None else answer.version}")
-        print_table(("config", "value", "set by"), [(c.name, c.value, c.source) for c in found])
+        print_table(("config", "value", "set by"), [(c.name, c.value, _level(c)) for c in found])
 
 
 def _alter(
@@ -144,26 +148,43 @@ def _changes(operation: str, texts: list[str]) -> "list[ConfigChange]":
 
 
 def _resource(text: str, namespace: str) -> "tuple[int, TopicRef]":
-    """Return resource type and name of `topic/NAME`, `topic/@ID`, `broker/ID` or `cluster`."""
-    from controller.decisions.effective_configs import BROKER, CLUSTER_DEFAULT
-    from replay.image.configs import TOPIC
+    """Return type and name of `topic/NAME`, `namespace/NAME`, `broker/ID` or `cluster`."""
+    from controller.decisions.effective_configs import CLUSTER_DEFAULT
+    from controller.decisions.names import full_name
+    from replay.image.configs import BROKER, NAMESPACE, TOPIC
 
     kind, slash, name = text.partition("/")
     if text == "cluster":
         return BROKER, CLUSTER_DEFAULT
     if kind == "topic" and name:
         return TOPIC, topic_ref(name, namespace)
+    if kind == "namespace" and name:
+        return NAMESPACE, full_name(namespace, name)
     if kind == "broker" and slash and name:
         return BROKER, name
-    raise typer.BadParameter(f"{text!r} is none of topic/NAME, topic/@ID, broker/ID and cluster")
+    raise typer.BadParameter(
+        f"{text!r} is none of topic/NAME, topic/@ID, namespace/NAME, broker/ID and cluster"
+    )
 
 
 def _object(kind: int, name: "TopicRef") -> str:
     """Return the name of what has the configs, as an object of the log's history."""
-    from controller.decisions.effective_configs import BROKER
+    from replay.image.configs import BROKER, NAMESPACE
+    from replay.time_travel.escapes import escaped
 
+    if kind == NAMESPACE:
+        return f"namespace:{escaped(str(name))}"
     return f"broker:{name!s}" if kind == BROKER else topic_object(name)
 
 
-def _own_level(resource: str) -> str:
-    return resource.partition("/")[0]
+def _is_own(config: "ConfigSetting", kind: int, name: "TopicRef") -> bool:
+    """True if a resource sets a config itself."""
+    from replay.image.configs import NAMESPACE, TOPIC
+
+    if kind == NAMESPACE:
+        return config.namespace == name
+    return kind != TOPIC or config.source == "topic"
+
+
+def _level(config: "ConfigSetting") -> str:
+    return config.source if config.namespace is None else f"namespace/{config.namespace}"

@@ -6,7 +6,11 @@ The table is written down from Kafka's own documentation of topic configs, apart
 import pytest
 
 from controller.decisions.context import Settings
-from controller.decisions.effective_configs import ConfigSource, effective_config
+from controller.decisions.effective_configs import (
+    ConfigSource,
+    effective_config,
+    server_levels,
+)
 from controller.decisions.topic_configs import (
     TOPIC_CONFIGS,
     check_server_configs,
@@ -141,7 +145,9 @@ def refused_of_server(name: str, value: object) -> bool:
 def value_from(server_name: str, value: str, name: str) -> tuple[str, ConfigSource]:
     """Return what a config is when only the static file sets a server-level name."""
     settings = Settings(cluster_id="test", static_configs={server_name: value})
-    return effective_config(Cluster(settings=settings).context(), None, name)
+    levels = server_levels(Cluster(settings=settings).context())
+    found = effective_config(levels, TOPIC_CONFIGS[name])
+    return found.effective, found.source
 
 
 def test_table_names_every_config_once() -> None:

@@ -145,7 +145,7 @@ def test_what_kafka_does_not_know_is_left_out() -> None:
         partition("u", 0, mode=1),
         ConfigRecord(resource_type=2, resource_name="org:t", **config),
         ConfigRecord(resource_type=2, resource_name="u", **config),
-        ConfigRecord(resource_type=64, resource_name="org", **config),
+        ConfigRecord(resource_type=100, resource_name="org", **config),
     )
     found = _json(image)
     assert found["topics"] == [[uuid_text(uid("u")), "u"]]
