@@ -303,11 +303,13 @@ class LogReader:
                 if previous is None and entry.position:
                     start = ScanStart(entry.position, entry.offset)
                 scan = self._scan(segment, following, previous, start)
-                for block, batch in scan.batches(needles):
+                for block, batch in scan.batches(needles, end):
                     if batch.base_offset >= end:
                         return
                     if batch.end_offset > first:
                         yield BlockPlace(base, block.position, block.end_position), batch
+                if scan.has_passed(end):
+                    return
             previous = scan
         self._check_last_block(previous)
 

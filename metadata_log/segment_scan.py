@@ -106,12 +106,15 @@ class SegmentScan:
         self._buffer = b""
         self._buffer_at = position
 
-    def batches(self, needles: Needles | None = None) -> Iterator[tuple[StoredBlock, Batch]]:
+    def batches(
+        self, needles: Needles | None = None, to_offset: int | None = None
+    ) -> Iterator[tuple[StoredBlock, Batch]]:
         """Yield each block with its batch, up to the limit.
 
         Args:
             needles: Blocks that hold none of them may be left out. They are still decompressed, and
                 their place in the chain of blocks is checked.
+            to_offset: May stop at the first batch from here on.
 
         Raises:
             CorruptLogError: the bytes before the limit are not whole blocks that follow each
@@ -123,6 +126,8 @@ class SegmentScan:
                 body = decompress(block)
                 if needles is not None and self._can_skip(block, body, needles):
                     self._skip(block, body)
+                    if to_offset is not None and self.has_passed(to_offset):
+                        return
                     continue
                 batch = self._decode(block, body)
             except CorruptLogError as error:
@@ -133,6 +138,10 @@ class SegmentScan:
             self.next_offset = batch.end_offset
             self.last_crc32c = block.crc32c
             yield block, batch
+
+    def has_passed(self, offset: int) -> bool:
+        """True if the last block read begins at or after an offset."""
+        return self.last_base_offset is not None and self.last_base_offset >= offset
 
     def peek_offset(self) -> int | None:
         """Return the first offset of the block at the current position, None if there is none."""

@@ -13,6 +13,7 @@ from metadata_log.batch import Batch
 from metadata_log.log_reader import LogReader
 from metadata_log.needles import Needles
 from records.avro import codec
+from records.brokers import FenceBrokerRecord
 from records.control import (
     AbortTransactionRecord,
     BeginTransactionRecord,
@@ -27,13 +28,24 @@ from replay.image.records import image_records
 from replay.loader import BatchSource, images, load_image
 from replay.time_travel.escapes import escaped
 from replay.time_travel.history import blame, history
+from replay.time_travel.kinds import KINDS
 from replay.time_travel.objects import parse_object
 from replay.time_travel.skim import SkimmableSource
 from tests.histories import random_history
 from tests.own_logs import write_history
 from tests.real_logs import REAL_LOGS
 from tests.replay import oracles
-from tests.replay.builders import Base, FakeLog, batches, change, namespace, partition, topic, uid
+from tests.replay.builders import (
+    Base,
+    FakeLog,
+    batches,
+    broker,
+    change,
+    namespace,
+    partition,
+    topic,
+    uid,
+)
 
 
 @dataclass(frozen=True)
@@ -48,6 +60,13 @@ class SkimmedLog(FakeLog):
             if needles.found_in(codec.encode_rows(batch.rows)):
                 self.decoded.append(batch.base_offset)
                 yield batch
+
+
+# Kinds whose objects are independent of topics.
+ALONE = (
+    *("broker", "controller", "namespace", "feature", "acl", "quota", "scram", "token", "note"),
+    "cluster",
+)
 
 
 def answers(log: BatchSource, name: str, at: int) -> tuple[object, object]:
@@ -65,9 +84,12 @@ def answers(log: BatchSource, name: str, at: int) -> tuple[object, object]:
 
 
 def names_in(log: BatchSource) -> list[str]:
-    """Return the names of all topics and partitions that a log ever had, by name and by id."""
+    """Return the names of the objects that a log ever had, of topics by name and by id."""
     found: dict[str, None] = {}
     for _, image in images(log, log.history_start, log.end_offset):
+        for kind in map(KINDS.__getitem__, ALONE):
+            for key, _ in kind.objects(image):
+                found[f"{kind.name}:{kind.label(image, key)}"] = None
         for each in image.topics():
             count = len(image.partitions(each.topic_id))
             for label in (escaped(image.full_name(each)), f"@{uuid_text(each.topic_id)}"):
@@ -117,6 +139,41 @@ def test_only_blocks_that_hold_the_topic_are_decoded() -> None:
     assert [event.row.offset for event in events] == [41, 62]
     # A few others may hold the bytes of a needle by chance.
     assert {40, 62} <= set(log.decoded) and len(log.decoded) < 10
+
+
+def test_only_blocks_that_hold_the_broker_are_decoded() -> None:
+    log = SkimmedLog(
+        batches(
+            [broker(7, fenced=False), broker(8, fenced=False)],
+            *([topic(f"orders-{n}"), partition(f"orders-{n}", 0)] for n in range(20)),
+            [FenceBrokerRecord(id=8, epoch=10)],
+            *([change(f"orders-{n}", 0, leader=2)] for n in range(20)),
+            [FenceBrokerRecord(id=7, epoch=10)],
+        )
+    )
+    events = list(history(log, parse_object("broker:7")))
+    assert [event.row.offset for event in events] == [0, 63]
+    assert {0, 63} <= set(log.decoded) and len(log.decoded) < 10
+
+
+@pytest.mark.parametrize("name", ["broker:x", "broker:1_0", "broker:" + "9" * 30, "controller:-1"])
+def test_a_broker_that_cannot_be_is_refused_as_when_all_is_read(name: str) -> None:
+    log = batches([broker(7)], [topic("orders")])
+    assert answers(SkimmedLog(log), name, 1) == answers(FakeLog(log), name, 1)
+
+
+async def test_a_skim_stops_at_its_end(tmp_path: Path) -> None:
+    directory = await write_history(tmp_path / "log", 1, 60, batches_an_epoch=30)
+    with LogReader.open(directory) as reader:
+        segment = reader.segment_paths[0]
+        middle = list(reader.batches())[10].end_offset
+    content = bytearray(segment.read_bytes())
+    content[-40] ^= 1
+    segment.write_bytes(content)
+    with LogReader.open(directory) as reader:
+        assert list(reader.skim(Needles(), middle)) == []
+        with pytest.raises(CorruptLogError):
+            list(reader.skim(Needles()))
 
 
 MOVED = MoveTopicRecord(topic_id=uid("orders"), namespace_id=uid("org"), name="moved")

@@ -1,0 +1,163 @@
+"""What can affect an object: the rows, and the bytes by which their blocks are found.
+
+Rows inside a transaction are known only when it ends, so Begin is always searched for.
+"""
+
+from typing import Protocol
+
+from metadata_log.needles import Needles
+from records.base import Uuid
+from records.control import BeginTransactionRecord
+from records.envelope import Envelope
+from records.partitions import ClearElrRecord
+from records.text import parse_uuid
+from records.topics import MoveTopicRecord, NamespaceRecord, RemoveNamespaceRecord, TopicRecord
+from records.varint import LONGS
+from replay.image.metadata import NAMESPACE_SEPARATOR, MetadataImage
+from replay.time_travel.affected import AFFECTED, types_reaching
+from replay.time_travel.escapes import unescaped
+from replay.time_travel.objects import ObjectName
+
+# How many numbers follow the topic in an object's name.
+_NUMBERS = {"topic": 0, "partition": 1, "removal": 1}
+
+# Kinds whose records neither need nor change objects of another kind. Those of the first two also
+# need no other object of their kind.
+_NUMBERED = frozenset({"broker", "controller"})
+_ALONE = frozenset({"namespace", "feature", "acl", "quota", "scram", "token", "note", "cluster"})
+
+
+class Reach(Protocol):
+    """The rows that can affect an object, and how to find their blocks."""
+
+    @property
+    def needles(self) -> Needles:
+        """Byte strings to search for."""
+
+    def takes(self, row: Envelope) -> bool:
+        """True if a row can affect the object. Call it with rows of decoded blocks, in order."""
+
+    def add_missed(self) -> bool:
+        """Search for what was found too late as well; True if there is any, then read again."""
+
+
+def reach_of(name: ObjectName) -> Reach | None:
+    """Return the reach of an object; None if its blocks cannot be told by their bytes.
+
+    Raises:
+        ValueError, OverflowError: no object can have this name.
+    """
+    kind = name.kind.name
+    if kind in _NUMBERED:
+        return _KindReach(kind, int(name.name))
+    if kind in _ALONE:
+        return _KindReach(kind)
+    numbers = _NUMBERS.get(kind)
+    if numbers is None:
+        return None
+    return _TopicReach(name.name.rsplit("/", numbers)[0] if numbers else name.name)
+
+
+class _KindReach:
+    """Reach of a kind that stands alone: the records of certain types."""
+
+    def __init__(self, kind: str, number: int | None = None) -> None:
+        """Take the records of a whole kind.
+
+        Args:
+            number: Take only those of this object; they begin with its id.
+
+        Raises:
+            OverflowError: no id is that large.
+        """
+        self._kind, self._number = kind, number
+        self._types = types_reaching(kind)
+        self.needles = Needles()
+        self.needles.add_type(BeginTransactionRecord)
+        beginning = b"" if number is None else LONGS[number]
+        for record_type in self._types:
+            self.needles.add_type(record_type, beginning)
+
+    def takes(self, row: Envelope) -> bool:
+        record = row.payload
+        if type(record) not in self._types:
+            return False
+        if self._number is None:
+            return True
+        return self._number in AFFECTED[type(record)][self._kind](record, MetadataImage.EMPTY)
+
+    def add_missed(self) -> bool:
+        return False
+
+
+class _TopicReach:
+    """Reach of a topic: the topics that its name may mean, and the needles to find them.
+
+    A record that changes a topic or its partitions has the topic's id, with few exceptions:
+    ClearElrRecord (by name, or all topics) and transaction markers. The requested name and the
+    topic's namespace are searched for as well.
+    """
+
+    def __init__(self, topic: str) -> None:
+        """Start with a topic from an object's name: its full name, or `@` and its id.
+
+        Raises:
+            ValueError: the id is invalid.
+        """
+        self.needles = Needles()
+        self.needles.add_type(BeginTransactionRecord)
+        self.needles.add_type(ClearElrRecord)
+        # Topics and namespaces whose records are searched for.
+        self._ids: set[Uuid] = set()
+        # Those of them whose earlier records may have been skipped.
+        self._missed: set[Uuid] = set()
+        # Last parts of the names that the topics had.
+        self._names: set[str] = set()
+        # The last part of the requested name; any topic with it may be the one.
+        self._asked: str | None = None
+        if topic.startswith("@"):
+            self._add_id(parse_uuid(topic[1:]))
+        else:
+            namespace, _, self._asked = unescaped(topic).rpartition(NAMESPACE_SEPARATOR)
+            for name in filter(None, (namespace, self._asked)):
+                self.needles.add(name.encode("utf-8", "surrogatepass"))
+
+    def add_missed(self) -> bool:
+        """Search for what was found too late as well; True if there is any, then read again."""
+        missed, self._missed = self._missed, set()
+        for found in missed:
+            self._add_id(found)
+        return bool(missed)
+
+    def takes(self, row: Envelope) -> bool:
+        """True if a row can affect the topics. Call it with rows of decoded blocks, in order."""
+        match row.payload:
+            case TopicRecord(topic_id=topic_id, name=name, namespace_id=namespace_id):
+                if name == self._asked:
+                    self._add_id(topic_id)
+                if topic_id in self._ids:
+                    self._names.add(name)
+                    self._need(namespace_id)
+            case MoveTopicRecord(topic_id=topic_id, name=name, namespace_id=namespace_id):
+                if name == self._asked:
+                    self._need(topic_id)
+                if topic_id in self._ids:
+                    self._names.add(name)
+                    self._need(namespace_id)
+            case NamespaceRecord(namespace_id=namespace_id):
+                # Its removal must be found, too: the name may be taken again.
+                self._add_id(namespace_id)
+                return True
+            case RemoveNamespaceRecord(namespace_id=namespace_id):
+                return namespace_id in self._ids
+            case ClearElrRecord(topic_name=name):
+                return not name or name in self._names
+        return getattr(row.payload, "topic_id", None) in self._ids
+
+    def _need(self, found: Uuid | None) -> None:
+        if found is not None and found not in self._ids:
+            self._missed.add(found)
+
+    def _add_id(self, found: Uuid) -> None:
+        self._ids.add(found)
+        self.needles.add(found)
