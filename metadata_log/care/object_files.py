@@ -1,14 +1,14 @@
 """Objects of an S3-compatible store as files, read by ranges of one version.
 
 An object's ETag changes with its content. Range requests carry the ETag from opening, so the ranges
-of one file always belong to the same content.
+of one file always belong to the same content. A store that lists no ETags gives no such guarantee.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import obstore
 from obstore.exceptions import (
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 # Headers, marks and indexes: the first bytes of a file are read often.
 _HEAD_SIZE = 64 * 1024
+# The largest request when an object is read from one end to the other.
+_READ_AHEAD_MAX = 8 * 1024 * 1024
 # How many objects' first bytes are cached: 16 MiB at most.
 _HEADS_KEPT = 256
 
@@ -89,14 +91,14 @@ class ObjectFile:
         self._ranges = ranges
         self._path = path
         self._size = found["size"]
-        self._e_tag = found["e_tag"] or ""
+        self._e_tag = found["e_tag"]
 
     def pread(self, size: int, position: int) -> bytes:
         end = min(position + size, self._size)
         if end <= position:
             return b""
         if end > _HEAD_SIZE:
-            return self._ranges.get(self._path, self._e_tag, position, end)
+            return self._ranges.get(self._path, self._e_tag, position, end, self._size)
         head_size = min(_HEAD_SIZE, self._size)
         return self._ranges.head(self._path, self._e_tag, head_size)[position:end]
 
@@ -107,36 +109,60 @@ class ObjectFile:
         """Do nothing: no connection is held between two ranges."""
 
 
+class _Kept(NamedTuple):
+    """The last range that was fetched of an object's version."""
+
+    path: Path
+    e_tag: str | None
+    start: int
+    content: bytes
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.content)
+
+    def continues(self, path: Path, e_tag: str | None, start: int) -> bool:
+        """True if a read from `start` begins in this range, or right after it."""
+        return (self.path, self.e_tag) == (path, e_tag) and self.start <= start <= self.end
+
+
 class _Ranges:
     """Requests ranges of objects; caches the first bytes of many, and the last other range."""
 
     def __init__(self, store: S3Store) -> None:
         self._store = store
         self.head = lru_cache(maxsize=_HEADS_KEPT)(self._head)
-        self._last: tuple[Path, str, int, bytes] | None = None
+        self._last: _Kept | None = None
 
-    def get(self, path: Path, e_tag: str, start: int, end: int) -> bytes:
-        """Return the bytes [start, end) of one version of an object.
+    def get(self, path: Path, e_tag: str | None, start: int, end: int, size: int) -> bytes:
+        """Return the bytes [start, end) of one version of an object of `size` bytes.
+
+        Each request that continues the last one asks for twice as much, so that reading a segment
+        of 64 MiB takes about ten requests, and each byte is fetched once.
 
         Raises:
             UnavailableError: it was replaced, or the store does not answer.
             FileNotFoundError: it was removed.
         """
         last = self._last
-        if last is not None and last[:2] == (path, e_tag):
-            _, _, first, kept = last
-            if first <= start and end <= first + len(kept):
-                return kept[start - first : end - first]
-        found = self._fetch(path, e_tag, start, end)
-        self._last = path, e_tag, start, found
-        return found
+        if last is None or not last.continues(path, e_tag, start):
+            last = _Kept(path, e_tag, start, self._fetch(path, e_tag, start, end))
+        elif end > last.end:
+            ahead = min(2 * len(last.content), _READ_AHEAD_MAX)
+            until = min(max(end, last.end + ahead), size)
+            more = self._fetch(path, e_tag, last.end, until)
+            last = _Kept(path, e_tag, start, last.content[start - last.start :] + more)
+        self._last = last
+        return last.content[start - last.start : end - last.start]
 
-    def _head(self, path: Path, e_tag: str, size: int) -> bytes:
+    def _head(self, path: Path, e_tag: str | None, size: int) -> bytes:
         return self._fetch(path, e_tag, 0, size)
 
-    def _fetch(self, path: Path, e_tag: str, start: int, end: int) -> bytes:
+    def _fetch(self, path: Path, e_tag: str | None, start: int, end: int) -> bytes:
         with named_errors(path):
-            options: GetOptions = {"range": (start, end), "if_match": e_tag}
+            options: GetOptions = {"range": (start, end)}
+            if e_tag is not None:
+                options["if_match"] = e_tag
             return bytes(obstore.get(self._store, path.name, options=options).bytes())
 
 
@@ -145,6 +171,11 @@ def _listed(store: S3Store, directory: Path) -> "dict[str, ObjectMeta]":
     with named_errors(directory):
         found = [item for page in obstore.list(store) for item in page]
     return {item["path"]: item for item in found if "/" not in item["path"]}
+
+
+def e_tags(store: S3Store, directory: Path) -> dict[str, str | None]:
+    """Return the ETag of each object right below the prefix, by name; None where there is none."""
+    return {name: found["e_tag"] for name, found in _listed(store, directory).items()}
 
 
 @contextmanager

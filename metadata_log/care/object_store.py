@@ -2,20 +2,23 @@
 
 Credentials, region and endpoint come from the environment (`AWS_ACCESS_KEY_ID`,
 `AWS_SECRET_ACCESS_KEY`, `AWS_REGION`, `AWS_ENDPOINT_URL`), never from the URL: URLs are printed.
-Uploads are atomic: an object appears whole or not at all.
+Uploads are atomic: an object appears whole or not at all. A bucket has no locks. Instead, a run
+replaces only the versions of objects that it found when it began, so of two runs at a time the one
+that comes second to a file stops there, before it has changed anything that the first one wrote.
 """
 
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
 from metadata_log.fs import ByteStore, Lock, UrlPath
-from records.errors import RequestError
+from records.errors import RequestError, UnavailableError
 
 try:
     import obstore
+    from obstore.exceptions import AlreadyExistsError, PreconditionError
     from obstore.store import S3Store
 except ImportError as error:
     raise RequestError(
@@ -23,7 +26,10 @@ except ImportError as error:
         "object stores need the extra `archive`: pip install 'metadata-log[archive]'",
     ) from error
 
-from metadata_log.care.object_files import LiveObjects, PinnedObjects, named_errors
+from metadata_log.care.object_files import LiveObjects, PinnedObjects, e_tags, named_errors
+
+if TYPE_CHECKING:
+    from obstore import PutMode
 
 
 class ObjectStore:
@@ -33,6 +39,8 @@ class ObjectStore:
         self._store = store
         self.directory = directory
         self.fs: ByteStore = LiveObjects(store, directory)
+        # The ETag of each object that may be replaced; None before `prepare`.
+        self._e_tags: dict[str, str | None] | None = None
 
     @classmethod
     def of_url(cls, url: str) -> Self:
@@ -62,16 +70,37 @@ class ObjectStore:
         return PinnedObjects(self._store, self.directory)
 
     def prepare(self) -> Lock | None:
-        # An object store has no locks; docs/care.md says to run one at a time.
+        self._e_tags = e_tags(self._store, self.directory)
         return None
 
     def names(self) -> list[str]:
         return self.fs.list(self.directory)
 
     def put(self, name: str, chunks: Iterable[bytes]) -> None:
-        with named_errors(self.directory / name):
-            obstore.put(self._store, name, iter(chunks))
+        path = self.directory / name
+        with named_errors(path):
+            try:
+                # Conditional uploads are in memory as a whole: a segment of 64 MiB, or a base.
+                found = obstore.put(self._store, name, iter(chunks), mode=self._mode(name))
+            except (AlreadyExistsError, PreconditionError) as error:
+                raise UnavailableError(
+                    f"{path} was written by another run meanwhile; run again when it has ended"
+                ) from error
+        if self._e_tags is not None:
+            self._e_tags[name] = found["e_tag"]
+
+    def _mode(self, name: str) -> "PutMode":
+        """Return the condition under which an object is written."""
+        if self._e_tags is None:
+            return "overwrite"
+        if name not in self._e_tags:
+            return "create"
+        e_tag = self._e_tags[name]
+        # Without a listed ETag there is nothing to compare.
+        return "overwrite" if e_tag is None else {"e_tag": e_tag}
 
     def delete(self, name: str) -> None:
         with named_errors(self.directory / name):
             obstore.delete(self._store, name)
+        if self._e_tags is not None:
+            self._e_tags.pop(name, None)

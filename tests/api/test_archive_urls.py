@@ -1,6 +1,7 @@
 """Logs named by `s3://bucket/prefix`: same answers as from a directory, read by ranges."""
 
 import asyncio
+import itertools
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,13 +10,16 @@ import pytest
 
 from metadata_log.batch import NewBatch
 from metadata_log.care.archive import archive
+from metadata_log.care.backup import back_up
 from metadata_log.care.store import open_store
 from metadata_log.creation import create_log
 from metadata_log.fs import OsFs
 from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
+from records.base import Uuid
 from records.control import NoteRecord
 from records.errors import UnavailableError
+from records.topics import TopicRecord
 from tests.api.conftest import Metalog
 from tests.own_logs import SteadyClock, write_history
 from tests.s3 import Requests, client_of, counted, new_place
@@ -168,6 +172,52 @@ def test_replay_reads_each_byte_about_once(
     assert found["parts"] == expected["parts"]
     for path in sorted(large_log.glob("*.avro")):
         assert requests.bytes_of(path.name) <= path.stat().st_size + 2 * HEADER_READ_SIZE
+
+
+def test_history_of_one_object_fetches_each_byte_once_in_few_requests(
+    metalog: Metalog, tmp_path: Path, s3_place: str, requests: Requests
+) -> None:
+    """A block must be decompressed to be searched, so all of them are fetched."""
+    log = tmp_path / "log"
+    size = asyncio.run(write_one_segment(log, size_bytes_min=8_000_000))
+    with LogReader.open(log) as reader:
+        back_up(OsFs(), reader, open_store(s3_place))
+    requests.made.clear()
+    (change,) = metalog("history", s3_place, "topic:orders", "--json").lines
+    assert change["offset"] == 1
+    asked = [count for _, name, count in requests.made if name.endswith(".avro")]
+    # The header, then ranges of 1, 2, 4 and 8 MiB.
+    assert len(asked) == 5
+    assert size <= sum(asked) <= size + HEADER_READ_SIZE
+
+
+async def write_one_segment(directory: Path, *, size_bytes_min: int) -> int:
+    """Write a topic and many notes; return the size of the only segment."""
+    create_log(directory, "test-cluster")
+    log = await MetadataLog.open(directory, clock=SteadyClock())
+    orders = TopicRecord(name="orders", topic_id=Uuid(bytes(15) + b"1"))
+    await log.append(NewBatch(records=(orders,)))
+    (path,) = directory.glob("*.avro")
+    for number in itertools.count():
+        if path.stat().st_size >= size_bytes_min:
+            break
+        text = random.Random(number).randbytes(500_000).hex()
+        note = NoteRecord(at_offset=0, author="test", text=text)
+        await log.append(NewBatch(records=(note,)))
+    await log.close()
+    return path.stat().st_size
+
+
+def test_store_that_lists_no_e_tags_is_read_and_written(
+    log: Path, s3_url: str, s3_place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with counted(s3_url, lists_e_tags=False) as found:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", found.url)
+        put(log, s3_place)
+        put(log, s3_place)
+        with LogReader.open(s3_place) as reader, LogReader.open(log) as whole:
+            batches = list(reader.batches())
+            assert batches == list(whole.batches())[: len(batches)]
 
 
 def test_reader_keeps_to_the_version_that_it_opened(
