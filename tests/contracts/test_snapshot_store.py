@@ -1,15 +1,20 @@
-"""Snapshots are made once, share what did not change, and are found by offset."""
+"""The contract of a snapshot store on every database, and of the readers of its snapshots."""
+
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from sqlalchemy import URL, Engine, Update, func, select, text, update
+from sqlalchemy import URL, Engine, Update, func, select, update
 
-from records.errors import RequestError, UnavailableError
+from records.errors import RequestError
 from replay.image.digest import image_digest
 from replay.image.metadata import MetadataImage
 from replay.loader import Replayer
-from replay.snapshot import database, parts
-from replay.snapshot.database import writing
+from replay.snapshot import parts, schema
+from replay.snapshot.database import default_url, open_database, writing
+from replay.snapshot.file import SnapshotFile
 from replay.snapshot.info import SnapshotInfo
+from replay.snapshot.ports import Snapshots
 from replay.snapshot.store import SnapshotStore
 from replay.snapshot.tables import snapshot, snapshot_chunk, snapshot_manifest
 from tests.replay.builders import batch, batches, change, image_after, topic, uid
@@ -17,6 +22,38 @@ from tests.replay.snapshot.conftest import CLUSTER, FixedClock
 from tests.replay.snapshot.images import cluster_of
 
 ONE, TWO, THREE = (cluster_of(range(count)) for count in (1, 2, 3))
+
+
+@pytest.fixture(params=["sqlite"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> URL:
+    """An empty database. One more kind of database is one more parameter."""
+    assert request.param == "sqlite"
+    return default_url(tmp_path)
+
+
+@pytest.fixture
+def engine(url: URL) -> Iterator[Engine]:
+    """A database with the schema of this release."""
+    engine = open_database(url, create=True)
+    schema.upgrade(engine)
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def store(engine: Engine) -> SnapshotStore:
+    """An empty store."""
+    return SnapshotStore(engine, CLUSTER, FixedClock())
+
+
+@pytest.fixture(params=["store", "file"])
+def snapshots(request: pytest.FixtureRequest, store: SnapshotStore, url: URL) -> Snapshots:
+    """What `store` holds, through each of its readers."""
+    if request.param == "store":
+        return store
+    if url.get_backend_name() != "sqlite":
+        pytest.skip("only a SQLite file is read without SQLAlchemy")
+    return SnapshotFile(Path(str(url.database)), CLUSTER)
 
 
 def _chunk_count(engine: Engine) -> int:
@@ -50,9 +87,10 @@ def test_info_says_what_the_image_is(store: SnapshotStore) -> None:
     assert (info.confirmed, info.mid_batch) == (False, False)
 
 
-def test_snapshots_are_listed_from_the_oldest(store: SnapshotStore) -> None:
-    made = [store.create(image) for image in (THREE, ONE, TWO)]
-    assert store.list() == (made[1], made[2], made[0])
+def test_snapshots_are_listed_from_the_oldest(store: SnapshotStore, snapshots: Snapshots) -> None:
+    three, one, two = (store.create(image) for image in (THREE, ONE, TWO))
+    assert store.list() == (one, two, three)
+    assert tuple(snapshots.newest_first()) == (three, two, one)
 
 
 def test_unknown_snapshot_is_not_found(store: SnapshotStore) -> None:
@@ -85,31 +123,37 @@ def test_snapshot_of_another_tail_replaces_the_one_at_its_offset(store: Snapshot
     assert store.load(8) == TWO
 
 
-def test_newest_snapshot_at_or_below_an_offset_is_found(store: SnapshotStore) -> None:
-    assert store.load_newest() is None
+def test_newest_snapshot_at_or_below_an_offset_is_found(
+    store: SnapshotStore, snapshots: Snapshots
+) -> None:
+    assert snapshots.load_newest() is None
     for image in (ONE, TWO, THREE):
         store.create(image)
-    assert store.load_newest() == THREE
+    assert snapshots.load_newest() == THREE
     # `at` is inclusive: the image of offset 7 ends at 8.
-    found = {at: store.load_newest(at) for at in (2, 3, 6, 7, 10, 11, 99)}
+    found = {at: snapshots.load_newest(at) for at in (2, 3, 6, 7, 10, 11, 99)}
     assert found == {2: None, 3: ONE, 6: ONE, 7: TWO, 10: TWO, 11: THREE, 99: THREE}
 
 
-def test_newest_snapshot_is_one_that_the_caller_accepts(store: SnapshotStore) -> None:
+def test_newest_snapshot_is_one_that_the_caller_accepts(
+    store: SnapshotStore, snapshots: Snapshots
+) -> None:
     store.create(ONE)
     store.create(TWO, confirmed=False)
-    assert store.load_newest(accept=lambda info: info.confirmed) == ONE
-    assert store.load_newest(accept=lambda info: False) is None
+    assert snapshots.load_newest(accept=lambda info: info.confirmed) == ONE
+    assert snapshots.load_newest(accept=lambda info: False) is None
 
 
-def test_snapshot_that_was_replaced_meanwhile_is_not_taken(store: SnapshotStore) -> None:
+def test_snapshot_that_was_replaced_meanwhile_is_not_taken(
+    store: SnapshotStore, snapshots: Snapshots
+) -> None:
     store.create(TWO)
 
     def accept(info: SnapshotInfo) -> bool:
         store.create(cluster_of([0, 7]))  # as another process may, before the load
         return info.digest == image_digest(TWO)
 
-    assert store.load_newest(accept=accept) is None
+    assert snapshots.load_newest(accept=accept) is None
 
 
 def test_unchanged_chunks_are_stored_once(store: SnapshotStore, engine: Engine) -> None:
@@ -125,7 +169,7 @@ def test_unchanged_chunks_are_stored_once(store: SnapshotStore, engine: Engine) 
 def test_clusters_do_not_see_each_other(store: SnapshotStore, engine: Engine) -> None:
     other = SnapshotStore(engine, "other-cluster")
     store.create(TWO)
-    assert other.list() == () and other.load_newest() is None
+    assert (other.list(), other.newest_first(), other.load_newest()) == ((), (), None)
     other.create(TWO)
     assert other.prune(0) == 1
     assert store.load(8) == TWO
@@ -198,22 +242,10 @@ def test_snapshot_with_a_part_of_another_release_is_passed_over(
     assert store.load_newest() is None
 
 
-def test_database_that_stays_locked_says_try_again(
-    url: URL, engine: Engine, store: SnapshotStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(database, "_LOCK_TIMEOUT_S", 0)
-    impatient = database.open_database(url)
-    locked = pytest.raises(UnavailableError, match=r"snapshots\.db.*locked; try again")
-    with writing(engine), locked:
-        SnapshotStore(impatient, CLUSTER).create(TWO)
-    impatient.dispose()
-    assert store.list() == ()
-
-
 def test_snapshot_of_an_older_format_is_replaced(store: SnapshotStore, engine: Engine) -> None:
     store.create(TWO)
     with writing(engine) as connection:
-        connection.execute(text("UPDATE snapshot SET format = 0"))
+        connection.execute(update(snapshot).values(format=0))
     store.create(TWO)
     assert store.load(8) == TWO
     assert len(store.list()) == 1
