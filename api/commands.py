@@ -52,6 +52,7 @@ from controller.decisions.partition_removal import (
 )
 from controller.decisions.reassignments import AlterReassignments, alter_reassignments
 from controller.decisions.topics import CreateTopics, DeleteTopics, create_topics, delete_topics
+from controller.decisions.users import AlterUsers, alter_users
 from controller.descriptions.queries import DescribeBroker
 from controller.raw_append import AppendRows, append_rows
 from controller.request import Request
@@ -113,6 +114,7 @@ COMMANDS = {
         Command("brokers unregister", int, unregister_broker, rights.ALTER_CLUSTER),
         Command("configs alter", AlterConfigs, alter_configs, rights.ALTER_CONFIGS),
         Command("features update", UpdateFeatures, update_features, rights.ALTER_CLUSTER),
+        Command("users alter", AlterUsers, alter_users, rights.ALTER_CLUSTER),
         Command("namespaces create", CreateNamespace, create_namespace, rights.CREATE_NAMESPACE),
         Command("namespaces delete", DeleteNamespace, delete_namespace, rights.DELETE_NAMESPACE),
         Command("topics move", MoveTopics, move_topics, rights.MOVE_TOPICS),

@@ -4,7 +4,7 @@ A secret is replaced by null, and a reference leads from its place to the record
 Paths are indexes and keys, from the outside in.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -12,11 +12,16 @@ import msgspec
 from controller.decisions.configs import ConfigChange, Operation
 from controller.decisions.outcome import Refusal
 from controller.decisions.topics import NewTopic
+from controller.decisions.users import ScramUpsertion
 from controller.packed import plain_of
 from records.base import Record
 from records.configs import ConfigRecord
 from records.envelope import SecretReference
-from records.secrets import REDACTED, is_secret_config
+from records.secrets import REDACTED, SECRET_FIELDS, is_secret_config
+from records.security import UserScramCredentialRecord
+
+_KEYS = SECRET_FIELDS["UserScramCredentialRecord"]
+"""The fields of a credential that are secret: bytes, of the same names in request and record."""
 
 
 def restored(raw: bytes, secrets: Sequence[SecretReference], records: Sequence[Record]) -> bytes:
@@ -35,14 +40,14 @@ def restored(raw: bytes, secrets: Sequence[SecretReference], records: Sequence[R
     return msgspec.msgpack.encode(plain)
 
 
-def _value(secret: SecretReference, records: Sequence[Record]) -> str:
+def _value(secret: SecretReference, records: Sequence[Record]) -> str | bytes:
     if secret.record_index is None or secret.field is None:
-        return REDACTED
-    value: str = getattr(records[secret.record_index], secret.field)
+        return REDACTED.encode() if secret.field in _KEYS else REDACTED
+    value: str | bytes = getattr(records[secret.record_index], secret.field)
     return value
 
 
-def _with(plain: Any, path: Sequence[str], value: str) -> Any:
+def _with(plain: Any, path: Sequence[str], value: str | bytes) -> Any:
     """Return a plain value with the value at a path replaced."""
     if not path:
         return value
@@ -77,6 +82,8 @@ class HiddenSecrets:
                 # A list, in which the null at the end is not left out as the default.
                 operation = value.operation
                 return [name, None] if operation is Operation.SET else [name, None, operation]
+            case ScramUpsertion():
+                return self._hidden_credential(value, path)
             case NewTopic(configs=configs):
                 return msgspec.structs.replace(value, configs=self._hidden_configs(configs, path))
             case Refusal(message=message):
@@ -96,6 +103,10 @@ class HiddenSecrets:
     def _hidden_plain(self, plain: Any, path: str) -> Any:
         """Take secrets out of a request in the form of connections."""
         match plain:
+            case {"user": str(), "stored_key": bytes()}:
+                index = self._index_of_credential(plain)
+                self._refer_to_keys(index, [f"{path}/{key}" for key in _KEYS])
+                return {**plain, **dict.fromkeys(_KEYS)}
             case {"name": str(name), "value": str(secret)} if is_secret_config(name):
                 self._refer(name, secret, f"{path}/value")
                 return {**plain, "value": None}
@@ -119,6 +130,24 @@ class HiddenSecrets:
                 value = None
             kept.append((name, value))
         return tuple(kept)
+
+    def _hidden_credential(self, value: ScramUpsertion, path: str) -> ScramUpsertion:
+        places = [f"{path}/{value.__struct_fields__.index(key)}" for key in _KEYS]
+        self._refer_to_keys(self._index_of_credential(msgspec.structs.asdict(value)), places)
+        return msgspec.structs.replace(value, **dict.fromkeys(_KEYS))
+
+    def _index_of_credential(self, fields: Mapping[str, Any]) -> int | None:
+        """Return the index of the record that sets a credential."""
+        for index, record in enumerate(self._records):
+            if isinstance(record, UserScramCredentialRecord):
+                held = {**msgspec.structs.asdict(record), "user": record.name}
+                if all(held[name] == fields[name] for name in ("user", "mechanism", *_KEYS)):
+                    return index
+        return None
+
+    def _refer_to_keys(self, index: int | None, places: Sequence[str]) -> None:
+        for place, key in zip(places, _KEYS, strict=True):
+            self.references.append(SecretReference(path=place, record_index=index, field=key))
 
     def _refer(self, name: str, secret: str, path: str) -> None:
         self._values.add(secret)

@@ -18,7 +18,7 @@ from pathlib import Path
 from api.cli.main import run
 
 ROOT = Path(__file__).parents[1]
-DOCUMENTS = ("README.md", "docs/commands.md", "docs/care.md")
+DOCUMENTS = ("README.md", "docs/commands.md", "docs/care.md", "docs/users_and_quotas.md")
 
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FOR_THE_SHELL = re.compile(r"[|&;<>$`*]")

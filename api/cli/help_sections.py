@@ -8,7 +8,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Take care of a log": ("verify", "repair", "backup", "restore", "archive", "retain"),
     "Change a cluster": (
         *("topics", "namespaces", "configs", "brokers", "partitions", "reassignments"),
-        *("elect-leaders", "features", "transaction", "append"),
+        *("elect-leaders", "features", "users", "transaction", "append"),
     ),
     "Run it": ("serve", "broker"),
 }

@@ -48,7 +48,7 @@ _MODULES = {
     "admin.transaction": ("transaction",),
     "admin.nouns": (
         *("topics", "namespaces", "configs", "brokers", "partitions", "reassignments"),
-        "features",
+        *("features", "users"),
     ),
 }
 _PACKAGES = ("records", "metadata_log", "replay", "controller", "api", "migrations")

@@ -25,6 +25,7 @@ from controller.descriptions.queries import (
     topics_described,
     topics_listed,
 )
+from controller.descriptions.users import DescribeUsers, users_described
 
 TOPICS = Question(name="topics list", request=ListTopics, describe=topics_listed)
 TOPIC = Question(name="topics describe", request=DescribeTopics, describe=topics_described)
@@ -40,3 +41,4 @@ BROKER = Question(name="brokers describe", request=int, describe=broker_describe
 CONFIGS = Question(name="configs describe", request=DescribeConfigs, describe=configs_described)
 FEATURES = Question(name="features describe", request=DescribeFeatures, describe=features_described)
 NAMESPACES = Question(name="namespaces list", request=ListNamespaces, describe=namespaces_listed)
+USERS = Question(name="users describe", request=DescribeUsers, describe=users_described)

@@ -15,6 +15,7 @@ from api.questions.descriptions import (
     REMOVALS,
     TOPIC,
     TOPICS,
+    USERS,
 )
 from api.questions.objects import DIGEST, IMAGE, KRAFT_IMAGE
 from api.questions.overview import OVERVIEW
@@ -36,6 +37,7 @@ _DESCRIPTIONS = (
     (CONFIGS, rights.DESCRIBE_CONFIGS),
     (FEATURES, rights.DESCRIBE_CLUSTER),
     (NAMESPACES, rights.LIST_NAMESPACES),
+    (USERS, rights.DESCRIBE_CLUSTER),
 )
 
 _OF_THE_PAST = (

@@ -205,9 +205,17 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
         """Iterate over the SCRAM credentials."""
         return iter(self._scram.values())
 
+    def scram_credential(self, user: str, mechanism: int) -> ScramCredential | None:
+        """Return the credential of a user and mechanism, None if there is none."""
+        return self._scram.get((user, mechanism))
+
     def delegation_tokens(self) -> Iterator[DelegationToken]:
         """Iterate over the delegation tokens."""
         return iter(self._delegation_tokens.values())
+
+    def delegation_token(self, token_id: str) -> DelegationToken | None:
+        """Return the token with this id, None if there is none."""
+        return self._delegation_tokens.get(token_id)
 
     def pending_removals(self, topic_id: Uuid | None = None) -> Iterator[PendingRemoval]:
         """Iterate over the pending partition removals, of one topic or of all."""

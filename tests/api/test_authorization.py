@@ -40,6 +40,7 @@ from controller.decisions.partition_plan import PlanPartitions
 from controller.decisions.partition_removal import DeletePartitions, TopicShrink
 from controller.decisions.reassignments import AlterReassignments, PartitionTarget
 from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
+from controller.decisions.users import AlterUsers
 from controller.descriptions.queries import (
     DescribeConfigs,
     DescribeFeatures,
@@ -52,6 +53,7 @@ from controller.descriptions.queries import (
     ListTopics,
     TopicsDescribed,
 )
+from controller.descriptions.users import DescribeUsers
 from controller.raw_append import AppendRows
 from metadata_log.batch import NewBatch
 from records.base import Uuid
@@ -61,7 +63,7 @@ from replay.image.configs import TOPIC
 from replay.image.metadata import MetadataImage
 from tests.api.guarded import CLUSTER_REFUSED, REFUSED, TOPIC_REFUSED, guarded, nothing_written
 from tests.api.kafka.servers import CLUSTER_ID, Server
-from tests.controller.cluster import FEATURES, directory
+from tests.controller.cluster import FEATURES, credential, directory
 
 A, B = topic_resource("a"), topic_resource("b")
 _RETENTION = (ConfigChange("retention.ms", "1000"),)
@@ -215,6 +217,10 @@ CASES = {
         Operation.ALTER,
         is_question=True,  # the feature has this level already
     ),
+    "users alter": _of_cluster(
+        AlterUsers(upsertions=(credential("ann"), credential("bob"))), Operation.ALTER
+    ),
+    "users describe": _of_cluster(DescribeUsers(), Operation.DESCRIBE, is_question=True),
     "namespaces create": Case(
         request=CreateNamespace("x"),
         right=(Operation.CREATE, namespace_resource("x")),

@@ -34,6 +34,8 @@ READING: dict[str, list[str]] = {
     "partitions list": ["partitions", "list", "--log", "{log}", "--at", "{at}"],
     "partitions describe": ["partitions", "describe", "kept/0", "--log", "{log}"],
     "reassignments list": ["reassignments", "list", "--log", "{log}", "--at", "{at}"],
+    "users list": ["users", "list", "--log", "{log}", "--at", "{at}"],
+    "users describe": ["users", "describe", "kept", "--log", "{log}"],
     "features describe": ["features", "describe", "--log", "{log}", "--at", "{at}"],
 }
 MAKING: dict[str, list[str]] = {
@@ -72,6 +74,9 @@ CHANGING: dict[str, list[str]] = {
     "features upgrade": ["features", "upgrade", "eligible.leader.replicas.version=1"],
     "features downgrade": ["features", "downgrade", "eligible.leader.replicas.version=0"],
     "namespaces delete": ["namespaces", "delete", "far:away"],
+    "users create": ["users", "create", "ann", "--password-file", "{tmp}/password"],
+    "users alter": ["users", "alter", "ann", "--password-file", "{tmp}/password"],
+    "users delete": ["users", "delete", "ann"],
     "transaction": ["transaction", "{tmp}/steps.jsonl"],
     "append": ["append", "{tmp}/records.jsonl"],
 }
@@ -100,8 +105,11 @@ def filled(metalog: Metalog, demo_log: Path, tmp_path: Path) -> dict[str, str]:
     whole, log = tmp_path / "whole", tmp_path / "log"
     shutil.copytree(demo_log, whole)
     # Each writer begins a segment; only whole segments can go.
+    (tmp_path / "password").write_text("pencil\n")
     made = ["topics", "create", "kept", "--assignment", "1:2", "--log", whole]
     assert metalog(*made).code == 0
+    user = ["users", "create", "kept", "--password-file", tmp_path / "password", "--log", whole]
+    assert metalog(*user).code == 0
     shutil.copytree(whole, log)
     set_ = ["configs", "set", "topic/kept", "cleanup.policy=compact,delete", "--log", log]
     assert metalog(*set_).code == 0

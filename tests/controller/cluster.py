@@ -22,7 +22,9 @@ from controller.decisions.lookup import find_topic
 from controller.decisions.mutation_quotas import MutationBuckets
 from controller.decisions.sessions import Sessions
 from controller.decisions.topics import CreateTopics, NewTopic, create_topics
+from controller.decisions.users import ScramUpsertion
 from controller.latest import Latest, State
+from controller.scram import ScramMechanism, keys_of, salted_password
 from metadata_log.batch import Batch
 from records.base import Record, Uuid
 from records.brokers import BrokerFeature
@@ -218,3 +220,19 @@ def assigned(*replicas: Sequence[int]) -> tuple[Assignment, ...]:
 def directory(broker_id: int) -> Uuid:
     """Return the id of a broker's one log directory."""
     return Uuid((1_000 + broker_id).to_bytes(16, "big"))
+
+
+def credential(user: str, password: str = "pencil", **fields: Any) -> ScramUpsertion:
+    """Return a credential of SCRAM-SHA-256 to set, as a client derives it from a password."""
+    mechanism = ScramMechanism(fields.get("mechanism", 1))
+    salt, iterations = f"salt of {user}".encode(), fields.get("iterations", 4096)
+    salted = salted_password(mechanism.hash_name, password, salt, max(iterations, 1))
+    keys = keys_of(mechanism.hash_name, salted)
+    derived = {
+        "mechanism": 1,
+        "iterations": iterations,
+        "salt": salt,
+        "stored_key": keys.stored_key,
+        "server_key": keys.server_key,
+    }
+    return ScramUpsertion(user=user, **{**derived, **fields})

@@ -25,6 +25,7 @@ from controller.decisions.namespaces import CreateNamespace, DeleteNamespace, Mo
 from controller.decisions.partition_removal import DeletePartitions, TopicShrink
 from controller.decisions.reassignments import AlterReassignments, PartitionTarget
 from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
+from controller.decisions.users import AlterUsers, Expected, ScramDeletion
 from controller.raw_append import AppendRows
 from metadata_log.batch import NewBatch
 from records.base import Record
@@ -32,6 +33,7 @@ from records.configs import ClientQuotaRecord, EntityData
 from records.control import NoteRecord
 from records.envelope import Origin
 from replay.image.configs import TOPIC
+from tests.controller.cluster import credential
 from tests.stories.partition_client import Partitions, partitions
 from tests.stories.processes import World, soon
 
@@ -68,6 +70,8 @@ async def ask_for_everything(client: MetadataClient) -> None:
 
 def _requests() -> Iterator[tuple[str, Any]]:
     yield "namespaces create", CreateNamespace("org:apache")
+    for _ in range(2):  # kept with the answer, and without
+        yield "users alter", _users()
     for placement in ("balanced", "striped", "classic", None):
         topics = [_topic(f"{placement}.{n}", partitions=n) for n in (1, 2, 7)]
         yield (
@@ -113,6 +117,7 @@ def _requests() -> Iterator[tuple[str, Any]]:
             ("partitions create", _growth("net:in", 5)),
             ("records append", _rows(_note("four"), _note("five"))),
             ("configs alter", _configs(BROKER, "2", _SECRET)),
+            ("users alter", AlterUsers(upsertions=(credential("zoe"),))),
         ),
     )
     quota = ClientQuotaRecord(
@@ -182,6 +187,19 @@ def _is_fenced(world: World, broker_id: int) -> bool:
 
 def _topic(name: str, **fields: Any) -> NewTopic:
     return NewTopic(name=name, **fields)
+
+
+def _users() -> AlterUsers:
+    """Return a request of which some items are refused."""
+    return AlterUsers(
+        deletions=(ScramDeletion(user="ann"), ScramDeletion(user="nobody")),
+        upsertions=(
+            credential("bob"),
+            credential("cat", expected=Expected.ABSENT),
+            credential("dan", iterations=1),
+            credential("eve", stored_key=b"short"),
+        ),
+    )
 
 
 def _growth(topic: str, partitions: int) -> CreatePartitions:

@@ -84,7 +84,10 @@ async def test_what_clients_ask_of_a_service_comes_out_the_same(tmp_path: Path) 
         for broker_id in (1, 2, 3):
             await at.register(broker_id, broker_id)
         await ask_for_everything(at.client)
-    assert_equal(tmp_path / "log", "records append", TRANSACTION, "configs alter", "topics alter")
+    assert_equal(
+        tmp_path / "log",
+        *("records append", TRANSACTION, "configs alter", "topics alter", "users alter"),
+    )
 
 
 async def test_what_was_refused_to_the_caller_is_refused_again(tmp_path: Path) -> None:

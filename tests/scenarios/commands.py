@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+from msgspec.structs import replace
+
 from controller.decisions.alter_partition import (
     AlterPartition,
     IsrMember,
@@ -54,13 +56,20 @@ from controller.decisions.topics import (
     create_topics,
     delete_topics,
 )
+from controller.decisions.users import (
+    AlterUsers,
+    Expected,
+    ScramDeletion,
+    ScramUpsertion,
+    alter_users,
+)
 from records.base import ZERO_UUID, Uuid
 from records.configs import ClientQuotaRecord, EntityData, FeatureLevelRecord
 from records.envelope import Origin
 from records.errors import RequestError
 from records.partitions import PartitionChangeRecord
 from replay.image.configs import TOPIC
-from tests.controller.cluster import Cluster, assigned
+from tests.controller.cluster import Cluster, assigned, credential
 
 
 def run(cluster: Cluster, line: str) -> list[str]:
@@ -335,6 +344,40 @@ def _configure(cluster: Cluster, resource: str, *deleted: str, **values: str) ->
     return cluster.do(alter_configs, AlterConfigs(resources=(change,)))
 
 
+def _set_user(
+    cluster: Cluster, *users: str, mechanism: str = "1", iterations: str = "4096", **fields: str
+) -> Any:
+    """`expected=absent` or `present`; `key=short` for keys of a wrong size; `none` is no name."""
+    more: dict[str, Any] = {"stored_key": b"short"} if fields.pop("key", "") == "short" else {}
+    if "salt" in fields:
+        more["salt"] = b""
+    if "expected" in fields:
+        more["expected"] = Expected(fields["expected"])
+    if mechanism not in "12":
+        more |= {"salt": b"s", "stored_key": b"k", "server_key": b"k"}
+    upsertions = tuple(
+        [_credential("" if user == "none" else user, mechanism, iterations, more) for user in users]
+    )
+    return cluster.do(alter_users, AlterUsers(upsertions=upsertions))
+
+
+def _credential(user: str, mechanism: str, iterations: str, more: dict[str, Any]) -> ScramUpsertion:
+    known = credential(user, mechanism=int(mechanism) if mechanism in "12" else 1)
+    return replace(known, mechanism=int(mechanism), iterations=int(iterations), **more)
+
+
+def _delete_user(cluster: Cluster, *users: str, mechanism: str = "", twice: str = "") -> Any:
+    """`twice`: a user that the same request also sets."""
+    number = int(mechanism) if mechanism else None
+    request = AlterUsers(
+        deletions=tuple(
+            [ScramDeletion(user="" if u == "none" else u, mechanism=number) for u in users]
+        ),
+        upsertions=(credential(twice),) if twice else (),
+    )
+    return cluster.do(alter_users, request)
+
+
 def _shrink(cluster: Cluster, name: str, partitions: str, delay: str = "0") -> Any:
     request = DeletePartitions(
         topics=(TopicShrink(topic=name, partitions=int(partitions)),), delay_ms=int(delay)
@@ -392,6 +435,8 @@ _VERBS: dict[str, Callable[..., Any]] = {
     "balance-leaders": _balance,
     "elect-unclean-leaders": _sweep,
     "configure": _configure,
+    "set-user": _set_user,
+    "delete-user": _delete_user,
     "shrink": _shrink,
     "cancel-shrink": _cancel_shrink,
     "advance-removals": _advance,

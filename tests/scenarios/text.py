@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from records import brokers, configs, partitions, topics
+from records import brokers, configs, partitions, security, topics
 from records.base import Record, Uuid
 from records.json import to_json
 from replay.image.metadata import MetadataImage
@@ -57,6 +57,10 @@ def _says(record: Record, before: MetadataImage, after: MetadataImage) -> str:
             return f"{name(i)} partitions={_list(ids)}"
         case configs.ConfigRecord():
             return f"{record.resource_type}/{record.resource_name} {record.name}={record.value}"
+        case security.UserScramCredentialRecord():
+            return f"{record.name}/{record.mechanism} iterations={record.iterations}"
+        case security.RemoveUserScramCredentialRecord():
+            return f"{record.name}/{record.mechanism}"
         case brokers.RegisterBrokerRecord():
             return f"broker={record.broker_id} epoch={record.broker_epoch} fenced={record.fenced}"
         case brokers.UnregisterBrokerRecord():

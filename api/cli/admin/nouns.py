@@ -22,6 +22,7 @@ NOUNS: dict[str, tuple[tuple[str, ...], str]] = {
     "brokers": (("brokers",), "List, describe, register, fence and unregister brokers."),
     "partitions": (("partitions",), "List and describe partitions; print their states."),
     "reassignments": (("reassignments",), "Move partitions to other brokers."),
+    "users": (("users",), "Create, alter, list and delete SCRAM credentials."),
     "features": (("features",), "Describe and change feature levels."),
 }
 """Modules of `api.cli.admin`, the first of which creates the typer app; and the help text."""

@@ -1,0 +1,228 @@
+"""Users and their SCRAM credentials: create, alter, list, describe, delete."""
+
+import enum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from api.cli.admin.admin_client import AdminClient, Item
+from api.cli.admin.changing import changing
+from api.cli.admin.looking_at import Look, reading
+from api.cli.admin.options import ValidateOnly
+from api.cli.output import print_json, print_table
+from api.cli.secret_input import read_secret
+from api.cli.typer_app import App
+
+if TYPE_CHECKING:
+    from controller.decisions.users import AlterUsers, Expected, ScramUpsertion
+    from controller.descriptions.users import UserDescription
+    from controller.scram import ScramMechanism
+
+app = App()
+
+
+class _Mechanism(enum.Enum):
+    """The mechanisms of `controller.scram`, which is too slow to import here."""
+
+    SCRAM_SHA_256 = "SCRAM-SHA-256"
+    SCRAM_SHA_512 = "SCRAM-SHA-512"
+
+
+_Name = Annotated[str, typer.Argument(metavar="USER", help="Such as alice.", show_default=False)]
+_MechanismOption = Annotated[
+    _Mechanism, typer.Option("--mechanism", help="How clients prove the password.")
+]
+_Iterations = Annotated[
+    int, typer.Option("--iterations", metavar="N", help="Rounds of the hash, 4096 to 16384.")
+]
+_PasswordFile = Annotated[
+    str | None,
+    typer.Option(
+        "--password-file",
+        metavar="FILE",
+        help="Where the password is read; - is standard input. Default: a prompt.",
+    ),
+]
+
+
+@changing(app)
+def create(
+    ask: AdminClient,
+    user: _Name,
+    mechanism: _MechanismOption = _Mechanism.SCRAM_SHA_512,
+    iterations: _Iterations = 4096,
+    password_file: _PasswordFile = None,
+    validate_only: ValidateOnly = False,
+) -> int:
+    """Give a user a SCRAM credential that it does not have yet, made from a password."""
+    from controller.decisions.users import Expected
+
+    upsertion = _upsertion(ask, user, mechanism, iterations, password_file, Expected.ABSENT)
+    return _set(ask, upsertion, "created", validate_only=validate_only)
+
+
+@changing(app)
+def alter(
+    ask: AdminClient,
+    user: _Name,
+    mechanism: _MechanismOption = _Mechanism.SCRAM_SHA_512,
+    iterations: _Iterations = 4096,
+    password_file: _PasswordFile = None,
+    validate_only: ValidateOnly = False,
+) -> int:
+    """Replace a user's SCRAM credential by one made from a new password."""
+    from controller.decisions.users import Expected
+
+    upsertion = _upsertion(ask, user, mechanism, iterations, password_file, Expected.PRESENT)
+    return _set(ask, upsertion, "altered", validate_only=validate_only)
+
+
+@changing(app)
+def delete(
+    ask: AdminClient,
+    user: _Name,
+    mechanism: Annotated[
+        _Mechanism | None,
+        typer.Option("--mechanism", help="Only the credential of this one; default: all."),
+    ] = None,
+    validate_only: ValidateOnly = False,
+) -> int:
+    """Delete a user's SCRAM credentials."""
+    from controller.decisions.users import AlterUsers, ScramDeletion
+
+    number = None if mechanism is None else _scram(mechanism).value
+    request = AlterUsers(
+        deletions=(ScramDeletion(user=user, mechanism=number),), validate_only=validate_only
+    )
+    which = "all its credentials" if mechanism is None else mechanism.value
+    return _report(ask, request, "deleted", {"user": user}, f"{user}: {which}")
+
+
+@reading(app, "list")
+def list_(look: Look) -> None:
+    """List the users that have SCRAM credentials."""
+    _print_described(look, ())
+
+
+@reading(app)
+def describe(
+    look: Look,
+    users: Annotated[
+        list[str], typer.Argument(metavar="USER...", help="Names.", show_default=False)
+    ],
+) -> int:
+    """Describe the SCRAM credentials of users; never their keys."""
+    return _print_described(look, tuple(users))
+
+
+def _upsertion(
+    ask: AdminClient,
+    user: str,
+    mechanism: _Mechanism,
+    iterations: int,
+    password_file: str | None,
+    expected: "Expected",
+) -> "ScramUpsertion":
+    """Derive the keys here, so that the password does not leave this process."""
+    from controller.decisions.users import ScramUpsertion
+    from controller.scram import ITERATIONS_MAX, keys_of, salted_password
+
+    password = read_secret(
+        password_file, option="--password-file", prompt=f"Password of {user}", confirm=True
+    )
+    scram, salt = _scram(mechanism), _salt(ask.request_id, user, mechanism.value)
+    # Numbers out of bounds are refused by the decision; they must not cost time before.
+    rounds = min(max(iterations, 1), ITERATIONS_MAX)
+    name = scram.hash_name
+    keys = keys_of(name, salted_password(name, password, salt, rounds))
+    return ScramUpsertion(
+        user=user,
+        mechanism=scram.value,
+        iterations=iterations,
+        salt=salt,
+        stored_key=keys.stored_key,
+        server_key=keys.server_key,
+        expected=expected,
+    )
+
+
+def _salt(request_id: str | None, user: str, mechanism: str) -> bytes:
+    """Return a new salt.
+
+    With a request id it follows from the id: a request that is sent again must be the same. A salt
+    must be unique, not secret, and so is the id of a request.
+    """
+    import hashlib
+    import secrets
+
+    from controller.scram import SALT_SIZE_BYTES
+
+    if request_id is None:
+        return secrets.token_bytes(SALT_SIZE_BYTES)
+    named = "\0".join(("scram salt", request_id, user, mechanism))
+    return hashlib.sha256(named.encode()).digest()[:SALT_SIZE_BYTES]
+
+
+def _set(ask: AdminClient, item: "ScramUpsertion", verb: str, *, validate_only: bool) -> int:
+    from controller.decisions.users import AlterUsers
+    from controller.scram import ScramMechanism
+
+    request = AlterUsers(upsertions=(item,), validate_only=validate_only)
+    title = ScramMechanism(item.mechanism).title
+    fields = {"user": item.user, "mechanism": title, "iterations": item.iterations}
+    return _report(
+        ask, request, verb, fields, f"{item.user}: {title}, {item.iterations} iterations"
+    )
+
+
+def _report(
+    ask: AdminClient, request: "AlterUsers", verb: str, fields: dict[str, Any], text: str
+) -> int:
+    told = ask.run("users alter", request)
+    shown = f"can be {verb}" if request.validate_only else verb
+    (result,) = told.response
+    item = Item(fields=fields, lines=(f"{shown} {text}",), refusal=result.refusal)
+    return ask.report(told, [item], validate_only=request.validate_only)
+
+
+def _print_described(look: Look, users: tuple[str, ...]) -> int:
+    from api.cli.main import REFUSED, print_error
+    from api.questions.descriptions import USERS
+    from controller.descriptions.users import DescribeUsers
+
+    answer, about = look.answer(USERS, DescribeUsers(users=users))
+    if look.json:
+        print_json({**about, "users": [_document(user) for user in answer]})
+    else:
+        rows = [
+            (user.user, _title(credential.mechanism), credential.iterations)
+            for user in answer
+            for credential in user.credentials
+        ]
+        print_table(("user", "mechanism", "iterations"), rows)
+    refusals = [user.refusal for user in answer if user.refusal is not None]
+    for refusal in refusals:
+        print_error(refusal.code, refusal.message)
+    return REFUSED if refusals else 0
+
+
+def _document(user: "UserDescription") -> dict[str, Any]:
+    credentials = [
+        {"mechanism": _title(credential.mechanism), "iterations": credential.iterations}
+        for credential in user.credentials
+    ]
+    error = None if user.refusal is None else user.refusal.code
+    return {"user": user.user, "credentials": credentials, "error": error}
+
+
+def _scram(mechanism: _Mechanism) -> "ScramMechanism":
+    from controller.scram import ScramMechanism
+
+    return ScramMechanism[mechanism.name]
+
+
+def _title(number: int) -> str:
+    from controller.scram import ScramMechanism
+
+    known = {mechanism.value: mechanism.title for mechanism in ScramMechanism}
+    return known.get(number, str(number))

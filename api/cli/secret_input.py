@@ -1,0 +1,75 @@
+"""Secrets that a command reads: from a prompt, a file, or standard input; never an argument.
+
+Arguments can be seen by every user of the machine, and end up in the history of a shell.
+"""
+
+import sys
+from collections.abc import Callable
+
+import typer
+
+from api.cli.typer_app import NotBegun
+
+_SIZE_CHARACTERS_MAX = 65_536
+
+
+def read_secret(file: str | None, *, option: str, prompt: str, confirm: bool = False) -> str:
+    """Return a secret, without the newline at its end.
+
+    Args:
+        file: Path; `-` is standard input, and None a prompt on the terminal.
+        option: Name of the option that gives `file`, for error messages.
+        confirm: Prompt twice.
+
+    Raises:
+        typer.BadParameter: there is no terminal to prompt on, the two entries differ, or the secret
+            is empty, too long, or not UTF-8.
+        OSError: the file cannot be read.
+    """
+    secret = _prompted(option, prompt, confirm) if file is None else _read(file, option)
+    if not secret:
+        raise typer.BadParameter("it is empty", param_hint=option)
+    return secret
+
+
+def _read(file: str, option: str) -> str:
+    try:
+        if file == "-":
+            text = sys.stdin.read(_SIZE_CHARACTERS_MAX + 1)
+        else:
+            with open(file, encoding="utf-8", newline="") as opened:
+                text = opened.read(_SIZE_CHARACTERS_MAX + 1)
+    except UnicodeDecodeError:
+        raise typer.BadParameter("it is not UTF-8", param_hint=option) from None
+    if len(text) > _SIZE_CHARACTERS_MAX:
+        raise typer.BadParameter(
+            f"it has more than {_SIZE_CHARACTERS_MAX} characters", param_hint=option
+        )
+    return text.removesuffix("\n").removesuffix("\r")
+
+
+def _prompted(option: str, prompt: str, confirm: bool) -> str:
+    if not sys.stdin.isatty():
+        raise typer.BadParameter(
+            "there is no terminal to prompt on; name a file, or - for standard input",
+            param_hint=option,
+        )
+    ask = _terminal()
+    secret = ask(f"{prompt}: ")
+    if confirm and ask(f"{prompt} again: ") != secret:
+        raise typer.BadParameter("the two entries differ")
+    return secret
+
+
+def _terminal() -> Callable[[str], str]:
+    from getpass import getpass
+
+    def ask(prompt: str) -> str:
+        try:
+            return getpass(prompt)
+        except EOFError:
+            raise typer.BadParameter("the prompt was closed without an answer") from None
+        except KeyboardInterrupt:
+            raise NotBegun("stopped at the prompt; nothing was asked for") from None
+
+    return ask

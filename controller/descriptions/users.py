@@ -1,0 +1,55 @@
+"""Users described: which SCRAM credentials they have, without the keys.
+
+Source: KIP-554 (DescribeUserScramCredentials).
+"""
+
+import msgspec
+
+from controller.decisions.names import named_more_than_once
+from controller.decisions.outcome import Refusal
+from controller.descriptions.view import View
+from controller.request import Request
+
+
+class DescribeUsers(Request["tuple[UserDescription, ...]"], frozen=True, kw_only=True):
+    """Asks for the credentials of users; of all that have one if none is named."""
+
+    users: tuple[str, ...] = ()
+
+
+class CredentialDescription(msgspec.Struct, frozen=True, kw_only=True):
+    """A credential: the number of its mechanism, and the iterations of its hash."""
+
+    mechanism: int
+    iterations: int
+
+
+class UserDescription(msgspec.Struct, frozen=True, kw_only=True):
+    """A user with its credentials, or why they are not told."""
+
+    user: str
+    credentials: tuple[CredentialDescription, ...] = ()
+    refusal: Refusal | None = None
+
+
+def users_described(view: View, request: DescribeUsers) -> tuple[UserDescription, ...]:
+    """Describe users in the order of the request; all of them by name.
+
+    The refusals: RESOURCE_NOT_FOUND, DUPLICATE_RESOURCE.
+    """
+    found: dict[str, list[CredentialDescription]] = {}
+    for credential in sorted(view.image.scram(), key=lambda c: (c.name, c.mechanism)):
+        found.setdefault(credential.name, []).append(
+            CredentialDescription(mechanism=credential.mechanism, iterations=credential.iterations)
+        )
+    twice = named_more_than_once(request.users)
+    described = []
+    for user in dict.fromkeys(request.users or found):
+        refusal = None
+        if user in twice:
+            refusal = Refusal("DUPLICATE_RESOURCE", f"user {user!r} is named more than once")
+        elif user not in found:
+            refusal = Refusal("RESOURCE_NOT_FOUND", f"user {user!r} has no SCRAM credential")
+        credentials = () if refusal else tuple(found[user])
+        described.append(UserDescription(user=user, credentials=credentials, refusal=refusal))
+    return tuple(described)
