@@ -1,4 +1,4 @@
-"""The last images of a running service, and the topics that changed between them.
+"""The last images of a running service, and the topics and ACLs that changed between them.
 
 A follower that has the image of an offset gets the changes since; if that offset is no longer kept
 or was never an image's, it needs a full update.
@@ -10,7 +10,8 @@ from collections import deque
 import msgspec
 
 from metadata_log.batch import Batch
-from records.base import Uuid
+from records.base import Record, Uuid
+from records.security import AccessControlEntryRecord, RemoveAccessControlEntryRecord
 from replay.image.metadata import MetadataImage
 
 IMAGES_MAX = 1_000
@@ -18,16 +19,18 @@ IMAGES_MAX = 1_000
 
 
 class Change(msgspec.Struct, frozen=True):
-    """Two images, and the topics named in records between them."""
+    """Two images, and the topics and ACLs named in records between them."""
 
     before: MetadataImage
     after: MetadataImage
     topic_ids: frozenset[Uuid]
+    acl_ids: frozenset[Uuid] = frozenset()
 
 
 class _Commit(msgspec.Struct, frozen=True):
     image: MetadataImage
     topic_ids: frozenset[Uuid]
+    acl_ids: frozenset[Uuid]
 
 
 class History:
@@ -35,9 +38,10 @@ class History:
 
     def __init__(self, image: MetadataImage, images_max: int = IMAGES_MAX) -> None:
         """Start with the image at the log's end."""
-        self._commits = deque([_Commit(image, frozenset())], maxlen=images_max)
-        # Topics named in batches that no image includes yet.
-        self._touched: set[Uuid] = set()
+        self._commits = deque([_Commit(image, frozenset(), frozenset())], maxlen=images_max)
+        # Topics and ACLs named in batches that no image includes yet.
+        self._topic_ids: set[Uuid] = set()
+        self._acl_ids: set[Uuid] = set()
         self._moved = asyncio.Event()
 
     @property
@@ -47,26 +51,39 @@ class History:
 
     def committed(self, batch: Batch, image: MetadataImage) -> None:
         """Add a batch and the image that includes it, and wake waiting followers."""
-        touched = [getattr(row.payload, "topic_id", None) for row in batch.rows]
-        self._touched |= {topic_id for topic_id in touched if topic_id is not None}
+        for row in batch.rows:
+            self._touch(row.payload)
         if image.provenance.offset == self.image.provenance.offset:
             return  # a transaction is open: its changes come when it ends
-        self._commits.append(_Commit(image, frozenset(self._touched)))
-        self._touched.clear()
+        self._commits.append(_Commit(image, frozenset(self._topic_ids), frozenset(self._acl_ids)))
+        self._topic_ids.clear()
+        self._acl_ids.clear()
         moved, self._moved = self._moved, asyncio.Event()
         moved.set()
+
+    def _touch(self, record: Record) -> None:
+        if isinstance(record, AccessControlEntryRecord | RemoveAccessControlEntryRecord):
+            self._acl_ids.add(record.id)
+            return
+        topic_id: Uuid | None = getattr(record, "topic_id", None)
+        if topic_id is not None:
+            self._topic_ids.add(topic_id)
 
     def since(self, offset: int) -> Change | None:
         """Return the changes since the image of an offset; None if it is not kept.
 
         Thread-safe.
         """
-        touched: set[Uuid] = set()
+        topic_ids: set[Uuid] = set()
+        acl_ids: set[Uuid] = set()
         commits = self._commits.copy()  # atomic, unlike a loop, during which others commit
         for commit in reversed(commits):
             if commit.image.provenance.offset == offset:
-                return Change(commit.image, commits[-1].image, frozenset(touched))
-            touched |= commit.topic_ids
+                return Change(
+                    commit.image, commits[-1].image, frozenset(topic_ids), frozenset(acl_ids)
+                )
+            topic_ids |= commit.topic_ids
+            acl_ids |= commit.acl_ids
         return None
 
     async def beyond(self, offset: int) -> None:

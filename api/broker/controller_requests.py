@@ -33,6 +33,7 @@ class ControllerRequests:
         broker_epoch: Callable[[], int],
         changed: Callable[[], None],
         configured: Callable[[tuple[BrokerConfig, ...]], None],
+        update_rights: Callable[[UpdateMetadataRequest], None],
     ) -> None:
         """Take the objects that requests change.
 
@@ -40,12 +41,14 @@ class ControllerRequests:
             broker_epoch: The epoch that requests must name.
             changed: Called after each request.
             configured: Called with the configs that this broker follows, before each request.
+            update_rights: Called with each request that changes metadata, before it is applied.
         """
         self._replicas = replicas
         self._cluster = cluster
         self._broker_epoch = broker_epoch
         self._changed = changed
         self._configured = configured
+        self._update_rights = update_rights
 
     def answering(self) -> Answering:
         """Return the handlers for the stream."""
@@ -88,6 +91,7 @@ class ControllerRequests:
         except RequestError as error:
             return UpdateMetadataResponse(error_code=code_for(error))
         self._configured(request.broker_configs)
+        self._update_rights(request)
         self._cluster.update(request)
         self._changed()
         return UpdateMetadataResponse()

@@ -6,12 +6,13 @@ rejects reads of a deleted topic even if the broker has not heard of the deletio
 Source: KIP-516 (fencing by topic id), KIP-694 (modes).
 """
 
+from collections.abc import Callable
 from typing import Protocol
 
 from api.broker.cluster import Cluster
 from api.broker.replica import Replica
 from api.broker.replicas import Replicas
-from controller.authorization.authorizer import Access, Operation, topic_resource
+from controller.authorization.authorizer import CLUSTER, Access, Operation, topic_resource
 from records.base import ZERO_UUID, Uuid
 from records.errors import RequestError
 from records.text import uuid_text
@@ -52,13 +53,28 @@ class NoReplicas:
         """Do nothing; `replica` refuses."""
 
 
-class AuthorizedFence:
-    """A fence that first checks the caller's rights on the topic."""
+TopicCheck = Callable[[Access, str], bool]
+"""True if a caller may do what it asks with the topic of this name."""
 
-    def __init__(self, fence: Fence, access: Access, operation: Operation) -> None:
+
+def may(operation: Operation) -> TopicCheck:
+    """Return the check of an operation on the topic."""
+    return lambda access, name: access.allows(operation, topic_resource(name))
+
+
+def may_replicate(access: Access, _: str) -> bool:
+    """True for brokers, which copy any topic."""
+    return access.allows(Operation.CLUSTER_ACTION, CLUSTER)
+
+
+class AuthorizedFence:
+    """A fence that first checks the caller's rights on the topic; for one request."""
+
+    def __init__(self, fence: Fence, access: Access, is_allowed: TopicCheck) -> None:
         self._fence = fence
         self._access = access
-        self._operation = operation
+        self._is_allowed = is_allowed
+        self._checked: dict[str, bool] = {}
 
     def replica(self, name: str, topic_id: Uuid, partition: int) -> Replica:
         """Return the requested replica.
@@ -66,7 +82,12 @@ class AuthorizedFence:
         Raises:
             RequestError: TOPIC_AUTHORIZATION_FAILED, or the fence's own.
         """
-        self._access.require(self._operation, topic_resource(name))
+        if name not in self._checked:
+            self._checked[name] = self._is_allowed(self._access, name)
+        if not self._checked[name]:
+            raise RequestError(
+                "TOPIC_AUTHORIZATION_FAILED", f"{self._access.caller.principal} may not use {name}"
+            )
         return self._fence.replica(name, topic_id, partition)
 
     def check_readable(self, name: str, partition: int) -> None:

@@ -14,7 +14,6 @@ from api.broker.fencing import Fence
 from api.broker.replica import Replica, monotonic_ms
 from api.kafka.errors import CODES, code_for
 from api.kafka.fields import Response
-from api.kafka.frames import RequestFrame
 from api.kafka.messages.records_io import (
     NOT_A_REPLICA,
     FetchedPartition,
@@ -24,7 +23,6 @@ from api.kafka.messages.records_io import (
     FetchResponse,
     FetchTopic,
 )
-from controller.authorization.caller import Caller
 from records.errors import RequestError
 
 _WAIT_MS_MAX = 60_000
@@ -49,91 +47,83 @@ class _Read(msgspec.Struct, frozen=True):
 _Answer = FetchedPartition | _Read
 
 
-class Fetches:
-    """Answers Fetch for the replicas of one node."""
-
-    def __init__(self, fence: Fence) -> None:
-        self._fence = fence
-
-    async def fetch(self, frame: RequestFrame, _: Caller) -> Response:
-        """Read batches; wait if fewer than `min_bytes` are available."""
-        request = frame.body
-        assert isinstance(request, FetchRequest)
-        if request.session_id != _NO_SESSION:
-            # The session of another process that had this address: the client starts a new one.
-            return FetchResponse(error_code=CODES["FETCH_SESSION_ID_NOT_FOUND"])
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + min(max(request.max_wait_ms, 0), _WAIT_MS_MAX) / 1_000
-        while True:
-            moved = [asyncio.ensure_future(r.moved()) for r in self._replicas_of(request)]
-            try:
-                response = await self._read(request)
-                left = deadline - loop.time()
-                if left <= 0 or not moved or _is_worth(response, request.min_bytes):
-                    return response
-                await asyncio.wait(moved, timeout=left, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                for task in moved:
-                    task.cancel()
-
-    def _replicas_of(self, request: FetchRequest) -> list[Replica]:
-        found = []
-        for topic in request.topics:
-            for partition in topic.partitions:
-                try:
-                    replica = self._fence.replica(topic.topic, topic.topic_id, partition.partition)
-                except RequestError:
-                    continue
-                found.append(replica)
-        return found
-
-    async def _read(self, request: FetchRequest) -> FetchResponse:
-        answers = [
-            [
-                self._permitted(topic, partition, request.replica_id)
-                for partition in topic.partitions
-            ]
-            for topic in request.topics
-        ]
-        reads = [a for some in answers for a in some if isinstance(a, _Read) and not a.is_empty]
-        contents: dict[int, bytes | None] = {}
-        if reads:
-            size_max = min(request.max_bytes, FETCH_SIZE_BYTES_MAX)
-            contents = await reads[0].replica.disk.run(_read_all, reads, size_max)
-            if None in contents.values():
-                reads[0].replica.disk.trouble.set()
-        return FetchResponse(
-            responses=tuple(
-                [
-                    FetchedTopic(
-                        topic=topic.topic,
-                        topic_id=topic.topic_id,
-                        partitions=tuple([_fetched(answer, contents) for answer in some]),
-                    )
-                    for topic, some in zip(request.topics, answers, strict=True)
-                ]
-            )
-        )
-
-    def _permitted(self, topic: FetchTopic, wanted: FetchPartition, replica_id: int) -> _Answer:
+async def fetch(request: FetchRequest, fence: Fence) -> Response:
+    """Read batches; wait if fewer than `min_bytes` are available."""
+    if request.session_id != _NO_SESSION:
+        # The session of another process that had this address: the client starts a new one.
+        return FetchResponse(error_code=CODES["FETCH_SESSION_ID_NOT_FOUND"])
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + min(max(request.max_wait_ms, 0), _WAIT_MS_MAX) / 1_000
+    while True:
+        moved = [asyncio.ensure_future(r.moved()) for r in _replicas_of(request, fence)]
         try:
-            replica = self._fence.replica(topic.topic, topic.topic_id, wanted.partition)
-            self._fence.check_readable(topic.topic, wanted.partition)
-            replica.check_leader(wanted.current_leader_epoch)
-            # A new leader may not know the high watermark yet: it returns nothing from there on,
-            # but the offset is valid.
-            end = replica.log.end_offset
-            if not 0 <= wanted.fetch_offset <= end:
-                raise RequestError(
-                    "OFFSET_OUT_OF_RANGE", f"offset {wanted.fetch_offset}; 0 to {end} are here"
+            response = await _read(request, fence)
+            left = deadline - loop.time()
+            if left <= 0 or not moved or _is_worth(response, request.min_bytes):
+                return response
+            await asyncio.wait(moved, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in moved:
+                task.cancel()
+
+
+def _replicas_of(request: FetchRequest, fence: Fence) -> list[Replica]:
+    found = []
+    for topic in request.topics:
+        for partition in topic.partitions:
+            try:
+                replica = fence.replica(topic.topic, topic.topic_id, partition.partition)
+            except RequestError:
+                continue
+            found.append(replica)
+    return found
+
+
+async def _read(request: FetchRequest, fence: Fence) -> FetchResponse:
+    answers = [
+        [_permitted(fence, topic, partition, request.replica_id) for partition in topic.partitions]
+        for topic in request.topics
+    ]
+    reads = [a for some in answers for a in some if isinstance(a, _Read) and not a.is_empty]
+    contents: dict[int, bytes | None] = {}
+    if reads:
+        size_max = min(request.max_bytes, FETCH_SIZE_BYTES_MAX)
+        contents = await reads[0].replica.disk.run(_read_all, reads, size_max)
+        if None in contents.values():
+            reads[0].replica.disk.trouble.set()
+    return FetchResponse(
+        responses=tuple(
+            [
+                FetchedTopic(
+                    topic=topic.topic,
+                    topic_id=topic.topic_id,
+                    partitions=tuple([_fetched(answer, contents) for answer in some]),
                 )
-        except RequestError as error:
-            return FetchedPartition(partition_index=wanted.partition, error_code=code_for(error))
-        if replica_id == NOT_A_REPLICA:
-            end = replica.high_watermark
-        else:
-            replica.fetched_by(replica_id, wanted.fetch_offset, monotonic_ms())
-        return _Read(replica, wanted, end)
+                for topic, some in zip(request.topics, answers, strict=True)
+            ]
+        )
+    )
+
+
+def _permitted(fence: Fence, topic: FetchTopic, wanted: FetchPartition, replica_id: int) -> _Answer:
+    try:
+        replica = fence.replica(topic.topic, topic.topic_id, wanted.partition)
+        fence.check_readable(topic.topic, wanted.partition)
+        replica.check_leader(wanted.current_leader_epoch)
+        # A new leader may not know the high watermark yet: it returns nothing from there on,
+        # but the offset is valid.
+        end = replica.log.end_offset
+        if not 0 <= wanted.fetch_offset <= end:
+            raise RequestError(
+                "OFFSET_OUT_OF_RANGE", f"offset {wanted.fetch_offset}; 0 to {end} are here"
+            )
+    except RequestError as error:
+        return FetchedPartition(partition_index=wanted.partition, error_code=code_for(error))
+    if replica_id == NOT_A_REPLICA:
+        end = replica.high_watermark
+    else:
+        replica.fetched_by(replica_id, wanted.fetch_offset, monotonic_ms())
+    return _Read(replica, wanted, end)
 
 
 def _read_all(reads: list[_Read], size_bytes_max: int) -> dict[int, bytes | None]:

@@ -12,7 +12,6 @@ from api.broker.partition_log import TimedOffset
 from api.broker.replica import Replica
 from api.kafka.errors import code_of
 from api.kafka.fields import Response
-from api.kafka.frames import RequestFrame
 from api.kafka.messages.records_io import (
     DEBUGGING,
     EARLIEST,
@@ -29,7 +28,6 @@ from api.kafka.messages.records_io import (
     ListOffsetsResponse,
     ListOffsetsTopic,
 )
-from controller.authorization.caller import Caller
 from records.errors import CorruptLogError, RequestError
 
 _SINCE = {
@@ -53,22 +51,21 @@ _NO_OFFSET = TimedOffset(_NOTHING, _NOTHING, _NOTHING)
 class OffsetLookups:
     """Answers ListOffsets for the replicas of one node."""
 
-    def __init__(self, fence: Fence) -> None:
-        self._fence = fence
+    def __init__(self) -> None:
         # A lookup may expand a compressed batch; one at a time bounds the memory.
         self._one_at_a_time = asyncio.Lock()
 
-    async def list_offsets(self, frame: RequestFrame, _: Caller) -> Response:
-        """Look up offsets."""
-        request = frame.body
-        assert isinstance(request, ListOffsetsRequest)
+    async def list_offsets(
+        self, request: ListOffsetsRequest, fence: Fence, version: int
+    ) -> Response:
+        """Look up offsets; `version` is the request's."""
         topics = []
         for topic in request.topics:
             counts = Counter([partition.partition_index for partition in topic.partitions])
             partitions = [
                 _refused(asked, "INVALID_REQUEST")
                 if counts[asked.partition_index] > 1
-                else await self._listed(topic, asked, request.replica_id, frame.version)
+                else await self._listed(fence, topic, asked, request.replica_id, version)
                 for asked in topic.partitions
             ]
             topics.append(
@@ -77,13 +74,18 @@ class OffsetLookups:
         return ListOffsetsResponse(topics=tuple(topics))
 
     async def _listed(
-        self, topic: ListOffsetsTopic, asked: ListOffsetsPartition, replica_id: int, version: int
+        self,
+        fence: Fence,
+        topic: ListOffsetsTopic,
+        asked: ListOffsetsPartition,
+        replica_id: int,
+        version: int,
     ) -> ListedOffset:
         if asked.timestamp < 0 and version < _SINCE.get(asked.timestamp, version + 1):
             return _refused(asked, "UNSUPPORTED_VERSION")
         try:
-            replica = self._fence.replica(topic.name, topic.topic_id, asked.partition_index)
-            self._fence.check_readable(topic.name, asked.partition_index)
+            replica = fence.replica(topic.name, topic.topic_id, asked.partition_index)
+            fence.check_readable(topic.name, asked.partition_index)
             if replica_id != DEBUGGING:
                 replica.check_leader(asked.current_leader_epoch)
             found = await self._found(

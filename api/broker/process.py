@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from api.broker.authorization import Authorization
 from api.broker.cluster import Cluster
 from api.broker.configs import delete_stale_delay_ms
 from api.broker.controller_link import ControllerLink, Identity
@@ -35,6 +36,7 @@ from api.kafka.messages.records_io import NOT_A_REPLICA
 from api.kafka.messages.replicas import BrokerConfig
 from api.kafka.metadata import PLAINTEXT, metadata_response
 from api.shutdown import first_of, stopped_by_signal
+from controller.authorization.authorizer import ALLOW_ALL, Authorizer
 from controller.authorization.caller import Caller
 from records.base import Uuid
 from records.errors import UnavailableError
@@ -65,6 +67,7 @@ class BrokerOptions(msgspec.Struct, frozen=True, kw_only=True):
     replica_lag_ms: int = 30_000
     delete_stale_delay_ms: int | None = None
     strict_modes: bool = False
+    authorizer: Authorizer = ALLOW_ALL
 
 
 async def run_broker_until_stopped(
@@ -134,7 +137,7 @@ async def _broker(
     """
     directories = await disk.run(_open_directories, options, cluster_id)
     replicas = await disk.run(Replicas, options.broker_id, directories, disk)
-    cluster = Cluster()
+    cluster, authorization = Cluster(), Authorization(options.authorizer)
     following = Following(options.broker_id, replicas, cluster)
     is_configured = asyncio.Event()
 
@@ -149,10 +152,12 @@ async def _broker(
         broker_epoch=lambda: link.broker_epoch,
         changed=following.refresh,
         configured=configured,
+        update_rights=authorization.update,
     )
 
     forwarded = forwarding_handlers(lambda frame, caller: link.forward(frame, caller))
-    answering = _answering(options, cluster_id, cluster, Fencing(replicas, cluster), forwarded)
+    records = RecordsRequests(Fencing(replicas, cluster), authorization.access)
+    answering = _answering(options, cluster_id, cluster, authorization, records, forwarded)
     listener = await Listener.start(answering, options.host, options.port)
 
     health = Health(disk, directories, recovered=lambda: link.follow_anew())
@@ -229,24 +234,26 @@ def _answering(
     options: BrokerOptions,
     cluster_id: str,
     cluster: Cluster,
-    fencing: Fencing,
+    authorization: Authorization,
+    records: RecordsRequests,
     forwarded: Mapping[Api, Handler],
 ) -> Answering:
     """Return the handlers: local ones, and forwarding for what only the controller decides."""
 
-    async def metadata(frame: RequestFrame, _: Caller) -> Response:
+    async def metadata(frame: RequestFrame, caller: Caller) -> Response:
         assert isinstance(frame.body, MetadataRequest)
         return metadata_response(
             cluster,
             frame.body,
             version=frame.version,
             cluster_id=cluster_id,
+            access=authorization.access(caller),
             strict=options.strict_modes,
         )
 
     return Answering(
         handlers={
-            **RecordsRequests(fencing).handlers(),
+            **records.handlers(),
             **forwarded,
             apis.METADATA: metadata,
         },

@@ -1,13 +1,17 @@
 """Produce, Fetch, ListOffsets and OffsetsForLeaderEpoch, as a broker answers them.
 
+Each topic of a request is authorized by itself. Clients need WRITE, READ or DESCRIBE on it;
+followers need CLUSTER_ACTION, as in Kafka.
+
 Fetch sessions are declined (session id 0), transactions and quotas are not supported, and
 min.insync.replicas is not enforced: this broker does not follow that config.
 """
 
 import asyncio
+from collections.abc import Callable
 
-from api.broker.fencing import Fence
-from api.broker.fetches import Fetches
+from api.broker.fencing import AuthorizedFence, Fence, TopicCheck, may, may_replicate
+from api.broker.fetches import fetch
 from api.broker.offset_lookups import OffsetLookups
 from api.broker.written import Writing, refused
 from api.kafka import apis
@@ -17,10 +21,13 @@ from api.kafka.fields import Response
 from api.kafka.frames import RequestFrame
 from api.kafka.listener import Handler
 from api.kafka.messages.records_io import (
+    NOT_A_REPLICA,
     EpochEnd,
     EpochPartition,
     EpochTopic,
     EpochTopicResult,
+    FetchRequest,
+    ListOffsetsRequest,
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
     ProducedPartition,
@@ -30,39 +37,73 @@ from api.kafka.messages.records_io import (
     ProduceRequest,
     ProduceResponse,
 )
+from controller.authorization.authorizer import Access, Operation
 from controller.authorization.caller import Caller
 from records.errors import RequestError
 
 ACKS_NONE, ACKS_LEADER, ACKS_ALL = 0, 1, -1
 _WAIT_MS_MAX = 60_000
 
+_MAY_WRITE, _MAY_READ, _MAY_DESCRIBE = map(
+    may, (Operation.WRITE, Operation.READ, Operation.DESCRIBE)
+)
+
+
+def _may_compare(access: Access, name: str) -> bool:
+    """True if the caller may see where leader epochs end: a follower, or a client."""
+    return may_replicate(access, name) or _MAY_DESCRIBE(access, name)
+
 
 class RecordsRequests:
     """Answers for the replicas of one node."""
 
-    def __init__(self, fence: Fence) -> None:
+    def __init__(self, fence: Fence, access: Callable[[Caller], Access]) -> None:
+        """Answer requests.
+
+        Args:
+            access: Returns the current rights of a caller.
+        """
         self._fence = fence
-        self._fetches = Fetches(fence)
-        self._lookups = OffsetLookups(fence)
+        self._access = access
+        self._lookups = OffsetLookups()
 
     def handlers(self) -> dict[Api, Handler]:
         """Return the handlers, for a listener."""
         return {
             apis.PRODUCE: self.produce,
-            apis.FETCH: self._fetches.fetch,
-            apis.LIST_OFFSETS: self._lookups.list_offsets,
+            apis.FETCH: self.fetch,
+            apis.LIST_OFFSETS: self.list_offsets,
             apis.OFFSET_FOR_LEADER_EPOCH: self.offsets_for_leader_epoch,
         }
 
-    async def produce(self, frame: RequestFrame, _: Caller) -> Response | None:
+    def _authorized(self, caller: Caller, is_allowed: TopicCheck) -> Fence:
+        return AuthorizedFence(self._fence, self._access(caller), is_allowed)
+
+    async def fetch(self, frame: RequestFrame, caller: Caller) -> Response:
+        """Read batches; wait if fewer than `min_bytes` are available."""
+        request = frame.body
+        assert isinstance(request, FetchRequest)
+        is_client = request.replica_id == NOT_A_REPLICA
+        fence = self._authorized(caller, _MAY_READ if is_client else may_replicate)
+        return await fetch(request, fence)
+
+    async def list_offsets(self, frame: RequestFrame, caller: Caller) -> Response:
+        """Look up offsets."""
+        request = frame.body
+        assert isinstance(request, ListOffsetsRequest)
+        fence = self._authorized(caller, _MAY_DESCRIBE)
+        return await self._lookups.list_offsets(request, fence, frame.version)
+
+    async def produce(self, frame: RequestFrame, caller: Caller) -> Response | None:
         """Write batches, and answer once as many replicas have them as `acks` demands."""
         request = frame.body
         assert isinstance(request, ProduceRequest)
+        fence = self._authorized(caller, _MAY_WRITE)
         # Start all writes before awaiting any, so that a connection's batches keep their order.
         writes = [
             (
                 topic,
-                [self._write(topic, partition, request.acks) for partition in topic.partition_data],
+                [_write(fence, topic, produced, request.acks) for produced in topic.partition_data],
             )
             for topic in request.topic_data
         ]
@@ -77,52 +118,55 @@ class RecordsRequests:
             )
         return None if request.acks == ACKS_NONE else ProduceResponse(responses=tuple(responses))
 
-    async def offsets_for_leader_epoch(self, frame: RequestFrame, _: Caller) -> Response:
+    async def offsets_for_leader_epoch(self, frame: RequestFrame, caller: Caller) -> Response:
         """Return where leader epochs end."""
         request = frame.body
         assert isinstance(request, OffsetForLeaderEpochRequest)
+        fence = self._authorized(caller, _may_compare)
         return OffsetForLeaderEpochResponse(
             topics=tuple(
                 [
                     EpochTopicResult(
                         topic=topic.topic,
                         topic_id=topic.topic_id,
-                        partitions=tuple([self._epoch_end(topic, p) for p in topic.partitions]),
+                        partitions=tuple([_epoch_end(fence, topic, p) for p in topic.partitions]),
                     )
                     for topic in request.topics
                 ]
             )
         )
 
-    def _write(
-        self, topic: ProducedTopic, produced: ProducedPartition, acks: int
-    ) -> ProducedPartitionResult | Writing:
-        try:
-            if acks not in (ACKS_NONE, ACKS_LEADER, ACKS_ALL):
-                raise RequestError("INVALID_REQUIRED_ACKS", f"acks {acks} is none of -1, 0 and 1")
-            replica = self._fence.replica(topic.name, topic.topic_id, produced.index)
-            self._fence.check_writable(topic.name, produced.index)
-            replica.check_leader(-1)
-        except RequestError as error:
-            return refused(produced.index, error)
-        append = replica.append(produced.records or b"")
-        return Writing(produced.index, replica, append, by_all=acks == ACKS_ALL)
 
-    def _epoch_end(self, topic: EpochTopic, asked: EpochPartition) -> EpochEnd:
-        try:
-            replica = self._fence.replica(topic.topic, topic.topic_id, asked.partition)
-            self._fence.check_readable(topic.topic, asked.partition)
-            replica.check_leader(asked.current_leader_epoch)
-        except RequestError as error:
-            return EpochEnd(partition=asked.partition, error_code=code_for(error))
-        found = replica.epoch_end(asked.leader_epoch)
-        if found is None:
-            return EpochEnd(partition=asked.partition)
-        return EpochEnd(
-            partition=asked.partition,
-            leader_epoch=found.leader_epoch,
-            end_offset=found.end_offset,
-        )
+def _write(
+    fence: Fence, topic: ProducedTopic, produced: ProducedPartition, acks: int
+) -> ProducedPartitionResult | Writing:
+    try:
+        if acks not in (ACKS_NONE, ACKS_LEADER, ACKS_ALL):
+            raise RequestError("INVALID_REQUIRED_ACKS", f"acks {acks} is none of -1, 0 and 1")
+        replica = fence.replica(topic.name, topic.topic_id, produced.index)
+        fence.check_writable(topic.name, produced.index)
+        replica.check_leader(-1)
+    except RequestError as error:
+        return refused(produced.index, error)
+    append = replica.append(produced.records or b"")
+    return Writing(produced.index, replica, append, by_all=acks == ACKS_ALL)
+
+
+def _epoch_end(fence: Fence, topic: EpochTopic, asked: EpochPartition) -> EpochEnd:
+    try:
+        replica = fence.replica(topic.topic, topic.topic_id, asked.partition)
+        fence.check_readable(topic.topic, asked.partition)
+        replica.check_leader(asked.current_leader_epoch)
+    except RequestError as error:
+        return EpochEnd(partition=asked.partition, error_code=code_for(error))
+    found = replica.epoch_end(asked.leader_epoch)
+    if found is None:
+        return EpochEnd(partition=asked.partition)
+    return EpochEnd(
+        partition=asked.partition,
+        leader_epoch=found.leader_epoch,
+        end_offset=found.end_offset,
+    )
 
 
 async def _settled(

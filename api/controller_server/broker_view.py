@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from api.controller_server.rights_records import all_rights, changed_rights
 from api.history import Change
 from api.kafka.messages.replicas import (
     LEADER_DURING_DELETE,
@@ -53,12 +54,15 @@ class Stop(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BrokerView(msgspec.Struct, frozen=True, kw_only=True):
-    """Changes for a broker: partitions to update, replicas to stop, topics for its metadata."""
+    """Changes for a broker: partitions to update, replicas to stop, topics for its metadata, and
+    records for its authorizer.
+    """
 
     is_full: bool
     partitions: frozenset[PartitionKey]
     stops: tuple[Stop, ...]
     topics: tuple[UpdatedTopic, ...]
+    rights: tuple[bytes, ...] = ()
 
 
 def full_view(image: MetadataImage, sender: Sender) -> BrokerView:
@@ -76,6 +80,7 @@ def full_view(image: MetadataImage, sender: Sender) -> BrokerView:
         ),
         stops=tuple(_started_deletions(image, sender.broker_id)),
         topics=tuple([_updated(image, topic, sender) for topic in image.topics()]),
+        rights=all_rights(image),
     )
 
 
@@ -96,6 +101,7 @@ def changed_view(change: Change, sender: Sender) -> BrokerView:
         partitions=frozenset(partitions),
         stops=tuple(stops.values()),
         topics=tuple(topics),
+        rights=changed_rights(change),
     )
 
 

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from api.broker.fencing import AuthorizedFence, NoReplicas
+from api.broker.fencing import NoReplicas
 from api.broker.records_requests import RecordsRequests
 from api.controller_server.broker_feed import RETRY_MS, BrokerFeeds, broker_origin
 from api.kafka import apis, brokers, topics
@@ -59,15 +59,6 @@ FROM_BROKERS = frozenset(
 """Requests that only brokers send."""
 
 
-_RECORDS = {
-    apis.PRODUCE: Operation.WRITE,
-    apis.FETCH: Operation.READ,
-    apis.LIST_OFFSETS: Operation.DESCRIBE,
-    apis.OFFSET_FOR_LEADER_EPOCH: Operation.DESCRIBE,
-}
-"""Requests for records, and the operation on the topic that each needs."""
-
-
 class ListenerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of the listener.
 
@@ -91,7 +82,7 @@ class ControllerListener:
         feeds = BrokerFeeds(self._service, retry_ms=self._settings.retry_ms)
         return Answering(
             handlers={
-                **{api: self._records(api, operation) for api, operation in _RECORDS.items()},
+                **RecordsRequests(NoReplicas(), self._service.access).handlers(),
                 apis.METADATA: self._metadata,
                 **self._forwardable(),
                 apis.ENVELOPE: self._envelope,
@@ -136,17 +127,6 @@ class ControllerListener:
             self._service.run(command, request, caller=caller, origin=origin)
         )
         return answer.response
-
-    def _records(self, api: Api, operation: Operation) -> Handler:
-        """Return a handler that refuses requests for records, after checking the caller's
-        rights.
-        """
-
-        async def handle(frame: RequestFrame, caller: Caller) -> Response | bytes | None:
-            fence = AuthorizedFence(NoReplicas(), self._service.access(caller), operation)
-            return await RecordsRequests(fence).handlers()[api](frame, caller)
-
-        return handle
 
     async def _metadata(self, frame: RequestFrame, caller: Caller) -> Response:
         return metadata_response(

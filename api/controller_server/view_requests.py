@@ -90,7 +90,10 @@ def stop_replicas(stops: Iterable[Stop], sender: Sender) -> list[StopReplicaRequ
 
 
 def update_metadata(
-    image: MetadataImage, view: BrokerView, sender: Sender, configs: tuple[BrokerConfig, ...] = ()
+    image: MetadataImage,
+    view: BrokerView,
+    sender: Sender,
+    configs: tuple[BrokerConfig, ...] = (),
 ) -> UpdateMetadataRequest:
     """Return the UpdateMetadata that ends a round; `configs` are those that the broker follows."""
     live = [broker for broker in image.brokers() if not broker.fenced]
@@ -103,6 +106,7 @@ def update_metadata(
         type=FULL if view.is_full else INCREMENTAL,
         metadata_offset=offset,
         broker_configs=configs,
+        rights=view.rights,
         topic_states=view.topics,
         live_brokers=tuple(
             [_live_broker(broker) for broker in sorted(live, key=lambda b: b.broker_id)]

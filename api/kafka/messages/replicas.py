@@ -13,6 +13,7 @@ from api.kafka.fields import (
     CREATE_OFFSET_TAG,
     METADATA_OFFSET_TAG,
     REQUEST_TYPE_TAG,
+    RIGHTS_TAG,
     TOPIC_ID_TAG,
     Int8,
     Int16,
@@ -174,7 +175,10 @@ class LiveBroker(Message, frozen=True, kw_only=True):
 
 
 class UpdateMetadataRequest(Request, frozen=True, kw_only=True):
-    """Changed topics, and all live brokers; FULL has every topic.
+    """Changed topics and ACLs, and all live brokers; FULL has every topic and ACL.
+
+    `rights` are records that an authorizer reads, as in Kafka's metadata log: ACLs, and the level
+    of `metadata.version`.
 
     It is the last request about an offset, and names it: the broker has then applied the log up to
     there, inclusive.
@@ -186,6 +190,7 @@ class UpdateMetadataRequest(Request, frozen=True, kw_only=True):
     type: Annotated[Int8, tagged(REQUEST_TYPE_TAG)] = UNSPECIFIED
     metadata_offset: Annotated[Int64, tagged(METADATA_OFFSET_TAG)] = -1
     broker_configs: Annotated[tuple[BrokerConfig, ...], tagged(BROKER_CONFIGS_TAG)] = ()
+    rights: Annotated[tuple[bytes, ...], tagged(RIGHTS_TAG)] = ()
     topic_states: tuple[UpdatedTopic, ...] = ()
     live_brokers: tuple[LiveBroker, ...] = ()
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from api.broker.authorization import Authorization
 from api.broker.cluster import Cluster
 from api.broker.disk import Disk
 from api.broker.fencing import Fencing
@@ -39,6 +40,7 @@ from api.kafka.messages.replicas import (
     UpdatedTopic,
     UpdateMetadataRequest,
 )
+from controller.authorization.authorizer import ALLOW_ALL
 from controller.authorization.caller import Caller
 from records.base import ZERO_UUID, Uuid
 from replay.image.partitions import NONE, READ_ONLY, READ_WRITE
@@ -53,11 +55,14 @@ ASKER = Caller(host="test")
 class Broker:
     """Topic `a`, led here: partition 0 READ_WRITE, 1 READ_ONLY, 2 NONE; 3 is led elsewhere."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, authorization: Authorization | None = None) -> None:
         directory = LogDirectory.open(path, cluster_id="c", broker_id=ME)
         self.replicas = Replicas(ME, [directory], Disk(256))
         self.cluster = Cluster()
-        self.requests = RecordsRequests(Fencing(self.replicas, self.cluster))
+        self.authorization = authorization or Authorization(ALLOW_ALL)
+        self.requests = RecordsRequests(
+            Fencing(self.replicas, self.cluster), self.authorization.access
+        )
         self.cluster.update(update("a", ID, READ_WRITE, READ_ONLY, NONE, READ_WRITE))
 
     async def lead(self, leader_epoch: int = 5) -> None:

@@ -28,7 +28,7 @@ from api.kafka.messages.topics import (
     DeleteTopicsResponse,
 )
 from api.kafka.topics import creation_request, deletion_request
-from controller.authorization.authorizer import CLUSTER, Operation, topic_resource
+from controller.authorization.authorizer import CLUSTER, UNRESTRICTED, Operation, topic_resource
 from controller.authorization.caller import Authentication, Caller
 from controller.decisions.namespaces import CreateNamespace
 from controller.decisions.partition_removal import DeletePartitions, TopicShrink
@@ -239,7 +239,10 @@ async def test_whatever_clients_ask_of_the_controller_is_forwarded(tmp_path: Pat
     async with server(tmp_path) as at:
         settings = ListenerSettings()
         answering = ControllerListener(at.service, settings).answering()
-    answered_by_brokers = {apis.METADATA, *RecordsRequests(NoReplicas()).handlers()}
+    answered_by_brokers = {
+        apis.METADATA,
+        *RecordsRequests(NoReplicas(), lambda _: UNRESTRICTED).handlers(),
+    }
     assert set(FORWARDED) == answering.handlers.keys() - FROM_BROKERS - answered_by_brokers
 
 

@@ -70,7 +70,7 @@ async def test_follower_sends_clients_away(broker: Broker) -> None:
 
 
 async def test_node_without_replicas_sends_everybody_away(broker: Broker) -> None:
-    broker.requests = RecordsRequests(NoReplicas())
+    broker.requests = RecordsRequests(NoReplicas(), broker.authorization.access)
     assert await broker.errors() == ["NOT_LEADER_OR_FOLLOWER"] * 4
 
 

@@ -193,11 +193,9 @@ def error_names(value: Any) -> list[str]:
     return [name_of(code)]
 
 
-def test_every_kafka_request_that_is_advertised_is_tried(tmp_path: Path) -> None:
-    listener = ControllerListener(
-        service=None,  # type: ignore[arg-type]  # nothing is answered
-        settings=ListenerSettings(),
-    )
+async def test_every_kafka_request_that_is_advertised_is_tried(tmp_path: Path) -> None:
+    async with guarded(tmp_path) as (at, _):
+        listener = ControllerListener(at.service, ListenerSettings())
     advertised = set(listener.answering().apis().values())
     # As in Kafka: what is spoken here is told to everybody.
     assert set(REQUESTS) == advertised - {apis.API_VERSIONS}
