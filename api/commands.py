@@ -15,7 +15,7 @@ from api.questions.deciding import described
 from api.questions.table import DESCRIPTIONS, guard_of
 from api.transactions import NAME, Transact, Transacted, guard, transact
 from controller.asked import BoundDecision, response_type
-from controller.authorization import rights
+from controller.authorization import rights, subscription_rights
 from controller.authorization.caller import Caller
 from controller.authorization.guard import Guard
 from controller.decisions.alter_partition import AlterPartition, alter_partition
@@ -51,6 +51,12 @@ from controller.decisions.partition_removal import (
     delete_partitions,
 )
 from controller.decisions.reassignments import AlterReassignments, alter_reassignments
+from controller.decisions.subscriptions import (
+    DeleteSubscription,
+    RegisterSubscription,
+    delete_subscription,
+    register_subscription,
+)
 from controller.decisions.topics import CreateTopics, DeleteTopics, create_topics, delete_topics
 from controller.decisions.users import AlterUsers, alter_users
 from controller.descriptions.queries import DescribeBroker
@@ -118,6 +124,18 @@ COMMANDS = {
         Command("namespaces create", CreateNamespace, create_namespace, rights.CREATE_NAMESPACE),
         Command("namespaces delete", DeleteNamespace, delete_namespace, rights.DELETE_NAMESPACE),
         Command("topics move", MoveTopics, move_topics, rights.MOVE_TOPICS),
+        Command(
+            "subscriptions register",
+            RegisterSubscription,
+            register_subscription,
+            subscription_rights.REGISTER_SUBSCRIPTION,
+        ),
+        Command(
+            "subscriptions delete",
+            DeleteSubscription,
+            delete_subscription,
+            subscription_rights.DELETE_SUBSCRIPTION,
+        ),
         Command("records append", AppendRows, append_rows, rights.ALTER_CLUSTER),
         Command(NAME, Transact, _transact, guard(lambda name: find_command(name))),
     )

@@ -8,8 +8,10 @@ from controller.decisions.cluster_index import ClusterIndex
 from controller.decisions.partition_change import LEADER_UNCHANGED
 from metadata_log.batch import Batch
 from records.base import Record, Uuid
+from records.configs import ConfigRecord
 from records.partitions import PartitionChangeRecord, PartitionRecord, RemovePartitionsRecord
 from records.topics import MoveTopicRecord, RemoveTopicRecord, TopicRecord
+from replay.image import configs
 from replay.image.metadata import MetadataImage
 from replay.loader import Replayer
 
@@ -40,6 +42,7 @@ class Latest:
         self._replayer = Replayer(state.image, next_offset=next_offset)
         # Topics and partitions named in records; those of an open transaction change when it ends.
         self._touched: defaultdict[Uuid, set[int]] = defaultdict(set)
+        self._groups: set[str] = set()
 
     def apply(self, batch: Batch) -> State:
         """Apply a batch and return the state after it.
@@ -54,9 +57,10 @@ class Latest:
         for row in batch.rows:
             self._touch(row.payload)
         image = self._replayer.image()
-        index = self.state.index.updated(self.state.image, image, self._touched)
+        index = self.state.index.updated(self.state.image, image, self._touched, self._groups)
         if image.provenance.pending_transaction is None:
             self._touched.clear()
+            self._groups.clear()
         self.state = State(image, index)
         return self.state
 
@@ -76,6 +80,8 @@ class Latest:
                 removed = self.state.image.partitions(record.topic_id)
                 ids = [partition.partition_id for partition in removed]
                 self._touched[record.topic_id].update(ids)
+            case ConfigRecord(resource_type=configs.GROUP):
+                self._groups.add(record.resource_name)
 
 
 def _changes_the_index(change: PartitionChangeRecord) -> bool:

@@ -8,7 +8,8 @@ REDACTED = "(redacted)"
 """Printed in place of a secret."""
 
 # Names whose values may be shown to every reader of the metadata. From Kafka's documentation of
-# topic and broker configs (4.0), and the settings of partition removal.
+# topic and broker configs (4.0), and the settings of partition removal
+# and of subscriptions.
 _PUBLIC_CONFIG_NAMES = """
     advertised.listeners auto.create.topics.enable auto.leader.rebalance.enable
     background.threads broker.rack cleanup.policy client.quota.callback.class
@@ -42,6 +43,7 @@ _PUBLIC_CONFIG_NAMES = """
     remote.log.copy.disable remote.log.delete.on.disable remote.storage.enable
     replica.alter.log.dirs.io.max.bytes.per.second request_percentage retention.bytes
     retention.ms segment.bytes segment.index.bytes segment.jitter.ms segment.ms
+    subscribed.topic.regex
     transaction.partition.verification.enable unclean.leader.election.enable
 """
 PUBLIC_CONFIGS = frozenset(_PUBLIC_CONFIG_NAMES.split())

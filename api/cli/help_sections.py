@@ -7,8 +7,8 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Snapshots and Spark": ("snapshot", "audit"),
     "Take care of a log": ("verify", "repair", "backup", "restore", "archive", "retain"),
     "Change a cluster": (
-        *("topics", "namespaces", "configs", "brokers", "partitions", "reassignments"),
-        *("elect-leaders", "features", "users", "transaction", "append"),
+        *("topics", "namespaces", "configs", "subscriptions", "brokers", "partitions"),
+        *("reassignments", "elect-leaders", "features", "users", "transaction", "append"),
     ),
     "Run it": ("serve", "broker"),
 }

@@ -47,7 +47,8 @@ _MODULES = {
     "admin.elect_leaders": ("elect-leaders",),
     "admin.transaction": ("transaction",),
     "admin.nouns": (
-        *("topics", "namespaces", "configs", "brokers", "partitions", "reassignments"),
+        *("topics", "namespaces", "configs", "subscriptions", "brokers", "partitions"),
+        "reassignments",
         *("features", "users"),
     ),
 }

@@ -13,6 +13,7 @@ from controller.descriptions.queries import (
     ListNamespaces,
     ListReassignments,
     ListRemovals,
+    ListSubscriptions,
     ListTopics,
     broker_described,
     brokers_listed,
@@ -22,6 +23,7 @@ from controller.descriptions.queries import (
     partitions_described,
     reassignments_listed,
     removals_listed,
+    subscriptions_listed,
     topics_described,
     topics_listed,
 )
@@ -42,3 +44,6 @@ CONFIGS = Question(name="configs describe", request=DescribeConfigs, describe=co
 FEATURES = Question(name="features describe", request=DescribeFeatures, describe=features_described)
 NAMESPACES = Question(name="namespaces list", request=ListNamespaces, describe=namespaces_listed)
 USERS = Question(name="users describe", request=DescribeUsers, describe=users_described)
+SUBSCRIPTIONS = Question(
+    name="subscriptions list", request=ListSubscriptions, describe=subscriptions_listed
+)

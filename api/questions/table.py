@@ -13,6 +13,7 @@ from api.questions.descriptions import (
     PARTITIONS,
     REASSIGNMENTS,
     REMOVALS,
+    SUBSCRIPTIONS,
     TOPIC,
     TOPICS,
     USERS,
@@ -22,7 +23,7 @@ from api.questions.overview import OVERVIEW
 from api.questions.question import Question
 from api.questions.rows import DUMP, TAIL
 from api.questions.states import STATES
-from controller.authorization import object_rights, rights
+from controller.authorization import object_rights, rights, subscription_rights
 from controller.authorization.guard import Guard
 from records.errors import RequestError
 
@@ -38,6 +39,7 @@ _DESCRIPTIONS = (
     (FEATURES, rights.DESCRIBE_CLUSTER),
     (NAMESPACES, rights.LIST_NAMESPACES),
     (USERS, rights.DESCRIBE_CLUSTER),
+    (SUBSCRIPTIONS, subscription_rights.LIST_SUBSCRIPTIONS),
 )
 
 _OF_THE_PAST = (

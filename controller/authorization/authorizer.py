@@ -33,6 +33,7 @@ class ResourceType(enum.Enum):
     """Kafka's types of resources, with their codes; NAMESPACE is ours."""
 
     TOPIC = 2
+    GROUP = 3
     CLUSTER = 4
     USER = 7
     NAMESPACE = 100
@@ -56,6 +57,11 @@ def topic_resource(full_name: str) -> Resource:
 def namespace_resource(name: str) -> Resource:
     """Return the resource of a namespace."""
     return Resource(ResourceType.NAMESPACE, name)
+
+
+def group_resource(name: str) -> Resource:
+    """Return the resource of a consumer group."""
+    return Resource(ResourceType.GROUP, name)
 
 
 def user_resource(principal: str) -> Resource:
@@ -88,6 +94,7 @@ ALLOW_ALL = AllowAll()
 _CODES = {
     ResourceType.TOPIC: "TOPIC_AUTHORIZATION_FAILED",
     ResourceType.NAMESPACE: "TOPIC_AUTHORIZATION_FAILED",
+    ResourceType.GROUP: "GROUP_AUTHORIZATION_FAILED",
     ResourceType.CLUSTER: "CLUSTER_AUTHORIZATION_FAILED",
     ResourceType.USER: "CLUSTER_AUTHORIZATION_FAILED",
 }

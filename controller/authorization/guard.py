@@ -91,8 +91,8 @@ class Items(msgspec.Struct, frozen=True, kw_only=True):
 class Guard(msgspec.Struct, frozen=True, kw_only=True):
     """The rights that a command needs.
 
-    `check` is for the request as a whole. `shown` gets the request and the response, and removes
-    what the caller may not see.
+    `check` is for the request as a whole. `shown` gets the request and the response, also one with
+    refused items, and removes what the caller may not see.
     """
 
     check: Check = unchecked
@@ -114,8 +114,9 @@ class Guard(msgspec.Struct, frozen=True, kw_only=True):
         access = context.access
         self.check(access, request)
         if self.items is not None:
-            return self.items.decide(decide, context, request)
-        result = decide(context, request)
+            result = self.items.decide(decide, context, request)
+        else:
+            result = decide(context, request)
         if self.shown is None:
             return result
         return replace(result, response=self.shown(access, request, result.response))
@@ -143,5 +144,5 @@ class Guard(msgspec.Struct, frozen=True, kw_only=True):
     def shown_again(self, access: Access, request: Any, response: Any) -> Any:
         """Return the visible part of an earlier response; call `refused` first."""
         if self.items is not None:
-            return self.items.masked(access, request, response)
+            response = self.items.masked(access, request, response)
         return response if self.shown is None else self.shown(access, request, response)

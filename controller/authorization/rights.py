@@ -23,6 +23,7 @@ from controller.authorization.authorizer import (
     topic_resource,
 )
 from controller.authorization.guard import Guard, Items
+from controller.authorization.subscription_rights import namespaces_warned, topics_warned
 from controller.decisions.alter_topics import UNSET, AlterationResult, TopicAlteration
 from controller.decisions.configs import ResourceChange, ResourceResult
 from controller.decisions.growth import TopicGrowth
@@ -112,7 +113,8 @@ CREATE_TOPICS = Guard(
         field="topics",
         check=_check_new_topic,
         refused=lambda topic, refusal: TopicResult(name=topic.full_name, refusal=refusal),
-    )
+    ),
+    shown=topics_warned,
 )
 DELETE_TOPICS = _topics(Operation.DELETE, lambda ref: ref, _topic_result)
 
@@ -254,7 +256,7 @@ def _check_moved(access: Access, request: MoveTopics, name: str) -> None:
         )
 
 
-CREATE_NAMESPACE = Guard(check=_check_new_namespace)
+CREATE_NAMESPACE = Guard(check=_check_new_namespace, shown=namespaces_warned)
 DELETE_NAMESPACE = Guard(check=_check_namespace_deletion)
 MOVE_TOPICS = Guard(check=_check_move)
 

@@ -14,13 +14,17 @@ from immutables import Map
 
 from controller.decisions.moves import is_moving, settled_replicas
 from records.base import Uuid
-from replay.image.changes import NestedMapDelta
+from replay.image.changes import MapDelta, NestedMapDelta
+from replay.image.configs import GROUP
 from replay.image.metadata import MetadataImage
 from replay.image.partitions import NO_LEADER, Partition
 from replay.image.topics import Topic
 
 _PartitionSet: TypeAlias = Map[Uuid, Map[int, bool]]
 """Partition ids by topic; every value is True."""
+
+SUBSCRIBED_PATTERN = "subscribed.topic.regex"
+"""The config of a consumer group that holds its registered pattern."""
 
 _NO_TOPICS: Map[Uuid, int] = Map()
 
@@ -39,7 +43,7 @@ _NO_LOAD = BrokerLoad()
 
 
 class ClusterIndex(msgspec.Struct, frozen=True, gc=False):
-    """Partitions by broker and by state, load of brokers, colliding names.
+    """Partitions by broker and by state, load of brokers, colliding names, subscriptions.
 
     Partitions are returned in order of topic id and partition id, the same in every process.
     """
@@ -52,11 +56,16 @@ class ClusterIndex(msgspec.Struct, frozen=True, gc=False):
     _load: Map[int, BrokerLoad] = Map()
     # Names with a '.' or '_', by namespace and by the name with every '.' as '_'.
     _by_collision: Map[tuple[Uuid | None, str], tuple[str, ...]] = Map()
+    subscriptions: Map[str, str] = Map()
+    """The registered patterns of consumer groups, by group."""
 
     @classmethod
     def of(cls, image: MetadataImage) -> "ClusterIndex":
         """Build the index of an image: O(partitions)."""
         update = _Update(cls())
+        update.learn_groups(
+            image, [name for (resource_type, name), _ in image.configs() if resource_type == GROUP]
+        )
         for topic in image.topics():
             update.learn_name(topic)
             for partition in image.partitions(topic.topic_id):
@@ -64,15 +73,21 @@ class ClusterIndex(msgspec.Struct, frozen=True, gc=False):
         return update.finish()
 
     def updated(
-        self, before: MetadataImage, after: MetadataImage, touched: Mapping[Uuid, Iterable[int]]
+        self,
+        before: MetadataImage,
+        after: MetadataImage,
+        touched: Mapping[Uuid, Iterable[int]],
+        groups: Iterable[str] = (),
     ) -> "ClusterIndex":
         """Return the index of `after`, given that this is the one of `before`.
 
         Args:
             touched: All topics that may differ between the two, each with the ids of its
                 partitions that may.
+            groups: All consumer groups whose configs may differ.
         """
         update = _Update(self)
+        update.learn_groups(after, groups)
         for topic_id, partition_ids in touched.items():
             for partition_id in partition_ids:
                 update.put(
@@ -146,6 +161,15 @@ class _Update:
         self._imbalanced = NestedMapDelta(index._imbalanced)
         self._moving = NestedMapDelta(index._moving)
         self._by_collision = index._by_collision.mutate()
+        self._subscriptions = MapDelta(index.subscriptions)
+
+    def learn_groups(self, image: MetadataImage, groups: Iterable[str]) -> None:
+        for group in groups:
+            pattern = image.config_value(GROUP, group, SUBSCRIBED_PATTERN)
+            if pattern is None:
+                self._subscriptions.take(group)
+            else:
+                self._subscriptions.put(group, pattern)
 
     def put(self, old: Partition | None, new: Partition | None) -> None:
         """Replace a partition; None means that it does not exist before or after."""
@@ -194,6 +218,7 @@ class _Update:
             self._moving.apply(),
             self._finish_load(),
             self._by_collision.finish(),
+            self._subscriptions.apply(),
         )
 
     def _finish_held(self) -> Map[int, Map[Uuid, int]]:

@@ -20,6 +20,7 @@ from controller.decisions.names import (
     full_name,
     tiers,
 )
+from controller.decisions.subscriptions import Subscription, SubscriptionMatcher
 from controller.refusals import (
     invalid_namespace,
     invalid_topic_name,
@@ -46,6 +47,7 @@ class CreateNamespace(Request["NamespaceResult"], frozen=True):
     """A request to create a namespace and all tiers above it."""
 
     name: str
+    validate_only: bool = False
 
 
 class DeleteNamespace(Request["NamespaceResult"], frozen=True, kw_only=True):
@@ -67,10 +69,15 @@ class MoveTopics(Request["NamespaceResult"], frozen=True, kw_only=True):
 
 
 class NamespaceResult(msgspec.Struct, frozen=True):
-    """Full names that a request created, deleted, or moved (the old names)."""
+    """Full names that a request created, deleted, or moved (the old names).
+
+    `subscriptions` are those that match topics in namespaces that were created; None: there were
+    too many to look at.
+    """
 
     namespaces: tuple[str, ...] = ()
     topics: tuple[str, ...] = ()
+    subscriptions: tuple[Subscription, ...] | None = ()
 
 
 def create_namespace(
@@ -91,7 +98,10 @@ def create_namespace(
     records = RecordList()
     for name in missing:
         records.add(NamespaceRecord(namespace_id=new_id(context.rng), name=name))
-    return ControllerResult(response=NamespaceResult(missing), records=records.records)
+    matched = SubscriptionMatcher(context).of_namespaces(missing)
+    return records.result(
+        NamespaceResult(missing, subscriptions=matched), validate_only=request.validate_only
+    )
 
 
 def delete_namespace(

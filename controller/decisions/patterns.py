@@ -8,6 +8,7 @@ engine would.
 Source: Glushkov's construction; KIP-848 (patterns of RE2/J, matched by the server).
 """
 
+import functools
 from collections.abc import Iterable, Sequence
 
 from controller.decisions.names import TIER_SEPARATOR
@@ -30,7 +31,10 @@ _NODES_MAX = 10_000
 """Nodes with repeats written out; those of empty groups take no position."""
 
 STATES_MAX = 10_000
-"""Sets of positions that are kept. Patterns of people have below a hundred."""
+"""Sets of positions that one question may meet. Patterns of people have below a hundred."""
+
+KEPT_STATES_MAX = 200
+"""As `STATES_MAX`, of each pattern that stays in memory."""
 
 _TOPIC_CHARS = chars("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 
@@ -42,12 +46,14 @@ class Pattern:
     """A regular expression that matches whole names.
 
     Attributes:
-        size: Number of positions; a match takes at most this number of steps a character.
-        is_exhausted: True once matching has met `STATES_MAX` sets of positions.
+        steps: Number of characters read so far, each in at most `POSITIONS_MAX` steps.
     """
 
-    def __init__(self, pattern: str) -> None:
+    def __init__(self, pattern: str, states_max: int = STATES_MAX) -> None:
         """Parse a pattern.
+
+        Args:
+            states_max: Sets of positions that are remembered, to match the next name faster.
 
         Raises:
             RequestError: INVALID_REGULAR_EXPRESSION.
@@ -58,12 +64,13 @@ class Pattern:
         self._chars, self._follow = builder.chars, builder.follow
         self._by_char: dict[int, _Positions] = {}
         self._following: dict[_Positions, _Positions] = {}
-        self.size = len(self._chars)
+        self._states_max = states_max
+        self.steps = 0
 
     @property
     def is_exhausted(self) -> bool:
         """True if the pattern met so many states that it is too expensive for many names."""
-        return len(self._following) >= STATES_MAX
+        return len(self._following) >= self._states_max
 
     def matches(self, name: str) -> bool:
         """True if the pattern matches the whole name."""
@@ -88,6 +95,7 @@ class Pattern:
         """Return the positions reached at the end of a text, and those that may come next."""
         reached, following = 0, self._first
         for char in text:
+            self.steps += 1
             reached = following & self._at(min(ord(char), OTHER))
             if not reached:
                 return 0, 0
@@ -101,7 +109,7 @@ class Pattern:
             lowest = rest & -rest
             following |= self._follow[lowest.bit_length() - 1]
             rest ^= lowest
-        if len(self._following) < STATES_MAX:
+        if not self.is_exhausted:
             self._following[reached] = following
         return following
 
@@ -117,6 +125,16 @@ class Pattern:
             if allowed & wanted:
                 found |= 1 << position
         return found
+
+
+@functools.lru_cache(maxsize=1_024)
+def kept_pattern(pattern: str) -> Pattern:
+    """Return a parsed pattern that is used again and again.
+
+    Raises:
+        RequestError: INVALID_REGULAR_EXPRESSION.
+    """
+    return Pattern(pattern, KEPT_STATES_MAX)
 
 
 def matching(pattern: str, names: Iterable[str]) -> list[str]:

@@ -23,6 +23,7 @@ from controller.decisions.lookup import (
 )
 from controller.decisions.names import check_topic_name, full_name, named_more_than_once
 from controller.decisions.outcome import Refusal
+from controller.decisions.subscriptions import Subscription, SubscriptionMatcher
 from controller.refusals import (
     invalid_assignment,
     invalid_config,
@@ -83,7 +84,8 @@ class DeleteTopics(Request["tuple[TopicResult, ...]"], frozen=True, kw_only=True
 class TopicResult(msgspec.Struct, frozen=True, kw_only=True):
     """Result of one topic.
 
-    `name` is as in the request. A creation that is only validated has no id.
+    `name` is as in the request. A creation that is only validated has no id. `subscriptions` are
+    those that match a topic that was created; None: there were too many to look at.
     """
 
     name: str
@@ -91,6 +93,7 @@ class TopicResult(msgspec.Struct, frozen=True, kw_only=True):
     partitions: int = 0
     replication_factor: int = 0
     refusal: Refusal | None = None
+    subscriptions: tuple[Subscription, ...] | None = ()
 
 
 def create_topics(
@@ -157,6 +160,7 @@ class _Creation:
         self._context = context
         self._validate_only = request.validate_only
         self._placement = Placement(context, request.placement)
+        self._subscriptions = SubscriptionMatcher(context)
         self._unified_names: dict[tuple[Uuid | None, str], str] = {}
         self._ids: set[Uuid] = set()
         self.records = RecordList(context.allowance)
@@ -191,6 +195,7 @@ class _Creation:
             topic_id=None if self._validate_only else topic_id,
             partitions=len(plan.assignments),
             replication_factor=len(plan.assignments[0].broker_ids),
+            subscriptions=self._subscriptions.of_topic(topic.full_name),
         )
 
     def _check_id(self, topic: NewTopic) -> None:

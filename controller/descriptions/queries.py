@@ -9,6 +9,7 @@ from controller.decisions.levels import SUPPORTED_LEVELS
 from controller.decisions.lookup import TopicRef
 from controller.decisions.names import TIER_SEPARATOR
 from controller.decisions.patterns import matching
+from controller.decisions.subscriptions import Subscription
 from controller.descriptions.brokers import BrokerDescription, describe_broker, list_brokers
 from controller.descriptions.configs import ConfigsDescribed, describe_configs
 from controller.descriptions.partitions import PartitionFound, describe_partitions
@@ -113,6 +114,15 @@ class NamespaceListing(msgspec.Struct, frozen=True, kw_only=True):
     namespace_id: Uuid
     topics: int
     version: int | None = None
+
+
+class ListSubscriptions(Request["tuple[Subscription, ...]"], frozen=True, kw_only=True):
+    """Asks for the registered patterns of consumer groups."""
+
+
+def subscriptions_listed(view: View, request: ListSubscriptions) -> tuple[Subscription, ...]:
+    """List subscriptions, ordered by group."""
+    return tuple([Subscription(*item) for item in sorted(view.index.subscriptions.items())])
 
 
 def topics_listed(view: View, request: ListTopics) -> tuple[TopicListing, ...]:

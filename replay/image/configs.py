@@ -16,6 +16,9 @@ BROKER = 4
 NAMESPACE = 100
 """Resource type of a namespace, by its full name. Kafka has none; its codes are powers of two."""
 
+GROUP = 32
+"""Resource type of a consumer group."""
+
 ConfigResource = tuple[int, str]
 """Resource type and name."""
 

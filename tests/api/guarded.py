@@ -14,12 +14,14 @@ from controller.decisions.partition_removal import (
     DeletePartitions,
     TopicShrink,
 )
+from controller.decisions.subscriptions import RegisterSubscription
 from controller.decisions.topics import CreateTopics, NewTopic
 from replay.image.metadata import MetadataImage
 from tests.api.kafka.servers import Server, server
 
 TOPIC_REFUSED, CLUSTER_REFUSED = "TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"
-REFUSED = {TOPIC_REFUSED, CLUSTER_REFUSED}
+GROUP_REFUSED = "GROUP_AUTHORIZATION_FAILED"
+REFUSED = {TOPIC_REFUSED, CLUSTER_REFUSED, GROUP_REFUSED}
 
 Right = tuple[Operation, Resource]
 
@@ -49,7 +51,7 @@ class Rights:
 
 @contextlib.asynccontextmanager
 async def guarded(directory: Path) -> AsyncIterator[tuple[Server, Rights]]:
-    """A service with topics, namespaces and removals under way, where all is allowed as yet."""
+    """A service with topics, namespaces, subscriptions, and removals under way; all is allowed."""
     rights = Rights()
     settings = Settings(authorizer=rights, static_configs={DELETE_PARTITIONS_ENABLED: "true"})
     async with server(directory, settings=settings, socket=("127.0.0.1", 0)) as at:
@@ -68,6 +70,10 @@ async def guarded(directory: Path) -> AsyncIterator[tuple[Server, Rights]]:
             await at.client.run("namespaces create", CreateNamespace(name))
         inside = NewTopic(name="t", namespace="full", assignments=(Assignment(0, (1,)),))
         await at.client.run("topics create", CreateTopics(topics=(inside,)))
+        for group in ("g", "h"):
+            await at.client.run(
+                "subscriptions register", RegisterSubscription(group=group, pattern="never")
+            )
         yield at, rights
 
 

@@ -36,6 +36,7 @@ READING: dict[str, list[str]] = {
     "reassignments list": ["reassignments", "list", "--log", "{log}", "--at", "{at}"],
     "users list": ["users", "list", "--log", "{log}", "--at", "{at}"],
     "users describe": ["users", "describe", "kept", "--log", "{log}"],
+    "subscriptions list": ["subscriptions", "list", "--log", "{log}", "--at", "{at}"],
     "features describe": ["features", "describe", "--log", "{log}", "--at", "{at}"],
 }
 MAKING: dict[str, list[str]] = {
@@ -71,6 +72,8 @@ CHANGING: dict[str, list[str]] = {
     "reassignments start": ["reassignments", "start", "kept/0=3,1"],
     "reassignments cancel": ["reassignments", "cancel", "kept/0"],
     "elect-leaders": ["elect-leaders"],
+    "subscriptions register": ["subscriptions", "register", "auditors", ".*"],
+    "subscriptions delete": ["subscriptions", "delete", "auditors"],
     "features upgrade": ["features", "upgrade", "eligible.leader.replicas.version=1"],
     "features downgrade": ["features", "downgrade", "eligible.leader.replicas.version=0"],
     "namespaces delete": ["namespaces", "delete", "far:away"],

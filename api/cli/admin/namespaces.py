@@ -1,5 +1,6 @@
 """Namespaces: create, list, delete; and moving topics between them."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -7,7 +8,9 @@ import typer
 from api.cli.admin.admin_client import AdminClient, Item
 from api.cli.admin.changing import changing
 from api.cli.admin.looking_at import Look, reading
+from api.cli.admin.options import ValidateOnly
 from api.cli.admin.parsing import topic_ref
+from api.cli.admin.subscriptions import warning_lines, warnings_json
 from api.cli.output import print_json, print_table
 from api.cli.typer_app import App
 
@@ -22,12 +25,17 @@ _Name = Annotated[
 
 
 @changing(app)
-def create(ask: AdminClient, name: _Name) -> int:
+def create(ask: AdminClient, name: _Name, validate_only: ValidateOnly = False) -> int:
     """Create a namespace, with every tier above it that does not exist yet."""
     from controller.decisions.namespaces import CreateNamespace
 
-    told = ask.run("namespaces create", CreateNamespace(name))
-    return ask.report(told, _items("created", told.response))
+    told = ask.run("namespaces create", CreateNamespace(name, validate_only))
+    matched = told.response.subscriptions
+    items = _items("can create" if validate_only else "created", told.response)
+    items[-1] = replace(
+        items[-1], lines=(*items[-1].lines, *warning_lines(matched, f"topics in {name}"))
+    )
+    return ask.report(told, items, validate_only=validate_only, **warnings_json(matched))
 
 
 @changing(app)

@@ -15,6 +15,7 @@ from api.cli.admin.options import (
     ValidateOnly,
 )
 from api.cli.admin.parsing import assignments, config_pairs, new_topic_name, topic_object, topic_ref
+from api.cli.admin.subscriptions import warning_lines, warnings_json
 from api.cli.main import REFUSED, print_error
 from api.cli.output import count_text, print_json, print_line, print_table, value_text
 from api.cli.typer_app import App
@@ -189,9 +190,11 @@ def created_item(result: "TopicResult") -> Item:
             "topic_id": id_text(result.topic_id),
             "partitions": result.partitions,
             "replication_factor": result.replication_factor,
+            **warnings_json(result.subscriptions),
         },
         lines=(
             f"{'created' if result.topic_id else 'can create'} {result.name}: {counts}{has_id}",
+            *warning_lines(result.subscriptions, result.name),
         ),
         refusal=result.refusal,
     )

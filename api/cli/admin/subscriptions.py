@@ -1,0 +1,91 @@
+"""Subscriptions of consumer groups by pattern: register, list, delete."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from api.cli.admin.admin_client import AdminClient, Item
+from api.cli.admin.changing import changing
+from api.cli.admin.looking_at import Look, reading
+from api.cli.output import print_json, print_table
+from api.cli.typer_app import App
+
+if TYPE_CHECKING:
+    from controller.decisions.subscriptions import Subscription
+
+app = App()
+
+_Group = Annotated[str, typer.Argument(metavar="GROUP", help="Its name.", show_default=False)]
+
+
+@changing(app)
+def register(
+    ask: AdminClient,
+    group: _Group,
+    pattern: Annotated[
+        str,
+        typer.Argument(
+            metavar="REGEX", help="A regular expression for full topic names.", show_default=False
+        ),
+    ],
+) -> int:
+    """Set the pattern of the topics that a group consumes, in place of an earlier one."""
+    from controller.decisions.subscriptions import RegisterSubscription
+
+    request = RegisterSubscription(group=group, pattern=pattern)
+    told = ask.run("subscriptions register", request)
+    return ask.report(told, [_item("registered", told.response)])
+
+
+@changing(app)
+def delete(ask: AdminClient, group: _Group) -> int:
+    """Forget the pattern of a group."""
+    from controller.decisions.subscriptions import DeleteSubscription
+
+    told = ask.run("subscriptions delete", DeleteSubscription(group=group))
+    return ask.report(told, [_item("deleted", told.response)])
+
+
+@reading(app, "list")
+def list_(look: Look) -> None:
+    """List the registered patterns, ordered by group."""
+    from api.questions.descriptions import SUBSCRIPTIONS
+    from controller.descriptions.queries import ListSubscriptions
+
+    found, about = look.answer(SUBSCRIPTIONS, ListSubscriptions())
+    if look.json:
+        print_json({**about, "subscriptions": _json(found)})
+    else:
+        print_table(("group", "pattern"), [(s.group, s.pattern) for s in found])
+
+
+def warnings_json(found: "Sequence[Subscription] | None") -> dict[str, Any]:
+    """Return the JSON fields of a warning; none if no subscription matches.
+
+    Args:
+        found: None if there were too many to look at, which is null in JSON.
+    """
+    if found is None:
+        return {"subscriptions": None}
+    return {"subscriptions": _json(found)} if found else {}
+
+
+def warning_lines(found: "Sequence[Subscription] | None", what: str) -> list[str]:
+    """Return a warning for each subscription that matches `what`; `found`: see `warnings_json`."""
+    if found is None:
+        return [f"  WARNING: too many registered patterns to say which match {what}"]
+    return [
+        f"  WARNING: the pattern {s.pattern!r} of group {s.group} matches {what}" for s in found
+    ]
+
+
+def _json(found: "Sequence[Subscription]") -> list[dict[str, str]]:
+    return [{"group": s.group, "pattern": s.pattern} for s in found]
+
+
+def _item(verb: str, subscription: "Subscription") -> Item:
+    return Item(
+        fields={"group": subscription.group, "pattern": subscription.pattern},
+        lines=(f"{verb} the pattern {subscription.pattern!r} of group {subscription.group}",),
+    )

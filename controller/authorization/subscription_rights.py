@@ -1,0 +1,51 @@
+"""The rights that subscriptions need, and who is warned about them.
+
+A consumer needs READ on its group (Kafka's right to join it), which implies DESCRIBE. Warnings name
+groups and patterns, so they show only groups that the caller may DESCRIBE.
+"""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from controller.authorization.authorizer import Access, Operation, group_resource
+from controller.authorization.guard import Guard
+from controller.decisions.namespaces import NamespaceResult
+from controller.decisions.subscriptions import Subscription
+from controller.decisions.topics import TopicResult
+
+
+def _of_group(operation: Operation) -> Guard:
+    return Guard(
+        check=lambda access, request: access.require(operation, group_resource(request.group))
+    )
+
+
+def _seen(access: Access, found: tuple[Subscription, ...]) -> tuple[Subscription, ...]:
+    return tuple([s for s in found if access.allows(Operation.DESCRIBE, group_resource(s.group))])
+
+
+def topics_warned(
+    access: Access, _: Any, results: tuple[TopicResult, ...]
+) -> tuple[TopicResult, ...]:
+    """Remove the groups that the caller may not see."""
+    return tuple(
+        [
+            replace(result, subscriptions=_seen(access, result.subscriptions))
+            if result.subscriptions
+            else result
+            for result in results
+        ]
+    )
+
+
+def namespaces_warned(access: Access, _: Any, result: NamespaceResult) -> NamespaceResult:
+    """Remove the groups that the caller may not see."""
+    if not result.subscriptions:
+        return result
+    return replace(result, subscriptions=_seen(access, result.subscriptions))
+
+
+REGISTER_SUBSCRIPTION = _of_group(Operation.READ)
+DELETE_SUBSCRIPTION = _of_group(Operation.DELETE)
+LIST_SUBSCRIPTIONS = Guard(shown=lambda access, _, found: _seen(access, found))

@@ -1,0 +1,143 @@
+"""Subscriptions: which topics a consumer group consumes, by a regular expression.
+
+A group registers its pattern once and again when it changes. The pattern is kept as a config of
+the group, so it survives restarts and failovers, and its history can be asked. Whoever creates
+topics or namespaces is warned about the patterns that match more from then on.
+
+Source: KIP-37 (regular expressions meet namespaces), KIP-848 (SubscribedTopicRegex).
+"""
+
+from collections.abc import Callable
+
+import msgspec
+
+from controller.decisions.cluster_index import SUBSCRIBED_PATTERN
+from controller.decisions.context import Context
+from controller.decisions.patterns import Pattern, kept_pattern
+from controller.request import Request
+from controller.result import ControllerResult
+from records.configs import ConfigRecord
+from records.errors import RequestError
+from replay.image.configs import GROUP
+
+SUBSCRIPTIONS_MAX = 1_000
+"""Registered patterns: each new topic is matched with all of them."""
+
+_GROUP_LENGTH_MAX = 255
+
+# Characters read to find the patterns that one request widens: below 0.1 s.
+_STEPS_MAX = 200_000
+
+
+class RegisterSubscription(Request["Subscription"], frozen=True, kw_only=True):
+    """A request to set the pattern of a group."""
+
+    group: str
+    pattern: str
+
+
+class DeleteSubscription(Request["Subscription"], frozen=True, kw_only=True):
+    """A request to forget the pattern of a group."""
+
+    group: str
+
+
+class Subscription(msgspec.Struct, frozen=True):
+    """A group and its pattern for full topic names."""
+
+    group: str
+    pattern: str
+
+
+def register_subscription(
+    context: Context, request: RegisterSubscription
+) -> ControllerResult[Subscription]:
+    """Set the pattern of a group; writes nothing if it is the group's already.
+
+    Raises:
+        RequestError: INVALID_REGULAR_EXPRESSION, INVALID_GROUP_ID, or POLICY_VIOLATION: too many
+            groups have patterns.
+    """
+    group, pattern = request.group, request.pattern
+    if not 0 < len(group) <= _GROUP_LENGTH_MAX:
+        raise RequestError(
+            "INVALID_GROUP_ID", f"the name of a group has 1 to {_GROUP_LENGTH_MAX} characters"
+        )
+    kept_pattern(pattern)
+    known = context.index.subscriptions
+    if group not in known and len(known) >= SUBSCRIPTIONS_MAX:
+        raise RequestError(
+            "POLICY_VIOLATION",
+            f"{len(known)} groups have registered patterns; {SUBSCRIPTIONS_MAX} are allowed",
+        )
+    is_new = known.get(group) != pattern
+    return ControllerResult(
+        response=Subscription(group, pattern),
+        records=(_record(group, pattern),) if is_new else (),
+    )
+
+
+def delete_subscription(
+    context: Context, request: DeleteSubscription
+) -> ControllerResult[Subscription]:
+    """Forget the pattern of a group.
+
+    Raises:
+        RequestError: GROUP_ID_NOT_FOUND, the group has registered none.
+    """
+    pattern = context.index.subscriptions.get(request.group)
+    if pattern is None:
+        raise RequestError(
+            "GROUP_ID_NOT_FOUND", f"group {request.group!r} has no registered pattern"
+        )
+    return ControllerResult(
+        response=Subscription(request.group, pattern), records=(_record(request.group, None),)
+    )
+
+
+def _record(group: str, pattern: str | None) -> ConfigRecord:
+    return ConfigRecord(
+        resource_type=GROUP, resource_name=group, name=SUBSCRIBED_PATTERN, value=pattern
+    )
+
+
+class SubscriptionMatcher:
+    """Finds the subscriptions that match the topics and namespaces of one request.
+
+    It answers None once there was too much to match: a warning is not worth a long wait.
+    """
+
+    def __init__(self, context: Context) -> None:
+        """Take the subscriptions of a context; those with a broken pattern match nothing."""
+        self._subscriptions = [
+            (Subscription(group, pattern), parsed)
+            for group, pattern in sorted(context.index.subscriptions.items())
+            if (parsed := _parsed(pattern)) is not None
+        ]
+        self._steps_left = _STEPS_MAX
+
+    def of_topic(self, full_name: str) -> tuple[Subscription, ...] | None:
+        """Return the subscriptions that match a topic, ordered by group."""
+        return self._found(lambda pattern: pattern.matches(full_name))
+
+    def of_namespaces(self, names: tuple[str, ...]) -> tuple[Subscription, ...] | None:
+        """Return the subscriptions that match topics there could be right in some namespaces."""
+        return self._found(lambda pattern: any(map(pattern.matches_topics_in, names)))
+
+    def _found(self, is_match: Callable[[Pattern], bool]) -> tuple[Subscription, ...] | None:
+        found = []
+        for subscription, pattern in self._subscriptions:
+            if self._steps_left <= 0:
+                return None
+            before = pattern.steps
+            if is_match(pattern):
+                found.append(subscription)
+            self._steps_left -= pattern.steps - before + 1
+        return tuple(found)
+
+
+def _parsed(pattern: str) -> Pattern | None:
+    try:
+        return kept_pattern(pattern)
+    except RequestError:
+        return None  # written by other means
