@@ -15,7 +15,7 @@ import msgspec
 
 from records.json import fields_json
 from records.text import parse_uuid, uuid_text
-from replay.image.configs import BROKER, NAMESPACE, TOPIC
+from replay.image.configs import BROKER, GROUP, NAMESPACE, TOPIC
 from replay.image.features import ZkMigration
 from replay.image.metadata import MetadataImage
 from replay.image.parts import PARTS
@@ -30,7 +30,7 @@ CONFIG_RESOURCES = {
     "broker": BROKER,
     "broker-logger": 8,
     "client-metrics": 16,
-    "group": 32,
+    "group": GROUP,
     "namespace": NAMESPACE,
 }
 _CONFIG_NAMES = {code: name for name, code in CONFIG_RESOURCES.items()}
