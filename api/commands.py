@@ -18,6 +18,7 @@ from controller.asked import BoundDecision, response_type
 from controller.authorization import rights, subscription_rights
 from controller.authorization.caller import Caller
 from controller.authorization.guard import Guard
+from controller.decisions.acls import CreateAcls, DeleteAcls, create_acls, delete_acls
 from controller.decisions.alter_partition import AlterPartition, alter_partition
 from controller.decisions.alter_topics import AlterTopics, alter_topics
 from controller.decisions.brokers import (
@@ -119,6 +120,8 @@ COMMANDS = {
         Command("brokers fence", SetFencing, set_fencing, rights.ALTER_CLUSTER),
         Command("brokers unregister", int, unregister_broker, rights.ALTER_CLUSTER),
         Command("configs alter", AlterConfigs, alter_configs, rights.ALTER_CONFIGS),
+        Command("acls create", CreateAcls, create_acls, rights.ALTER_CLUSTER),
+        Command("acls delete", DeleteAcls, delete_acls, rights.ALTER_CLUSTER),
         Command("features update", UpdateFeatures, update_features, rights.ALTER_CLUSTER),
         Command("users alter", AlterUsers, alter_users, rights.ALTER_CLUSTER),
         Command("namespaces create", CreateNamespace, create_namespace, rights.CREATE_NAMESPACE),

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from benchmarks import (
+    acl_decisions,
     cli_start,
     codec,
     controller,
@@ -48,6 +49,7 @@ BENCHES: dict[str, Bench] = {
     "cli": cli_start.run,
     "controller": controller.run,
     "large-topic": large_topic.run,
+    "acls": acl_decisions.run,
     "placement": placement.run,
     "repeated": repeated.run,
     "spark": spark_scan.run,

@@ -8,7 +8,8 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Take care of a log": ("verify", "repair", "backup", "restore", "archive", "retain"),
     "Change a cluster": (
         *("topics", "namespaces", "configs", "subscriptions", "brokers", "partitions"),
-        *("reassignments", "elect-leaders", "features", "users", "transaction", "append"),
+        *("reassignments", "elect-leaders", "features", "acls", "users"),
+        *("transaction", "append"),
     ),
     "Run it": ("serve", "broker"),
 }

@@ -1,8 +1,9 @@
 """Runs a service or a broker: serve, broker."""
 
+import re
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,10 +11,14 @@ from api.cli.arguments import Json, Log
 from api.cli.main import app
 from api.cli.output import print_json_line, print_line, progress
 
+if TYPE_CHECKING:
+    from controller.authorization.authorizer import Authorizer
+
 _DEFAULT_KAFKA = "127.0.0.1:9092"
 # Replayed in about two seconds at the next start.
 _SNAPSHOT_EVERY = 100_000
 _SNAPSHOT_KEEP = 10
+_ACL, _ALLOW_ALL = "acl", "allow-all"
 
 
 @app.command()
@@ -61,6 +66,22 @@ def serve(
         list[str] | None,
         typer.Option("--config", metavar="NAME=VALUE", help="A server-level config, as in a file."),
     ] = None,
+    authorizer: Annotated[
+        str,
+        typer.Option(
+            "--authorizer",
+            metavar=f"{_ACL}|{_ALLOW_ALL}",
+            help="What decides who may do what: the log's ACLs, or nothing.",
+        ),
+    ] = _ALLOW_ALL,
+    super_user: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--super-user",
+            metavar="PRINCIPAL",
+            help="May do everything, whatever the ACLs say, as User:ann; repeatable.",
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Run the service: the only writer of a log, asked over the network; stop it with SIGTERM."""
@@ -75,6 +96,7 @@ def serve(
 
     limit_repeats()
     host, port = parse_address(kafka, allow_remote=allow_remote)
+    configs = _with_super_users(_configs(config or []), authorizer, super_user or [])
     options = ServeOptions(
         log=log,
         host=host,
@@ -85,7 +107,9 @@ def serve(
         snapshot_every=snapshot_every,
         snapshot_keep=snapshot_keep,
         settings=Settings(
-            session_timeout_ms=session_timeout_ms, static_configs=_configs(config or [])
+            session_timeout_ms=session_timeout_ms,
+            static_configs=configs,
+            authorizer=_authorizer(authorizer, configs),
         ),
     )
 
@@ -110,6 +134,38 @@ def serve(
     with loading:
         loaded = loading.enter_context(progress("loading", 0, log_end))
         asyncio.run(serve_until_stopped(options, ready, loaded))
+
+
+def _with_super_users(
+    configs: dict[str, str], authorizer: str, super_users: list[str]
+) -> dict[str, str]:
+    """Add super users to those of the config."""
+    from controller.authorization.acls import SUPER_USERS
+
+    for user in super_users:
+        if not re.fullmatch("[^:;]+:[^;]+", user):
+            raise typer.BadParameter(
+                f"{user!r} is not a principal such as User:ann", param_hint="--super-user"
+            )
+    if not super_users:
+        return configs
+    if authorizer != _ACL:
+        raise typer.BadParameter(
+            f"everybody may do everything; say --authorizer {_ACL}", param_hint="--super-user"
+        )
+    listed = [user for user in (configs.get(SUPER_USERS), *super_users) if user]
+    return {**configs, SUPER_USERS: ";".join(listed)}
+
+
+def _authorizer(name: str, configs: dict[str, str]) -> "Authorizer":
+    from controller.authorization.acls import AclAuthorizer
+    from controller.authorization.authorizer import ALLOW_ALL
+
+    if name == _ACL:
+        return AclAuthorizer.of(configs)
+    if name == _ALLOW_ALL:
+        return ALLOW_ALL
+    raise typer.BadParameter(f"{name!r} is none of {_ACL}, {_ALLOW_ALL}", param_hint="--authorizer")
 
 
 def _configs(given: list[str]) -> dict[str, str]:

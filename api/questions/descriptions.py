@@ -4,6 +4,12 @@ At the log's end a service knows more than its log: what heartbeats told.
 """
 
 from api.questions.question import Question
+from controller.descriptions.acls import (
+    ExplainAccess,
+    ListAcls,
+    access_explained,
+    acls_listed,
+)
 from controller.descriptions.queries import (
     DescribeConfigs,
     DescribeFeatures,
@@ -47,3 +53,5 @@ USERS = Question(name="users describe", request=DescribeUsers, describe=users_de
 SUBSCRIPTIONS = Question(
     name="subscriptions list", request=ListSubscriptions, describe=subscriptions_listed
 )
+ACLS = Question(name="acls list", request=ListAcls, describe=acls_listed)
+ACCESS = Question(name="acls explain", request=ExplainAccess, describe=access_explained)

@@ -5,6 +5,8 @@
 
 from api.questions.changes import BLAME, DIFF, HISTORY
 from api.questions.descriptions import (
+    ACCESS,
+    ACLS,
     BROKER,
     BROKERS,
     CONFIGS,
@@ -36,6 +38,8 @@ _DESCRIPTIONS = (
     (BROKERS, rights.DESCRIBE_CLUSTER),
     (BROKER, rights.DESCRIBE_CLUSTER),
     (CONFIGS, rights.DESCRIBE_CONFIGS),
+    (ACLS, rights.DESCRIBE_CLUSTER),
+    (ACCESS, rights.DESCRIBE_CLUSTER),
     (FEATURES, rights.DESCRIBE_CLUSTER),
     (NAMESPACES, rights.LIST_NAMESPACES),
     (USERS, rights.DESCRIBE_CLUSTER),

@@ -14,8 +14,9 @@ from replay.image.metadata import MetadataImage
 
 
 class Operation(enum.Enum):
-    """Kafka's operations, with their codes."""
+    """Kafka's operations, with their codes. ALL is for ACLs only."""
 
+    ALL = 2
     READ = 3
     WRITE = 4
     CREATE = 5
@@ -27,6 +28,8 @@ class Operation(enum.Enum):
     ALTER_CONFIGS = 11
     IDEMPOTENT_WRITE = 12
     CREATE_TOKENS = 13
+    DESCRIBE_TOKENS = 14
+    TWO_PHASE_COMMIT = 15
 
 
 class ResourceType(enum.Enum):
@@ -35,6 +38,8 @@ class ResourceType(enum.Enum):
     TOPIC = 2
     GROUP = 3
     CLUSTER = 4
+    TRANSACTIONAL_ID = 5
+    DELEGATION_TOKEN = 6
     USER = 7
     NAMESPACE = 100
 
@@ -96,6 +101,8 @@ _CODES = {
     ResourceType.NAMESPACE: "TOPIC_AUTHORIZATION_FAILED",
     ResourceType.GROUP: "GROUP_AUTHORIZATION_FAILED",
     ResourceType.CLUSTER: "CLUSTER_AUTHORIZATION_FAILED",
+    ResourceType.TRANSACTIONAL_ID: "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
+    ResourceType.DELEGATION_TOKEN: "DELEGATION_TOKEN_AUTHORIZATION_FAILED",
     ResourceType.USER: "CLUSTER_AUTHORIZATION_FAILED",
 }
 

@@ -353,7 +353,7 @@ LIST_NAMESPACES = Guard(shown=_namespaces_seen)
 DESCRIBE_PARTITIONS = Guard(check=_check_partitions, shown=_partitions_seen)
 
 
-# The cluster
+# The cluster, and its ACLs
 
 ALTER_CLUSTER = cluster_right(Operation.ALTER)
 DESCRIBE_CLUSTER = cluster_right(Operation.DESCRIBE)

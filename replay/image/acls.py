@@ -1,13 +1,19 @@
-"""Access control entries, by id."""
+"""Access control entries, by id and by the pattern of resources that they are on."""
+
+from collections.abc import Iterable
 
 import msgspec
+from immutables import Map
 
 from records.base import Uuid
 from records.security import AccessControlEntryRecord, RemoveAccessControlEntryRecord
 from records.text import uuid_text
-from replay.image.changes import MapDelta
+from replay.image.changes import MapDelta, NestedMapDelta
 from replay.image.errors import ContradictionError
 from replay.image.fields import copied
+
+HOST_RANGE = "/"
+"""Marks a host that is a range of addresses, such as `10.0.0.0/8`."""
 
 
 class Acl(msgspec.Struct, frozen=True, gc=False):
@@ -23,14 +29,87 @@ class Acl(msgspec.Struct, frozen=True, gc=False):
     permission_type: int
 
 
-class AclsDelta(MapDelta[Uuid, Acl]):
+AclPattern = tuple[int, int, str]
+"""Resource type, pattern type, and the name or prefix of the resources."""
+
+AclSubject = tuple[str, str]
+"""Principal and host; all ranges of addresses have the host HOST_RANGE."""
+
+AclsBySubject = Map[AclSubject, frozenset[Acl]]
+
+NO_ACLS: AclsBySubject = Map()
+
+
+def subject(principal: str, host: str) -> AclSubject:
+    """Return the key of an entry among those of its pattern."""
+    return principal, HOST_RANGE if HOST_RANGE in host else host
+
+
+class AclsImage(msgspec.Struct, frozen=True, gc=False):
+    """The entries, and an index of them that finds those of a resource and caller."""
+
+    by_id: Map[Uuid, Acl] = Map()
+    by_pattern: Map[AclPattern, AclsBySubject] = Map()
+
+
+class AclsDelta:
     """Changes to ACLs."""
+
+    def __init__(self, image: AclsImage) -> None:
+        self._image = image
+        self._by_id = MapDelta(image.by_id)
 
     def set(self, record: AccessControlEntryRecord) -> None:
         """Set the entry with this id."""
-        self.put(record.id, copied(record, Acl))
+        self.put(copied(record, Acl))
+
+    def put(self, acl: Acl) -> None:
+        """Set an entry."""
+        self._by_id.put(acl.id, acl)
 
     def remove(self, record: RemoveAccessControlEntryRecord) -> None:
         """Remove the entry of an id."""
-        if self.take(record.id) is None:
+        if self._by_id.take(record.id) is None:
             raise ContradictionError(f"there is no ACL of id {uuid_text(record.id)}")
+
+    def apply(self) -> AclsImage:
+        """Return the next image."""
+        if not self._by_id.changed:
+            return self._image
+        by_pattern = NestedMapDelta(self._image.by_pattern)
+        for acl_id in self._by_id.changed:
+            old, new = self._image.by_id.get(acl_id), self._by_id.get(acl_id)
+            if old is not None:
+                _discard(by_pattern, old)
+            if new is not None:
+                _add(by_pattern, new)
+        return AclsImage(self._by_id.apply(), by_pattern.apply())
+
+
+def acls_image(acls: Iterable[Acl]) -> AclsImage:
+    """Return the image of these entries."""
+    delta = AclsDelta(AclsImage())
+    for acl in acls:
+        delta.put(acl)
+    return delta.apply()
+
+
+_Patterns = NestedMapDelta[AclPattern, AclSubject, frozenset[Acl]]
+
+
+def _at(patterns: _Patterns, acl: Acl) -> MapDelta[AclSubject, frozenset[Acl]]:
+    return patterns.at((acl.resource_type, acl.pattern_type, acl.resource_name))
+
+
+def _add(patterns: _Patterns, acl: Acl) -> None:
+    subjects, key = _at(patterns, acl), subject(acl.principal, acl.host)
+    subjects.put(key, (subjects.get(key) or frozenset()) | {acl})
+
+
+def _discard(patterns: _Patterns, acl: Acl) -> None:
+    subjects, key = _at(patterns, acl), subject(acl.principal, acl.host)
+    left = (subjects.get(key) or frozenset()) - {acl}
+    if left:
+        subjects.put(key, left)
+    else:
+        subjects.take(key)

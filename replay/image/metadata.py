@@ -11,7 +11,7 @@ import msgspec
 from immutables import Map
 
 from records.base import Uuid
-from replay.image.acls import Acl
+from replay.image.acls import NO_ACLS, Acl, AclsBySubject, AclsImage
 from replay.image.cluster import Broker, Controller
 from replay.image.configs import ConfigResource, ConfigsImage
 from replay.image.features import Feature, ZkMigration
@@ -48,7 +48,7 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
     _features: Map[str, Feature] = Map()
     _zk_migration: ZkMigration | None = None
     _producer_ids: ProducerIds | None = None
-    _acls: Map[Uuid, Acl] = Map()
+    _acls: AclsImage = AclsImage()
     _quotas: Map[tuple[QuotaEntity, str], ClientQuota] = Map()
     _scram: Map[tuple[str, int], ScramCredential] = Map()
     _delegation_tokens: Map[str, DelegationToken] = Map()
@@ -186,11 +186,15 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
 
     def acl(self, acl_id: Uuid) -> Acl | None:
         """Return the ACL with this id."""
-        return self._acls.get(acl_id)
+        return self._acls.by_id.get(acl_id)
 
     def acls(self) -> Iterator[Acl]:
         """Iterate over the ACLs."""
-        return iter(self._acls.values())
+        return iter(self._acls.by_id.values())
+
+    def acls_on(self, resource_type: int, pattern_type: int, name: str) -> AclsBySubject:
+        """Return the ACLs on exactly one resource pattern, by principal and host."""
+        return self._acls.by_pattern.get((resource_type, pattern_type, name), NO_ACLS)
 
     def quotas(self) -> Iterator[ClientQuota]:
         """Iterate over the client quotas."""

@@ -17,7 +17,7 @@ from immutables import Map
 
 from records import brokers, configs, control, partitions, security, topics
 from records.base import Record, Uuid
-from replay.image.acls import Acl
+from replay.image.acls import Acl, AclsImage, acls_image
 from replay.image.cluster import Broker, Controller
 from replay.image.configs import Config, ConfigsImage, ConfigValue
 from replay.image.features import Feature, ZkMigration
@@ -224,6 +224,17 @@ class _Quotas(Part, frozen=True):
         return copied(row, self.record_type, entity=entity, remove=False)
 
 
+class _Acls(Part, frozen=True):
+    def objects(self, image: MetadataImage) -> Iterable[Acl]:
+        return image.acls()
+
+    def get(self, image: MetadataImage, key: Any) -> Acl | None:
+        return image.acl(key)
+
+    def held(self, objects: Iterable[Acl]) -> AclsImage:
+        return acls_image(objects)
+
+
 class _PendingRemovals(Part, frozen=True):
     def objects(self, image: MetadataImage) -> Iterable[PendingRemoval]:
         return image.pending_removals()
@@ -279,7 +290,7 @@ _ALL = (
         "client_quotas", ClientQuota, ("entity", "key"), configs.ClientQuotaRecord, field="quotas"
     ),
     _Single("producer_ids", ProducerIds, (), configs.ProducerIdsRecord),
-    Part("acls", Acl, ("id",), security.AccessControlEntryRecord),
+    _Acls("acls", Acl, ("id",), security.AccessControlEntryRecord),
     Part("scram", ScramCredential, ("name", "mechanism"), security.UserScramCredentialRecord),
     Part(
         "delegation_tokens",

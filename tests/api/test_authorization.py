@@ -24,6 +24,7 @@ from controller.authorization.authorizer import (
     topic_resource,
 )
 from controller.authorization.caller import Caller
+from controller.decisions.acls import AclBinding, AclFilter, CreateAcls, DeleteAcls
 from controller.decisions.alter_partition import AlterPartition
 from controller.decisions.alter_topics import AlterTopics, TopicAlteration
 from controller.decisions.brokers import RegisterBroker
@@ -43,6 +44,7 @@ from controller.decisions.reassignments import AlterReassignments, PartitionTarg
 from controller.decisions.subscriptions import DeleteSubscription, RegisterSubscription
 from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
 from controller.decisions.users import AlterUsers
+from controller.descriptions.acls import ExplainAccess, ListAcls
 from controller.descriptions.queries import (
     DescribeConfigs,
     DescribeFeatures,
@@ -242,6 +244,23 @@ CASES = {
         AlterUsers(upsertions=(credential("ann"), credential("bob"))), Operation.ALTER
     ),
     "users describe": _of_cluster(DescribeUsers(), Operation.DESCRIBE, is_question=True),
+    "acls create": _of_cluster(
+        CreateAcls(
+            acls=(AclBinding(resource_type=2, resource_name="b", principal="User:x", operation=3),)
+        ),
+        Operation.ALTER,
+    ),
+    "acls delete": _of_cluster(
+        DeleteAcls(filters=(AclFilter(resource_name="no such"),)),
+        Operation.ALTER,
+        is_question=True,  # there is none
+    ),
+    "acls list": _of_cluster(ListAcls(), Operation.DESCRIBE, is_question=True),
+    "acls explain": _of_cluster(
+        ExplainAccess(principal="User:x", operation=3, resource_type=2, resource_name="b"),
+        Operation.DESCRIBE,
+        is_question=True,
+    ),
     "namespaces create": Case(
         request=CreateNamespace("x"),
         right=(Operation.CREATE, namespace_resource("x")),

@@ -37,6 +37,8 @@ READING: dict[str, list[str]] = {
     "users list": ["users", "list", "--log", "{log}", "--at", "{at}"],
     "users describe": ["users", "describe", "kept", "--log", "{log}"],
     "subscriptions list": ["subscriptions", "list", "--log", "{log}", "--at", "{at}"],
+    "acls list": ["acls", "list", "--log", "{log}", "--at", "{at}"],
+    "acls explain": ["acls", "explain", "User:a", "read", "topic:t", "--log", "{log}"],
     "features describe": ["features", "describe", "--log", "{log}", "--at", "{at}"],
 }
 MAKING: dict[str, list[str]] = {
@@ -65,6 +67,8 @@ CHANGING: dict[str, list[str]] = {
     "configs append": ["configs", "append", "topic/kept", "cleanup.policy=compact"],
     "configs subtract": ["configs", "subtract", "topic/kept", "cleanup.policy=delete"],
     "configs delete": ["configs", "delete", "topic/kept", "cleanup.policy"],
+    "acls create": ["acls", "create", "--principal", "User:a", "--operation", "all", "--cluster"],
+    "acls delete": ["acls", "delete", "--principal", "User:a"],
     "brokers register": ["brokers", "register", "99"],
     "brokers unfence": ["brokers", "unfence", "99"],
     "brokers fence": ["brokers", "fence", "99"],

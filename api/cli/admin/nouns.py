@@ -24,6 +24,7 @@ NOUNS: dict[str, tuple[tuple[str, ...], str]] = {
     "partitions": (("partitions",), "List and describe partitions; print their states."),
     "reassignments": (("reassignments",), "Move partitions to other brokers."),
     "users": (("users",), "Create, alter, list and delete SCRAM credentials."),
+    "acls": (("acls",), "Create, list and delete ACLs; explain what they allow."),
     "features": (("features",), "Describe and change feature levels."),
 }
 """Modules of `api.cli.admin`, the first of which creates the typer app; and the help text."""

@@ -1,0 +1,272 @@
+"""Options of ACL commands: resources, operations and principals, in words near kafka-acls."""
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+if TYPE_CHECKING:
+    from controller.authorization.authorizer import Operation, Resource
+    from controller.decisions.acls import AclBinding, AclFilter, AclFound
+
+E = TypeVar("E", bound=Enum)
+
+Topics = Annotated[
+    list[str] | None, typer.Option("--topic", metavar="NAME", help="A topic, by full name.")
+]
+Groups = Annotated[list[str] | None, typer.Option("--group", metavar="NAME", help="A group.")]
+Cluster = Annotated[bool, typer.Option("--cluster", help="The cluster itself.")]
+TransactionalIds = Annotated[
+    list[str] | None,
+    typer.Option("--transactional-id", metavar="ID", help="A transactional id."),
+]
+DelegationTokens = Annotated[
+    list[str] | None,
+    typer.Option("--delegation-token", metavar="ID", help="A delegation token."),
+]
+Users = Annotated[
+    list[str] | None,
+    typer.Option("--user", metavar="PRINCIPAL", help="A user that others act as."),
+]
+InNamespace = Annotated[
+    str | None,
+    typer.Option(
+        "--namespace",
+        metavar="NS",
+        help="A namespace and all that is in it; with --topic: the one that holds the topics.",
+    ),
+]
+Principals = Annotated[
+    list[str] | None,
+    typer.Option("--principal", metavar="PRINCIPAL", help="As User:ann; User:* is everybody."),
+]
+Hosts = Annotated[
+    list[str] | None, typer.Option("--host", metavar="ADDRESS", help="An address; * is any.")
+]
+Operations = Annotated[
+    list[str] | None,
+    typer.Option("--operation", metavar="OPERATION", help="As read, describe-configs, all."),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selected:
+    """The resources that options name, each by type and name."""
+
+    topics: list[str] | None
+    groups: list[str] | None
+    cluster: bool
+    transactional_ids: list[str] | None
+    delegation_tokens: list[str] | None
+    users: list[str] | None
+    namespace: str | None
+
+    def resources(self) -> "list[Resource]":
+        """Return the resources, in the order of the options."""
+        from controller.authorization.authorizer import CLUSTER, Resource, ResourceType
+
+        by_type = {
+            ResourceType.TOPIC: self._full_topics(),
+            ResourceType.GROUP: self.groups,
+            ResourceType.TRANSACTIONAL_ID: self.transactional_ids,
+            ResourceType.DELEGATION_TOKEN: self.delegation_tokens,
+            ResourceType.USER: self.users,
+        }
+        found = [Resource(type_, name) for type_, names in by_type.items() for name in names or ()]
+        if self.cluster:
+            found.append(CLUSTER)
+        if self.namespace is not None and not self.topics:
+            found.append(Resource(ResourceType.NAMESPACE, self.namespace))
+        return found
+
+    def _full_topics(self) -> list[str]:
+        if not self.namespace:
+            return self.topics or []
+        return [f"{self.namespace}:{topic}" for topic in self.topics or ()]
+
+
+def _selected(
+    *,
+    topic: Topics = None,
+    group: Groups = None,
+    cluster: Cluster = False,
+    transactional_id: TransactionalIds = None,
+    delegation_token: DelegationTokens = None,
+    user: Users = None,
+    namespace: InNamespace = None,
+) -> Selected:
+    return Selected(
+        topics=topic,
+        groups=group,
+        cluster=cluster,
+        transactional_ids=transactional_id,
+        delegation_tokens=delegation_token,
+        users=user,
+        namespace=namespace,
+    )
+
+
+def selecting(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a verb the options of resources, as its parameter `selected`."""
+    own = list(inspect.signature(verb).parameters.values())
+    added = list(inspect.signature(_selected).parameters.values())
+
+    @functools.wraps(verb)
+    def wrapped(first: Any, **given: Any) -> Any:
+        selected = _selected(**{p.name: given.pop(p.name) for p in added})
+        return verb(first, selected=selected, **given)
+
+    parameters = [p.replace(kind=p.KEYWORD_ONLY) for p in own[1:] if p.name != "selected"]
+    wrapped.__signature__ = inspect.Signature([own[0], *added, *parameters])  # type: ignore[attr-defined]
+    return wrapped
+
+
+def filters(
+    selected: Selected,
+    pattern_type: str | None,
+    principals: list[str] | None,
+    hosts: list[str] | None,
+    operations: list[str] | None,
+    permission: str | None,
+) -> "list[AclFilter]":
+    """Return a filter for each combination of the options; what is not named is not restricted."""
+    from itertools import product
+
+    from controller.authorization.acls import PatternType, PermissionType
+    from controller.decisions.acls import ANY, AclFilter
+
+    resources: list[Resource | None] = [*selected.resources()]
+    everyone: list[str | None] = [None]
+    codes = [parse_operation(text).value for text in operations or ()]
+    return [
+        AclFilter(
+            resource_types=() if resource is None else (resource.type.value,),
+            resource_name=None if resource is None else resource.name,
+            pattern_type=parse_word(pattern_type or "any", PatternType, "--pattern-type").value,
+            principal=principal,
+            host=host,
+            operation=operation,
+            permission_type=parse_word(permission or "any", PermissionType, "--permission").value,
+        )
+        for resource, principal, host, operation in product(
+            resources or [None], principals or everyone, hosts or everyone, codes or [ANY]
+        )
+    ]
+
+
+def parse_operation(text: str) -> "Operation":
+    """Read an operation, as `read`, `describe-configs` or `DescribeConfigs`."""
+    from controller.authorization.authorizer import Operation
+
+    return parse_word(text, Operation, "OPERATION")
+
+
+def parse_word(text: str, enum: type[E], hint: str) -> E:
+    """Read a member of an enumeration; case, `-` and `_` do not matter."""
+    by_name = {_plain(member.name): member for member in enum}
+    found = by_name.get(_plain(text))
+    if found is None:
+        raise typer.BadParameter(
+            f"{text!r} is none of {', '.join(_word(member) for member in enum)}", param_hint=hint
+        )
+    return found
+
+
+def parse_resource(text: str) -> "Resource":
+    """Read a resource, as `topic:orders`, `namespace:org:apache` or `cluster`."""
+    from controller.authorization.authorizer import CLUSTER, Resource, ResourceType
+
+    kind, _, name = text.partition(":")
+    if kind == "cluster":
+        return CLUSTER
+    type_ = parse_word(kind, ResourceType, "RESOURCE")
+    if not name:
+        raise typer.BadParameter(f"{text!r} names no {kind}; write {kind}:NAME")
+    return Resource(type_, name)
+
+
+def acl_json(acl: "AclBinding") -> dict[str, Any]:
+    """Return an entry as JSON values; `acl` is its id, if it is known."""
+    from controller.decisions.acls import AclFound
+    from records.text import uuid_text
+
+    resource_type, pattern_type, operation, permission = _words(acl)
+    return {
+        **({"acl": uuid_text(acl.acl_id)} if isinstance(acl, AclFound) else {}),
+        "permission": permission,
+        "principal": acl.principal,
+        "host": acl.host,
+        "operation": operation,
+        "resource_type": resource_type,
+        "resource_name": acl.resource_name,
+        "pattern_type": pattern_type,
+    }
+
+
+def acl_text(acl: "AclBinding") -> str:
+    """Return an entry in words, as `allow User:ann READ on topic:orders`."""
+    _, _, operation, permission = _words(acl)
+    host = "" if acl.host == "*" else f" from {acl.host}"
+    return f"{permission.lower()} {acl.principal} {operation} on {resource_text(acl)}{host}"
+
+
+def resource_text(acl: "AclBinding") -> str:
+    """Return what an entry is on, as `topic:orders` or `cluster`."""
+    from controller.authorization.acls import PatternType
+    from controller.authorization.authorizer import ResourceType
+
+    kind = _words(acl)[0].lower().replace("_", "-")
+    if acl.resource_type == ResourceType.CLUSTER.value:
+        return kind
+    if acl.pattern_type == PatternType.PREFIXED.value:
+        return f"{kind}s beginning with {acl.resource_name!r}"
+    return f"every {kind}" if acl.resource_name == "*" else f"{kind}:{acl.resource_name}"
+
+
+def acl_rows(acls: "tuple[AclFound, ...]") -> Iterator[tuple[str, ...]]:
+    """Yield the cells of a table of entries."""
+    from records.text import uuid_text
+
+    for acl in acls:
+        _, _, operation, permission = _words(acl)
+        yield (
+            uuid_text(acl.acl_id),
+            permission.lower(),
+            acl.principal,
+            acl.host,
+            operation,
+            resource_text(acl),
+        )
+
+
+def _words(acl: "AclBinding") -> tuple[str, str, str, str]:
+    """Return the names of resource type, pattern type, operation and permission."""
+    from controller.authorization.acls import PatternType, PermissionType
+    from controller.authorization.authorizer import Operation, ResourceType
+
+    return (
+        _name(ResourceType, acl.resource_type),
+        _name(PatternType, acl.pattern_type),
+        _name(Operation, acl.operation),
+        _name(PermissionType, acl.permission_type),
+    )
+
+
+def _name(enum: type[Enum], code: int) -> str:
+    """Return the name of a code; an imported log may hold one that is not known here."""
+    try:
+        return str(enum(code).name)
+    except ValueError:
+        return str(code)
+
+
+def _word(member: Enum) -> str:
+    return str(member.name).lower().replace("_", "-")
+
+
+def _plain(text: str) -> str:
+    return text.lower().replace("-", "").replace("_", "")

@@ -1,0 +1,260 @@
+"""ACLs: create, list, delete, and explain what they say of an operation."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from api.cli.admin import acl_options as options
+from api.cli.admin.admin_client import AdminClient, Item
+from api.cli.admin.changing import changing
+from api.cli.admin.looking_at import Look, reading
+from api.cli.admin.options import ValidateOnly
+from api.cli.output import print_json, print_line, print_table
+from api.cli.typer_app import App
+
+if TYPE_CHECKING:
+    from controller.decisions.acls import AclBinding, AclFound
+    from controller.descriptions.acls import AccessExplained
+
+app = App()
+
+_PatternType = Annotated[
+    str, typer.Option("--pattern-type", metavar="TYPE", help="literal or prefixed.")
+]
+_PatternFilter = Annotated[
+    str | None,
+    typer.Option(
+        "--pattern-type",
+        metavar="TYPE",
+        help="literal, prefixed, any, or match: all that count for the name.",
+    ),
+]
+_Permission = Annotated[
+    str | None, typer.Option("--permission", metavar="allow|deny", help="Only these.")
+]
+
+
+@changing(app)
+@options.selecting
+def create(
+    ask: AdminClient,
+    selected: options.Selected,
+    principal: options.Principals = None,
+    operation: options.Operations = None,
+    allow: Annotated[
+        bool, typer.Option("--allow/--deny", help="What it says; DENY outweighs ALLOW.")
+    ] = True,
+    pattern_type: _PatternType = "literal",
+    host: options.Hosts = None,
+    validate_only: ValidateOnly = False,
+) -> int:
+    """Create an entry for each principal, host, operation and resource that is named."""
+    from itertools import product
+
+    from controller.authorization.acls import PatternType, PermissionType
+    from controller.decisions.acls import AclBinding, CreateAcls
+
+    if not (principal and operation and selected.resources()):
+        raise typer.BadParameter(
+            "name --principal, --operation, and a resource such as --topic NAME or --namespace NS"
+        )
+    acls = tuple(
+        [
+            AclBinding(
+                resource_type=resource.type.value,
+                resource_name=resource.name,
+                pattern_type=options.parse_word(pattern_type, PatternType, "--pattern-type").value,
+                principal=who,
+                host=where,
+                operation=options.parse_operation(what).value,
+                permission_type=(PermissionType.ALLOW if allow else PermissionType.DENY).value,
+            )
+            for resource, who, where, what in product(
+                selected.resources(), principal, host or ["*"], operation
+            )
+        ]
+    )
+    told = ask.run("acls create", CreateAcls(acls=acls, validate_only=validate_only))
+    items = [
+        Item(
+            fields={**options.acl_json(acl), "acl": _id(made.acl_id), "created": made.created},
+            lines=(f"{_verb(made.created, validate_only)} {_named(made.acl_id, acl)}",),
+            refusal=made.refusal,
+        )
+        for acl, made in zip(acls, told.response, strict=True)
+    ]
+    return ask.report(told, items, validate_only=validate_only)
+
+
+@changing(app)
+@options.selecting
+def delete(
+    ask: AdminClient,
+    selected: options.Selected,
+    principal: options.Principals = None,
+    operation: options.Operations = None,
+    permission: _Permission = None,
+    pattern_type: _PatternFilter = None,
+    host: options.Hosts = None,
+    all_: Annotated[bool, typer.Option("--all", help="All entries there are.")] = False,
+    validate_only: ValidateOnly = False,
+) -> int:
+    """Delete all entries that are as the options say."""
+    from controller.decisions.acls import AclFilter, DeleteAcls
+
+    filters = options.filters(selected, pattern_type, principal, host, operation, permission)
+    if filters == [AclFilter()] and not all_:
+        raise typer.BadParameter("that would be all entries; say which, or --all")
+    told = ask.run("acls delete", DeleteAcls(filters=tuple(filters), validate_only=validate_only))
+    verb = "can delete" if validate_only else "deleted"
+    found = {acl.acl_id: acl for each in told.response for acl in each.deleted}
+    items = [
+        Item(
+            fields=options.acl_json(acl),
+            lines=(f"{verb} {_named(acl.acl_id, acl)}",),
+        )
+        for acl in found.values()
+    ]
+    refused = [Item(fields={}, refusal=each.refusal) for each in told.response if each.refusal]
+    return ask.report(told, items + refused, validate_only=validate_only)
+
+
+@reading(app, "list")
+@options.selecting
+def list_(
+    look: Look,
+    selected: options.Selected,
+    principal: options.Principals = None,
+    operation: options.Operations = None,
+    permission: _Permission = None,
+    pattern_type: _PatternFilter = None,
+    host: options.Hosts = None,
+) -> None:
+    """List the entries that are as the options say, or all."""
+    from api.questions.descriptions import ACLS
+    from controller.descriptions.acls import ListAcls
+
+    filters = options.filters(selected, pattern_type, principal, host, operation, permission)
+    found: dict[object, AclFound] = {}
+    for wanted in filters:
+        answer, about = look.answer(ACLS, ListAcls(filter=wanted))
+        found.update({acl.acl_id: acl for acl in answer})
+    acls = tuple(found.values())
+    if look.json:
+        print_json({**about, "acls": [options.acl_json(acl) for acl in acls]})
+    else:
+        print_table(
+            ("acl", "says", "principal", "host", "operation", "on"), [*options.acl_rows(acls)]
+        )
+
+
+@reading(app)
+def explain(
+    look: Look,
+    principal: Annotated[
+        str, typer.Argument(metavar="PRINCIPAL", help="Such as User:ann.", show_default=False)
+    ],
+    operation: Annotated[
+        str, typer.Argument(metavar="OPERATION", help="Such as read.", show_default=False)
+    ],
+    resource: Annotated[
+        str,
+        typer.Argument(
+            metavar="RESOURCE",
+            help="topic:NAME, group:NAME, namespace:NS, transactional-id:ID, cluster ...",
+            show_default=False,
+        ),
+    ],
+    host: Annotated[
+        str | None, typer.Option("--host", metavar="ADDRESS", help="Where it asks from.")
+    ] = None,
+    super_user: Annotated[
+        list[str] | None,
+        typer.Option("--super-user", metavar="PRINCIPAL", help="As `serve --super-user`."),
+    ] = None,
+    allow_everyone: Annotated[
+        bool,
+        typer.Option("--allow-everyone", help="As the config allow.everyone.if.no.acl.found=true."),
+    ] = False,
+) -> None:
+    """Say what the ACLs allow a principal, which entry decides, since when, and by whom."""
+    from api.cli.output import time_text
+    from api.cli.rows import origin_text
+    from api.questions.descriptions import ACCESS
+    from controller.descriptions.acls import ExplainAccess
+
+    asked = options.parse_resource(resource)
+    request = ExplainAccess(
+        principal=principal,
+        host=host,
+        operation=options.parse_operation(operation).value,
+        resource_type=asked.type.value,
+        resource_name=asked.name,
+        super_users=tuple(super_user or ()),
+        allow_everyone=allow_everyone,
+    )
+    answer, about = look.answer(ACCESS, request)
+    created = None if answer.entry is None else _created(look, answer.entry)
+    if look.json:
+        entry = None if answer.entry is None else options.acl_json(answer.entry)
+        print_json(
+            {
+                **about,
+                "allowed": answer.allowed,
+                "reason": answer.reason,
+                "entry": entry,
+                "created": created,
+            }
+        )
+        return
+    verdict = "allowed" if answer.allowed else "denied"
+    print_line(f"{verdict}: {_because(answer, principal)}")
+    if created is not None:
+        print_line(
+            f"since offset {created['offset']}, {time_text(created['timestamp'])}, "
+            f"by {origin_text(created['origin'])}"
+        )
+
+
+def _created(look: Look, acl: "AclFound") -> dict[str, Any] | None:
+    """Return when and by whom an entry was created; None if that is before the kept history."""
+    from msgspec import to_builtins
+
+    from api.questions.changes import BLAME, ShowBlame
+
+    request = ShowBlame(object=f"acl:{_id(acl.acl_id)}#permission_type")
+    answer, _ = look.answer(BLAME, request)
+    setter = answer.fields["permission_type"]
+    found: dict[str, Any] = to_builtins(setter)
+    return (
+        {name: found[name] for name in ("offset", "timestamp", "origin")} if setter.known else None
+    )
+
+
+def _because(answer: "AccessExplained", principal: str) -> str:
+    if answer.entry is not None:
+        return _named(answer.entry.acl_id, answer.entry)
+    return {
+        "super user": f"{principal} is a super user",
+        "no entry applies": f"entries exist, but none of them is for {principal} and this",
+        "no access to the namespace": (
+            f"{principal} has no entry that allows anything on the namespace or on one above it"
+        ),
+        "no entry at all": "there is no entry at all on it",
+    }[answer.reason]
+
+
+def _verb(created: bool, validate_only: bool) -> str:
+    if not created:
+        return "exists already:"
+    return "can create" if validate_only else "created"
+
+
+def _named(acl_id: object, acl: "AclBinding") -> str:
+    return f"acl:{_id(acl_id)}: {options.acl_text(acl)}"
+
+
+def _id(acl_id: object) -> str | None:
+    from records.text import uuid_text
+
+    return uuid_text(acl_id) if isinstance(acl_id, bytes) else None

@@ -1,0 +1,272 @@
+"""The authorizer of ACLs: decides as Kafka does, and in namespaces from the namespace down.
+
+1. A super user may do everything.
+2. Entries match a resource by its name, by a prefix of it, or by `*`.
+3. An entry applies if principal, host and operation are the caller's. ALLOW implies: READ, WRITE,
+   DELETE or ALTER allow DESCRIBE; ALTER_CONFIGS allows DESCRIBE_CONFIGS. DENY implies nothing.
+4. Any DENY that applies denies, any ALLOW that applies allows.
+5. Where no entry matches at all, `allow.everyone.if.no.acl.found` decides; else it is denied.
+
+What is in a namespace inherits the entries of that namespace and of its parents. Access to the
+namespace comes first: a caller without any ALLOW on it or on a parent gets nothing in it, whatever
+the entries of the object say.
+
+Source: StandardAuthorizerData of Kafka 4.0 (1 to 5), KIP-37 (namespaces), KIP-1276 (host ranges).
+"""
+
+import enum
+import ipaddress
+from collections.abc import Iterator, Mapping
+
+import msgspec
+from immutables import Map
+
+from controller.authorization.authorizer import (
+    Operation,
+    Resource,
+    ResourceType,
+    namespace_resource,
+)
+from controller.authorization.caller import Caller
+from replay.image.acls import HOST_RANGE, Acl, AclsBySubject, AclSubject
+from replay.image.metadata import NAMESPACE_SEPARATOR, MetadataImage
+
+SUPER_USERS = "super.users"
+ALLOW_EVERYONE = "allow.everyone.if.no.acl.found"
+"""Server-level configs, Kafka's names."""
+
+WILDCARD = "*"
+"""As the name of a resource: every one; as a host: from anywhere."""
+
+EVERYBODY = "User:*"
+"""The principal of entries for all principals."""
+
+_HOST_RANGES_LEVEL = 32
+"""First metadata.version at which a host may be a range of addresses."""
+
+
+class PatternType(enum.Enum):
+    """Kafka's types of resource patterns, with their codes; ANY and MATCH are for filters."""
+
+    ANY = 1
+    MATCH = 2
+    LITERAL = 3
+    PREFIXED = 4
+
+
+class PermissionType(enum.Enum):
+    """Kafka's permissions, with their codes; ANY is for filters."""
+
+    ANY = 1
+    DENY = 2
+    ALLOW = 3
+
+
+_ALLOW, _ALL = PermissionType.ALLOW.value, Operation.ALL.value
+_LITERAL, _PREFIXED = PatternType.LITERAL.value, PatternType.PREFIXED.value
+
+_IMPLIED_BY = {
+    Operation.DESCRIBE.value: frozenset(
+        o.value for o in (Operation.READ, Operation.WRITE, Operation.DELETE, Operation.ALTER)
+    ),
+    Operation.DESCRIBE_CONFIGS.value: frozenset({Operation.ALTER_CONFIGS.value}),
+}
+"""The operations whose ALLOW also allows another one."""
+
+_NOTHING: frozenset[int] = frozenset()
+
+
+class Reason(enum.Enum):
+    """Why a verdict is what it is."""
+
+    SUPER_USER = "super user"
+    ENTRY = "entry"
+    NO_ENTRY_APPLIES = "no entry applies"
+    NO_ACCESS_TO_NAMESPACE = "no access to the namespace"
+    NO_ENTRY_AT_ALL = "no entry at all"
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether an operation is allowed, and why.
+
+    `entry` decides, of several that would: the first by this order. DENY before ALLOW; then the
+    outermost namespace first, the object itself last; then an equal name, prefixes from the longest
+    to the shortest, `*`; then the principal itself before `User:*`; then an equal host, a range,
+    `*`; then an equal operation, ALL, an implied one; then the lowest id.
+    """
+
+    allowed: bool
+    reason: Reason
+    entry: Acl | None = None
+
+
+class _Asked(msgspec.Struct, frozen=True):
+    """What is asked of each resource."""
+
+    operation: int
+    subjects: tuple[AclSubject, ...]
+    address: ipaddress.IPv4Address | ipaddress.IPv6Address | None
+
+
+class _Found(msgspec.Struct):
+    """The first entries that apply, of those that match a resource or the namespaces around it.
+
+    `matches`: an entry matches, whether or not it applies. `enters` allows any operation at all.
+    """
+
+    matches: bool = False
+    denies: Acl | None = None
+    allows: Acl | None = None
+    enters: Acl | None = None
+
+
+class AclAuthorizer(msgspec.Struct, frozen=True, kw_only=True):
+    """Decides from the ACLs of an image.
+
+    One decision costs O(length of the names), however many entries there are.
+    """
+
+    super_users: frozenset[str] = frozenset()
+    allow_everyone: bool = False
+
+    @classmethod
+    def of(
+        cls, configs: Mapping[str, str] = Map(), super_users: tuple[str, ...] = ()
+    ) -> "AclAuthorizer":
+        """Return the authorizer of server-level configs, with further super users."""
+        listed = [user.strip() for user in configs.get(SUPER_USERS, "").split(";")]
+        return cls(
+            super_users=frozenset(user for user in (*listed, *super_users) if user),
+            allow_everyone=configs.get(ALLOW_EVERYONE, "").strip().lower() == "true",
+        )
+
+    def allows(
+        self, image: MetadataImage, caller: Caller, operation: Operation, resource: Resource
+    ) -> bool:
+        """True if the entries allow a caller an operation on a resource."""
+        return self.decide(image, caller.principal, caller.host, operation, resource).allowed
+
+    def decide(
+        self,
+        image: MetadataImage,
+        principal: str,
+        host: str | None,
+        operation: Operation,
+        resource: Resource,
+    ) -> Verdict:
+        """Return the verdict on an operation, and why.
+
+        Args:
+            host: Address of the caller; None: only entries for all hosts apply.
+        """
+        if principal in self.super_users:
+            return Verdict(allowed=True, reason=Reason.SUPER_USER)
+        asked = _asked(image, principal, host, operation)
+        above = _Found()
+        for namespace in namespaces_around(resource):
+            _search(image, namespace, asked, above)
+        own = _Found()
+        if above.denies is None:
+            _search(image, resource, asked, own)
+        return self._verdict(resource, above, own)
+
+    def _verdict(self, resource: Resource, above: _Found, own: _Found) -> Verdict:
+        denies = above.denies or own.denies
+        if denies is not None:
+            return Verdict(allowed=False, reason=Reason.ENTRY, entry=denies)
+        may_enter = above.enters or (self.allow_everyone and not above.matches)
+        if _is_in_namespace(resource) and not may_enter:
+            return Verdict(allowed=False, reason=Reason.NO_ACCESS_TO_NAMESPACE)
+        allows = above.allows or own.allows
+        if allows is not None:
+            return Verdict(allowed=True, reason=Reason.ENTRY, entry=allows)
+        if above.matches or own.matches:
+            return Verdict(allowed=False, reason=Reason.NO_ENTRY_APPLIES)
+        return Verdict(allowed=self.allow_everyone, reason=Reason.NO_ENTRY_AT_ALL)
+
+
+def namespaces_around(resource: Resource) -> list[Resource]:
+    """Return the namespaces that hold a topic or a namespace, the outermost first."""
+    if resource.type not in (ResourceType.TOPIC, ResourceType.NAMESPACE):
+        return []
+    parts = resource.name.split(NAMESPACE_SEPARATOR)
+    return [
+        namespace_resource(NAMESPACE_SEPARATOR.join(parts[:count]))
+        for count in range(1, len(parts))
+    ]
+
+
+def _is_in_namespace(resource: Resource) -> bool:
+    # A namespace only inherits: its parents do not have to be entered.
+    return resource.type is ResourceType.TOPIC and NAMESPACE_SEPARATOR in resource.name
+
+
+def _asked(image: MetadataImage, principal: str, host: str | None, operation: Operation) -> _Asked:
+    hosts = [WILDCARD] if host is None else [host, HOST_RANGE, WILDCARD]
+    address = None
+    if host is not None and (image.feature("metadata.version") or 0) >= _HOST_RANGES_LEVEL:
+        address = _address(host)
+    if address is None and HOST_RANGE in hosts:
+        hosts.remove(HOST_RANGE)
+    principals = dict.fromkeys((principal, EVERYBODY))
+    subjects = tuple([(name, each) for name in principals for each in hosts])
+    return _Asked(operation.value, subjects, address)
+
+
+def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        return None
+
+
+def _search(image: MetadataImage, resource: Resource, asked: _Asked, found: _Found) -> None:
+    """Add what matches a resource; the first entries that were found stay."""
+    for subjects in _matching(image, resource):
+        found.matches = True
+        for subject in asked.subjects:
+            entries = subjects.get(subject)
+            if entries is not None:
+                _take(entries, asked, found)
+
+
+def _matching(image: MetadataImage, resource: Resource) -> Iterator[AclsBySubject]:
+    """Yield the entries whose pattern matches a resource, the closest patterns first."""
+    code, name = resource.type.value, resource.name
+    literal = image.acls_on(code, _LITERAL, name)
+    if literal:
+        yield literal
+    for length in range(len(name), -1, -1):
+        prefixed = image.acls_on(code, _PREFIXED, name[:length])
+        if prefixed:
+            yield prefixed
+    if name != WILDCARD:
+        wildcard = image.acls_on(code, _LITERAL, WILDCARD)
+        if wildcard:
+            yield wildcard
+
+
+def _take(entries: frozenset[Acl], asked: _Asked, found: _Found) -> None:
+    implied_by = _IMPLIED_BY.get(asked.operation, _NOTHING)
+
+    def order(entry: Acl) -> tuple[bool, bool, bytes]:
+        return entry.operation != asked.operation, entry.operation != _ALL, entry.id
+
+    for entry in sorted(entries, key=order) if len(entries) > 1 else entries:
+        if HOST_RANGE in entry.host and not _is_in_range(asked, entry.host):
+            continue
+        is_named = entry.operation in (asked.operation, _ALL)
+        if entry.permission_type != _ALLOW:
+            if is_named:
+                found.denies = found.denies or entry
+            continue
+        found.enters = found.enters or entry
+        if is_named or entry.operation in implied_by:
+            found.allows = found.allows or entry
+
+
+def _is_in_range(asked: _Asked, host: str) -> bool:
+    try:
+        return asked.address in ipaddress.ip_network(host, strict=False)
+    except (ValueError, TypeError):
+        return False

@@ -1,0 +1,252 @@
+"""Access control entries: create, and delete by filter.
+
+Source: KIP-50, KIP-290 (prefixes); AclControlManager of Kafka 4.0; docs/kafka_rules.md, section 13.
+Entries on namespaces (KIP-37) are ours.
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from controller.authorization.acls import WILDCARD, PatternType, PermissionType
+from controller.authorization.authorizer import CLUSTER, Operation, ResourceType
+from controller.decisions.context import Context, RecordList
+from controller.decisions.ids import new_id
+from controller.decisions.items import decide_each
+from controller.decisions.levels import NAMESPACE_FEATURE
+from controller.decisions.names import check_namespace_name
+from controller.decisions.outcome import Refusal
+from controller.request import Request
+from controller.result import ControllerResult
+from records.base import Uuid
+from records.errors import RequestError
+from records.security import AccessControlEntryRecord, RemoveAccessControlEntryRecord
+from replay.image.acls import Acl, subject
+from replay.image.metadata import MetadataImage
+
+ANY = 1
+"""Code of every filter's field that matches everything."""
+
+_RESOURCE_TYPES = frozenset(each.value for each in ResourceType)
+_OPERATIONS = frozenset(each.value for each in Operation)
+
+
+class AclBinding(msgspec.Struct, frozen=True, kw_only=True):
+    """An entry without its id: what it allows or denies. All codes are Kafka's."""
+
+    resource_type: int
+    resource_name: str
+    pattern_type: int = PatternType.LITERAL.value
+    principal: str
+    host: str = WILDCARD
+    operation: int
+    permission_type: int = PermissionType.ALLOW.value
+
+
+class AclFound(AclBinding, frozen=True, kw_only=True):
+    """An entry and its id."""
+
+    acl_id: Uuid
+
+    @classmethod
+    def of(cls, acl: Acl) -> "AclFound":
+        """Return an entry of an image."""
+        return cls(acl_id=acl.id, **{name: getattr(acl, name) for name in _FIELDS})
+
+
+_FIELDS = AclBinding.__struct_fields__
+
+
+class CreateAcls(Request["tuple[AclCreation, ...]"], frozen=True, kw_only=True):
+    """A request to create entries. One that exists already is not created again."""
+
+    acls: tuple[AclBinding, ...]
+    validate_only: bool = False
+
+
+class AclCreation(msgspec.Struct, frozen=True, kw_only=True):
+    """Result of one entry: its id, and False for `created` if it was there before."""
+
+    acl_id: Uuid | None = None
+    created: bool = False
+    refusal: Refusal | None = None
+
+
+class AclFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Selects entries. None, ANY and an empty list of types match everything.
+
+    The pattern type MATCH selects the entries that count for the resource of that name: also those
+    on prefixes of it and on `*`.
+    """
+
+    resource_types: tuple[int, ...] = ()
+    resource_name: str | None = None
+    pattern_type: int = PatternType.ANY.value
+    principal: str | None = None
+    host: str | None = None
+    operation: int = ANY
+    permission_type: int = PermissionType.ANY.value
+
+    def check(self) -> None:
+        """Check the codes.
+
+        Raises:
+            RequestError: INVALID_REQUEST.
+        """
+        for code in self.resource_types:
+            _check_code("resource type", code, _RESOURCE_TYPES)
+        _check_code("pattern type", self.pattern_type, _codes(PatternType))
+        _check_code("operation", self.operation, _OPERATIONS | {ANY})
+        _check_code("permission type", self.permission_type, _codes(PermissionType))
+
+    def matches(self, acl: Acl) -> bool:
+        """True if it selects an entry."""
+        return (
+            (not self.resource_types or acl.resource_type in self.resource_types)
+            and self._matches_pattern(acl)
+            and self.principal in (None, acl.principal)
+            and self.host in (None, acl.host)
+            and self.operation in (ANY, acl.operation)
+            and self.permission_type in (ANY, acl.permission_type)
+        )
+
+    def _matches_pattern(self, acl: Acl) -> bool:
+        pattern = PatternType(self.pattern_type)
+        is_of_one_type = pattern in (PatternType.LITERAL, PatternType.PREFIXED)
+        if is_of_one_type and acl.pattern_type != pattern.value:
+            return False
+        if self.resource_name is None:
+            return True
+        if pattern is not PatternType.MATCH:
+            return acl.resource_name == self.resource_name
+        if acl.pattern_type == PatternType.PREFIXED.value:
+            return self.resource_name.startswith(acl.resource_name)
+        return acl.resource_name in (self.resource_name, WILDCARD)
+
+
+class DeleteAcls(Request["tuple[AclDeletion, ...]"], frozen=True, kw_only=True):
+    """A request to delete all entries that each filter selects."""
+
+    filters: tuple[AclFilter, ...]
+    validate_only: bool = False
+
+
+class AclDeletion(msgspec.Struct, frozen=True, kw_only=True):
+    """Result of one filter: the entries that it selected and that are now gone."""
+
+    deleted: tuple[AclFound, ...] = ()
+    refusal: Refusal | None = None
+
+
+def create_acls(context: Context, request: CreateAcls) -> ControllerResult[tuple[AclCreation, ...]]:
+    """Create entries; a refused one does not stop the others.
+
+    Raises:
+        TooLargeError: POLICY_VIOLATION, the request makes too many records.
+    """
+    records = RecordList()
+    made: dict[AclBinding, Uuid] = {}
+
+    def create(acl: AclBinding) -> AclCreation:
+        _check(context, acl)
+        existing = made.get(acl) or _existing(context.image, acl)
+        if existing is not None:
+            return AclCreation(acl_id=existing)
+        acl_id = new_id(context.rng)
+        fields = {name: getattr(acl, name) for name in _FIELDS}
+        records.add(AccessControlEntryRecord(id=acl_id, **fields))
+        made[acl] = acl_id
+        return AclCreation(acl_id=acl_id, created=True)
+
+    results = decide_each(request.acls, create, lambda _, refusal: AclCreation(refusal=refusal))
+    return records.result(results, validate_only=request.validate_only)
+
+
+def delete_acls(context: Context, request: DeleteAcls) -> ControllerResult[tuple[AclDeletion, ...]]:
+    """Delete entries by filters; one that several filters select is in the result of each.
+
+    Raises:
+        TooLargeError: POLICY_VIOLATION, the request makes too many records.
+    """
+    records = RecordList()
+    gone: set[Uuid] = set()
+
+    def delete(wanted: AclFilter) -> AclDeletion:
+        found = select_acls(context.image, wanted)
+        ids = [acl.acl_id for acl in found if acl.acl_id not in gone]
+        records.add(*[RemoveAccessControlEntryRecord(id=acl_id) for acl_id in ids])
+        gone.update(ids)
+        return AclDeletion(deleted=found)
+
+    results = decide_each(request.filters, delete, lambda _, refusal: AclDeletion(refusal=refusal))
+    return records.result(results, validate_only=request.validate_only)
+
+
+def select_acls(image: MetadataImage, wanted: AclFilter) -> tuple[AclFound, ...]:
+    """Return the entries that a filter selects, ordered by resource, principal and operation.
+
+    Raises:
+        RequestError: INVALID_REQUEST, the filter has an unknown code.
+    """
+    wanted.check()
+    found = [AclFound.of(acl) for acl in image.acls() if wanted.matches(acl)]
+    return tuple(sorted(found, key=lambda acl: [getattr(acl, n) for n in (*_FIELDS, "acl_id")]))
+
+
+def _check(context: Context, acl: AclBinding) -> None:
+    """Check an entry to create.
+
+    Raises:
+        RequestError: INVALID_REQUEST; UNSUPPORTED_VERSION or INVALID_TOPIC_EXCEPTION for
+            namespaces.
+    """
+    _check_code("resource type", acl.resource_type, _RESOURCE_TYPES)
+    _check_code(
+        "pattern type", acl.pattern_type, {PatternType.LITERAL.value, PatternType.PREFIXED.value}
+    )
+    _check_code("operation", acl.operation, _OPERATIONS)
+    _check_code(
+        "permission type",
+        acl.permission_type,
+        {PermissionType.ALLOW.value, PermissionType.DENY.value},
+    )
+    if not acl.resource_name:
+        raise RequestError("INVALID_REQUEST", "the name of the resource is empty")
+    if ":" not in acl.principal:
+        raise RequestError(
+            "INVALID_REQUEST",
+            f"{acl.principal!r} is not a principal; write its type and name, as User:ann",
+        )
+    if acl.resource_type == ResourceType.CLUSTER.value and acl.resource_name != CLUSTER.name:
+        raise RequestError(
+            "INVALID_REQUEST", f"the only name of a cluster resource is {CLUSTER.name!r}"
+        )
+    if acl.resource_type == ResourceType.NAMESPACE.value:
+        context.require_feature(NAMESPACE_FEATURE, "ACLs of namespaces")
+        is_literal = acl.pattern_type == PatternType.LITERAL.value
+        if is_literal and acl.resource_name != WILDCARD:
+            check_namespace_name(acl.resource_name)
+
+
+def _check_code(what: str, code: int, known: set[int] | frozenset[int]) -> None:
+    if code not in known:
+        codes = ", ".join(str(each) for each in sorted(known))
+        raise RequestError("INVALID_REQUEST", f"{what} {code} is none of {codes}")
+
+
+def _codes(enum: type[PatternType] | type[PermissionType]) -> frozenset[int]:
+    return frozenset(each.value for each in enum)
+
+
+def _existing(image: MetadataImage, acl: AclBinding) -> Uuid | None:
+    """Return the id of an equal entry."""
+    return next((each.id for each in _similar(image, acl) if _is_equal(each, acl)), None)
+
+
+def _similar(image: MetadataImage, acl: AclBinding) -> Iterator[Acl]:
+    on = image.acls_on(acl.resource_type, acl.pattern_type, acl.resource_name)
+    return iter(on.get(subject(acl.principal, acl.host), ()))
+
+
+def _is_equal(acl: Acl, other: AclBinding) -> bool:
+    return all(getattr(acl, name) == getattr(other, name) for name in _FIELDS)

@@ -1,0 +1,73 @@
+"""ACLs listed, and verdicts explained."""
+
+import msgspec
+
+from controller.authorization.acls import AclAuthorizer
+from controller.authorization.authorizer import Operation, Resource, ResourceType
+from controller.decisions.acls import AclFilter, AclFound, select_acls
+from controller.descriptions.view import View
+from controller.request import Request
+from records.errors import RequestError
+
+
+class ListAcls(Request["tuple[AclFound, ...]"], frozen=True, kw_only=True):
+    """Asks for the entries that a filter selects."""
+
+    filter: AclFilter = AclFilter()
+
+
+class ExplainAccess(Request["AccessExplained"], frozen=True, kw_only=True):
+    """Asks what the ACLs say of one operation of a principal.
+
+    Super users and the default without entries are settings of a service and stand in no log: those
+    of the service count at its present, and those given here at any point.
+    """
+
+    principal: str
+    host: str | None = None
+    operation: int
+    resource_type: int
+    resource_name: str
+    super_users: tuple[str, ...] = ()
+    allow_everyone: bool = False
+
+
+class AccessExplained(msgspec.Struct, frozen=True, kw_only=True):
+    """A verdict; `reason` and `entry` are those of `authorization.acls.Verdict`."""
+
+    allowed: bool
+    reason: str
+    entry: AclFound | None = None
+
+
+def acls_listed(view: View, request: ListAcls) -> tuple[AclFound, ...]:
+    """List entries, ordered by resource, principal and operation.
+
+    Raises:
+        RequestError: INVALID_REQUEST, the filter has an unknown code.
+    """
+    return select_acls(view.image, request.filter)
+
+
+def access_explained(view: View, request: ExplainAccess) -> AccessExplained:
+    """Explain a verdict.
+
+    Raises:
+        RequestError: INVALID_REQUEST, an unknown operation or resource type.
+    """
+    try:
+        operation = Operation(request.operation)
+        resource = Resource(ResourceType(request.resource_type), request.resource_name)
+    except ValueError as error:
+        raise RequestError("INVALID_REQUEST", str(error)) from error
+    configured = AclAuthorizer.of(view.settings.static_configs, request.super_users)
+    authorizer = AclAuthorizer(
+        super_users=configured.super_users,
+        allow_everyone=configured.allow_everyone or request.allow_everyone,
+    )
+    verdict = authorizer.decide(view.image, request.principal, request.host, operation, resource)
+    return AccessExplained(
+        allowed=verdict.allowed,
+        reason=verdict.reason.value,
+        entry=None if verdict.entry is None else AclFound.of(verdict.entry),
+    )
