@@ -18,7 +18,10 @@ from pathlib import Path
 from api.cli.main import run
 
 ROOT = Path(__file__).parents[1]
-DOCUMENTS = ("README.md", "docs/commands.md", "docs/care.md", "docs/users_and_quotas.md")
+DOCUMENTS = (
+    *("README.md", "docs/commands.md", "docs/care.md"),
+    *("docs/users_and_quotas.md", "docs/authorization.md"),
+)
 
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FOR_THE_SHELL = re.compile(r"[|&;<>$`*]")
@@ -26,6 +29,8 @@ _FOR_THE_SHELL = re.compile(r"[|&;<>$`*]")
 _CHANGING = (
     (re.compile(r"\bid [\w-]{22}$", re.MULTILINE), "id ..."),
     (re.compile(r"goes at \S+Z;"), "goes at ...;"),
+    (re.compile(r"\bacl:[\w-]{22}"), "acl:..."),
+    (re.compile(r"^(since offset \d+), \S+Z", re.MULTILINE), r"\1, ..."),
 )
 
 

@@ -49,7 +49,7 @@ _MODULES = {
     "admin.nouns": (
         *("topics", "namespaces", "configs", "subscriptions", "brokers", "partitions"),
         "reassignments",
-        *("features", "users"),
+        *("features", "acls", "users"),
     ),
 }
 _PACKAGES = ("records", "metadata_log", "replay", "controller", "api", "migrations")

@@ -234,12 +234,12 @@ def acl_rows(acls: "tuple[AclFound, ...]") -> Iterator[tuple[str, ...]]:
     for acl in acls:
         _, _, operation, permission = _words(acl)
         yield (
-            uuid_text(acl.acl_id),
             permission.lower(),
             acl.principal,
             acl.host,
             operation,
             resource_text(acl),
+            f"acl:{uuid_text(acl.acl_id)}",
         )
 
 

@@ -144,7 +144,7 @@ def list_(
         print_json({**about, "acls": [options.acl_json(acl) for acl in acls]})
     else:
         print_table(
-            ("acl", "says", "principal", "host", "operation", "on"), [*options.acl_rows(acls)]
+            ("says", "principal", "host", "operation", "on", "acl"), [*options.acl_rows(acls)]
         )
 
 
