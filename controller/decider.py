@@ -81,8 +81,8 @@ class Decider:
             check_size(context, records, asked if index == 0 else None)
         for index, (records, batch_origin) in enumerate(batches):
             self._send(records, context, batch_origin, asked if index == 0 else None)
-        if result.records and result.mutations:
-            self._buckets = self._buckets.charged(context.allowance, result.mutations)
+        if result.records:
+            self._buckets = self._buckets.charged_all(result.charges)
         note(result.response)
         self._pipeline.answer_when_committed(
             future,

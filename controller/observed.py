@@ -29,6 +29,7 @@ _LIVE = "{} is live"
 _STALE = "stale broker"
 _LOWEST = "lowest active offset"
 _TOKENS = "tokens"
+_NAMESPACE_TOKENS = "tokens of namespace {}"
 _DENIED = "{} on {} {} is denied"
 _POLICY = "policy on {}"
 
@@ -185,6 +186,11 @@ class ObservedBuckets(MutationBuckets, frozen=True, kw_only=True):
             self.reads.note(_TOKENS, found.tokens)
         return found
 
+    def namespace_allowance(self, namespace: str, rate: float, now_ms: int) -> Allowance:
+        found = super().namespace_allowance(namespace, rate, now_ms)
+        self.reads.note(_NAMESPACE_TOKENS.format(namespace), found.tokens)
+        return found
+
 
 class RecordedBuckets(MutationBuckets, frozen=True, kw_only=True):
     """Buckets as a decision of the past saw them."""
@@ -194,6 +200,11 @@ class RecordedBuckets(MutationBuckets, frozen=True, kw_only=True):
     def allowance(self, image: MetadataImage, origin: Origin | None, now_ms: int) -> Allowance:
         found = super().allowance(image, origin, now_ms)
         tokens = None if found.bucket is None else self.reads.again(_TOKENS)
+        return found if tokens is None else replace(found, tokens=tokens)
+
+    def namespace_allowance(self, namespace: str, rate: float, now_ms: int) -> Allowance:
+        found = super().namespace_allowance(namespace, rate, now_ms)
+        tokens = self.reads.again(_NAMESPACE_TOKENS.format(namespace))
         return found if tokens is None else replace(found, tokens=tokens)
 
 

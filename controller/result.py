@@ -6,6 +6,7 @@ from typing import Generic, TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from controller.decisions.mutation_quotas import Charge
 from metadata_log.limits import BATCH_RECORDS_MAX
 from records.base import Record
 from records.control import BeginTransactionRecord
@@ -19,13 +20,13 @@ class ControllerResult(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
 
     `atomic`: the records must become visible together, so they must fit one batch. Otherwise a
     long list is split into several batches, and a reader may see a state between two of them.
-    `mutations` is how many partitions they create and delete, for quotas.
+    `charges` are the quotas that they take from.
     """
 
     response: T
     records: tuple[Record, ...] = ()
     atomic: bool = True
-    mutations: int = 0
+    charges: tuple[Charge, ...] = ()
 
     @property
     def is_transaction(self) -> bool:

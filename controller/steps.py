@@ -12,6 +12,7 @@ from controller.batch_check import rows_of
 from controller.decider import Decision
 from controller.decisions.context import Context
 from controller.decisions.levels import TRANSACTIONS_LEVEL
+from controller.decisions.mutation_quotas import Charge
 from controller.latest import Latest, State
 from controller.result import ControllerResult
 from metadata_log.batch import Batch
@@ -19,6 +20,7 @@ from metadata_log.limits import BATCH_RECORDS_MAX
 from records.base import Record
 from records.control import BeginTransactionRecord, EndTransactionRecord
 from records.errors import RequestError
+from replay.image.quotas import QuotaEntity
 
 T = TypeVar("T")
 
@@ -42,7 +44,7 @@ class Steps:
         self._context = replace(context, next_offset=start)
         self._latest = Latest(State(context.image, context.index), start)
         self._records: list[Record] = []
-        self._mutations = 0
+        self._charges: dict[QuotaEntity | None, Charge] = {}
 
     def take(self, decide: Decision[T]) -> T:
         """Decide the next step, and return its response.
@@ -65,14 +67,18 @@ class Steps:
             response=response,
             records=records,
             atomic=len(records) <= BATCH_RECORDS_MAX,
-            mutations=self._mutations,
+            charges=tuple(self._charges.values()),
         )
 
     def _apply(self, result: ControllerResult[T]) -> None:
         context, records = self._context, result.records
         self._latest.apply(Batch.of(rows_of(context, records)))
         self._records.extend(records)
-        self._mutations += result.mutations
+        for charge in result.charges:
+            # What a bucket held before the first step, less what all steps take.
+            first = self._charges.get(charge.allowance.bucket, Charge(charge.allowance, 0))
+            total = first.mutations + charge.mutations
+            self._charges[charge.allowance.bucket] = Charge(first.allowance, total)
         self._context = replace(
             context,
             image=self._latest.state.image,
@@ -81,5 +87,5 @@ class Steps:
             sessions=context.sessions.replayed(
                 records, base_offset=context.next_offset, now_ms=context.now_ms
             ),
-            buckets=context.buckets.charged(context.allowance, result.mutations),
+            buckets=context.buckets.charged_all(result.charges),
         )

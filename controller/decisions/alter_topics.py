@@ -19,7 +19,8 @@ import msgspec
 
 from controller.decisions.assignments import Assignment, Placement
 from controller.decisions.configs import ConfigChange, ResourceChange, config_records
-from controller.decisions.context import Context, RecordList
+from controller.decisions.context import Context
+from controller.decisions.counted_records import CountedRecordList
 from controller.decisions.growth import TopicGrowth, new_partitions
 from controller.decisions.in_progress import check_no_removal
 from controller.decisions.items import decide_each
@@ -27,6 +28,7 @@ from controller.decisions.lookup import (
     TopicRef,
     find_partition,
     find_topic,
+    namespace_of,
     ref_text,
     topics_named_twice,
 )
@@ -130,7 +132,7 @@ class _Alteration:
         self._context = context
         self._delay_ms = request.delete_partitions_delay_ms
         self._placement = Placement(context, request.placement)
-        self.records = RecordList(context.allowance)
+        self.records = CountedRecordList(context)
 
     def records_of(
         self, topic: Topic, item: TopicAlteration, instruction: Instruction
@@ -142,7 +144,7 @@ class _Alteration:
                 return [*self._growth(topic, item)]
             case Instruction.SHRINK:
                 leaving = check_shrink(context, topic, item.partitions)
-                self.records.mutate(len(leaving))
+                self.records.mutate({namespace_of(context.image, topic): len(leaving)})
                 return list(shrink_records(context, leaving, self._delay_ms))
             case Instruction.MOVE:
                 return self._moves(topic, item)

@@ -13,6 +13,7 @@ import msgspec
 from immutables import Map
 
 from controller.decisions.moves import is_moving, settled_replicas
+from controller.decisions.namespace_use import NamespaceUses
 from records.base import Uuid
 from replay.image.changes import MapDelta, NestedMapDelta
 from replay.image.configs import GROUP
@@ -43,7 +44,8 @@ _NO_LOAD = BrokerLoad()
 
 
 class ClusterIndex(msgspec.Struct, frozen=True, gc=False):
-    """Partitions by broker and by state, load of brokers, colliding names, subscriptions.
+    """Partitions by broker and by state, load of brokers, colliding names, use of namespaces,
+    subscriptions.
 
     Partitions are returned in order of topic id and partition id, the same in every process.
     """
@@ -56,6 +58,8 @@ class ClusterIndex(msgspec.Struct, frozen=True, gc=False):
     _load: Map[int, BrokerLoad] = Map()
     # Names with a '.' or '_', by namespace and by the name with every '.' as '_'.
     _by_collision: Map[tuple[Uuid | None, str], tuple[str, ...]] = Map()
+    uses: NamespaceUses = NamespaceUses()
+    """Topics and partitions in and below each namespace."""
     subscriptions: Map[str, str] = Map()
     """The registered patterns of consumer groups, by group."""
 
@@ -70,7 +74,8 @@ class ClusterIndex(msgspec.Struct, frozen=True, gc=False):
             update.learn_name(topic)
             for partition in image.partitions(topic.topic_id):
                 update.put(None, partition)
-        return update.finish()
+        everything = [topic.topic_id for topic in image.topics()]
+        return update.finish(NamespaceUses().updated(MetadataImage.EMPTY, image, everything))
 
     def updated(
         self,
@@ -100,7 +105,7 @@ class ClusterIndex(msgspec.Struct, frozen=True, gc=False):
             update.forget_name(before.topic(topic_id))
         for topic_id in renamed:
             update.learn_name(after.topic(topic_id))
-        return update.finish()
+        return update.finish(self.uses.updated(before, after, touched))
 
     def partitions_on(self, image: MetadataImage, broker_id: int) -> Iterator[Partition]:
         """Iterate over the partitions with a replica on a broker."""
@@ -210,7 +215,7 @@ class _Update:
             key = (topic.namespace_id, _unified(topic.name))
             self._by_collision[key] = tuple(sorted((*self._by_collision.get(key, ()), topic.name)))
 
-    def finish(self) -> ClusterIndex:
+    def finish(self, uses: NamespaceUses) -> ClusterIndex:
         return ClusterIndex(
             self._finish_held(),
             self._leaderless.apply(),
@@ -218,6 +223,7 @@ class _Update:
             self._moving.apply(),
             self._finish_load(),
             self._by_collision.finish(),
+            uses,
             self._subscriptions.apply(),
         )
 

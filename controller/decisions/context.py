@@ -20,7 +20,7 @@ from controller.decisions.levels import (
     METADATA_VERSION,
     METADATA_VERSION_OLDEST,
 )
-from controller.decisions.mutation_quotas import UNLIMITED, Allowance, MutationBuckets
+from controller.decisions.mutation_quotas import Allowance, Charge, MutationBuckets
 from controller.decisions.sessions import Sessions
 from controller.placement.balanced import BalancedPlacer
 from controller.placement.placer import PlacementRng, Placer
@@ -147,17 +147,10 @@ class TooLargeError(RequestError):
 
 
 class RecordList:
-    """The records of one user operation, bounded.
+    """The records of one user operation, bounded. `CountedRecordList` also counts partitions."""
 
-    Attributes:
-        mutations: Number of partitions created and deleted.
-    """
-
-    def __init__(self, allowance: Allowance = UNLIMITED) -> None:
-        """Start empty; `allowance` is the caller's, where partitions are counted."""
+    def __init__(self) -> None:
         self._records: list[Record] = []
-        self._allowance = allowance
-        self.mutations = 0
 
     def add(self, *records: Record) -> None:
         """Append records.
@@ -177,14 +170,10 @@ class RecordList:
         if len(self._records) + count > USER_OPERATION_RECORDS_MAX:
             raise TooLargeError
 
-    def mutate(self, partitions: int) -> None:
-        """Count partitions created or deleted.
-
-        Raises:
-            RequestError: THROTTLING_QUOTA_EXCEEDED.
-        """
-        self._allowance.check(self.mutations)
-        self.mutations += partitions
+    @property
+    def charges(self) -> tuple[Charge, ...]:
+        """What the operation takes from quotas."""
+        return ()
 
     @property
     def records(self) -> tuple[Record, ...]:
@@ -199,5 +188,5 @@ class RecordList:
             response=response,
             records=() if validate_only else self.records,
             atomic=atomic,
-            mutations=self.mutations,
+            charges=self.charges,
         )

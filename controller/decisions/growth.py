@@ -6,10 +6,17 @@ Source: KIP-195 and KIP-4; docs/kafka_rules.md, section 2. Removal is in `partit
 import msgspec
 
 from controller.decisions.assignments import Assignment, Placement, checked
-from controller.decisions.context import Context, RecordList
+from controller.decisions.context import Context
+from controller.decisions.counted_records import CountedRecordList
 from controller.decisions.in_progress import check_nothing_in_progress
 from controller.decisions.items import decide_each
-from controller.decisions.lookup import TopicRef, find_topic, ref_text, topics_named_twice
+from controller.decisions.lookup import (
+    TopicRef,
+    find_topic,
+    namespace_of,
+    ref_text,
+    topics_named_twice,
+)
 from controller.decisions.outcome import Refusal
 from controller.decisions.topics import TopicResult
 from controller.refusals import (
@@ -54,7 +61,7 @@ def create_partitions(
     """
     placement = Placement(context, request.placement)
     twice = topics_named_twice(context.image, [growth.topic for growth in request.topics])
-    records = RecordList(context.allowance)
+    records = CountedRecordList(context)
 
     def grow(growth: TopicGrowth) -> TopicResult:
         name = ref_text(growth.topic)
@@ -82,7 +89,7 @@ def new_partitions(
     topic: Topic,
     growth: TopicGrowth,
     placement: Placement,
-    records: RecordList,
+    records: CountedRecordList,
 ) -> list[PartitionRecord]:
     """Return the records of a topic's new partitions.
 
@@ -93,8 +100,8 @@ def new_partitions(
 
     Raises:
         RequestError: INVALID_PARTITIONS, INVALID_REPLICA_ASSIGNMENT, INVALID_REPLICATION_FACTOR,
-            REASSIGNMENT_IN_PROGRESS, THROTTLING_QUOTA_EXCEEDED, or POLICY_VIOLATION for the whole
-            request.
+            REASSIGNMENT_IN_PROGRESS, THROTTLING_QUOTA_EXCEEDED, or POLICY_VIOLATION: a limit of the
+            namespace, or for the whole request.
     """
     partitions = context.image.partitions(topic.topic_id)
     name = context.image.full_name(topic)
@@ -125,5 +132,5 @@ def new_partitions(
         named = [Assignment(start + n, ids) for n, ids in enumerate(growth.assignments)]
         assignments = checked(context, named, replication_factor)
         placement.count(assignments)
-    records.mutate(additional)
+    records.grow(namespace_of(context.image, topic), partitions=additional)
     return [placement.record(topic.topic_id, a) for a in assignments]

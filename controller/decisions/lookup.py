@@ -81,6 +81,12 @@ def find_namespace(image: MetadataImage, name: str) -> Uuid | None:
     return namespace.namespace_id
 
 
+def namespace_of(image: MetadataImage, topic: Topic) -> str:
+    """Return the full name of a topic's namespace; "" is the default one."""
+    namespace = topic.namespace_id and image.namespace(topic.namespace_id)
+    return namespace.name if namespace else DEFAULT_NAMESPACE
+
+
 def ref_text(ref: TopicRef) -> str:
     """Return a name unchanged, and an id as '@' and 22 characters."""
     return ref if isinstance(ref, str) else f"@{uuid_text(ref)}"

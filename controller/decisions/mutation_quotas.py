@@ -1,8 +1,9 @@
-"""Mutation quotas: how many partitions a client may create and delete.
+"""Mutation quotas: how many partitions may be created and deleted, by a client or in a namespace.
 
-Each client with a quota has a token bucket. It fills at the quota's rate and holds what `_BURST_S`
-seconds bring. An operation is admitted while the bucket is not in debt, whatever the operation
-costs. So a large request passes, and later ones wait until its debt is paid.
+Each client with a quota, and each namespace with a limit, has a token bucket. It fills at the
+quota's rate and holds what `_BURST_S` seconds bring. An operation is admitted while the bucket is
+not in debt, whatever the operation costs. So a large request passes, and later ones wait until its
+debt is paid.
 
 Buckets are not in the log: a new controller starts with full ones. Immutable, like the image.
 
@@ -11,7 +12,7 @@ docs/kafka_rules.md, section 2.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 from immutables import Map
@@ -33,13 +34,16 @@ _BUCKETS_MAX = 1_000
 # 32 bits in Kafka's protocol.
 _RETRY_MS_MAX = 2**31 - 1
 _USER, _CLIENT = "user", "client-id"
+# No entity of Kafka's quotas, so no bucket of a client is mistaken for one of these.
+_NAMESPACE = "namespace"
 _USER_PRINCIPAL = "User:"
 
 
 class Allowance(msgspec.Struct, frozen=True, kw_only=True):
-    """A client's quota at `now_ms`; `bucket` None means no limit."""
+    """What is left of a quota at `now_ms`; `bucket` None means no limit. `subject` is its name."""
 
     bucket: QuotaEntity | None = None
+    subject: str = f"this client's quota {MUTATION_RATE}"
     rate: float = math.inf
     tokens: float = math.inf
     now_ms: int = 0
@@ -53,7 +57,7 @@ class Allowance(msgspec.Struct, frozen=True, kw_only=True):
         if not self.rate:
             raise RequestError(
                 "THROTTLING_QUOTA_EXCEEDED",
-                f"this client's quota {MUTATION_RATE} is 0: ask again once it is raised",
+                f"{self.subject} is 0: ask again once it is raised",
                 retry_ms=_RETRY_MS_MAX,
             )
         debt = spent - self.tokens
@@ -61,12 +65,19 @@ class Allowance(msgspec.Struct, frozen=True, kw_only=True):
             retry_ms = math.ceil(min(debt / self.rate * 1_000, _RETRY_MS_MAX))
             raise RequestError(
                 "THROTTLING_QUOTA_EXCEEDED",
-                f"this client's quota {MUTATION_RATE} is used up; try again in {retry_ms} ms",
+                f"{self.subject} is used up; try again in {retry_ms} ms",
                 retry_ms=retry_ms,
             )
 
 
 UNLIMITED = Allowance()
+
+
+class Charge(msgspec.Struct, frozen=True):
+    """Partitions that an admitted request takes from a bucket."""
+
+    allowance: Allowance
+    mutations: int
 
 
 class _Bucket(msgspec.Struct, frozen=True):
@@ -76,7 +87,7 @@ class _Bucket(msgspec.Struct, frozen=True):
 
 
 class MutationBuckets(msgspec.Struct, frozen=True):
-    """The buckets of all clients; a missing one is full."""
+    """The buckets of all clients and namespaces; a missing one is full."""
 
     _by_client: Map[QuotaEntity, _Bucket] = Map()
 
@@ -86,11 +97,29 @@ class MutationBuckets(msgspec.Struct, frozen=True):
         if found is None:
             return UNLIMITED
         client, rate = found
-        bucket, tokens = self._by_client.get(client), rate * _BURST_S
-        if bucket is not None:
-            filled = bucket.tokens + rate * max(now_ms - bucket.at_ms, 0) / 1_000
-            tokens = min(filled, tokens)
-        return Allowance(bucket=client, rate=rate, tokens=tokens, now_ms=now_ms)
+        return Allowance(
+            bucket=client, rate=rate, tokens=self._tokens(client, rate, now_ms), now_ms=now_ms
+        )
+
+    def namespace_allowance(self, namespace: str, rate: float, now_ms: int) -> Allowance:
+        """Return the allowance of a namespace whose limit is `rate` partitions per second."""
+        entity: QuotaEntity = ((_NAMESPACE, namespace),)
+        return Allowance(
+            bucket=entity, rate=rate, tokens=self._tokens(entity, rate, now_ms), now_ms=now_ms
+        )
+
+    def _tokens(self, entity: QuotaEntity, rate: float, now_ms: int) -> float:
+        bucket, full = self._by_client.get(entity), rate * _BURST_S
+        if bucket is None:
+            return full
+        return min(bucket.tokens + rate * max(now_ms - bucket.at_ms, 0) / 1_000, full)
+
+    def charged_all(self, charges: Iterable[Charge]) -> "MutationBuckets":
+        """Subtract an admitted request's partitions from each bucket they are charged to."""
+        buckets = self
+        for charge in charges:
+            buckets = buckets.charged(charge.allowance, charge.mutations)
+        return buckets
 
     def charged(self, allowance: Allowance, mutations: int) -> "MutationBuckets":
         """Subtract an admitted operation's partitions from the client's bucket."""

@@ -6,13 +6,22 @@ because it has topics. The default namespace "" has no record.
 Source: KIP-37, with namespaces as records of a KRaft log.
 """
 
+from collections import Counter
+
 import msgspec
 
 from controller.decisions.configs import removed_configs
 from controller.decisions.context import Context, RecordList
+from controller.decisions.counted_records import CountedRecordList
 from controller.decisions.ids import new_id
 from controller.decisions.levels import NAMESPACE_FEATURE
-from controller.decisions.lookup import DEFAULT_NAMESPACE, TopicRef, find_namespace, find_topic
+from controller.decisions.lookup import (
+    DEFAULT_NAMESPACE,
+    TopicRef,
+    find_namespace,
+    find_topic,
+    namespace_of,
+)
 from controller.decisions.names import (
     TIER_SEPARATOR,
     check_namespace_name,
@@ -127,9 +136,12 @@ def delete_namespace(
             f"namespace {request.name!r} has namespaces below it: {below}; "
             "delete them first, or delete recursively",
         )
-    records = RecordList(context.allowance)
+    records = CountedRecordList(context)
     topics = [t for namespace in doomed for t in _topics_in(context.image, namespace.namespace_id)]
-    records.mutate(sum(len(context.image.partitions(topic.topic_id)) for topic in topics))
+    counts = Counter({request.name: 0})
+    for topic in topics:
+        counts[namespace_of(context.image, topic)] += len(context.image.partitions(topic.topic_id))
+    records.mutate(counts)
     for topic in topics:
         records.add(RemoveTopicRecord(topic_id=topic.topic_id))
     for namespace in doomed:
@@ -139,7 +151,7 @@ def delete_namespace(
         tuple([namespace.name for namespace in doomed]),
         tuple([context.image.full_name(topic) for topic in topics]),
     )
-    return ControllerResult(response=result, records=records.records, mutations=records.mutations)
+    return records.result(result)
 
 
 def move_topics(context: Context, request: MoveTopics) -> ControllerResult[NamespaceResult]:
@@ -161,9 +173,11 @@ def move_topics(context: Context, request: MoveTopics) -> ControllerResult[Names
         topics = _topics_in(image, source)
     else:
         topics = [_topic_in(image, source, request.from_namespace, request.topic)]
-    records = RecordList()
+    records = CountedRecordList(context)
     for topic in topics:
         _check_target(context, target, request.to_namespace, topic.name)
+        count = len(image.partitions(topic.topic_id))
+        records.move(request.to_namespace, moved_from=request.from_namespace, partitions=count)
         records.add(MoveTopicRecord(topic_id=topic.topic_id, namespace_id=target, name=topic.name))
     moved = tuple([image.full_name(topic) for topic in topics])
     return ControllerResult(response=NamespaceResult(topics=moved), records=records.records)

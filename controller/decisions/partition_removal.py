@@ -15,12 +15,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgspec
 
 from controller.decisions.broker_partitions import start_change
-from controller.decisions.context import Context, RecordList
+from controller.decisions.context import Context
+from controller.decisions.counted_records import CountedRecordList
 from controller.decisions.effective_configs import is_true, server_config
 from controller.decisions.in_progress import check_nothing_in_progress
 from controller.decisions.items import decide_each
 from controller.decisions.levels import MODE_FEATURE
-from controller.decisions.lookup import TopicRef, find_topic, ref_text, topics_named_twice
+from controller.decisions.lookup import (
+    TopicRef,
+    find_topic,
+    namespace_of,
+    ref_text,
+    topics_named_twice,
+)
 from controller.decisions.outcome import Refusal
 from controller.decisions.replica_deletions import (
     ReplicaKey,
@@ -93,7 +100,7 @@ def delete_partitions(
     context.require_feature(MODE_FEATURE, "partition modes")
     check_delay(request.delay_ms)
     twice = topics_named_twice(context.image, [wanted.topic for wanted in request.topics])
-    records = RecordList(context.allowance)
+    records = CountedRecordList(context)
 
     def shrink(wanted: TopicShrink) -> ShrinkResult:
         name = ref_text(wanted.topic)
@@ -101,7 +108,7 @@ def delete_partitions(
         if topic.topic_id in twice:
             raise named_twice(repr(name))
         leaving = check_shrink(context, topic, wanted.partitions)
-        records.mutate(len(leaving))
+        records.mutate({namespace_of(context.image, topic): len(leaving)})
         records.add(*shrink_records(context, leaving, request.delay_ms))
         return _result(name, leaving)
 

@@ -11,13 +11,15 @@ import msgspec
 
 from controller.decisions.assignments import Assignment, Placement, checked
 from controller.decisions.configs import ConfigChange, ResourceChange, config_records
-from controller.decisions.context import Context, PlannedTopic, RecordList
+from controller.decisions.context import Context, PlannedTopic
+from controller.decisions.counted_records import CountedRecordList
 from controller.decisions.ids import can_be_id, new_id
 from controller.decisions.items import decide_each
 from controller.decisions.lookup import (
     TopicRef,
     find_namespace,
     find_topic,
+    namespace_of,
     ref_text,
     topics_named_twice,
 )
@@ -129,14 +131,14 @@ def delete_topics(
         TooLargeError: POLICY_VIOLATION, the request makes too many records.
     """
     twice = topics_named_twice(context.image, request.topics)
-    records = RecordList(context.allowance)
+    records = CountedRecordList(context)
 
     def delete(ref: TopicRef) -> TopicResult:
         topic = find_topic(context.image, ref)
         if topic.topic_id in twice:
             raise named_twice(repr(ref_text(ref)))
         count = len(context.image.partitions(topic.topic_id))
-        records.mutate(count)
+        records.mutate({namespace_of(context.image, topic): count})
         records.add(RemoveTopicRecord(topic_id=topic.topic_id))
         return TopicResult(name=ref_text(ref), topic_id=topic.topic_id, partitions=count)
 
@@ -163,7 +165,7 @@ class _Creation:
         self._subscriptions = SubscriptionMatcher(context)
         self._unified_names: dict[tuple[Uuid | None, str], str] = {}
         self._ids: set[Uuid] = set()
-        self.records = RecordList(context.allowance)
+        self.records = CountedRecordList(context)
 
     def plan(self, topic: NewTopic) -> _Plan:
         """Check a topic and choose its replicas; write nothing."""
@@ -177,7 +179,7 @@ class _Creation:
         configs = config_records(self._context, _config_changes(topic))
         assignments = self._assignments(topic)
         self._check_policy(topic, assignments)
-        self.records.mutate(len(assignments))
+        self.records.grow(topic.namespace, topics=1, partitions=len(assignments))
         return _Plan(namespace_id=namespace_id, configs=configs, assignments=assignments)
 
     def create(self, topic: NewTopic, plan: _Plan) -> TopicResult:

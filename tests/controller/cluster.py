@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import pytest
 
+from controller.authorization.caller import CONTROLLER
 from controller.decider import Decision
 from controller.decisions.assignments import Assignment
 from controller.decisions.brokers import RegisterBroker, register_broker
@@ -68,7 +69,7 @@ class Cluster:
     """An image that decisions lead on.
 
     `records` is what the last one wrote; `steps` all batches, each with the image after it. `asker`
-    is who asks from now on. `problems` is for those who check each step.
+    and `caller` are who asks from now on. `problems` is for those who check each step.
     """
 
     def __init__(
@@ -78,6 +79,7 @@ class Cluster:
         self.now_ms = START_MS
         self.rng = CountingRng()
         self.asker: Origin | None = None
+        self.caller = CONTROLLER
         self.buckets = MutationBuckets()
         self.records: tuple[Record, ...] = ()
         self.base_offset = 0
@@ -105,6 +107,7 @@ class Cluster:
             now_ms=self.now_ms,
             next_offset=self.next_offset,
             origin=self.asker,
+            caller=self.caller,
             buckets=self.buckets,
         )
 
@@ -134,11 +137,10 @@ class Cluster:
 
     def decide(self, decision: Decision[T]) -> T:
         """Take a decision, write its records, and return its response."""
-        context = self.context()
-        result = decision(context)
+        result = decision(self.context())
         self.write(result.records)
         if result.records:
-            self.buckets = self.buckets.charged(context.allowance, result.mutations)
+            self.buckets = self.buckets.charged_all(result.charges)
         return result.response
 
     def fail_over(self) -> None:
