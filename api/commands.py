@@ -51,6 +51,7 @@ from controller.decisions.partition_removal import (
     cancel_delete_partitions,
     delete_partitions,
 )
+from controller.decisions.quotas import AlterQuotas, alter_quotas
 from controller.decisions.reassignments import AlterReassignments, alter_reassignments
 from controller.decisions.subscriptions import (
     DeleteSubscription,
@@ -124,6 +125,7 @@ COMMANDS = {
         Command("acls delete", DeleteAcls, delete_acls, rights.ALTER_CLUSTER),
         Command("features update", UpdateFeatures, update_features, rights.ALTER_CLUSTER),
         Command("users alter", AlterUsers, alter_users, rights.ALTER_CLUSTER),
+        Command("quotas alter", AlterQuotas, alter_quotas, rights.ALTER_QUOTAS),
         Command("namespaces create", CreateNamespace, create_namespace, rights.CREATE_NAMESPACE),
         Command("namespaces delete", DeleteNamespace, delete_namespace, rights.DELETE_NAMESPACE),
         Command("topics move", MoveTopics, move_topics, rights.MOVE_TOPICS),

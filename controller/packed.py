@@ -137,7 +137,7 @@ def _plain_types(form: _Form, as_type: Any) -> tuple[type[Any], ...]:
         return (form.structure,)
     if issubclass(as_type, enum.Enum):
         return tuple({type(member.value) for member in as_type})
-    return (as_type,)
+    return (int, float) if as_type is float else (as_type,)
 
 
 def _id(plain: Any, place: str) -> Uuid:
@@ -192,7 +192,9 @@ def _by_name(form: _Form, plain: Any, cls: type[msgspec.Struct], place: str) -> 
 
 
 def _checked(plain: Any, as_type: Any, place: str) -> Any:
-    """A bool is no number here, though Python says so."""
+    """A bool is no number here, though Python says so; a whole number is also a float."""
+    if as_type is float and type(plain) is int:
+        return float(plain)
     if not isinstance(plain, as_type) or (isinstance(plain, bool) and as_type is not bool):
         raise _wrong(place, f"{type(plain).__name__}, not {as_type.__name__}")
     return plain

@@ -49,7 +49,7 @@ _MODULES = {
     "admin.nouns": (
         *("topics", "namespaces", "configs", "subscriptions", "brokers", "partitions"),
         "reassignments",
-        *("features", "acls", "users"),
+        *("features", "acls", "users", "quotas"),
     ),
 }
 _PACKAGES = ("records", "metadata_log", "replay", "controller", "api", "migrations")

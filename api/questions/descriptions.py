@@ -33,6 +33,12 @@ from controller.descriptions.queries import (
     topics_described,
     topics_listed,
 )
+from controller.descriptions.quotas import (
+    DescribeQuotas,
+    ExplainQuotas,
+    quotas_described,
+    quotas_explained,
+)
 from controller.descriptions.users import DescribeUsers, users_described
 
 TOPICS = Question(name="topics list", request=ListTopics, describe=topics_listed)
@@ -55,3 +61,5 @@ SUBSCRIPTIONS = Question(
 )
 ACLS = Question(name="acls list", request=ListAcls, describe=acls_listed)
 ACCESS = Question(name="acls explain", request=ExplainAccess, describe=access_explained)
+QUOTAS = Question(name="quotas describe", request=DescribeQuotas, describe=quotas_described)
+QUOTAS_OF_CLIENT = Question(name="quotas explain", request=ExplainQuotas, describe=quotas_explained)

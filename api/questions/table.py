@@ -13,6 +13,8 @@ from api.questions.descriptions import (
     FEATURES,
     NAMESPACES,
     PARTITIONS,
+    QUOTAS,
+    QUOTAS_OF_CLIENT,
     REASSIGNMENTS,
     REMOVALS,
     SUBSCRIPTIONS,
@@ -44,6 +46,8 @@ _DESCRIPTIONS = (
     (NAMESPACES, rights.LIST_NAMESPACES),
     (USERS, rights.DESCRIBE_CLUSTER),
     (SUBSCRIPTIONS, subscription_rights.LIST_SUBSCRIPTIONS),
+    (QUOTAS, rights.DESCRIBE_QUOTAS),
+    (QUOTAS_OF_CLIENT, rights.DESCRIBE_QUOTAS),
 )
 
 _OF_THE_PAST = (

@@ -357,4 +357,6 @@ DESCRIBE_PARTITIONS = Guard(check=_check_partitions, shown=_partitions_seen)
 
 ALTER_CLUSTER = cluster_right(Operation.ALTER)
 DESCRIBE_CLUSTER = cluster_right(Operation.DESCRIBE)
+ALTER_QUOTAS = cluster_right(Operation.ALTER_CONFIGS)
+DESCRIBE_QUOTAS = cluster_right(Operation.DESCRIBE_CONFIGS)
 BROKER_ACTION = cluster_right(Operation.CLUSTER_ACTION)

@@ -12,13 +12,14 @@ docs/kafka_rules.md, section 2.
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import msgspec
 from immutables import Map
 from msgspec.structs import replace
 
 from controller.authorization.caller import client_id_of
+from controller.decisions.quota_entities import CLIENT_ID, USER, applying_entities
 from records.envelope import Origin
 from records.errors import RequestError
 from replay.image.metadata import MetadataImage
@@ -33,7 +34,6 @@ _BURST_S = 11
 _BUCKETS_MAX = 1_000
 # 32 bits in Kafka's protocol.
 _RETRY_MS_MAX = 2**31 - 1
-_USER, _CLIENT = "user", "client-id"
 # No entity of Kafka's quotas, so no bucket of a client is mistaken for one of these.
 _NAMESPACE = "namespace"
 _USER_PRINCIPAL = "User:"
@@ -139,7 +139,7 @@ class MutationBuckets(msgspec.Struct, frozen=True):
 def _quota_of(image: MetadataImage, origin: Origin | None) -> tuple[QuotaEntity, float] | None:
     """Return the quota entity and rate that apply to the client, or None."""
     names = _names(origin)
-    for entity in _entities(names):
+    for entity in applying_entities(names):
         rate = image.quota(entity, MUTATION_RATE)
         if rate is not None:
             # Records may hold any double; NaN and negative rates admit nothing.
@@ -148,22 +148,12 @@ def _quota_of(image: MetadataImage, origin: Origin | None) -> tuple[QuotaEntity,
     return None
 
 
-def _entities(names: dict[str, str]) -> Iterator[QuotaEntity]:
-    """Yield the entities whose quota may apply, most specific first; None means the default."""
-    users = (names[_USER], None) if _USER in names else ()
-    clients = (names[_CLIENT], None) if _CLIENT in names else ()
-    for user in users:
-        yield from (((_CLIENT, client), (_USER, user)) for client in clients)
-        yield ((_USER, user),)
-    yield from (((_CLIENT, client),) for client in clients)
-
-
 def _names(origin: Origin | None) -> dict[str, str]:
     """Return user and client id of an origin; empty for the controller and brokers: no quota."""
     principal = "" if origin is None else origin.principal or ""
     if origin is None or not principal.startswith(_USER_PRINCIPAL):
         return {}
-    names = {_USER: principal.removeprefix(_USER_PRINCIPAL)}
+    names = {USER: principal.removeprefix(_USER_PRINCIPAL)}
     if origin.client is not None:
-        names[_CLIENT] = client_id_of(origin.client)
+        names[CLIENT_ID] = client_id_of(origin.client)
     return names

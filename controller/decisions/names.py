@@ -6,9 +6,12 @@ folders on a broker's disk.
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Hashable, Iterator
+from typing import TypeVar
 
 from controller.refusals import invalid_namespace, invalid_topic_name
+
+N = TypeVar("N", bound=Hashable)
 
 TIER_SEPARATOR = ":"
 TOPIC_NAME_LENGTH_MAX = 249
@@ -86,7 +89,7 @@ def full_name(namespace: str, name: str) -> str:
     return f"{namespace}{TIER_SEPARATOR}{name}" if namespace else name
 
 
-def named_more_than_once(names: Collection[str]) -> frozenset[str]:
+def named_more_than_once(names: Collection[N]) -> frozenset[N]:
     """Return the names that occur more than once in a request; each such item is refused."""
     if len(set(names)) == len(names):
         return frozenset()

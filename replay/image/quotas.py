@@ -1,5 +1,7 @@
 """Client quotas: limits of an entity such as a user, a client id, or both."""
 
+from collections.abc import Iterable
+
 import msgspec
 
 from records.configs import ClientQuotaRecord
@@ -31,8 +33,12 @@ class QuotasDelta(MapDelta[tuple[QuotaEntity, str], ClientQuota]):
 
 def quota_entity(record: ClientQuotaRecord) -> QuotaEntity:
     """Return the entity that a record names, in canonical order."""
-    pairs = {(part.entity_type, part.entity_name) for part in record.entity}
-    return tuple(sorted(pairs, key=_null_first))
+    return canonical_entity([(part.entity_type, part.entity_name) for part in record.entity])
+
+
+def canonical_entity(pairs: Iterable[tuple[str, str | None]]) -> QuotaEntity:
+    """Return the set of pairs in canonical order."""
+    return tuple(sorted(set(pairs), key=_null_first))
 
 
 def _null_first(pair: tuple[str, str | None]) -> tuple[str, bool, str]:

@@ -19,6 +19,7 @@ from replay.image.configs import BROKER, GROUP, NAMESPACE, TOPIC
 from replay.image.features import ZkMigration
 from replay.image.metadata import MetadataImage
 from replay.image.parts import PARTS
+from replay.image.quotas import QuotaEntity
 from replay.image.topics import Topic
 from replay.time_travel.escapes import escaped, unescaped
 
@@ -217,8 +218,21 @@ def _acl_key(image: MetadataImage, name: str) -> Any:
 
 def _quota_label(_: MetadataImage, key: Any) -> str:
     entity, quota = key
-    parts = ",".join(f"{escaped(kind, '#,')}={_entity_name(name)}" for kind, name in entity)
-    return f"{parts}/{escaped(quota)}"
+    return f"{entity_text(entity)}/{escaped(quota)}"
+
+
+def entity_text(entity: QuotaEntity) -> str:
+    """Return the entity of a quota as in labels, such as `client-id=x,user=ann`."""
+    return ",".join(f"{escaped(kind, '#,')}={_entity_name(name)}" for kind, name in entity)
+
+
+def _quota_key(image: MetadataImage, name: str) -> Any:
+    """Find a quota by its label; the parts of its entity may come in any order."""
+    found = _quota_by_label(image, name)
+    if found is not None:
+        return found
+    entity, slash, quota = name.rpartition("/")
+    return _quota_by_label(image, f"{','.join(sorted(entity.split(',')))}{slash}{quota}")
 
 
 def _entity_name(name: str | None) -> str:
@@ -282,6 +296,9 @@ def _listed(name: str, part: str, label: Label) -> Find:
     return find
 
 
+_quota_by_label = _listed("quota", "client_quotas", _quota_label)
+
+
 def _partition_label(image: MetadataImage, key: Any) -> str:
     return f"{_topic_label(image, key[0])}/{key[1]}"
 
@@ -319,7 +336,7 @@ _ALL = (
         lambda image, key: {"level": image.feature(key)} if image.feature(key) else None,
     ),
     _kind("acl", "acls", lambda _, key: uuid_text(key), _acl_key),
-    _kind("quota", "client_quotas", _quota_label),
+    _kind("quota", "client_quotas", _quota_label, _quota_key),
     _kind("scram", "scram", _scram_label),
     _kind("token", "delegation_tokens", _text_label, shown=PARTS["delegation_tokens"].key),
     _kind("removal", "pending_partition_removals", _partition_label, _removal_key),

@@ -40,6 +40,7 @@ from controller.decisions.levels import MODE_FEATURE
 from controller.decisions.namespaces import CreateNamespace, DeleteNamespace, MoveTopics
 from controller.decisions.partition_plan import PlanPartitions
 from controller.decisions.partition_removal import DeletePartitions, TopicShrink
+from controller.decisions.quotas import AlterQuotas, EntityChange, QuotaChange
 from controller.decisions.reassignments import AlterReassignments, PartitionTarget
 from controller.decisions.subscriptions import DeleteSubscription, RegisterSubscription
 from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
@@ -58,6 +59,7 @@ from controller.descriptions.queries import (
     ListTopics,
     TopicsDescribed,
 )
+from controller.descriptions.quotas import DescribeQuotas, ExplainQuotas
 from controller.descriptions.users import DescribeUsers
 from controller.raw_append import AppendRows
 from metadata_log.batch import NewBatch
@@ -260,6 +262,24 @@ CASES = {
         ExplainAccess(principal="User:x", operation=3, resource_type=2, resource_name="b"),
         Operation.DESCRIBE,
         is_question=True,
+    ),
+    "quotas alter": _of_cluster(
+        AlterQuotas(
+            entities=tuple(
+                [
+                    EntityChange(
+                        entity=(("user", name),),
+                        changes=(QuotaChange("producer_byte_rate", 1.0),),
+                    )
+                    for name in ("ann", "bob")
+                ]
+            )
+        ),
+        Operation.ALTER_CONFIGS,
+    ),
+    "quotas describe": _of_cluster(DescribeQuotas(), Operation.DESCRIBE_CONFIGS, is_question=True),
+    "quotas explain": _of_cluster(
+        ExplainQuotas(user="ann"), Operation.DESCRIBE_CONFIGS, is_question=True
     ),
     "namespaces create": Case(
         request=CreateNamespace("x"),

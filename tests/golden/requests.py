@@ -60,6 +60,7 @@ def filled(as_type: Any, depth: int = 0) -> Any:
     if issubclass(as_type, enum.Enum):
         return list(as_type)[-1]
     simple = {str: f"text {depth}", int: 100 + depth, bool: True, bytes: bytes([depth, 255])}
+    simple[float] = 100.5 + depth
     return simple[as_type]
 
 

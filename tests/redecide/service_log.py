@@ -23,6 +23,7 @@ from controller.decisions.levels import ELR_FEATURE
 from controller.decisions.mutation_quotas import MUTATION_RATE
 from controller.decisions.namespaces import CreateNamespace, DeleteNamespace, MoveTopics
 from controller.decisions.partition_removal import DeletePartitions, TopicShrink
+from controller.decisions.quotas import AlterQuotas, EntityChange, QuotaChange
 from controller.decisions.reassignments import AlterReassignments, PartitionTarget
 from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
 from controller.decisions.users import AlterUsers, Expected, ScramDeletion
@@ -72,6 +73,7 @@ def _requests() -> Iterator[tuple[str, Any]]:
     yield "namespaces create", CreateNamespace("org:apache")
     for _ in range(2):  # kept with the answer, and without
         yield "users alter", _users()
+        yield "quotas alter", _quotas()
     for placement in ("balanced", "striped", "classic", None):
         topics = [_topic(f"{placement}.{n}", partitions=n) for n in (1, 2, 7)]
         yield (
@@ -199,6 +201,14 @@ def _users() -> AlterUsers:
             credential("dan", iterations=1),
             credential("eve", stored_key=b"short"),
         ),
+    )
+
+
+def _quotas() -> AlterQuotas:
+    changes = (QuotaChange("producer_byte_rate", 2.0**60), QuotaChange("request_percentage"))
+    entities = ((("user", "ann"), ("client-id", None)), (("ip", "nowhere"),), (("user", None),))
+    return AlterQuotas(
+        entities=tuple([EntityChange(entity=entity, changes=changes) for entity in entities])
     )
 
 

@@ -86,7 +86,14 @@ async def test_what_clients_ask_of_a_service_comes_out_the_same(tmp_path: Path) 
         await ask_for_everything(at.client)
     assert_equal(
         tmp_path / "log",
-        *("records append", TRANSACTION, "configs alter", "topics alter", "users alter"),
+        *(
+            "records append",
+            TRANSACTION,
+            "configs alter",
+            "topics alter",
+            "users alter",
+            "quotas alter",
+        ),
     )
 
 

@@ -44,6 +44,7 @@ from controller.decisions.partition_removal import (
     cancel_delete_partitions,
     delete_partitions,
 )
+from controller.decisions.quotas import AlterQuotas, EntityChange, QuotaChange, alter_quotas
 from controller.decisions.reassignments import (
     AlterReassignments,
     PartitionTarget,
@@ -344,6 +345,27 @@ def _configure(cluster: Cluster, resource: str, *deleted: str, **values: str) ->
     return cluster.do(alter_configs, AlterConfigs(resources=(change,)))
 
 
+def _quota(cluster: Cluster, *words: str, **changes: str) -> Any:
+    """`quota user/ann client-id/x KEY=1.5 OTHER=none`, where `user/` is the default one.
+
+    A word `and` begins the next entity, with the same changes.
+    """
+    entities: list[list[tuple[str, str | None]]] = [[]]
+    for word in words:
+        kind, _, name = word.partition("/")
+        if word == "and":
+            entities.append([])
+        elif kind != "nothing":
+            entities[-1].append((kind, "" if name == "empty" else name or None))
+    quotas = tuple(
+        [QuotaChange(key, None if v == "none" else float(v)) for key, v in changes.items()]
+    )
+    request = AlterQuotas(
+        entities=tuple([EntityChange(entity=tuple(e), changes=quotas) for e in entities])
+    )
+    return cluster.do(alter_quotas, request)
+
+
 def _set_user(
     cluster: Cluster, *users: str, mechanism: str = "1", iterations: str = "4096", **fields: str
 ) -> Any:
@@ -435,6 +457,7 @@ _VERBS: dict[str, Callable[..., Any]] = {
     "balance-leaders": _balance,
     "elect-unclean-leaders": _sweep,
     "configure": _configure,
+    "quota": _quota,
     "set-user": _set_user,
     "delete-user": _delete_user,
     "shrink": _shrink,

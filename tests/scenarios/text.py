@@ -6,6 +6,8 @@ from records import brokers, configs, partitions, security, topics
 from records.base import Record, Uuid
 from records.json import to_json
 from replay.image.metadata import MetadataImage
+from replay.image.quotas import quota_entity
+from replay.time_travel.kinds import entity_text
 
 
 def record_lines(
@@ -57,6 +59,9 @@ def _says(record: Record, before: MetadataImage, after: MetadataImage) -> str:
             return f"{name(i)} partitions={_list(ids)}"
         case configs.ConfigRecord():
             return f"{record.resource_type}/{record.resource_name} {record.name}={record.value}"
+        case configs.ClientQuotaRecord():
+            entity = entity_text(quota_entity(record))
+            return f"{entity} {record.key}={'none' if record.remove else record.value}"
         case security.UserScramCredentialRecord():
             return f"{record.name}/{record.mechanism} iterations={record.iterations}"
         case security.RemoveUserScramCredentialRecord():

@@ -1,0 +1,231 @@
+"""Client quotas: set, delete, describe, explain."""
+
+import math
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from api.cli.admin.admin_client import AdminClient, Item
+from api.cli.admin.changing import changing
+from api.cli.admin.looking_at import Look, reading
+from api.cli.admin.options import ValidateOnly
+from api.cli.admin.parsing import config_pairs
+from api.cli.output import print_json, print_table
+from api.cli.typer_app import App
+
+if TYPE_CHECKING:
+    from controller.decisions.quotas import QuotaChange
+    from controller.descriptions.quotas import QuotaFilter
+
+app = App()
+
+_USER, _CLIENT_ID, _IP = "user", "client-id", "ip"
+
+_User = Annotated[str | None, typer.Option("--user", metavar="NAME", help="This user.")]
+_DefaultUser = Annotated[
+    bool, typer.Option("--default-user", help="Users without a quota of their own.")
+]
+_ClientId = Annotated[
+    str | None, typer.Option("--client-id", metavar="NAME", help="Clients of this id.")
+]
+_DefaultClientId = Annotated[
+    bool, typer.Option("--default-client-id", help="Client ids without a quota of their own.")
+]
+_Ip = Annotated[str | None, typer.Option("--ip", metavar="ADDRESS", help="This address.")]
+_DefaultIp = Annotated[
+    bool, typer.Option("--default-ip", help="Addresses without a quota of their own.")
+]
+_Pairs = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="KEY=VALUE...", help="Such as producer_byte_rate=1024.", show_default=False
+    ),
+]
+_Keys = Annotated[list[str], typer.Argument(metavar="KEY...", help="Quotas.", show_default=False)]
+
+Entity = tuple[tuple[str, str | None], ...]
+
+
+@changing(app, "set")
+def set_(
+    ask: AdminClient,
+    quotas: _Pairs,
+    user: _User = None,
+    default_user: _DefaultUser = False,
+    client_id: _ClientId = None,
+    default_client_id: _DefaultClientId = False,
+    ip: _Ip = None,
+    default_ip: _DefaultIp = False,
+    validate_only: ValidateOnly = False,
+) -> int:
+    """Set quotas of a user, a client id, both together, or an address."""
+    from controller.decisions.quotas import QuotaChange
+
+    entity = _entity(user, default_user, client_id, default_client_id, ip, default_ip)
+    changes = [QuotaChange(key, _number(key, text)) for key, text in config_pairs(quotas)]
+    return _alter(ask, entity, changes, "set", validate_only=validate_only)
+
+
+@changing(app)
+def delete(
+    ask: AdminClient,
+    keys: _Keys,
+    user: _User = None,
+    default_user: _DefaultUser = False,
+    client_id: _ClientId = None,
+    default_client_id: _DefaultClientId = False,
+    ip: _Ip = None,
+    default_ip: _DefaultIp = False,
+    validate_only: ValidateOnly = False,
+) -> int:
+    """Delete quotas, so that the next entity's counts."""
+    from controller.decisions.quotas import QuotaChange
+
+    entity = _entity(user, default_user, client_id, default_client_id, ip, default_ip)
+    changes = [QuotaChange(key) for key in keys]
+    return _alter(ask, entity, changes, "deleted", validate_only=validate_only)
+
+
+@reading(app)
+def describe(
+    look: Look,
+    user: _User = None,
+    default_user: _DefaultUser = False,
+    any_user: Annotated[bool, typer.Option("--any-user", help="Quotas that name users.")] = False,
+    client_id: _ClientId = None,
+    default_client_id: _DefaultClientId = False,
+    any_client_id: Annotated[
+        bool, typer.Option("--any-client-id", help="Quotas that name client ids.")
+    ] = False,
+    ip: _Ip = None,
+    default_ip: _DefaultIp = False,
+    any_ip: Annotated[bool, typer.Option("--any-ip", help="Quotas of addresses.")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Only entities of exactly the types that are named.")
+    ] = False,
+) -> None:
+    """Describe the quotas that match all filters; without filters, all."""
+    from api.questions.descriptions import QUOTAS
+    from controller.descriptions.quotas import DescribeQuotas
+
+    filters = [
+        *_filter(_USER, user, default_user, any_user),
+        *_filter(_CLIENT_ID, client_id, default_client_id, any_client_id),
+        *_filter(_IP, ip, default_ip, any_ip),
+    ]
+    answer, about = look.answer(QUOTAS, DescribeQuotas(filters=tuple(filters), strict=strict))
+    if look.json:
+        found = [
+            {"entity": dict(each.entity), "quotas": {q.key: q.value for q in each.quotas}}
+            for each in answer
+        ]
+        print_json({**about, "quotas": found})
+        return
+    rows = [(_text(each.entity), q.key, f"{q.value:.15g}") for each in answer for q in each.quotas]
+    print_table(("entity", "quota", "value"), rows)
+
+
+@reading(app)
+def explain(look: Look, user: _User = None, client_id: _ClientId = None, ip: _Ip = None) -> None:
+    """Print the quotas that apply to a client, and those that they override."""
+    from api.questions.descriptions import QUOTAS_OF_CLIENT
+    from controller.descriptions.quotas import ExplainQuotas
+
+    request = ExplainQuotas(user=user, client_id=client_id, ip=ip)
+    answer, about = look.answer(QUOTAS_OF_CLIENT, request)
+    if look.json:
+        found = [
+            {
+                "quota": each.key,
+                "value": each.candidates[0].value if each.candidates else None,
+                "candidates": [
+                    {"entity": dict(c.entity), "value": c.value} for c in each.candidates
+                ],
+            }
+            for each in answer
+        ]
+        print_json({**about, "quotas": found})
+        return
+    rows = []
+    for each in answer:
+        rows += [
+            (each.key, f"{c.value:.15g}", _text(c.entity), "overridden" if index else "applies")
+            for index, c in enumerate(each.candidates)
+        ] or [(each.key, "unlimited", "", "")]
+    print_table(("quota", "value", "set for", ""), rows)
+
+
+def _alter(
+    ask: AdminClient,
+    entity: Entity,
+    changes: "list[QuotaChange]",
+    verb: str,
+    *,
+    validate_only: bool,
+) -> int:
+    from controller.decisions.quotas import AlterQuotas, EntityChange
+
+    change = EntityChange(entity=entity, changes=tuple(changes))
+    told = ask.run("quotas alter", AlterQuotas(entities=(change,), validate_only=validate_only))
+    (result,) = told.response
+    names = ", ".join(change.key for change in changes)
+    shown = f"can be {verb}" if validate_only else verb
+    item = Item(
+        fields={"entity": dict(entity), "quotas": {c.key: c.value for c in changes}},
+        lines=(f"{shown}: {names} of {_text(entity)}",),
+        refusal=result.refusal,
+    )
+    return ask.report(told, [item], validate_only=validate_only)
+
+
+def _entity(
+    user: str | None,
+    default_user: bool,
+    client_id: str | None,
+    default_client_id: bool,
+    ip: str | None,
+    default_ip: bool,
+) -> Entity:
+    given = (
+        (_USER, user, default_user),
+        (_CLIENT_ID, client_id, default_client_id),
+        (_IP, ip, default_ip),
+    )
+    for kind, name, is_default in given:
+        _check_one(kind, name is not None, is_default)
+    return tuple(
+        [(kind, name) for kind, name, is_default in given if is_default or name is not None]
+    )
+
+
+def _filter(kind: str, name: str | None, is_default: bool, is_any: bool) -> "list[QuotaFilter]":
+    from controller.descriptions.quotas import Match, QuotaFilter
+
+    _check_one(kind, name is not None, is_default, is_any)
+    if name is not None:
+        return [QuotaFilter(entity_type=kind, match=Match.EXACT, name=name)]
+    if is_default or is_any:
+        return [QuotaFilter(entity_type=kind, match=Match.DEFAULT if is_default else Match.ANY)]
+    return []
+
+
+def _check_one(kind: str, *given: bool) -> None:
+    if sum(given) > 1:
+        raise typer.BadParameter(f"name one {kind}, the default one, or any")
+
+
+def _number(key: str, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise typer.BadParameter(f"{key}: {text!r} is not a number") from None
+    if math.isnan(value):
+        raise typer.BadParameter(f"{key}: {text!r} is not a number")
+    return value
+
+
+def _text(entity: Entity) -> str:
+    from replay.image.quotas import canonical_entity
+    from replay.time_travel.kinds import entity_text
+
+    return entity_text(canonical_entity(entity))

@@ -1,0 +1,70 @@
+"""Entities of client quotas: whom a quota limits, and which of several applies to a client.
+
+An entity is a set of pairs of a type and a name; the name None stands for every client that has no
+quota of its own.
+
+Source: KIP-13, KIP-257 (users and client ids), KIP-612 (addresses).
+"""
+
+import ipaddress
+from collections.abc import Iterable, Iterator, Mapping
+
+from records.errors import RequestError
+from replay.image.quotas import QuotaEntity, canonical_entity
+
+USER, CLIENT_ID, IP = "user", "client-id", "ip"
+TYPES = (USER, CLIENT_ID, IP)
+
+
+def checked_entity(pairs: Iterable[tuple[str, str | None]]) -> QuotaEntity:
+    """Return an entity in canonical order.
+
+    Raises:
+        RequestError: INVALID_REQUEST, it is empty, or names a type twice, an unknown one, an
+            address beside a user or client id, an empty name, or no address.
+    """
+    pairs = list(pairs)
+    types = [kind for kind, _ in pairs]
+    if not pairs:
+        raise _invalid("an entity is a user, a client id, both, or an ip; none is named")
+    for kind, name in pairs:
+        if kind not in TYPES:
+            raise _invalid(f"there is no entity type {kind!r}, only {', '.join(TYPES)}")
+        if types.count(kind) > 1:
+            raise _invalid(f"the entity type {kind} is named more than once")
+        if name == "":
+            raise _invalid(f"the name of a {kind} is empty")
+    if IP in types and len(types) > 1:
+        raise _invalid("an ip cannot be combined with a user or a client id")
+    for kind, name in pairs:
+        if kind == IP and name is not None and not _is_address(name):
+            raise _invalid(f"{name!r} is not an IP address")
+    return canonical_entity(pairs)
+
+
+def applying_entities(names: Mapping[str, str]) -> Iterator[QuotaEntity]:
+    """Yield the entities whose quota may apply to a client, most specific first.
+
+    Args:
+        names: The client's names by type; a type that it has no name of is left out.
+    """
+    users = (names[USER], None) if USER in names else ()
+    clients = (names[CLIENT_ID], None) if CLIENT_ID in names else ()
+    for user in users:
+        yield from (((CLIENT_ID, client), (USER, user)) for client in clients)
+        yield ((USER, user),)
+    yield from (((CLIENT_ID, client),) for client in clients)
+    if IP in names:
+        yield from (((IP, address),) for address in (names[IP], None))
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _invalid(reason: str) -> RequestError:
+    return RequestError("INVALID_REQUEST", reason)

@@ -1,0 +1,159 @@
+"""Client quotas described: those that match a filter, and those that apply to one client.
+
+Source: KIP-546; ClientQuotasImage of Kafka 4.0 (matching).
+"""
+
+import enum
+from collections import defaultdict
+
+import msgspec
+
+from controller.decisions.quota_entities import CLIENT_ID, IP, TYPES, USER, applying_entities
+from controller.decisions.quotas import CLIENT_KEYS, IP_KEYS
+from controller.descriptions.view import View
+from controller.request import Request
+from records.errors import RequestError
+from replay.image.quotas import QuotaEntity
+
+
+class Match(enum.Enum):
+    """How a filter matches names, with Kafka's numbers: one name, the default, or all of both."""
+
+    EXACT = 0
+    DEFAULT = 1
+    ANY = 2
+
+
+class QuotaFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Entities that have a type; `name` is for EXACT."""
+
+    entity_type: str
+    match: Match = Match.ANY
+    name: str | None = None
+
+    def matches(self, entity: QuotaEntity) -> bool:
+        """True if an entity has the type, and the name that is looked for."""
+        names = dict(entity)
+        if self.entity_type not in names:
+            return False
+        return self.match is Match.ANY or names[self.entity_type] == self.name
+
+
+class DescribeQuotas(Request["tuple[EntityQuotas, ...]"], frozen=True, kw_only=True):
+    """Asks for the quotas of entities that match all filters.
+
+    `strict`: only those without types that no filter names.
+    """
+
+    filters: tuple[QuotaFilter, ...] = ()
+    strict: bool = False
+
+
+class QuotaValue(msgspec.Struct, frozen=True):
+    """A quota."""
+
+    key: str
+    value: float
+
+
+class EntityQuotas(msgspec.Struct, frozen=True, kw_only=True):
+    """The quotas of one entity, by key."""
+
+    entity: tuple[tuple[str, str | None], ...]
+    quotas: tuple[QuotaValue, ...]
+
+
+class ExplainQuotas(Request["tuple[QuotaExplanation, ...]"], frozen=True, kw_only=True):
+    """Asks which quotas apply to a client."""
+
+    user: str | None = None
+    client_id: str | None = None
+    ip: str | None = None
+
+
+class QuotaCandidate(msgspec.Struct, frozen=True, kw_only=True):
+    """An entity that fits a client, and its quota."""
+
+    entity: tuple[tuple[str, str | None], ...]
+    value: float
+
+
+class QuotaExplanation(msgspec.Struct, frozen=True, kw_only=True):
+    """A key and the quotas that fit the client, most specific first: the first one applies.
+
+    Without any there is no limit.
+    """
+
+    key: str
+    candidates: tuple[QuotaCandidate, ...]
+
+
+def quotas_described(view: View, request: DescribeQuotas) -> tuple[EntityQuotas, ...]:
+    """Describe quotas, ordered by entity.
+
+    Raises:
+        RequestError: INVALID_REQUEST or UNSUPPORTED_VERSION, a filter is not valid.
+    """
+    _check_filters(request.filters)
+    if request.strict and not request.filters:
+        return ()
+    found: dict[QuotaEntity, list[QuotaValue]] = defaultdict(list)
+    for quota in view.image.quotas():
+        is_strict = not request.strict or len(quota.entity) == len(request.filters)
+        if is_strict and all(filter_.matches(quota.entity) for filter_ in request.filters):
+            found[quota.entity].append(QuotaValue(quota.key, quota.value))
+    return tuple(
+        [
+            EntityQuotas(entity=entity, quotas=tuple(sorted(found[entity], key=lambda q: q.key)))
+            for entity in sorted(found, key=_order)
+        ]
+    )
+
+
+def quotas_explained(view: View, request: ExplainQuotas) -> tuple[QuotaExplanation, ...]:
+    """Explain each quota that a client can have.
+
+    Raises:
+        RequestError: INVALID_REQUEST, no client is named.
+    """
+    given = ((USER, request.user), (CLIENT_ID, request.client_id), (IP, request.ip))
+    names = {kind: name for kind, name in given if name is not None}
+    if not names:
+        raise RequestError("INVALID_REQUEST", "name a user, a client id, or an ip")
+    keys = (
+        *(CLIENT_KEYS if USER in names or CLIENT_ID in names else ()),
+        *(IP_KEYS if IP in names else ()),
+    )
+    entities = list(applying_entities(names))
+    return tuple(
+        [QuotaExplanation(key=key, candidates=_candidates(view, entities, key)) for key in keys]
+    )
+
+
+def _candidates(view: View, entities: list[QuotaEntity], key: str) -> tuple[QuotaCandidate, ...]:
+    found = [(entity, view.image.quota(entity, key)) for entity in entities]
+    return tuple([QuotaCandidate(entity=e, value=value) for e, value in found if value is not None])
+
+
+def _check_filters(filters: tuple[QuotaFilter, ...]) -> None:
+    types = [filter_.entity_type for filter_ in filters]
+    for filter_ in filters:
+        kind = filter_.entity_type
+        if not kind:
+            raise _invalid("the entity type of a filter is empty")
+        if types.count(kind) > 1:
+            raise _invalid(f"the entity type {kind} is in the filter more than once")
+        if kind not in TYPES:
+            raise RequestError("UNSUPPORTED_VERSION", f"there is no entity type {kind!r}")
+        if (filter_.match is Match.EXACT) != (filter_.name is not None):
+            raise _invalid(f"{kind}: a name goes with an exact match, and with no other")
+    if IP in types and len(types) > 1:
+        raise _invalid("an ip cannot be combined with a user or a client id")
+
+
+def _order(entity: QuotaEntity) -> tuple[tuple[str, bool, str], ...]:
+    return tuple([(kind, name is not None, name or "") for kind, name in entity])
+
+
+def _invalid(reason: str) -> RequestError:
+    return RequestError("INVALID_REQUEST", reason)
