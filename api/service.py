@@ -28,7 +28,7 @@ from controller.log_port import ServedLog
 from controller.pending_answers import Answer
 from controller.raw_append import Appended as RowsAppended
 from controller.raw_append import AppendRecords, AppendRows
-from controller.repeated_requests import first_answer
+from controller.repeated_requests import earlier_hash, first_answer
 from controller.timers import Timers
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import Batch, NewBatch
@@ -178,7 +178,7 @@ class Service:
         origin = origin or caller.origin(command)
         if isinstance(request, AppendRows):
             return await self._append_rows(request, caller, origin)
-        committed = await self._committed_before(origin)
+        committed = await self._committed_before(origin, found.name, request)
         if committed is not None:
             return await self._first_answer(caller, found, request, committed)
         decide = found.bound(request, caller)
@@ -280,11 +280,13 @@ class Service:
         await self._controller.drained()
         await self._log.close()
 
-    async def _committed_before(self, origin: Origin | None) -> Committed | None:
+    async def _committed_before(
+        self, origin: Origin | None, command: str = "", request: Any = None
+    ) -> Committed | None:
         """Return where a request was committed; the controller handles those in flight."""
         if origin is None or not is_repeatable(origin):
             return None
-        found = await self._log.find_request(origin)
+        found = await self._log.find_request(origin, earlier_hash(command, request))
         end_offset = self.image.provenance.next_offset
         return found if found is not None and found.result.end_offset <= end_offset else None
 

@@ -219,13 +219,13 @@ class Controller:
     ) -> asyncio.Future[Answer[T]]:
         future: asyncio.Future[Answer[T]] = asyncio.get_running_loop().create_future()
         try:
-            again = self._requests.find(origin)
+            again = self._requests.find(origin, decide)
         except RequestError as error:
             future.set_exception(error)
             return future
         if again is not None:
             return again
-        self._requests.add(origin, future)
+        self._requests.add(origin, decide, future)
         event = partial(self._decide, future, decide, origin, note)
         if self._pipeline.transaction is None:
             event()

@@ -40,6 +40,47 @@ def restored(raw: bytes, secrets: Sequence[SecretReference], records: Sequence[R
     return msgspec.msgpack.encode(plain)
 
 
+def without_secrets(packed: bytes) -> bytes | None:
+    """Return a request in the form of connections with null for its secrets; None: it has none.
+
+    Records to append stay as they are.
+    """
+    secrets = HiddenSecrets(())
+    hidden = secrets.hidden_plain(msgspec.msgpack.decode(packed))
+    return msgspec.msgpack.encode(hidden) if secrets.references else None
+
+
+def has_same_secrets(
+    request: Any, secrets: Sequence[SecretReference], records: Sequence[Record]
+) -> bool:
+    """True if the secrets of a request are those that records hold for an equal one.
+
+    Secrets of refused items are in no record; they are not compared.
+
+    Args:
+        records: The first ones of the decision.
+    """
+    held = [
+        (secret.path.split("/")[1:], getattr(records[secret.record_index], secret.field))
+        for secret in secrets
+        if secret.record_index is not None
+        and secret.record_index < len(records)
+        and secret.field is not None
+        and secret.path.startswith("request/")
+    ]
+    plain = plain_of(request, "") if held else None
+    return all(_at(plain, path) == value for path, value in held)
+
+
+def _at(plain: Any, path: Sequence[str]) -> Any:
+    """Return the value at a path of a plain value."""
+    for step in path:
+        if isinstance(plain, bytes):  # the packed request of a transaction's step
+            plain = msgspec.msgpack.decode(plain)
+        plain = plain[int(step) if isinstance(plain, list) else step]
+    return plain
+
+
 def _value(secret: SecretReference, records: Sequence[Record]) -> str | bytes:
     if secret.record_index is None or secret.field is None:
         return REDACTED.encode() if secret.field in _KEYS else REDACTED
@@ -98,11 +139,14 @@ class HiddenSecrets:
         plain = msgspec.msgpack.decode(packed)
         if command == "records append":
             plain = {**plain, "rows": b""}  # they stand in the batch itself
-        return msgspec.msgpack.encode(self._hidden_plain(plain, path))
+        return msgspec.msgpack.encode(self.hidden_plain(plain, path))
 
-    def _hidden_plain(self, plain: Any, path: str) -> Any:
-        """Take secrets out of a request in the form of connections."""
+    def hidden_plain(self, plain: Any, path: str = "") -> Any:
+        """Return a request in the form of connections with null in place of its secrets."""
         match plain:
+            case {"command": str(), "request": bytes(packed)}:  # a transaction's step
+                step = self.hidden_plain(msgspec.msgpack.decode(packed), f"{path}/request")
+                return {**plain, "request": msgspec.msgpack.encode(step)}
             case {"user": str(), "stored_key": bytes()}:
                 index = self._index_of_credential(plain)
                 self._refer_to_keys(index, [f"{path}/{key}" for key in _KEYS])
@@ -114,9 +158,9 @@ class HiddenSecrets:
                 self._refer(name, secret, f"{path}/1")
                 return [name, None]
             case dict():
-                return {k: self._hidden_plain(item, f"{path}/{k}") for k, item in plain.items()}
+                return {k: self.hidden_plain(item, f"{path}/{k}") for k, item in plain.items()}
             case list():
-                return [self._hidden_plain(v, f"{path}/{i}") for i, v in enumerate(plain)]
+                return [self.hidden_plain(v, f"{path}/{i}") for i, v in enumerate(plain)]
         return plain
 
     def _hidden_configs(

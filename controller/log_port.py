@@ -58,8 +58,13 @@ class ServedLog(LogPort, Protocol):
         """Open what is committed for reading; blocks."""
         ...
 
-    async def find_request(self, origin: Origin) -> Committed | None:
+    async def find_request(
+        self, origin: Origin, earlier_hash: bytes | None = None
+    ) -> Committed | None:
         """Return where a request was committed; None for a new one, or one in flight.
+
+        Args:
+            earlier_hash: The hash that an earlier release stored for the request, if another.
 
         Raises:
             RequestError: the id was used for another request.

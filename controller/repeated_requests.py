@@ -19,8 +19,10 @@ import msgspec
 from msgspec.structs import replace
 
 from controller.asked import BoundDecision, version_of
-from controller.packed import unpacked
+from controller.kept_secrets import has_same_secrets, without_secrets
+from controller.packed import packed, unpacked
 from controller.pending_answers import Answer
+from controller.raw_append import AppendRecords
 from metadata_log.batch import Batch
 from metadata_log.request_window import Committed, RequestKey, request_key
 from records.envelope import Origin
@@ -39,6 +41,9 @@ REQUEST_ID_CHARACTERS_MAX = 200
 def identified(origin: Origin, request_id: str | None, command: str, payload: bytes) -> Origin:
     """Return the origin of a request that can be repeated; without an id it stays as it is.
 
+    The hash leaves secrets out, so that none can be guessed from it; `first_answer` compares them
+    with those of the log.
+
     Args:
         payload: The request as it was sent: the same id with another one is refused.
 
@@ -48,8 +53,22 @@ def identified(origin: Origin, request_id: str | None, command: str, payload: by
     check_request_id(request_id)
     if request_id is None:
         return origin
-    body = hashlib.sha256(command.encode() + b"\0" + payload).digest()
+    public = without_secrets(payload)
+    body = _hash(command, payload if public is None else public)
     return replace(origin, request_id=request_id, request_hash=body)
+
+
+def earlier_hash(command: str, request: Any) -> bytes | None:
+    """Return the hash that releases up to 0.2.0 stored for a request that holds secrets.
+
+    They hashed the secrets too. None: the request holds none, and its hash is the same.
+    """
+    payload = packed(request)
+    return None if without_secrets(payload) is None else _hash(command, payload)
+
+
+def _hash(command: str, payload: bytes) -> bytes:
+    return hashlib.sha256(command.encode() + b"\0" + payload).digest()
 
 
 def check_request_id(request_id: str | None) -> None:
@@ -67,6 +86,7 @@ def check_request_id(request_id: str | None) -> None:
 
 class _Request(msgspec.Struct, frozen=True):
     request_hash: bytes
+    body: Any
     answer: asyncio.Future[Any]
 
 
@@ -76,8 +96,13 @@ class InFlight:
     def __init__(self) -> None:
         self._requests: dict[RequestKey, _Request] = {}
 
-    def find(self, origin: Origin | None) -> asyncio.Future[Any] | None:
+    def find(
+        self, origin: Origin | None, decision: Callable[..., Any]
+    ) -> asyncio.Future[Any] | None:
         """Return a future with the answer to the same request; None for a new one.
+
+        Args:
+            decision: The request, bound to its decision.
 
         Raises:
             RequestError: INVALID_REQUEST, the id is another request's.
@@ -86,7 +111,7 @@ class InFlight:
         first = None if key is None else self._requests.get(key)
         if origin is None or first is None:
             return None
-        if first.request_hash != origin.request_hash:
+        if (first.request_hash, first.body) != (origin.request_hash, _body(decision)):
             raise RequestError(
                 "INVALID_REQUEST",
                 f"request id {origin.request_id!r} is another request's, which is in flight; "
@@ -96,14 +121,22 @@ class InFlight:
         first.answer.add_done_callback(lambda answer: _copy(answer, again))
         return again
 
-    def add(self, origin: Origin | None, answer: asyncio.Future[Any]) -> None:
+    def add(
+        self, origin: Origin | None, decision: Callable[..., Any], answer: asyncio.Future[Any]
+    ) -> None:
         """Remember a request until it is answered."""
         key = request_key(origin)
         if origin is None or key is None:
             return
         assert origin.request_hash is not None
-        self._requests[key] = _Request(origin.request_hash, answer)
+        self._requests[key] = _Request(origin.request_hash, _body(decision), answer)
         answer.add_done_callback(lambda _: self._requests.pop(key))
+
+
+def _body(decision: Callable[..., Any]) -> Any:
+    """Return the request with its secrets; None for appends, whose callers choose the hash."""
+    request = decision.request if isinstance(decision, BoundDecision) else None
+    return None if isinstance(request, AppendRecords) else request
 
 
 def _copy(answer: asyncio.Future[Any], again: asyncio.Future[Any]) -> None:
@@ -134,10 +167,11 @@ def first_answer(
 
     Raises:
         RequestError: DUPLICATE_REQUEST, the answer is lost: it was too large, an earlier release
-            wrote the log, or history starts after it.
+            wrote the log, or history starts after it; or INVALID_REQUEST, a secret differs from
+            the first request's: the id was used for another request.
         CorruptLogError, UnavailableError: the batch cannot be read.
 
-    The outcome of all of them is DONE.
+    The outcome is NOTHING for another request, else DONE.
     """
     base_offset, last_offset = committed.result.base_offset, committed.result.end_offset - 1
 
@@ -153,6 +187,12 @@ def first_answer(
     base_offset, asked = first.base_offset, first.rows[0].asked
     if asked is None or not isinstance(decision, BoundDecision):
         raise lost("the log holds none")
+    if not has_same_secrets(decision.request, asked.secrets, [row.payload for row in first.rows]):
+        raise RequestError(
+            "INVALID_REQUEST",
+            f"the request id was used for another request, at offset {base_offset}, with another "
+            "secret; give each request its own",
+        )
     if asked.response is None:
         raise lost("it was too large to be kept")
     if (asked.command, asked.version) != (decision.command, version_of(decision.command)):

@@ -189,16 +189,21 @@ class MetadataLog:
         """
         return first_batch(self._fs, self.directory, committed)
 
-    async def find_request(self, origin: Origin) -> Committed | None:
+    async def find_request(
+        self, origin: Origin, earlier_hash: bytes | None = None
+    ) -> Committed | None:
         """Return where a request was committed; None for a new one, or one in flight.
 
         For callers that decide before they append: a repeated request must not be decided again.
+
+        Args:
+            earlier_hash: The hash that an earlier release stored for the request, if another.
 
         Raises:
             RequestError: the id was used for another request.
         """
         await self._load_requests()
-        found = self._requests.find(origin)
+        found = self._requests.find(origin, earlier_hash)
         is_committed = found is not None and found.result.end_offset <= self._committed_end
         return found if is_committed else None
 

@@ -49,8 +49,11 @@ class RequestWindow:
             window.add(batch.rows[0].origin, result, place)
         return window
 
-    def find(self, origin: Origin | None) -> Committed | None:
+    def find(self, origin: Origin | None, earlier_hash: bytes | None = None) -> Committed | None:
         """Return where this request was committed already, None for a new one.
+
+        Args:
+            earlier_hash: The hash that an earlier release stored for it, if another.
 
         Raises:
             RequestError: INVALID_REQUEST, the id was used for another request.
@@ -59,7 +62,7 @@ class RequestWindow:
         found = None if key is None else self._committed.get(key)
         if origin is None or found is None:
             return None
-        if found.request_hash != origin.request_hash:
+        if found.request_hash not in (origin.request_hash, earlier_hash):
             raise RequestError(
                 "INVALID_REQUEST",
                 f"request id {origin.request_id!r} was used for another request, at offset "

@@ -24,7 +24,7 @@ from controller.decider import Decision
 from controller.decisions.context import Settings
 from controller.packed import packed
 from controller.pending_answers import Answer
-from controller.repeated_requests import first_answer, identified
+from controller.repeated_requests import earlier_hash, first_answer, identified
 from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
 from metadata_log.manifest import Kind
@@ -99,7 +99,7 @@ class LocalAdmin:
         origin = self._caller.origin(found.name, reason=reason, trace_parent=trace_parent)
         if request_id is not None:
             origin = identified(origin, request_id, found.name, packed(request))
-            first = self._first_answer(origin, decide)
+            first = self._first_answer(origin, decide, earlier_hash(found.name, request))
             if first is not None:
                 return first
         read = self._read()
@@ -114,10 +114,12 @@ class LocalAdmin:
             await log.close()
         return answer
 
-    def _first_answer(self, origin: Origin, decide: Decision[Any]) -> Answer[Any] | None:
+    def _first_answer(
+        self, origin: Origin, decide: Decision[Any], earlier: bytes | None
+    ) -> Answer[Any] | None:
         """Return the answer to a repeated request, None for a new one."""
         with LogReader.open(self._directory) as reader:
-            committed = RequestWindow.of_tail(reader).find(origin)
+            committed = RequestWindow.of_tail(reader).find(origin, earlier)
             if committed is None:
                 return None
             self.history_start = reader.history_start

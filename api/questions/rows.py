@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from api.questions.asked_json import asked_json
 from api.questions.past import Past
@@ -131,7 +132,9 @@ def origin_json(origin: Origin | None) -> dict[str, Any] | None:
     """Return who caused a batch, without what is not known."""
     if origin is None:
         return None
-    return {name: value for name, value in fields_json(origin).items() if value is not None}
+    # The hash only recognises a repeated request; it may cover secrets.
+    shown = replace(origin, request_hash=None)
+    return {name: value for name, value in fields_json(shown).items() if value is not None}
 
 
 def _fields(row: Envelope, *, show_secrets: bool) -> dict[str, Any]:

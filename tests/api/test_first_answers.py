@@ -1,6 +1,7 @@
 """A request that is asked again, because its first answer got lost, is carried out once."""
 
 import asyncio
+import hashlib
 import json
 from pathlib import Path
 from random import Random
@@ -15,8 +16,11 @@ from api.client import MetadataClient
 from api.kafka import apis, frames
 from api.kafka.messages.topics import RunCommandRequest
 from api.service import Service
+from api.transactions import Step, Transact
 from controller.asked import BoundDecision
+from controller.decisions.configs import AlterConfigs, ConfigChange, ResourceChange
 from controller.decisions.context import Context, Settings
+from controller.decisions.effective_configs import BROKER
 from controller.decisions.growth import CreatePartitions, TopicGrowth
 from controller.decisions.ids import new_id
 from controller.decisions.namespaces import CreateNamespace
@@ -28,9 +32,11 @@ from metadata_log.batch import NewBatch
 from metadata_log.creation import create_log
 from metadata_log.limits import BATCH_RECORDS_MAX
 from metadata_log.log import MetadataLog
+from metadata_log.log_reader import LogReader
 from records.base import Record
+from records.configs import ConfigRecord
 from records.control import NoOpRecord
-from records.envelope import Origin
+from records.envelope import Envelope, Origin
 from records.errors import Outcome, RequestError
 from records.topics import NamespaceRecord
 from replay.care.retain import retain
@@ -279,3 +285,75 @@ async def test_all_batches_of_a_long_request_are_one_answer(tmp_path: Path) -> N
         await service.close()
     assert again == first
     assert again.end_offset == first.response.at + 2 * BATCH_RECORDS_MAX + 5
+
+
+def _password(value: str, name: str = "ssl.key.password") -> AlterConfigs:
+    change = ConfigChange(name, value)
+    broker = ResourceChange(resource_type=BROKER, resource_name="", changes=(change,))
+    return AlterConfigs(resources=(broker,))
+
+
+def _in_transaction(request: AlterConfigs) -> tuple[str, Transact]:
+    return "transaction", Transact(steps=(Step.of("configs alter", request),))
+
+
+def _hash(command: str, request: Any) -> bytes | None:
+    return identified(Origin(), "r1", command, packed(request)).request_hash
+
+
+@pytest.mark.parametrize("step", [False, True])
+async def test_hash_of_a_request_leaves_its_secrets_out(tmp_path: Path, step: bool) -> None:
+    asked = [
+        _in_transaction(request) if step else ("configs alter", request)
+        for request in (_password("hunter2"), _password("hunter3"), _password("x", "other.key"))
+    ]
+    first, same_but_secret, other = (_hash(*one) for one in asked)
+    assert first == same_but_secret != other
+    async with server(tmp_path) as at:
+        await at.client.run(*asked[0], request_id="r1")
+    with LogReader.open(tmp_path / "log") as reader:
+        hashes = [row.origin.request_hash for row in _rows(reader) if row.origin is not None]
+    assert first in hashes
+    whole = hashlib.sha256(asked[0][0].encode() + b"\0" + packed(asked[0][1])).digest()
+    assert whole not in hashes
+
+
+@pytest.mark.parametrize("step", [False, True])
+async def test_same_id_with_another_secret_is_another_request(tmp_path: Path, step: bool) -> None:
+    first, other = (
+        _in_transaction(request) if step else ("configs alter", request)
+        for request in (_password("hunter2"), _password("hunter3"))
+    )
+    async with server(tmp_path) as at:
+        answer = await at.client.run(*first, request_id="r1")
+        assert await at.client.run(*first, request_id="r1") == answer
+        end = at.service.image.provenance.next_offset
+        with pytest.raises(RequestError, match="with another secret") as caught:
+            await at.client.run(*other, request_id="r1")
+        assert (caught.value.code, caught.value.outcome) == ("INVALID_REQUEST", Outcome.NOTHING)
+        assert "hunter" not in str(caught.value)
+        assert at.service.image.provenance.next_offset == end
+
+
+async def test_request_of_a_release_that_hashed_secrets_is_not_carried_out_again(
+    tmp_path: Path,
+) -> None:
+    request = _password("hunter2")
+    whole = hashlib.sha256(b"configs alter\0" + packed(request)).digest()
+    origin = Origin(
+        principal="User:ann", command="configs alter", request_id="r1", request_hash=whole
+    )
+    record = ConfigRecord(
+        resource_type=BROKER, resource_name="", name="ssl.key.password", value="hunter2"
+    )
+    await _written(tmp_path / "log", (origin, [record]))
+    admin = LocalAdmin(tmp_path / "log", principal="User:ann")
+    with pytest.raises(RequestError) as caught:
+        await admin.run("configs alter", request, request_id="r1")
+    assert caught.value.code == "DUPLICATE_REQUEST"
+    with pytest.raises(RequestError, match="another request"):
+        await admin.run("configs alter", _password("hunter3"), request_id="r1")
+
+
+def _rows(reader: LogReader) -> list[Envelope]:
+    return [row for batch in reader.batches() for row in batch.rows]
