@@ -94,6 +94,31 @@ class Source:
         """
         return text if self.server is None else _absolute(text)
 
+    def end(self) -> "About":
+        """Return the position of an answer about the log's end.
+
+        Raises:
+            UnavailableError: no service answers.
+            CorruptLogError: the log is damaged.
+        """
+        from msgspec import UNSET
+        from msgspec.structs import replace
+
+        from metadata_log.log_reader import LogReader
+
+        if self.server is not None:
+            from api.questions.descriptions import FEATURES
+            from controller.descriptions.queries import DescribeFeatures
+
+            # The controller answers this from its state at once.
+            about = self.ask(FEATURES, DescribeFeatures()).about()
+            return replace(about, as_of_timestamp=UNSET)
+        from api.questions.past import Past
+
+        assert self.log is not None, "a log is read"
+        with LogReader.open(self.log) as reader:
+            return Past(reader).about(reader.end_offset - 1)
+
     def _ask_log(self, question: "Question", request: Any, at: str) -> "Computed":
         from api.cli.output import progress
         from api.cli.reading import offset_of

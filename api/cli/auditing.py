@@ -80,7 +80,7 @@ def _ask(
     *,
     show_secrets: bool,
 ) -> tuple[list[str], list[list[Any]], dict[str, Any]]:
-    from api.cli.reading import bounds, first_offset_of, offset_of
+    from api.cli.reading import about, first_offset_of, offset_of
     from api.cli.spark import local_time_is_utc, spark_and_files
     from records.errors import RequestError
     from replay.audit.queries import QUERIES, Range, run_sql
@@ -99,13 +99,12 @@ def _ask(
             with _refusing(), asked as frame:
                 columns, found = _collect(frame, limit)
     rows = [[_plain(value) for value in row] for row in found[:limit]]
-    about = {
-        "as_of": offsets.last,
+    document = {
+        **about(reader, offsets.last),
         "since": offsets.first,
-        **bounds(reader),
         "truncated": len(found) > limit,
     }
-    return columns, rows, about
+    return columns, rows, document
 
 
 def _collect(frame: "DataFrame", limit: int) -> tuple[list[str], list[Any]]:

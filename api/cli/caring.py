@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from api.cli.arguments import Json, Log, LogPlace
+from api.cli.asking import fields_of
 from api.cli.main import DONE, FOUND, app
 from api.cli.output import (
     bytes_size_text,
@@ -96,6 +97,7 @@ def _verify_document(found: "Inspection", proof: "Proof | None") -> dict[str, An
         "batches": found.blocks,
         "records": found.records,
         "bytes": found.size_bytes,
+        **({"not_understood": fields_of(proof.not_understood)} if proof else {}),
         "digest": proof.digest if proof else None,
         "damage": [msgspec.structs.asdict(finding) for finding in found.damage],
         "notes": [msgspec.structs.asdict(finding) for finding in found.notes],
@@ -172,6 +174,7 @@ def _repair_document(result: "RepairResult", proof: "Proof") -> dict[str, Any]:
         "as_of": result.end_offset - 1,
         "history_start": result.history_start,
         "log_end": result.end_offset,
+        "not_understood": fields_of(proof.not_understood),
         "digest": proof.digest,
         "complete": result.is_complete,
         "lost_offsets": result.lost_offsets,

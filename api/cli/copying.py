@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from api.cli.arguments import Json, Log
+from api.cli.asking import fields_of
 from api.cli.caring import bytes_progress
 from api.cli.main import app
 from api.cli.output import bytes_size_text, count_text, print_json, print_line, progress
@@ -159,6 +160,7 @@ def _restore_document(offset: int, result: "RestoreResult", proof: "Proof") -> d
         "as_of": offset,
         "history_start": result.history_start,
         "log_end": result.end_offset,
+        "not_understood": fields_of(proof.not_understood),
         "digest": proof.digest,
         "segments": result.segments,
         "bytes": result.size_bytes,
@@ -211,7 +213,7 @@ def retain(
 
     Also beside a running writer. The start moves to the beginning of the segment that holds POINT.
     """
-    from api.cli.reading import offset_of, open_reader
+    from api.cli.reading import log_about, offset_of, open_reader
     from metadata_log.care.archive import check_archived
     from metadata_log.fs import OsFs
     from replay.care.retain import retain as move_start
@@ -231,16 +233,14 @@ def retain(
     with progress("replaying", start, min(keep_from, end)) as advance:
         result = move_start(directory, keep_from, check_dropped=check_dropped, progress=advance)
     if json:
-        print_json(_retain_document(result, end))
+        print_json(_retain_document(result, log_about(log)))
     else:
         _print_retain(log, result)
 
 
-def _retain_document(result: "RetainResult", end: int) -> dict[str, Any]:
+def _retain_document(result: "RetainResult", about: dict[str, Any]) -> dict[str, Any]:
     return {
-        "as_of": end - 1,
-        "history_start": result.history_start,
-        "log_end": end,
+        **about,
         "previous_history_start": result.previous_history_start,
         "dropped_segments": result.dropped_segments,
         "dropped_bytes": result.dropped_bytes,

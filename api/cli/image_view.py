@@ -54,16 +54,16 @@ def _heading(about: dict[str, Any]) -> str:
         text += f", before the transaction that began at {about['pending_transaction']}"
     if about.get("confirmed_end", about["log_end"]) <= about["as_of"]:
         text += f"; not confirmed from offset {about['confirmed_end']} on"
-    text += _not_understood(about["not_understood"])
+    if about["not_understood"] is not None:
+        text += f"; {not_understood_text(about['not_understood'])}"
     return f"{text} (the log holds {about['history_start']} to {about['log_end'] - 1})"
 
 
-def _not_understood(found: dict[str, Any] | None) -> str:
-    if found is None:
-        return ""
+def not_understood_text(found: dict[str, Any]) -> str:
+    """Return `2 records not understood, the first at offset 3`."""
     first = found["first_offset"]
     since = "before the kept history" if first is None else f"at offset {first}"
-    return f"; {count_text(found['records'], 'record')} not understood, the first {since}"
+    return f"{count_text(found['records'], 'record')} not understood, the first {since}"
 
 
 def _print_brokers(found: "Overview") -> None:

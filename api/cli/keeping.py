@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from api.cli.arguments import Json, Log, LogPlace
+from api.cli.arguments import Json, Log, LogOrServer, Server
+from api.cli.asking import about_json, fields_of
 from api.cli.main import app
 from api.cli.output import (
     bytes_size_text,
@@ -15,7 +16,8 @@ from api.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from metadata_log.log_reader import LogReader
+    from api.questions.log_info import LogInfo
+    from replay.about import About
 
 
 # Smaller differences come from reading the two clocks one after the other.
@@ -40,45 +42,40 @@ def init(log: Log, json: Json = False) -> None:
 
 
 @app.command()
-def info(log: LogPlace, json: Json = False) -> None:
+def info(log: LogOrServer, json: Json = False, server: Server = None) -> None:
     """Show what a log is: kind, cluster, offsets, epoch, size, writer."""
-    from api.cli.reading import open_reader
+    from api.questions.log_info import INFO, ShowInfo
 
-    with open_reader(log) as reader:
-        document = _info(reader)
+    told = log.ask(INFO, ShowInfo())
+    document = _info_document(told.answer, told.about())
     if json:
         print_json(document)
-        return
-    document["bytes"] = bytes_size_text(document["bytes"])
-    document["latest_record"] = _latest_record_text(document)
-    del document["latest_timestamp"], document["clock_difference_ms"]
-    for name, value in document.items():
+    else:
+        _print_info(document)
+
+
+def _info_document(found: "LogInfo", about: "About") -> dict[str, Any]:
+    fields, place = fields_of(found), about_json(about)
+    if "not_counted" in fields:
+        del place["not_understood"]
+    names = ("kind", "cluster_id", "start_offset", "history_start", "log_end", "as_of")
+    first = {name: (place | fields)[name] for name in names}
+    return {**first, **fields, **{n: v for n, v in place.items() if n not in first | fields}}
+
+
+def _print_info(document: dict[str, Any]) -> None:
+    shown = {**document, "bytes": bytes_size_text(document["bytes"])}
+    shown["latest_record"] = _latest_record_text(shown)
+    for name in ("latest_timestamp", "clock_difference_ms", "not_understood", "not_counted"):
+        shown.pop(name, None)
+    for name, value in shown.items():
         print_line(f"{name.replace('_', ' '):<16}{'-' if value is None else value}")
+    if "not_counted" in document:
+        print_line(f"records that are not understood were not counted: {document['not_counted']}")
+    elif document["not_understood"] is not None:
+        from api.cli.image_view import not_understood_text
 
-
-def _info(reader: "LogReader") -> dict[str, Any]:
-    from metadata_log.clock import SystemClock
-    from metadata_log.lock import writer_process
-
-    mark, directory = reader.mark, reader.local_directory
-    latest = mark.max_timestamp or None
-    return {
-        "kind": reader.kind.value,
-        "cluster_id": reader.cluster_id,
-        "start_offset": reader.start_offset,
-        "history_start": reader.history_start,
-        "log_end": reader.end_offset,
-        "as_of": reader.end_offset - 1,
-        "confirmed_end": reader.confirmed_end,
-        "mark": mark.sequence,
-        "leader_epoch": mark.leader_epoch,
-        "segments": len(reader.segment_paths),
-        "bytes": reader.size_bytes(),
-        "writer_process": writer_process(directory) if directory else None,
-        "latest_timestamp": latest,
-        # Negative when the clock is ahead, as after any pause.
-        "clock_difference_ms": None if latest is None else latest - SystemClock().now_ms(),
-    }
+        print_line(not_understood_text(document["not_understood"]))
 
 
 def _latest_record_text(document: dict[str, Any]) -> str:

@@ -78,16 +78,19 @@ def image_at(reader: "LogReader", at: int) -> "MetadataImage":
         return Timeline.of(reader).image(at, progress=advance)
 
 
-def bounds(reader: "LogReader") -> dict[str, Any]:
-    """Return the fields about the log in every answer, and a time zone that was assumed."""
-    found = {"history_start": reader.history_start, "log_end": reader.end_offset}
-    zone = ASSUMED_ZONE.get()
-    return found if zone is None else {**found, "time_zone": zone}
+def about(reader: "LogReader", at: int | None = None) -> dict[str, Any]:
+    """Return the fields that every answer has about its log.
 
+    Args:
+        at: The last offset that the answer takes into account; None: the log's last one.
 
-def about(reader: "LogReader") -> dict[str, Any]:
-    """Return the fields about the log in an answer about its end."""
-    return {"as_of": reader.end_offset - 1, **bounds(reader)}
+    Raises:
+        CorruptLogError: the log is damaged.
+    """
+    from api.cli.asking import about_json
+    from api.questions.past import Past
+
+    return about_json(Past(reader).about(reader.end_offset - 1 if at is None else at))
 
 
 def log_about(log: Path) -> dict[str, Any]:

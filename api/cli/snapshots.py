@@ -96,7 +96,7 @@ def create(
     json: Json = False,
 ) -> None:
     """Store the image at a point, from the newest snapshot before it and the records since."""
-    from api.cli.reading import bounds, offset_of
+    from api.cli.reading import about, offset_of
     from replay.snapshot.making import create_snapshot, prune_snapshots
 
     with _opened(log, database, upgrade=True) as (reader, store):
@@ -107,7 +107,7 @@ def create(
             )
         if rotate is not None:
             prune_snapshots(reader, store, rotate, rotated_only=True)
-        document = {"as_of": offset, **bounds(reader), **_document(found)}
+        document = {**about(reader, offset), **_document(found)}
     if json:
         print_json(document)
     else:
@@ -145,11 +145,11 @@ def list_(log: Log, database: Database = None, json: Json = False) -> None:
 @snapshots.command()
 def show(log: Log, end_offset: EndOffset, database: Database = None, json: Json = False) -> None:
     """Load one snapshot, check its digest, and show what it is."""
-    from api.cli.reading import bounds
+    from api.cli.reading import about
 
     with _opened(log, database) as (reader, store):
         found = store.verify(end_offset)
-        document = {"as_of": found.end_offset - 1, **bounds(reader), **_document(found)}
+        document = {**about(reader, found.end_offset - 1), **_document(found)}
     if json:
         print_json(document)
         return

@@ -11,7 +11,7 @@ import typer
 
 from api.cli.admin.options import LogOption, TraceParent
 from api.cli.arguments import Json, LogOrServer, Server, ShowAsked, ShowSecrets
-from api.cli.asking import about_json
+from api.cli.asking import Source, about_json, fields_of
 from api.cli.identity import checked_trace_parent, process_user
 from api.cli.main import DONE, app
 from api.cli.output import count_text, note, print_json, print_json_line, print_line, progress
@@ -138,7 +138,7 @@ def append(
             )
         except KeyboardInterrupt as interrupt:
             raise KeyboardInterrupt(_INTERRUPTED) from interrupt
-    _print_appended(log, appended, as_json=json)
+    _print_appended(Source(log=log, server=server), appended, as_json=json)
 
 
 def _expected_version(text: str) -> "ExpectedVersion":
@@ -171,11 +171,9 @@ def _size(file: IO[bytes]) -> int:
     return Path(name).stat().st_size
 
 
-def _print_appended(log: Path | None, appended: "Appended", *, as_json: bool) -> None:
+def _print_appended(source: Source, appended: "Appended", *, as_json: bool) -> None:
     if as_json:
-        from msgspec import to_builtins
-
-        print_json({**to_builtins(appended), **_about(log, appended)})
+        print_json({**fields_of(appended), **_about(source, appended)})
         return
     if appended.already_batches:
         print_line(
@@ -193,15 +191,17 @@ def _print_appended(log: Path | None, appended: "Appended", *, as_json: bool) ->
         )
 
 
-def _about(log: Path | None, appended: "Appended") -> dict[str, object]:
-    """Return the fields about the log; a service does not send where its history starts."""
-    if log is None:
-        end = None if appended.done_to is None else appended.done_to + 1
-        return {"as_of": appended.done_to, "history_start": None, "log_end": end}
-    from api.cli.reading import bounds, open_reader
+def _about(source: Source, appended: "Appended") -> dict[str, object]:
+    """Return the fields about the log's end; after a change, a service that is gone is no error."""
+    from records.errors import UnavailableError
 
-    with open_reader(log) as reader:
-        return {"as_of": reader.end_offset - 1, **bounds(reader)}
+    try:
+        return about_json(source.end())
+    except UnavailableError:
+        if appended.done_to is None:
+            raise
+        end = {"as_of": appended.done_to, "log_end": appended.done_to + 1}
+        return {**end, "history_start": None, "not_understood": None}
 
 
 @app.command()

@@ -102,13 +102,18 @@ class Past:
         return View.of(image, Settings(cluster_id=self.reader.cluster_id))
 
     def about(self, at: int) -> About:
-        """Return the position of an answer that was not read from an image."""
+        """Return the position of an answer that was not read from an image.
+
+        Raises:
+            CorruptLogError: the log is damaged.
+        """
+        found = count_not_understood(self.reader, at)
+        return msgspec.structs.replace(self.place(at), not_understood=found)
+
+    def place(self, at: int) -> About:
+        """Return `about` without the count of what was not understood, which reads the log."""
         found = about_image(self.reader, MetadataImage.EMPTY, at)
-        return msgspec.structs.replace(
-            found,
-            not_understood=count_not_understood(self.reader, at),
-            as_of_timestamp=msgspec.UNSET,
-        )
+        return msgspec.structs.replace(found, as_of_timestamp=msgspec.UNSET)
 
     def about_image(self, image: MetadataImage, at: int) -> About:
         """Return the position of an answer read from the image at an offset."""

@@ -22,6 +22,7 @@ from api.questions.descriptions import (
     TOPICS,
     USERS,
 )
+from api.questions.log_info import INFO
 from api.questions.objects import DIGEST, IMAGE, KRAFT_IMAGE
 from api.questions.overview import OVERVIEW
 from api.questions.question import Question
@@ -51,6 +52,7 @@ _DESCRIPTIONS = (
 )
 
 _OF_THE_PAST = (
+    (INFO, rights.DESCRIBE_CLUSTER),
     (IMAGE, object_rights.SHOW_IMAGE),
     (OVERVIEW, rights.DESCRIBE_CLUSTER),
     (KRAFT_IMAGE, object_rights.DESCRIBE_ALL),

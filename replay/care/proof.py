@@ -6,6 +6,7 @@ import msgspec
 
 from records.errors import CorruptLogError
 from replay.image.digest import image_digest
+from replay.image.provenance import NotUnderstood
 from replay.loader import BatchSource, load_image
 
 
@@ -19,6 +20,7 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
     as_of: int
     digest: str
     pending_transaction: int | None
+    not_understood: NotUnderstood | None = None
 
 
 def prove(source: BatchSource, at: int, progress: Callable[[int], None] | None = None) -> Proof:
@@ -32,6 +34,7 @@ def prove(source: BatchSource, at: int, progress: Callable[[int], None] | None =
         as_of=at,
         digest=image_digest(image),
         pending_transaction=image.provenance.pending_transaction,
+        not_understood=image.provenance.not_understood,
     )
 
 

@@ -5,6 +5,7 @@ import itertools
 import random
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -132,10 +133,15 @@ def test_archive_in_a_bucket_answers_like_one_in_a_directory(
         for place in (cold, bucket)
     )
     assert (there.code, there.err) == (here.code, here.err) == (0, "")
-    assert without_clock(there) == without_clock(here)
+    found = without_clock(there)
+    if words[0] == "info":
+        # Counting would fetch all segments.
+        assert found[0].pop("not_counted")
+        found[0]["not_understood"] = None
+    assert found == without_clock(here)
 
 
-def without_clock(answer: object) -> list[object]:
+def without_clock(answer: object) -> list[dict[str, Any]]:
     documents = answer.lines if "\n{" in answer.out else [answer.json]  # type: ignore[attr-defined]
     return [{**document, "clock_difference_ms": None} for document in documents]
 

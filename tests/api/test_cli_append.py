@@ -142,6 +142,20 @@ def test_the_end_can_be_named(
     assert notes(metalog, log) == ["first", "second", "third"]
 
 
+def test_answer_says_where_the_log_ends_whichever_way_it_went(
+    metalog: Metalog, log: Path, append: Append, where: tuple[str, object]
+) -> None:
+    for lines in ([], [a_note("first")], [a_note("first")]):
+        told = append(where, *lines, options=("--json",)).json
+        info = metalog("info", log, "--json").json
+        for name in ("as_of", "history_start", "log_end", "not_understood"):
+            assert told[name] == info[name], (lines, name)
+        assert told.keys() - info.keys() == {
+            *("records", "batches", "first_offset", "last_offset", "last_line"),
+            *("already_records", "already_batches", "already_to"),
+        }
+
+
 def versions(metalog: Metalog, log: Path) -> dict[str, int]:
     parts = metalog("image", log, "--json").json["parts"].values()
     return {o["object"]: o["version"] for part in parts for o in part if "version" in o}

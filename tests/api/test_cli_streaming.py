@@ -88,6 +88,7 @@ def test_appended_records_are_in_the_log_with_who_and_why(
         "as_of": END + 1,
         "history_start": 0,
         "log_end": END + 2,
+        "not_understood": None,
     }
     rows = written(metalog, log)
     assert [(row["type"], row["data"]) for row in rows] == [

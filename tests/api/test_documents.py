@@ -127,7 +127,7 @@ def filled(metalog: Metalog, demo_log: Path, tmp_path: Path) -> dict[str, str]:
     end = metalog("info", log, "--json").json["log_end"]
     cut = metalog("retain", log, "--before", end - 1, "--without-archive", "--json").json
     assert 0 < cut["history_start"] < end
-    assert (cut["as_of"], cut["log_end"]) == (end - 1, end)
+    assert _place(cut) == (end - 1, cut["history_start"], end)
     (tmp_path / "topics.txt").write_text("adopted 1:2\n")
     note = '{"type": "NoteRecord", "data": {"at_offset": 0, "author": "ada", "text": "hello"}}'
     (tmp_path / "records.jsonl").write_text(f"{note}\n")
@@ -138,6 +138,7 @@ def filled(metalog: Metalog, demo_log: Path, tmp_path: Path) -> dict[str, str]:
 
 
 def _place(document: dict[str, Any]) -> tuple[Any, Any, Any]:
+    assert document["not_understood"] is None
     return document["as_of"], document["history_start"], document["log_end"]
 
 

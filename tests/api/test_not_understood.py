@@ -27,3 +27,30 @@ def test_answers_say_what_was_not_understood(metalog: Metalog, tmp_path: Path) -
     assert found == {"records": 2, "first_offset": 3}
     heading = metalog("image", log).out.splitlines()[0]
     assert "2 records not understood, the first at offset 3" in heading
+
+
+def test_every_answer_about_a_log_says_what_was_not_understood(
+    metalog: Metalog, tmp_path: Path
+) -> None:
+    log = mirror_with_unknown_records(tmp_path / "log")
+    for command in (["info"], ["snapshot", "create"], ["snapshot", "list"], ["verify"]):
+        document = metalog(*command, log, "--json").json
+        assert document["not_understood"] == {"records": 2, "first_offset": 3}, command
+    assert metalog("info", log).out.splitlines()[-1] == (
+        "2 records not understood, the first at offset 3"
+    )
+
+
+def test_info_of_a_damaged_log_says_that_nothing_was_counted(
+    metalog: Metalog, tmp_path: Path
+) -> None:
+    log = mirror_with_unknown_records(tmp_path / "log")
+    segment = max(log.glob("0*.avro"))
+    raw = bytearray(segment.read_bytes())
+    raw[-40] ^= 1
+    segment.write_bytes(bytes(raw))
+    answer = metalog("info", log, "--json")
+    assert (answer.code, answer.json["log_end"]) == (0, 10)
+    assert "not_understood" not in answer.json
+    assert f"{segment.name} byte " in answer.json["not_counted"]
+    assert "were not counted: " in metalog("info", log).out

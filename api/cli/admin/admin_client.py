@@ -208,12 +208,10 @@ class AdminClient:
 
     def _about_service(self) -> "About | None":
         from api.cli.asking import Source
-        from api.questions.descriptions import FEATURES
-        from controller.descriptions.queries import DescribeFeatures
         from records.errors import MetadataLogError
 
         try:
-            return Source(server=self.server).ask(FEATURES, DescribeFeatures()).about()
+            return Source(server=self.server).end()
         except MetadataLogError:
             return None  # the change was answered; this is not worth an error
 

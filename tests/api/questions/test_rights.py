@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from api.questions.changes import ShowBlame, ShowDiff, ShowHistory
+from api.questions.log_info import ShowInfo
 from api.questions.objects import ShowDigest, ShowImage, ShowKraftImage
 from api.questions.overview import ShowOverview
 from api.questions.rows import FollowRows, ShowRows
@@ -29,6 +30,7 @@ from tests.api.kafka.servers import Server
 A = topic_resource("a")
 
 REQUESTS: dict[str, Any] = {
+    "info": ShowInfo(),
     "image": ShowImage(),
     "image overview": ShowOverview(),
     "image kraft": ShowKraftImage(),
