@@ -15,7 +15,7 @@ from api.questions.deciding import described
 from api.questions.table import DESCRIPTIONS, guard_of
 from api.transactions import NAME, Transact, Transacted, guard, transact
 from controller.asked import BoundDecision, response_type
-from controller.authorization import rights, subscription_rights
+from controller.authorization import namespace_rights, rights, subscription_rights
 from controller.authorization.caller import Caller
 from controller.authorization.guard import Guard
 from controller.decisions.acls import CreateAcls, DeleteAcls, create_acls, delete_acls
@@ -126,9 +126,19 @@ COMMANDS = {
         Command("features update", UpdateFeatures, update_features, rights.ALTER_CLUSTER),
         Command("users alter", AlterUsers, alter_users, rights.ALTER_CLUSTER),
         Command("quotas alter", AlterQuotas, alter_quotas, rights.ALTER_QUOTAS),
-        Command("namespaces create", CreateNamespace, create_namespace, rights.CREATE_NAMESPACE),
-        Command("namespaces delete", DeleteNamespace, delete_namespace, rights.DELETE_NAMESPACE),
-        Command("topics move", MoveTopics, move_topics, rights.MOVE_TOPICS),
+        Command(
+            "namespaces create",
+            CreateNamespace,
+            create_namespace,
+            namespace_rights.CREATE_NAMESPACE,
+        ),
+        Command(
+            "namespaces delete",
+            DeleteNamespace,
+            delete_namespace,
+            namespace_rights.DELETE_NAMESPACE,
+        ),
+        Command("topics move", MoveTopics, move_topics, namespace_rights.MOVE_TOPICS),
         Command(
             "subscriptions register",
             RegisterSubscription,

@@ -196,6 +196,19 @@ def namespaces_around(resource: Resource) -> list[Resource]:
     ]
 
 
+def entries_that_count(image: MetadataImage, resource: Resource) -> frozenset[Acl]:
+    """Return the entries that match a resource or a namespace around it, whoever they are for."""
+    return frozenset(
+        [
+            entry
+            for each in (*namespaces_around(resource), resource)
+            for subjects in _matching(image, each)
+            for entries in subjects.values()
+            for entry in entries
+        ]
+    )
+
+
 def _is_in_namespace(resource: Resource) -> bool:
     # A namespace only inherits: its parents do not have to be entered.
     return resource.type is ResourceType.TOPIC and NAMESPACE_SEPARATOR in resource.name

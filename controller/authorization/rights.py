@@ -18,18 +18,15 @@ from controller.authorization.authorizer import (
     CLUSTER,
     Access,
     Operation,
-    Resource,
     namespace_resource,
     topic_resource,
 )
 from controller.authorization.guard import Guard, Items
-from controller.authorization.subscription_rights import namespaces_warned, topics_warned
+from controller.authorization.subscription_rights import topics_warned
 from controller.decisions.alter_topics import UNSET, AlterationResult, TopicAlteration
 from controller.decisions.configs import ResourceChange, ResourceResult
 from controller.decisions.growth import TopicGrowth
-from controller.decisions.lookup import DEFAULT_NAMESPACE, TopicRef, ref_text
-from controller.decisions.names import TIER_SEPARATOR, full_name, tiers
-from controller.decisions.namespaces import CreateNamespace, DeleteNamespace, MoveTopics
+from controller.decisions.lookup import TopicRef, ref_text
 from controller.decisions.outcome import Refusal
 from controller.decisions.partition_plan import PartitionPlan
 from controller.decisions.partition_removal import ShrinkResult, TopicShrink
@@ -47,7 +44,6 @@ from controller.descriptions.state_walk import Transition
 from controller.descriptions.topics import TopicDescription, TopicFound, TopicListing
 from records.errors import RequestError
 from replay.image.configs import BROKER, NAMESPACE
-from replay.image.topics import Topic
 
 
 def cluster_right(operation: Operation) -> Guard:
@@ -188,77 +184,6 @@ ALTER_CONFIGS = Guard(
         ),
     )
 )
-
-
-# Namespaces: all of a request, or nothing
-
-
-def _check_new_namespace(access: Access, request: CreateNamespace) -> None:
-    missing = [n for n in tiers(request.name) if access.image.namespace_by_name(n) is None]
-    for name in missing or [request.name]:
-        access.require(Operation.CREATE, CLUSTER, namespace_resource(name))
-
-
-def _check_namespace_deletion(access: Access, request: DeleteNamespace) -> None:
-    """Require DELETE on everything to be deleted; does not name what the caller may not see."""
-    access.require(Operation.DELETE, namespace_resource(request.name))
-    doomed: list[Resource] = []
-    for namespace in access.image.namespaces():
-        if namespace.name == request.name or namespace.name.startswith(
-            request.name + TIER_SEPARATOR
-        ):
-            doomed.append(namespace_resource(namespace.name))
-            topics = access.image.topics_in(namespace.namespace_id)
-            doomed += [topic_resource(access.image.full_name(topic)) for topic in topics]
-    if not all(access.allows(Operation.DELETE, resource) for resource in doomed):
-        raise RequestError(
-            "TOPIC_AUTHORIZATION_FAILED",
-            f"{access.caller.principal} may not DELETE everything in {request.name!r}",
-        )
-
-
-def _check_move(access: Access, request: MoveTopics) -> None:
-    """Require DELETE in the old namespace and CREATE in the new one."""
-    for name in (request.from_namespace, request.to_namespace):
-        if name != DEFAULT_NAMESPACE:
-            access.require(Operation.DESCRIBE, namespace_resource(name))
-    if request.topic is None:
-        for topic in _topics_of(access, request.from_namespace):
-            _check_moved(access, request, topic.name)
-    elif isinstance(request.topic, str):
-        _check_moved(access, request, request.topic)
-    else:
-        require_topic(access, Operation.DELETE, request.topic)
-        found = access.image.topic(request.topic)
-        if found is not None:
-            _check_moved(access, request, found.name)
-
-
-def _topics_of(access: Access, namespace: str) -> list[Topic]:
-    if namespace == DEFAULT_NAMESPACE:
-        return list(access.image.topics_in(None))
-    found = access.image.namespace_by_name(namespace)
-    return [] if found is None else list(access.image.topics_in(found.namespace_id))
-
-
-def _check_moved(access: Access, request: MoveTopics, name: str) -> None:
-    old, new = full_name(request.from_namespace, name), full_name(request.to_namespace, name)
-    is_allowed = access.allows(Operation.DELETE, topic_resource(old)) and (
-        access.allows(Operation.CREATE, CLUSTER)
-        or access.allows(Operation.CREATE, topic_resource(new))
-    )
-    if not is_allowed:
-        what = repr(name) if request.topic == name else "every topic of the namespace"
-        raise RequestError(
-            "TOPIC_AUTHORIZATION_FAILED",
-            f"{access.caller.principal} may not move {what}: it takes DELETE on the topic and "
-            "CREATE on its new name",
-        )
-
-
-CREATE_NAMESPACE = Guard(check=_check_new_namespace, shown=namespaces_warned)
-DELETE_NAMESPACE = Guard(check=_check_namespace_deletion)
-MOVE_TOPICS = Guard(check=_check_move)
 
 
 # Questions

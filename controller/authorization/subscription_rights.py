@@ -21,6 +21,13 @@ def _of_group(operation: Operation) -> Guard:
     )
 
 
+def groups_seen(
+    access: Access, found: tuple[Subscription, ...] | None
+) -> tuple[Subscription, ...] | None:
+    """Return the subscriptions whose groups the caller may see."""
+    return None if found is None else _seen(access, found)
+
+
 def _seen(access: Access, found: tuple[Subscription, ...]) -> tuple[Subscription, ...]:
     return tuple([s for s in found if access.allows(Operation.DESCRIBE, group_resource(s.group))])
 
@@ -31,9 +38,7 @@ def topics_warned(
     """Remove the groups that the caller may not see."""
     return tuple(
         [
-            replace(result, subscriptions=_seen(access, result.subscriptions))
-            if result.subscriptions
-            else result
+            replace(result, subscriptions=groups_seen(access, result.subscriptions))
             for result in results
         ]
     )
@@ -41,9 +46,7 @@ def topics_warned(
 
 def namespaces_warned(access: Access, _: Any, result: NamespaceResult) -> NamespaceResult:
     """Remove the groups that the caller may not see."""
-    if not result.subscriptions:
-        return result
-    return replace(result, subscriptions=_seen(access, result.subscriptions))
+    return replace(result, subscriptions=groups_seen(access, result.subscriptions))
 
 
 REGISTER_SUBSCRIPTION = _of_group(Operation.READ)

@@ -4,7 +4,7 @@ Source: KIP-50, KIP-290 (prefixes); AclControlManager of Kafka 4.0; docs/kafka_r
 Entries on namespaces (KIP-37) are ours.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -189,7 +189,12 @@ def select_acls(image: MetadataImage, wanted: AclFilter) -> tuple[AclFound, ...]
         RequestError: INVALID_REQUEST, the filter has an unknown code.
     """
     wanted.check()
-    found = [AclFound.of(acl) for acl in image.acls() if wanted.matches(acl)]
+    return in_order(acl for acl in image.acls() if wanted.matches(acl))
+
+
+def in_order(acls: Iterable[Acl]) -> tuple[AclFound, ...]:
+    """Return entries ordered by resource, principal and operation."""
+    found = map(AclFound.of, acls)
     return tuple(sorted(found, key=lambda acl: [getattr(acl, n) for n in (*_FIELDS, "acl_id")]))
 
 

@@ -10,6 +10,8 @@ from collections import Counter
 
 import msgspec
 
+from controller.authorization.authorizer import ResourceType
+from controller.decisions.acls import AclFound, in_order
 from controller.decisions.configs import removed_configs
 from controller.decisions.context import Context, RecordList
 from controller.decisions.counted_records import CountedRecordList
@@ -22,6 +24,7 @@ from controller.decisions.lookup import (
     find_topic,
     namespace_of,
 )
+from controller.decisions.move_effects import MoveEffects, move_effects
 from controller.decisions.names import (
     TIER_SEPARATOR,
     check_namespace_name,
@@ -40,16 +43,21 @@ from controller.request import Request
 from controller.result import ControllerResult
 from records.base import Uuid
 from records.errors import RequestError
+from records.security import RemoveAccessControlEntryRecord
 from records.topics import (
     MoveTopicRecord,
     NamespaceRecord,
     RemoveNamespaceRecord,
     RemoveTopicRecord,
 )
-from replay.image.configs import NAMESPACE
+from replay.image.acls import Acl
+from replay.image.configs import NAMESPACE, TOPIC
 from replay.image.metadata import MetadataImage
 from replay.image.namespaces import Namespace
 from replay.image.topics import Topic
+
+_NAMESPACED = frozenset({ResourceType.TOPIC.value, ResourceType.NAMESPACE.value})
+"""Types of resources whose names begin with a namespace."""
 
 
 class CreateNamespace(Request["NamespaceResult"], frozen=True):
@@ -64,6 +72,7 @@ class DeleteNamespace(Request["NamespaceResult"], frozen=True, kw_only=True):
 
     name: str
     recursive: bool = False
+    validate_only: bool = False
 
 
 class MoveTopics(Request["NamespaceResult"], frozen=True, kw_only=True):
@@ -75,18 +84,32 @@ class MoveTopics(Request["NamespaceResult"], frozen=True, kw_only=True):
     from_namespace: str
     to_namespace: str
     topic: TopicRef | None = None
+    validate_only: bool = False
+
+
+class DeletedConfigs(msgspec.Struct, frozen=True):
+    """The configs that a topic or a namespace set itself."""
+
+    resource_type: int
+    resource_name: str
+    names: tuple[str, ...]
 
 
 class NamespaceResult(msgspec.Struct, frozen=True):
     """Full names that a request created, deleted, or moved (the old names).
 
     `subscriptions` are those that match topics in namespaces that were created; None: there were
-    too many to look at.
+    too many to look at. With deleted topics and namespaces go `partitions`, `configs` and `acls`;
+    `acls` is None for a caller who may not know them. `effects` are those of a move.
     """
 
     namespaces: tuple[str, ...] = ()
     topics: tuple[str, ...] = ()
     subscriptions: tuple[Subscription, ...] | None = ()
+    partitions: int = 0
+    configs: tuple[DeletedConfigs, ...] = ()
+    acls: tuple[AclFound, ...] | None = ()
+    effects: MoveEffects | None = None
 
 
 def create_namespace(
@@ -116,42 +139,86 @@ def create_namespace(
 def delete_namespace(
     context: Context, request: DeleteNamespace
 ) -> ControllerResult[NamespaceResult]:
-    """Delete a namespace with its topics and configs, the deepest namespaces first.
+    """Delete a namespace with its topics, configs and ACLs, the deepest namespaces first.
 
     Raises:
         RequestError: INVALID_TOPIC_EXCEPTION (an InvalidNamespace), INVALID_REQUEST when
             namespaces below it are in the way, POLICY_VIOLATION when it holds too much, or
             THROTTLING_QUOTA_EXCEEDED.
     """
+    image = context.image
     if request.name == DEFAULT_NAMESPACE:
         raise invalid_namespace("the default namespace cannot be deleted")
-    find_namespace(context.image, request.name)
-    doomed = _at_and_below(context.image, request.name)
+    find_namespace(image, request.name)
+    doomed = _at_and_below(image, request.name)
+    topics = [t for namespace in doomed for t in _topics_in(image, namespace.namespace_id)]
+    acls = _acls_within(image, request.name)
+    result = NamespaceResult(
+        tuple([namespace.name for namespace in doomed]),
+        tuple([image.full_name(topic) for topic in topics]),
+        partitions=sum(len(image.partitions(topic.topic_id)) for topic in topics),
+        configs=_configs_of(image, doomed, topics),
+        acls=in_order(acls),
+    )
     if len(doomed) > 1 and not request.recursive:
-        below = ", ".join(
-            repr(namespace.name) for namespace in doomed if namespace is not doomed[-1]
-        )
-        raise RequestError(
-            "INVALID_REQUEST",
-            f"namespace {request.name!r} has namespaces below it: {below}; "
-            "delete them first, or delete recursively",
-        )
+        raise _has_namespaces_below(request.name, result)
     records = CountedRecordList(context)
-    topics = [t for namespace in doomed for t in _topics_in(context.image, namespace.namespace_id)]
     counts = Counter({request.name: 0})
     for topic in topics:
-        counts[namespace_of(context.image, topic)] += len(context.image.partitions(topic.topic_id))
+        counts[namespace_of(image, topic)] += len(image.partitions(topic.topic_id))
     records.mutate(counts)
     for topic in topics:
         records.add(RemoveTopicRecord(topic_id=topic.topic_id))
     for namespace in doomed:
-        records.add(*removed_configs(context.image, NAMESPACE, namespace.name))
+        records.add(*removed_configs(image, NAMESPACE, namespace.name))
         records.add(RemoveNamespaceRecord(namespace_id=namespace.namespace_id))
-    result = NamespaceResult(
-        tuple([namespace.name for namespace in doomed]),
-        tuple([context.image.full_name(topic) for topic in topics]),
+    # A namespace of that name which is created later must not inherit the rights to this one.
+    for acl in acls:
+        records.add(RemoveAccessControlEntryRecord(id=acl.id))
+    return records.result(result, validate_only=request.validate_only)
+
+
+def _has_namespaces_below(name: str, result: NamespaceResult) -> RequestError:
+    below = ", ".join(map(repr, result.namespaces[:-1]))
+    configs = sum(len(each.names) for each in result.configs)
+    return RequestError(
+        "INVALID_REQUEST",
+        f"namespace {name!r} has namespaces below it: {below}; delete them first, or delete "
+        f"recursively, which also deletes topics ({len(result.topics)}), partitions "
+        f"({result.partitions}), configs ({configs}) and ACLs ({len(result.acls or ())})",
     )
-    return records.result(result)
+
+
+def _configs_of(
+    image: MetadataImage, namespaces: list[Namespace], topics: list[Topic]
+) -> tuple[DeletedConfigs, ...]:
+    """Return the configs that topics and namespaces set themselves."""
+    resources = [(TOPIC, image.full_name(topic)) for topic in topics]
+    resources += [(NAMESPACE, namespace.name) for namespace in namespaces]
+    return tuple(
+        [
+            DeletedConfigs(resource_type, name, tuple(sorted(own)))
+            for resource_type, name in resources
+            if (own := image.config(resource_type, name))
+        ]
+    )
+
+
+def _acls_within(image: MetadataImage, namespace: str) -> list[Acl]:
+    """Return the entries on a namespace, and on names and prefixes that lie in it; O(entries)."""
+    inside = namespace + TIER_SEPARATOR
+    return sorted(
+        [
+            acl
+            for acl in image.acls()
+            if acl.resource_type in _NAMESPACED
+            and (
+                acl.resource_name.startswith(inside)
+                or (acl.resource_name == namespace and acl.resource_type == NAMESPACE)
+            )
+        ],
+        key=lambda acl: acl.id,
+    )
 
 
 def move_topics(context: Context, request: MoveTopics) -> ControllerResult[NamespaceResult]:
@@ -179,8 +246,11 @@ def move_topics(context: Context, request: MoveTopics) -> ControllerResult[Names
         count = len(image.partitions(topic.topic_id))
         records.move(request.to_namespace, moved_from=request.from_namespace, partitions=count)
         records.add(MoveTopicRecord(topic_id=topic.topic_id, namespace_id=target, name=topic.name))
-    moved = tuple([image.full_name(topic) for topic in topics])
-    return ControllerResult(response=NamespaceResult(topics=moved), records=records.records)
+    result = NamespaceResult(
+        topics=tuple([image.full_name(topic) for topic in topics]),
+        effects=move_effects(context, topics, request.from_namespace, request.to_namespace),
+    )
+    return records.result(result, validate_only=request.validate_only)
 
 
 def _topic_in(

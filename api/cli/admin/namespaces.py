@@ -8,6 +8,12 @@ import typer
 from api.cli.admin.admin_client import AdminClient, Item
 from api.cli.admin.changing import changing
 from api.cli.admin.looking_at import Look, reading
+from api.cli.admin.namespace_effects import (
+    deletion_json,
+    deletion_lines,
+    effect_lines,
+    effects_json,
+)
 from api.cli.admin.options import ValidateOnly
 from api.cli.admin.parsing import topic_ref
 from api.cli.admin.subscriptions import warning_lines, warnings_json
@@ -45,12 +51,18 @@ def delete(
     recursive: Annotated[
         bool, typer.Option("--recursive", help="With all namespaces below it.")
     ] = False,
+    validate_only: ValidateOnly = False,
 ) -> int:
-    """Delete a namespace and the topics in it."""
+    """Delete a namespace, with its topics, configs and ACLs; --validate-only lists them."""
     from controller.decisions.namespaces import DeleteNamespace
 
-    told = ask.run("namespaces delete", DeleteNamespace(name=name, recursive=recursive))
-    return ask.report(told, _items("deleted", told.response))
+    request = DeleteNamespace(name=name, recursive=recursive, validate_only=validate_only)
+    told = ask.run("namespaces delete", request)
+    verb = "can delete" if validate_only else "deleted"
+    items = _items(verb, told.response)
+    more = deletion_lines(told.response, verb)
+    items[-1] = replace(items[-1], lines=(*items[-1].lines, *more))
+    return ask.report(told, items, validate_only=validate_only, **deletion_json(told.response))
 
 
 @changing(app)
@@ -62,18 +74,29 @@ def move(
         str | None,
         typer.Option(metavar="TOPIC", help="Only this one of its topics, by name or @ID."),
     ] = None,
+    validate_only: ValidateOnly = False,
 ) -> int:
-    """Move all topics of a namespace, or one; ids, partitions, configs and history stay."""
+    """Move all topics of a namespace, or one; ids, partitions, configs and history stay.
+
+    Says what changes for clients, brokers, inherited configs, ACLs and subscriptions; with
+    --validate-only beforehand.
+    """
     from controller.decisions.namespaces import MoveTopics
 
     ref = None if topic is None else topic_ref(topic)
-    request = MoveTopics(from_namespace=from_, to_namespace=to, topic=ref)
+    request = MoveTopics(
+        from_namespace=from_, to_namespace=to, topic=ref, validate_only=validate_only
+    )
     told = ask.run("topics move", request)
+    verb, effects = "can move" if validate_only else "moved", told.response.effects
     items = [
-        Item(fields={"topic": name}, lines=(f"moved {name} to {to or 'the default namespace'}",))
+        Item(fields={"topic": name}, lines=(f"{verb} {name} to {to or 'the default namespace'}",))
         for name in told.response.topics
     ]
-    return ask.report(told, items)
+    more = {} if effects is None else {"effects": effects_json(effects)}
+    if items and effects is not None:
+        items[-1] = replace(items[-1], lines=(*items[-1].lines, *effect_lines(effects)))
+    return ask.report(told, items, validate_only=validate_only, **more)
 
 
 @reading(app, "list")

@@ -50,6 +50,45 @@ def test_namespace_goes_with_what_is_below_it_only_when_told(metalog: Metalog, l
     assert sorted(topics(metalog, log)) == ["clicks", "orders"]
 
 
+def test_deletion_and_its_rehearsal_list_what_goes(metalog: Metalog, log: Path) -> None:
+    metalog("topics", "create", "org:a", "--config", "retention.ms=5", "--log", log)
+    acl = ["--namespace", "org", "--principal", "User:ann", "--operation", "read"]
+    metalog("acls", "create", *acl, "--log", log)
+    delete = ["namespaces", "delete", "org", "--recursive", "--log", log]
+    rehearsed = metalog(*delete, "--validate-only")
+    assert rehearsed.out.splitlines()[:5] == [
+        "can delete topic org:a",
+        "can delete namespace org:apache",
+        "can delete namespace org",
+        "can delete 1 partition",
+        "can delete retention.ms of topic/org:a",
+    ]
+    assert "allow User:ann READ on namespace:org" in rehearsed.out
+    gone = metalog(*delete, "--json").json
+    assert (gone["partitions"], len(gone["acls"])) == (1, 1)
+    assert gone["configs"] == [{"resource": "topic/org:a", "names": ["retention.ms"]}]
+    assert metalog("acls", "list", "--log", log, "--json").json["acls"] == []
+
+
+def test_move_and_its_rehearsal_say_what_changes(metalog: Metalog, log: Path) -> None:
+    metalog("configs", "set", "namespace/org", "retention.ms=5", "--log", log)
+    metalog("subscriptions", "register", "auditors", "org:.*", "--log", log)
+    move = ["namespaces", "move", "--from", "", "--to", "org", "--log", log]
+    rehearsed = metalog(*move, "--validate-only").out.splitlines()
+    assert rehearsed == [
+        "can move clicks to org",
+        "can move orders to org",
+        "  clients that use the old names get UNKNOWN_TOPIC_OR_PARTITION; those that use ids go on",
+        "  brokers [1,2,3] rename the folders of 4 partitions",
+        "  retention.ms becomes 5 instead of 604800000, from namespace org, for 2 topics",
+        "  WARNING: the pattern 'org:.*' of group auditors matches from now on",
+        "only validated: nothing was written",
+    ]
+    effects = metalog(*move, "--json").json["effects"]
+    assert (effects["brokers"], effects["partitions"]) == ([1, 2, 3], 4)
+    assert effects["subscriptions_gained"] == [{"group": "auditors", "pattern": "org:.*"}]
+
+
 def test_topics_move_with_their_ids_and_configs(metalog: Metalog, log: Path) -> None:
     metalog("configs", "set", "topic/orders", "retention.ms=5", "--log", log)
     before = topics(metalog, log)

@@ -2,15 +2,27 @@
 
 import pytest
 
+from controller.authorization.acls import PatternType
+from controller.authorization.authorizer import Operation, ResourceType
+from controller.decisions.acls import AclBinding, CreateAcls, create_acls
+from controller.decisions.configs import (
+    AlterConfigs,
+    ConfigChange,
+    ResourceChange,
+    alter_configs,
+)
 from controller.decisions.namespaces import (
     CreateNamespace,
+    DeletedConfigs,
     DeleteNamespace,
     MoveTopics,
     create_namespace,
     delete_namespace,
     move_topics,
 )
+from controller.decisions.subscriptions import RegisterSubscription, register_subscription
 from records.topics import MoveTopicRecord, NamespaceRecord, RemoveNamespaceRecord, TopicRecord
+from replay.image.configs import NAMESPACE, TOPIC
 from tests.controller.cluster import Cluster
 from tests.replay.builders import uid
 
@@ -152,6 +164,98 @@ def test_a_namespace_with_others_below_it_is_deleted_only_recursively(cluster: C
     assert result.namespaces == ("org:apache", "org")
     assert result.topics == ("org:apache:orders",)
     assert (_names(cluster), _topics(cluster)) == (["com"], ["orders"])
+
+
+def _acl(resource_type: ResourceType, name: str, pattern: PatternType) -> AclBinding:
+    return AclBinding(
+        resource_type=resource_type.value,
+        resource_name=name,
+        pattern_type=pattern.value,
+        principal="User:ann",
+        operation=Operation.READ.value,
+    )
+
+
+_LITERAL, _PREFIXED = PatternType.LITERAL, PatternType.PREFIXED
+
+
+@pytest.fixture
+def guarded(cluster: Cluster) -> Cluster:
+    """The same cluster, with ACLs in and beside org."""
+    bindings = [
+        _acl(ResourceType.NAMESPACE, "org", _LITERAL),
+        _acl(ResourceType.TOPIC, "org:apache:orders", _LITERAL),
+        _acl(ResourceType.TOPIC, "org:ap", _PREFIXED),
+        _acl(ResourceType.NAMESPACE, "com", _LITERAL),
+        _acl(ResourceType.TOPIC, "organs", _LITERAL),
+        _acl(ResourceType.GROUP, "org:apache", _LITERAL),
+    ]
+    cluster.do(create_acls, CreateAcls(acls=tuple(bindings)))
+    return cluster
+
+
+def test_a_deletion_takes_everything_in_it_along_and_names_it(guarded: Cluster) -> None:
+    rehearsed = guarded.do(
+        delete_namespace, DeleteNamespace(name="org", recursive=True, validate_only=True)
+    )
+    assert guarded.records == ()
+    result = guarded.do(delete_namespace, DeleteNamespace(name="org", recursive=True))
+    assert result == rehearsed
+    assert result.partitions == 1
+    assert result.configs == (DeletedConfigs(TOPIC, "org:apache:orders", ("retention.ms",)),)
+    assert [acl.resource_name for acl in result.acls] == ["org:ap", "org:apache:orders", "org"]
+    left = [acl.resource_name for acl in guarded.image.acls()]
+    assert sorted(left) == ["com", "org:apache", "organs"]
+
+
+def test_a_refused_deletion_says_how_much_would_go(guarded: Cluster) -> None:
+    error = guarded.refused(delete_namespace, DeleteNamespace(name="org"))
+    assert str(error).endswith("also deletes topics (1), partitions (1), configs (1) and ACLs (3)")
+
+
+def test_a_move_says_which_acls_count_from_now_on(guarded: Cluster) -> None:
+    effects = guarded.do(move_topics, _move("org:apache", "com")).effects
+    assert [acl.resource_name for acl in effects.acls_lost] == [
+        "org:ap",
+        "org:apache:orders",
+        "org",
+    ]
+    assert [acl.resource_name for acl in effects.acls_gained] == ["com"]
+
+
+def test_a_move_says_which_inherited_configs_change_and_for_how_many_topics(
+    cluster: Cluster,
+) -> None:
+    cluster.create("carts", [1, 2], namespace="org:apache")
+    for namespace, name, value in (
+        ("com", "retention.ms", "7"),
+        ("org", "segment.ms", "3600000"),
+        ("org", "min.insync.replicas", "2"),
+        ("com", "min.insync.replicas", "2"),
+    ):
+        change = ResourceChange(
+            resource_type=NAMESPACE,
+            resource_name=namespace,
+            changes=(ConfigChange(name, value),),
+        )
+        cluster.do(alter_configs, AlterConfigs(resources=(change,)))
+    request = MoveTopics(from_namespace="org:apache", to_namespace="com", validate_only=True)
+    effects = cluster.do(move_topics, request).effects
+    assert cluster.records == ()
+    assert (effects.partitions, effects.brokers) == (2, (1, 2))
+    # orders sets its retention.ms itself.
+    assert [(c.name, c.before, c.after, c.source, c.topics) for c in effects.configs] == [
+        ("retention.ms", "604800000", "7", "namespace", 1),
+        ("segment.ms", "3600000", "604800000", "default", 2),
+    ]
+
+
+def test_a_move_says_which_subscriptions_match(cluster: Cluster) -> None:
+    for group, pattern in (("a", "org:.*"), ("b", "com:.*"), ("c", ".*")):
+        cluster.do(register_subscription, RegisterSubscription(group=group, pattern=pattern))
+    effects = cluster.do(move_topics, _move("org:apache", "com", "orders")).effects
+    assert [s.group for s in effects.subscriptions_lost] == ["a"]
+    assert [s.group for s in effects.subscriptions_gained] == ["b"]
 
 
 def test_namespaces_whose_names_only_begin_alike_stay(cluster: Cluster) -> None:

@@ -1,0 +1,132 @@
+"""What a move of topics to another namespace changes for those who use them.
+
+Ids, partitions and the topics' own configs stay. Names change, and with them what goes by names:
+inherited configs, ACLs, subscriptions, and the folders of replicas.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import msgspec
+
+from controller.authorization.acls import entries_that_count
+from controller.authorization.authorizer import topic_resource
+from controller.decisions.acls import AclFound, in_order
+from controller.decisions.context import Context
+from controller.decisions.effective_configs import Setting, effective_config, namespace_levels
+from controller.decisions.names import full_name
+from controller.decisions.subscriptions import Subscription, SubscriptionMatcher
+from controller.decisions.topic_configs import TOPIC_CONFIGS
+from replay.image.acls import Acl
+from replay.image.configs import TOPIC
+from replay.image.topics import Topic
+
+
+class ConfigShift(msgspec.Struct, frozen=True, kw_only=True):
+    """A config with another effective value after the move, for this number of topics.
+
+    `source` is the kind of level that sets it then, `resource_name` that level's name.
+    """
+
+    name: str
+    before: str
+    after: str
+    source: str
+    resource_name: str
+    topics: int
+
+
+class MoveEffects(msgspec.Struct, frozen=True, kw_only=True):
+    """What a move changes, over all of its topics.
+
+    `brokers` hold replicas, whose folders are renamed. ACLs and subscriptions are those that match
+    an old name but not the new one, and the other way round. None stands for what the caller may
+    not know or what was too much to look at.
+    """
+
+    partitions: int = 0
+    brokers: tuple[int, ...] = ()
+    configs: tuple[ConfigShift, ...] | None = ()
+    acls_lost: tuple[AclFound, ...] | None = ()
+    acls_gained: tuple[AclFound, ...] | None = ()
+    subscriptions_lost: tuple[Subscription, ...] | None = ()
+    subscriptions_gained: tuple[Subscription, ...] | None = ()
+
+
+def move_effects(
+    context: Context, topics: Sequence[Topic], source: str, target: str
+) -> MoveEffects:
+    """Return what changes when topics move from one namespace to another.
+
+    O(topics), each with its partitions, the configs it sets, and the ACLs on its names.
+    """
+    image = context.image
+    partitions = [p for topic in topics for p in image.partitions(topic.topic_id)]
+    names = [(full_name(source, topic.name), full_name(target, topic.name)) for topic in topics]
+    lost, gained = _acls(context, names)
+    unsubscribed, subscribed = _subscriptions(context, names)
+    return MoveEffects(
+        partitions=len(partitions),
+        brokers=tuple(sorted({broker_id for p in partitions for broker_id in p.replicas})),
+        configs=_config_shifts(context, [old for old, _ in names], source, target),
+        acls_lost=in_order(lost),
+        acls_gained=in_order(gained),
+        subscriptions_lost=unsubscribed,
+        subscriptions_gained=subscribed,
+    )
+
+
+def _config_shifts(
+    context: Context, names: Sequence[str], source: str, target: str
+) -> tuple[ConfigShift, ...]:
+    shifts: dict[str, tuple[Setting, Setting]] = {}
+    for name, definition in TOPIC_CONFIGS.items():
+        before = effective_config(namespace_levels(context, source), definition)
+        after = effective_config(namespace_levels(context, target), definition)
+        if before.effective != after.effective:
+            shifts[name] = before, after
+    own = Counter[str]()
+    for topic in names:
+        own.update(context.image.config(TOPIC, topic).keys() & shifts.keys())
+    return tuple(
+        [
+            ConfigShift(
+                name=name,
+                before=before.effective,
+                after=after.effective,
+                source=after.source.value,
+                resource_name=after.resource_name,
+                topics=len(names) - own[name],
+            )
+            for name, (before, after) in sorted(shifts.items())
+            if own[name] < len(names)
+        ]
+    )
+
+
+def _acls(context: Context, names: Sequence[tuple[str, str]]) -> tuple[set[Acl], set[Acl]]:
+    lost, gained = set[Acl](), set[Acl]()
+    for old, new in names:
+        before = entries_that_count(context.image, topic_resource(old))
+        after = entries_that_count(context.image, topic_resource(new))
+        lost |= before - after
+        gained |= after - before
+    return lost, gained
+
+
+def _subscriptions(
+    context: Context, names: Sequence[tuple[str, str]]
+) -> tuple[tuple[Subscription, ...] | None, tuple[Subscription, ...] | None]:
+    matcher = SubscriptionMatcher(context)
+    lost, gained = dict[Subscription, None](), dict[Subscription, None]()
+    for old, new in names:
+        before, after = matcher.of_topic(old), matcher.of_topic(new)
+        if before is None or after is None:
+            return None, None
+        lost.update(dict.fromkeys(s for s in before if s not in after))
+        gained.update(dict.fromkeys(s for s in after if s not in before))
+    return _by_group(lost), _by_group(gained)
+
+
+def _by_group(found: dict[Subscription, None]) -> tuple[Subscription, ...]:
+    return tuple(sorted(found, key=lambda s: s.group))
