@@ -1,24 +1,27 @@
 """Runs a service or a broker: serve, broker."""
 
-import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from api.cli.arguments import Json, Log
+from api.cli.authorizer_options import (
+    ALLOW_ALL_NAME,
+    AuthorizerName,
+    ServerConfigs,
+    SuperUsers,
+    authorizer_of,
+    server_configs,
+)
 from api.cli.main import app
 from api.cli.output import print_json_line, print_line, progress
-
-if TYPE_CHECKING:
-    from controller.authorization.authorizer import Authorizer
 
 _DEFAULT_KAFKA = "127.0.0.1:9092"
 # Replayed in about two seconds at the next start.
 _SNAPSHOT_EVERY = 100_000
 _SNAPSHOT_KEEP = 10
-_ACL, _ALLOW_ALL = "acl", "allow-all"
 
 
 @app.command()
@@ -62,26 +65,9 @@ def serve(
             min=0,
         ),
     ] = _SNAPSHOT_KEEP,
-    config: Annotated[
-        list[str] | None,
-        typer.Option("--config", metavar="NAME=VALUE", help="A server-level config, as in a file."),
-    ] = None,
-    authorizer: Annotated[
-        str,
-        typer.Option(
-            "--authorizer",
-            metavar=f"{_ACL}|{_ALLOW_ALL}",
-            help="What decides who may do what: the log's ACLs, or nothing.",
-        ),
-    ] = _ALLOW_ALL,
-    super_user: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--super-user",
-            metavar="PRINCIPAL",
-            help="May do everything, whatever the ACLs say, as User:ann; repeatable.",
-        ),
-    ] = None,
+    config: ServerConfigs = None,
+    authorizer: AuthorizerName = ALLOW_ALL_NAME,
+    super_user: SuperUsers = None,
     json: Json = False,
 ) -> None:
     """Run the service: the only writer of a log, asked over the network; stop it with SIGTERM."""
@@ -96,7 +82,7 @@ def serve(
 
     limit_repeats()
     host, port = parse_address(kafka, allow_remote=allow_remote)
-    configs = _with_super_users(_configs(config or []), authorizer, super_user or [])
+    configs = server_configs(config, authorizer, super_user)
     options = ServeOptions(
         log=log,
         host=host,
@@ -109,7 +95,7 @@ def serve(
         settings=Settings(
             session_timeout_ms=session_timeout_ms,
             static_configs=configs,
-            authorizer=_authorizer(authorizer, configs),
+            authorizer=authorizer_of(authorizer, configs),
         ),
     )
 
@@ -134,46 +120,6 @@ def serve(
     with loading:
         loaded = loading.enter_context(progress("loading", 0, log_end))
         asyncio.run(serve_until_stopped(options, ready, loaded))
-
-
-def _with_super_users(
-    configs: dict[str, str], authorizer: str, super_users: list[str]
-) -> dict[str, str]:
-    """Add super users to those of the config."""
-    from controller.authorization.acls import SUPER_USERS
-
-    for user in super_users:
-        if not re.fullmatch("[^:;]+:[^;]+", user):
-            raise typer.BadParameter(
-                f"{user!r} is not a principal such as User:ann", param_hint="--super-user"
-            )
-    if not super_users:
-        return configs
-    if authorizer != _ACL:
-        raise typer.BadParameter(
-            f"everybody may do everything; say --authorizer {_ACL}", param_hint="--super-user"
-        )
-    listed = [user for user in (configs.get(SUPER_USERS), *super_users) if user]
-    return {**configs, SUPER_USERS: ";".join(listed)}
-
-
-def _authorizer(name: str, configs: dict[str, str]) -> "Authorizer":
-    from controller.authorization.acls import AclAuthorizer
-    from controller.authorization.authorizer import ALLOW_ALL
-
-    if name == _ACL:
-        return AclAuthorizer.of(configs)
-    if name == _ALLOW_ALL:
-        return ALLOW_ALL
-    raise typer.BadParameter(f"{name!r} is none of {_ACL}, {_ALLOW_ALL}", param_hint="--authorizer")
-
-
-def _configs(given: list[str]) -> dict[str, str]:
-    pairs = [text.partition("=") for text in given]
-    for name, equals, _ in pairs:
-        if not name or not equals:
-            raise typer.BadParameter(f"{name!r} is not NAME=VALUE", param_hint="--config")
-    return {name: value for name, _, value in pairs}
 
 
 @app.command()
@@ -214,6 +160,9 @@ def broker(
             "--strict-modes", help="Read-only partitions have no leader to clients without modes."
         ),
     ] = False,
+    config: ServerConfigs = None,
+    authorizer: AuthorizerName = ALLOW_ALL_NAME,
+    super_user: SuperUsers = None,
     json: Json = False,
 ) -> None:
     """Run the reference broker; SIGTERM hands its leaderships over first."""
@@ -225,6 +174,7 @@ def broker(
 
     limit_repeats()
     host, port = parse_address(listen, allow_remote=allow_remote)
+    configs = server_configs(config, authorizer, super_user)
     options = BrokerOptions(
         server=server,
         broker_id=broker_id,
@@ -237,6 +187,7 @@ def broker(
         replica_lag_ms=replica_lag_ms,
         delete_stale_delay_ms=delete_stale_delay_ms,
         strict_modes=strict_modes,
+        authorizer=authorizer_of(authorizer, configs),
     )
 
     def ready(document: dict[str, object]) -> None:
