@@ -18,11 +18,13 @@ import msgspec
 from controller.asked import BoundDecision
 from controller.controller import Controller
 from controller.decider import Decision
+from controller.decisions.broker_configs import (
+    REMOVAL_INTERVAL,
+)
 from controller.decisions.effective_configs import server_config, whole_number
 from controller.decisions.elections import balance_leaders, elect_unclean_leaders
 from controller.decisions.heartbeats import fence_stale_broker
 from controller.decisions.partition_removal import advance_removals
-from controller.decisions.topic_configs import REMOVAL_INTERVAL
 from metadata_log.clock import Clock
 from records.envelope import Origin
 from records.errors import MetadataLogError

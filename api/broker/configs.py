@@ -9,8 +9,11 @@ Source: KIP-226 (dynamic broker configs), KIP-516 (the delay).
 from collections.abc import Iterable, Mapping
 
 from api.kafka.messages.replicas import BrokerConfig
+from controller.decisions.broker_configs import (
+    BROKER_CONFIGS,
+    DELETE_STALE_DELAY,
+)
 from controller.decisions.effective_configs import BROKER, CLUSTER_DEFAULT, whole_number
-from controller.decisions.topic_configs import DELETE_STALE_DELAY, default_value
 from replay.image.metadata import MetadataImage
 
 FOLLOWED = (DELETE_STALE_DELAY,)
@@ -51,4 +54,4 @@ def delete_stale_delay_ms(told: Iterable[BrokerConfig], own: int | None) -> int:
         # A log made by other software may hold any value.
         if value is not None and value >= 0:
             return value
-    return int(default_value(DELETE_STALE_DELAY)) if own is None else own
+    return int(BROKER_CONFIGS[DELETE_STALE_DELAY].default) if own is None else own

@@ -38,7 +38,10 @@ from api.kafka.messages.replicas import (
     StoppedTopic,
     StopReplicaRequest,
 )
-from controller.decisions.topic_configs import DELETE_STALE_DELAY, default_value
+from controller.decisions.broker_configs import (
+    BROKER_CONFIGS,
+    DELETE_STALE_DELAY,
+)
 from metadata_log.clock import SystemClock
 from records.base import ZERO_UUID, Uuid
 from records.errors import CorruptLogError, RequestError
@@ -46,7 +49,7 @@ from records.text import uuid_text
 
 log = logging.getLogger(__name__)
 
-_DELETE_STALE_DELAY_MS = int(default_value(DELETE_STALE_DELAY))
+_DELETE_STALE_DELAY_MS = int(BROKER_CONFIGS[DELETE_STALE_DELAY].default)
 
 _SIDE_BY_SIDE = 64
 """How many partitions of a request are processed concurrently; more than there are disk threads."""

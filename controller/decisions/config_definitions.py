@@ -8,6 +8,7 @@ from typing import NoReturn
 import msgspec
 
 from controller.refusals import invalid_config
+from records.secrets import is_secret_config
 
 
 class ConfigType(enum.Enum):
@@ -15,20 +16,36 @@ class ConfigType(enum.Enum):
 
     BOOLEAN = "boolean"
     INT = "int"
+    SHORT = "short"
     LONG = "long"
     DOUBLE = "double"
     STRING = "string"
     # Comma-separated items.
     LIST = "list"
+    # Name of a Java class.
+    CLASS = "class"
+    PASSWORD = "password"
+
+
+class Update(enum.Enum):
+    """Where a broker's config can be changed (KIP-226)."""
+
+    FILE = "file"
+    """Only in the file of each broker."""
+    BROKER = "broker"
+    """Also in the log, for one broker."""
+    CLUSTER = "cluster"
+    """Also in the log, for one broker or for all."""
 
 
 class ConfigDefinition(msgspec.Struct, frozen=True, kw_only=True):
     """One config.
 
-    `server_names` are the server-level names that set it for all topics, in order of precedence,
-    each with its unit as a multiple of this config's. `allowed`, if not empty, lists the valid
+    `server_names` are the names that set it on brokers, in order of precedence, each with its unit
+    as a multiple of this config's. `allowed`, if not empty, lists the valid
     values (of a list: items); `form` is a pattern for them. Bounds are inclusive. A config that is
-    not inherited counts only for the resource that sets it.
+    not inherited counts only for the resource that sets it. `since` is the release of Kafka that
+    brought it, or `ours`. The default "" is no value, unless the type is a text or a list.
     """
 
     name: str
@@ -40,6 +57,29 @@ class ConfigDefinition(msgspec.Struct, frozen=True, kw_only=True):
     allowed: frozenset[str] = frozenset()
     form: re.Pattern[str] | None = None
     is_inherited: bool = True
+    update: Update = Update.CLUSTER
+    doc: str = ""
+    since: str = ""
+
+    @property
+    def sensitive(self) -> bool:
+        """True if the value must not be shown."""
+        return is_secret_config(self.name)
+
+    @property
+    def valid_values(self) -> str:
+        """What `check` accepts, beside the type; "" if that is all."""
+        if self.allowed:
+            return ", ".join(sorted(self.allowed))
+        if self.form is not None:
+            return self.form.pattern
+        if self.minimum is None and self.maximum is None:
+            return ""
+        return " ".join(
+            f"{sign} {limit:.17g}"
+            for sign, limit in (("at least", self.minimum), ("at most", self.maximum))
+            if limit is not None
+        )
 
     def check(self, value: str) -> None:
         """Check type and bounds of a value.
@@ -92,6 +132,7 @@ def list_items(value: str) -> list[str]:
 
 
 _NUMBERS: Mapping[ConfigType, tuple[float, float]] = {
+    ConfigType.SHORT: (-(2**15), 2**15 - 1),
     ConfigType.INT: (-(2**31), 2**31 - 1),
     ConfigType.LONG: (-(2**63), 2**63 - 1),
     ConfigType.DOUBLE: (float("-inf"), float("inf")),

@@ -1,6 +1,6 @@
-"""Config changes of a topic, a namespace, a broker, or the whole cluster.
+"""Config changes of topics, namespaces, brokers, the cluster, loggers, client metrics and groups.
 
-Source: KIP-339 (incremental changes); docs/kafka_rules.md, section 9.
+Source: KIP-339 (incremental changes), KIP-133 (replacing all); docs/kafka_rules.md, section 9.
 """
 
 import enum
@@ -8,31 +8,27 @@ import re
 
 import msgspec
 
-from controller.decisions.config_definitions import list_items
+from controller.decisions.config_checks import check_configs
+from controller.decisions.config_definitions import ConfigType, list_items
+from controller.decisions.config_resources import definitions, find_definition, unknown_config
 from controller.decisions.context import Context, RecordList
 from controller.decisions.effective_configs import BROKER, CLUSTER_DEFAULT
 from controller.decisions.items import decide_each
 from controller.decisions.lookup import TopicRef, find_namespace, ref_text
 from controller.decisions.names import named_more_than_once
-from controller.decisions.namespace_configs import check_namespace_configs
 from controller.decisions.outcome import Refusal
-from controller.decisions.topic_configs import (
-    check_server_configs,
-    check_topic_configs,
-    default_value,
-    is_list,
-)
 from controller.refusals import invalid_config, named_twice, unknown_topic, unknown_topic_id
 from controller.request import Request
 from controller.result import ControllerResult
 from records.configs import ConfigRecord
 from records.errors import RequestError
 from records.text import uuid_text
-from replay.image.configs import NAMESPACE, TOPIC
+from replay.image.configs import BROKER_LOGGER, NAMESPACE, TOPIC, ConfigResource
 from replay.image.metadata import MetadataImage
 
 # The form in which brokers look up their id; configs of "01" would never be found.
 _BROKER_ID = re.compile(r"0|[1-9][0-9]{0,9}")
+_ROOT_LOGGER = "root"
 
 
 class Operation(enum.Enum):
@@ -56,7 +52,7 @@ class ResourceChange(msgspec.Struct, frozen=True, kw_only=True):
     """Config changes of one resource.
 
     `resource_name` is a topic's full name or its id, a namespace's full name, a broker's number as
-    text, or "" of type BROKER for the cluster.
+    text, or "" of type BROKER for the cluster; of the other types any name.
     """
 
     resource_type: int
@@ -66,6 +62,13 @@ class ResourceChange(msgspec.Struct, frozen=True, kw_only=True):
 
 class AlterConfigs(Request["tuple[ResourceResult, ...]"], frozen=True, kw_only=True):
     """A request to change configs of some resources."""
+
+    resources: tuple[ResourceChange, ...]
+    validate_only: bool = False
+
+
+class ReplaceConfigs(Request["tuple[ResourceResult, ...]"], frozen=True, kw_only=True):
+    """A request to set exactly these configs: all others of each resource are deleted."""
 
     resources: tuple[ResourceChange, ...]
     validate_only: bool = False
@@ -107,6 +110,35 @@ def alter_configs(
     return records.result(results, validate_only=request.validate_only)
 
 
+def replace_configs(
+    context: Context, request: ReplaceConfigs
+) -> ControllerResult[tuple[ResourceResult, ...]]:
+    """Replace all configs of resources; a refused resource does not stop the others.
+
+    Raises:
+        TooLargeError: POLICY_VIOLATION, the request makes too many records.
+        RequestError: INVALID_REQUEST, for changes other than SET, and for loggers.
+    """
+    changed = []
+    for resource in request.resources:
+        if any(change.operation is not Operation.SET for change in resource.changes):
+            raise RequestError("INVALID_REQUEST", "configs are replaced by values to set")
+        if resource.resource_type == BROKER_LOGGER:
+            raise RequestError("INVALID_REQUEST", "the levels of loggers cannot be replaced")
+        changed.append(_replacement(context, resource))
+    incremental = AlterConfigs(resources=tuple(changed), validate_only=request.validate_only)
+    return alter_configs(context, incremental)
+
+
+def _replacement(context: Context, resource: ResourceChange) -> ResourceChange:
+    """Return the incremental change that leaves only the configs of a replacement."""
+    named = _by_name(context, resource)
+    kept = {change.name for change in resource.changes}
+    old = context.image.config(named.resource_type, ref_text(named.resource_name))
+    deletions = [ConfigChange(n, operation=Operation.DELETE) for n in sorted(old.keys() - kept)]
+    return msgspec.structs.replace(named, changes=(*resource.changes, *deletions))
+
+
 def _result(resource: ResourceChange, refusal: Refusal | None = None) -> ResourceResult:
     return ResourceResult(
         resource_type=resource.resource_type,
@@ -124,28 +156,19 @@ def config_records(context: Context, resource: ResourceChange) -> list[ConfigRec
     twice = named_more_than_once([change.name for change in resource.changes])
     if twice:
         raise RequestError("INVALID_REQUEST", f"{sorted(twice)[0]!r} is changed more than once")
-    resource_name = _name(resource)
-    old = context.image.config(resource.resource_type, resource_name)
-    new = dict(old)
-    records = []
-    for change in resource.changes:
-        value = _new_value(change, old.get(change.name))
+    type_, name = key = resource.resource_type, _name(resource)
+    definitions(type_)  # refuses an unknown type
+    _check_resource_name(key)
+    old = context.image.config(type_, name)
+    new = {c.name: _new_value(type_, c, old.get(c.name)) for c in resource.changes}
+    after = {n: value for n, value in {**old, **new}.items() if value is not None}
+    check_configs(context, key, [n for n, value in new.items() if value != old.get(n)], after)
+    return [
+        ConfigRecord(resource_type=type_, resource_name=name, name=config, value=value)
+        for config, value in new.items()
         # Written even if unchanged: a broker rereads its configs on every such record.
-        if value != old.get(change.name) or resource.resource_type == BROKER:
-            records.append(
-                ConfigRecord(
-                    resource_type=resource.resource_type,
-                    resource_name=resource_name,
-                    name=change.name,
-                    value=value,
-                )
-            )
-        if value is None:
-            new.pop(change.name, None)
-        else:
-            new[change.name] = value
-    _check_values(resource, new)
-    return records
+        if value != old.get(config) or type_ == BROKER
+    ]
 
 
 def removed_configs(image: MetadataImage, resource_type: int, name: str) -> list[ConfigRecord]:
@@ -156,57 +179,57 @@ def removed_configs(image: MetadataImage, resource_type: int, name: str) -> list
     ]
 
 
-def _new_value(change: ConfigChange, old: str | None) -> str | None:
+def _new_value(type_: int, change: ConfigChange, old: str | None) -> str | None:
     if change.operation is Operation.DELETE:
+        _check_deletion(type_, change.name, old)
         return None
     if change.value is None:
         raise invalid_config(f"{change.name}: a value is needed to {change.operation.value} it")
     if change.operation is Operation.SET:
         return change.value
-    if not is_list(change.name):
+    definition = find_definition(type_, change.name)
+    if definition is None:
+        raise unknown_config(type_, change.name)
+    if definition.type is not ConfigType.LIST:
         raise invalid_config(
             f"{change.name} is not a list, so it cannot {change.operation.value} anything"
         )
-    items = list_items(default_value(change.name) if old is None else old)
+    items = list_items(definition.default if old is None else old)
     given = list_items(change.value)
     if change.operation is Operation.APPEND:
         return ",".join([*items, *(item for item in given if item not in items)])
     return ",".join([item for item in items if item not in given])
 
 
-def _check_values(resource: ResourceChange, values: dict[str, str]) -> None:
-    if resource.resource_type == TOPIC:
-        check_topic_configs(values)
-    elif resource.resource_type == BROKER:
-        _check_broker_name(_name(resource))
-        check_server_configs(values)
-    elif resource.resource_type == NAMESPACE:
-        check_namespace_configs(values)
-    else:
-        raise RequestError(
-            "INVALID_REQUEST",
-            f"configs of resource type {resource.resource_type} cannot be changed here; "
-            f"{TOPIC} is a topic, {NAMESPACE} a namespace, {BROKER} a broker or the cluster",
-        )
+def _check_deletion(type_: int, name: str, old: str | None) -> None:
+    """Check that a deleted config exists or is set; a log from elsewhere may hold any name."""
+    if old is None and find_definition(type_, name) is None:
+        raise unknown_config(type_, name)
+    if type_ == BROKER_LOGGER and name == _ROOT_LOGGER:
+        raise RequestError("INVALID_REQUEST", "the root logger always has a level")
 
 
-def _check_broker_name(name: str) -> None:
-    if name != CLUSTER_DEFAULT and not _BROKER_ID.fullmatch(name):
+def _check_resource_name(resource: ConfigResource) -> None:
+    type_, name = resource
+    if type_ == BROKER and name == CLUSTER_DEFAULT:
+        return
+    if type_ in (BROKER, BROKER_LOGGER) and not _BROKER_ID.fullmatch(name):
         raise RequestError("INVALID_REQUEST", f"{name!r} is not the id of a broker")
+    if not name and type_ != TOPIC:
+        reason = "a resource of configs needs a name"
+        if type_ == NAMESPACE:
+            reason = "the default namespace has no configs; the cluster's are those of every topic"
+        raise RequestError("INVALID_REQUEST", reason)
 
 
 def _check_existence(context: Context, resource: ResourceChange) -> None:
-    name = _name(resource)
-    if resource.resource_type == TOPIC:
-        if context.image.topic_by_full_name(name) is None:
-            raise unknown_topic(name)
-    elif resource.resource_type == NAMESPACE:
-        if find_namespace(context.image, name) is None:
-            raise RequestError(
-                "INVALID_REQUEST",
-                "the default namespace has no configs; the cluster's are those of every topic",
-            )
-    elif name != CLUSTER_DEFAULT and context.image.broker(int(name)) is None:
+    type_, name = resource.resource_type, _name(resource)
+    if type_ == TOPIC and context.image.topic_by_full_name(name) is None:
+        raise unknown_topic(name)
+    if type_ == NAMESPACE:
+        find_namespace(context.image, name)
+    is_broker = type_ == BROKER_LOGGER or (type_ == BROKER and name != CLUSTER_DEFAULT)
+    if is_broker and context.image.broker(int(name)) is None:
         raise RequestError("BROKER_ID_NOT_REGISTERED", f"broker {name} is not registered")
 
 

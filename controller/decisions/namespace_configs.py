@@ -7,9 +7,11 @@ itself, but not raise it.
 
 from collections.abc import Mapping
 
-from controller.decisions.config_definitions import ConfigDefinition, ConfigType
-from controller.decisions.topic_configs import TOPIC_CONFIGS, check_together
-from controller.refusals import invalid_config
+from msgspec.structs import replace
+
+from controller.decisions.config_definitions import ConfigDefinition
+from controller.decisions.config_tables.parsing import parse_table
+from controller.decisions.topic_configs import TOPIC_CONFIGS
 
 MAX_TOPICS = "namespace.max.topics"
 """Maximum number of topics in and below a namespace."""
@@ -23,37 +25,16 @@ MAX_MUTATIONS = "namespace.max.mutations.per.second"
 UNLIMITED = "-1"
 """Value of a limit that is none."""
 
-
-def _limit(name: str, type_: ConfigType) -> ConfigDefinition:
-    return ConfigDefinition(
-        name=name, type=type_, default=UNLIMITED, minimum=-1, is_inherited=False
-    )
-
-
-_LIMITS = (
-    _limit(MAX_TOPICS, ConfigType.INT),
-    _limit(MAX_PARTITIONS, ConfigType.INT),
-    _limit(MAX_MUTATIONS, ConfigType.DOUBLE),
-)
+_LIMITS = """
+namespace.max.topics | int | -1 | -1..
+    Topics in and below the namespace; -1 is no limit. (ours)
+namespace.max.partitions | int | -1 | -1..
+    Partitions in and below the namespace; -1 is no limit. (ours)
+namespace.max.mutations.per.second | double | -1 | -1..
+    Partitions created and deleted a second in and below the namespace; -1 is no limit. (ours)
+"""
 
 NAMESPACE_CONFIGS: Mapping[str, ConfigDefinition] = {
     **TOPIC_CONFIGS,
-    **{limit.name: limit for limit in _LIMITS},
+    **{limit.name: replace(limit, is_inherited=False) for limit in parse_table(_LIMITS).values()},
 }
-
-
-def check_namespace_configs(values: Mapping[str, str]) -> None:
-    """Check a namespace's configs, each and together.
-
-    Args:
-        values: All values that would be set on the namespace.
-
-    Raises:
-        RequestError: INVALID_CONFIG.
-    """
-    for name, value in values.items():
-        definition = NAMESPACE_CONFIGS.get(name)
-        if definition is None:
-            raise invalid_config(f"a namespace has no config {name!r}")
-        definition.check(value)
-    check_together(values)

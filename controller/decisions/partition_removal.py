@@ -14,6 +14,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
+from controller.decisions.broker_configs import (
+    DELETE_PARTITIONS_ENABLED as DELETE_PARTITIONS_ENABLED,
+)
 from controller.decisions.broker_partitions import start_change
 from controller.decisions.context import Context
 from controller.decisions.counted_records import CountedRecordList
@@ -36,9 +39,6 @@ from controller.decisions.replica_deletions import (
     next_deletions,
     orphaned_deletions,
     untracked,
-)
-from controller.decisions.topic_configs import (
-    DELETE_PARTITIONS_ENABLED as DELETE_PARTITIONS_ENABLED,
 )
 from controller.refusals import decrease_not_allowed, invalid_partitions, named_twice
 from controller.request import Request

@@ -13,11 +13,27 @@ TOPIC = 2
 BROKER = 4
 """Resource type of a broker; the name "" means all brokers."""
 
+BROKER_LOGGER = 8
+"""Resource type of a broker's loggers, by the broker's id; the configs are the loggers' levels."""
+
+CLIENT_METRICS = 16
+"""Resource type of a subscription to metrics of clients (KIP-714)."""
+
+GROUP = 32
+"""Resource type of a group of consumers."""
+
 NAMESPACE = 100
 """Resource type of a namespace, by its full name. Kafka has none; its codes are powers of two."""
 
-GROUP = 32
-"""Resource type of a consumer group."""
+RESOURCE_TYPES = {
+    "topic": TOPIC,
+    "broker": BROKER,
+    "broker-logger": BROKER_LOGGER,
+    "client-metrics": CLIENT_METRICS,
+    "group": GROUP,
+    "namespace": NAMESPACE,
+}
+"""The types by name, as in `config:topic/orders`."""
 
 ConfigResource = tuple[int, str]
 """Resource type and name."""

@@ -15,7 +15,7 @@ import msgspec
 
 from records.json import fields_json
 from records.text import parse_uuid, uuid_text
-from replay.image.configs import BROKER, GROUP, NAMESPACE, TOPIC
+from replay.image.configs import RESOURCE_TYPES, TOPIC
 from replay.image.features import ZkMigration
 from replay.image.metadata import MetadataImage
 from replay.image.parts import PARTS
@@ -26,15 +26,7 @@ from replay.time_travel.escapes import escaped, unescaped
 Key = Hashable
 Fields = dict[str, Any]
 
-CONFIG_RESOURCES = {
-    "topic": TOPIC,
-    "broker": BROKER,
-    "broker-logger": 8,
-    "client-metrics": 16,
-    "group": GROUP,
-    "namespace": NAMESPACE,
-}
-_CONFIG_NAMES = {code: name for name, code in CONFIG_RESOURCES.items()}
+_CONFIG_NAMES = {code: name for name, code in RESOURCE_TYPES.items()}
 # ASCII digits, of bounded length: int() also takes other digits, and rejects more than 4,300.
 _NUMBER = re.compile(r"[0-9]{1,4000}")
 # The number of digits that the record's int type can have.
@@ -186,11 +178,11 @@ def config_resource(name: str) -> tuple[int, str]:
         ValueError: it has another form.
     """
     resource, slash, resource_name = name.partition("/")
-    code = CONFIG_RESOURCES.get(resource)
+    code = RESOURCE_TYPES.get(resource)
     if code is None and _RESOURCE_CODE.fullmatch(resource):
         code = int(resource)
     if not slash or code is None:
-        known = ", ".join(CONFIG_RESOURCES)
+        known = ", ".join(RESOURCE_TYPES)
         raise ValueError(f"{name!r} is not a config resource: write TYPE/NAME, TYPE one of {known}")
     return code, resource_name
 

@@ -19,6 +19,9 @@ from controller.decisions.alter_partition import (
 )
 from controller.decisions.alter_topics import AlterTopics, TopicAlteration, alter_topics
 from controller.decisions.assignments import Assignment
+from controller.decisions.broker_configs import (
+    DELETE_PARTITIONS_ENABLED,
+)
 from controller.decisions.brokers import unregister_broker
 from controller.decisions.configs import AlterConfigs, ConfigChange, ResourceChange, alter_configs
 from controller.decisions.deletion_reports import ReplicaReport, ReportDeletions, report_deletions
@@ -33,7 +36,6 @@ from controller.decisions.partition_removal import (
     cancel_delete_partitions,
     delete_partitions,
 )
-from controller.decisions.topic_configs import DELETE_PARTITIONS_ENABLED
 from controller.decisions.topics import DeleteTopics, delete_topics
 from controller.descriptions.progress import list_removals
 from controller.descriptions.state_walk import walk_states

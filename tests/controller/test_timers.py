@@ -6,12 +6,15 @@ import pytest
 from msgspec.structs import replace
 
 from controller import timers
+from controller.decisions.broker_configs import (
+    DELETE_PARTITIONS_ENABLED,
+    REMOVAL_INTERVAL,
+)
 from controller.decisions.configs import AlterConfigs, ConfigChange, ResourceChange, alter_configs
 from controller.decisions.context import Context
 from controller.decisions.effective_configs import BROKER, CLUSTER_DEFAULT
 from controller.decisions.heartbeats import Heartbeat
 from controller.decisions.partition_removal import DeletePartitions, TopicShrink, delete_partitions
-from controller.decisions.topic_configs import DELETE_PARTITIONS_ENABLED, REMOVAL_INTERVAL
 from controller.decisions.topics import CreateTopics, NewTopic, create_topics
 from controller.raw_append import AppendRecords
 from controller.result import ControllerResult

@@ -26,6 +26,9 @@ from api.kafka.messages.replicas import (
 from api.kafka.streams import close_writer, read_frame
 from controller.authorization.caller import Caller
 from controller.decisions.assignments import Assignment
+from controller.decisions.broker_configs import (
+    REMOVAL_INTERVAL,
+)
 from controller.decisions.context import Settings
 from controller.decisions.partition_removal import (
     DELETE_PARTITIONS_ENABLED,
@@ -33,7 +36,6 @@ from controller.decisions.partition_removal import (
     TopicShrink,
 )
 from controller.decisions.replica_states import DELETION_INELIGIBLE
-from controller.decisions.topic_configs import REMOVAL_INTERVAL
 from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
 from controller.descriptions.queries import DescribeTopics
 from tests.api.kafka.servers import Server, server

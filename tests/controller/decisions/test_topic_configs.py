@@ -5,20 +5,18 @@ The table is written down from Kafka's own documentation of topic configs, apart
 
 import pytest
 
+from controller.decisions.broker_configs import BROKER_CONFIGS
+from controller.decisions.config_checks import check_configs
+from controller.decisions.config_definitions import ConfigType
 from controller.decisions.context import Settings
 from controller.decisions.effective_configs import (
     ConfigSource,
     effective_config,
     server_levels,
 )
-from controller.decisions.topic_configs import (
-    TOPIC_CONFIGS,
-    check_server_configs,
-    check_topic_configs,
-    default_value,
-    is_list,
-)
+from controller.decisions.topic_configs import TOPIC_CONFIGS
 from records.errors import RequestError
+from replay.image.configs import BROKER, TOPIC
 from tests.controller.cluster import Cluster
 
 INT_MIN, INT_MAX = -2_147_483_648, 2_147_483_647
@@ -126,17 +124,21 @@ TEXTS = [
 ]
 
 
+def check(values: dict[str, str], resource: tuple[int, str] = (TOPIC, "t")) -> None:
+    check_configs(Cluster().context(), resource, values, values)
+
+
 def refused(name: str, value: object) -> bool:
-    try:
-        check_topic_configs({name: str(value)})
-    except RequestError as error:
-        return error.code == "INVALID_CONFIG"
-    return False
+    return _refused((TOPIC, "t"), name, value)
 
 
 def refused_of_server(name: str, value: object) -> bool:
+    return _refused((BROKER, "1"), name, value)
+
+
+def _refused(resource: tuple[int, str], name: str, value: object) -> bool:
     try:
-        check_server_configs({name: str(value)})
+        check({name: str(value)}, resource)
     except RequestError as error:
         return error.code == "INVALID_CONFIG"
     return False
@@ -158,8 +160,8 @@ def test_table_names_every_config_once() -> None:
 def test_number_has_its_default_bounds_and_server_level_name(
     name: str, default: str, least: int, most: int, server: str
 ) -> None:
-    assert default_value(name) == default
-    assert not is_list(name)
+    assert TOPIC_CONFIGS[name].default == default
+    assert TOPIC_CONFIGS[name].type is not ConfigType.LIST
     assert not refused(name, least)
     assert refused(name, least - 1)
     assert not refused(name, most)
@@ -175,8 +177,9 @@ def test_number_has_its_default_bounds_and_server_level_name(
 def test_text_has_its_default_values_and_server_level_name(
     name: str, default: str, valid: list[str], invalid: list[str], server: str | None
 ) -> None:
-    assert default_value(name) == default
-    assert is_list(name) == (name == "cleanup.policy" or "throttled" in name)
+    assert TOPIC_CONFIGS[name].default == default
+    is_list = TOPIC_CONFIGS[name].type is ConfigType.LIST
+    assert is_list == (name == "cleanup.policy" or "throttled" in name)
     for value in valid:
         assert not refused(name, value), value
     for value in invalid:
@@ -208,13 +211,13 @@ def test_larger_unit_of_a_server_level_name_is_converted(
 
 def test_least_lag_is_not_above_the_greatest() -> None:
     name, other = "min.compaction.lag.ms", "max.compaction.lag.ms"
-    check_topic_configs({name: "5", other: "5"})
+    check({name: "5", other: "5"})
     for values in ({name: "6", other: "5"}, {name: "5", other: "4"}):
         with pytest.raises(RequestError, match="is above max"):
-            check_topic_configs(values)
-    check_topic_configs({name: str(LONG_MAX)})
-    check_topic_configs({other: "1"})
-    check_topic_configs({})
+            check(values)
+    check({name: str(LONG_MAX)})
+    check({other: "1"})
+    check({})
 
 
 @pytest.mark.parametrize("value", ["1_000", "1e3", "", "0x10", "²"])
@@ -228,11 +231,8 @@ def test_infinite_ratio_is_refused() -> None:
 
 
 def test_configs_of_the_controller_itself() -> None:
-    assert default_value("delete.topic.partition.enable") == "false"
-    assert default_value("delete.topic.partition.interval.delay.ms") == "300000"
+    assert BROKER_CONFIGS["delete.topic.partition.enable"].default == "false"
+    assert BROKER_CONFIGS["delete.topic.partition.interval.delay.ms"].default == "300000"
     assert refused_of_server("delete.topic.partition.enable", "1")
     assert refused_of_server("delete.topic.partition.interval.delay.ms", "0")
     assert not refused_of_server("delete.topic.partition.interval.delay.ms", "1")
-    assert default_value("no.such.config") == ""
-    assert not is_list("no.such.config")
-    check_server_configs({"no.such.config": "anything"})

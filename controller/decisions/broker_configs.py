@@ -1,0 +1,62 @@
+"""Names and definitions of the configs that a broker or the cluster may have."""
+
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from controller.decisions.config_definitions import ConfigDefinition, Update
+from controller.decisions.config_tables.broker_groups import BROKER_GROUPS
+from controller.decisions.config_tables.broker_logs import BROKER_LOGS
+from controller.decisions.config_tables.broker_network import BROKER_NETWORK
+from controller.decisions.config_tables.broker_security import BROKER_SECURITY
+from controller.decisions.config_tables.parsing import parse_table
+from controller.decisions.topic_configs import TOPIC_CONFIGS
+
+DELETE_PARTITIONS_ENABLED = "delete.topic.partition.enable"
+"""Allows partition removal; off by default."""
+
+REMOVAL_INTERVAL = "delete.topic.partition.interval.delay.ms"
+"""Interval of partition removal checks, in ms."""
+
+DELETE_STALE_DELAY = "delete.stale.topic.delay.ms"
+"""How long a broker keeps stale partitions, in ms."""
+
+_LISTENER_PREFIX = "listener.name."
+
+_OF_TOPICS = frozenset(
+    name for definition in TOPIC_CONFIGS.values() for name, _ in definition.server_names
+)
+
+
+def _definition(definition: ConfigDefinition) -> ConfigDefinition:
+    """Return a definition with its own name as the first one looked up on brokers.
+
+    What topics take their values from can always be changed in the log: the controller decides by
+    it, and reads it there.
+    """
+    names = ((definition.name, 1), *definition.server_names)
+    update = Update.CLUSTER if definition.name in _OF_TOPICS else definition.update
+    return replace(definition, server_names=names, update=update)
+
+
+BROKER_CONFIGS: Mapping[str, ConfigDefinition] = {
+    definition.name: _definition(definition)
+    for table in (BROKER_LOGS, BROKER_NETWORK, BROKER_SECURITY, BROKER_GROUPS)
+    for definition in parse_table(table).values()
+}
+
+
+def broker_config(name: str) -> ConfigDefinition | None:
+    """Return the definition of a broker's config, also of one for a single listener.
+
+    Those are named `listener.name.LISTENER.NAME` or `listener.name.LISTENER.MECHANISM.NAME`.
+    """
+    found = BROKER_CONFIGS.get(name)
+    if found is not None or not name.startswith(_LISTENER_PREFIX):
+        return found
+    parts = name.removeprefix(_LISTENER_PREFIX).split(".")
+    for start in range(1, len(parts)):
+        found = BROKER_CONFIGS.get(".".join(parts[start:]))
+        if found is not None and found.update is not Update.FILE:
+            return replace(found, name=name, server_names=((name, 1),), update=Update.BROKER)
+    return None

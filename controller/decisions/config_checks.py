@@ -1,0 +1,131 @@
+"""Checks of the configs that a change would leave on a resource.
+
+What a change does not touch was taken when it was written, or came with an import or a raw append:
+it is not checked again, so values that no release would take today stay, and can be deleted.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+
+from controller.decisions.broker_configs import BROKER_CONFIGS
+from controller.decisions.cluster_index import SUBSCRIBED_PATTERN
+from controller.decisions.config_definitions import Update, list_items
+from controller.decisions.config_resources import definitions, find_definition, unknown_config
+from controller.decisions.effective_configs import (
+    CLUSTER_DEFAULT,
+    ConfigLevels,
+    server_config,
+    whole_number,
+)
+from controller.decisions.topic_configs import CLEANUP_POLICY
+from controller.refusals import invalid_config
+from replay.image.configs import BROKER, CLIENT_METRICS, GROUP, NAMESPACE, TOPIC, ConfigResource
+
+_REMOTE = "remote.storage.enable"
+
+
+def check_configs(
+    context: ConfigLevels,
+    resource: ConfigResource,
+    changed: Collection[str],
+    values: Mapping[str, str],
+) -> None:
+    """Check the configs of a resource, each changed one and all together.
+
+    Args:
+        changed: The names whose values differ from before.
+        values: All values that the resource would have.
+
+    Raises:
+        RequestError: INVALID_CONFIG.
+    """
+    type_, name = resource
+    for config in changed:
+        if config in values:
+            _check_value(type_, name, config, values[config])
+    if changed:
+        _check_together(context, type_, values)
+
+
+def _check_value(type_: int, resource_name: str, name: str, value: str) -> None:
+    definition = find_definition(type_, name)
+    if definition is None:
+        raise unknown_config(type_, name)
+    if type_ == BROKER and definition.update is Update.FILE:
+        raise invalid_config(f"{name} can only be set in the file of a broker, not in the log")
+    for_all = type_ == BROKER and resource_name == CLUSTER_DEFAULT
+    if for_all and definition.update is Update.BROKER:
+        raise invalid_config(f"{name} can be set for one broker, not for the whole cluster")
+    if name == SUBSCRIBED_PATTERN:
+        raise invalid_config(f"{name} is set by `metalog subscriptions register`")
+    definition.check(value)
+    if type_ == CLIENT_METRICS and name == "match":
+        _check_patterns(value)
+
+
+def _check_patterns(value: str) -> None:
+    for item in list_items(value):
+        try:
+            re.compile(item.partition("=")[2])
+        except re.error as error:
+            raise invalid_config(f"match: {item!r} has no valid pattern: {error}") from None
+
+
+def _check_together(context: ConfigLevels, type_: int, values: Mapping[str, str]) -> None:
+    if type_ in (TOPIC, NAMESPACE):
+        for problem in (*_compaction(values), *_tiered_storage(values)):
+            raise invalid_config(problem)
+    elif type_ == GROUP:
+        for problem in _groups(context, values):
+            raise invalid_config(problem)
+
+
+def _compaction(values: Mapping[str, str]) -> Iterator[str]:
+    shortest = _number(TOPIC, values, "min.compaction.lag.ms")
+    longest = _number(TOPIC, values, "max.compaction.lag.ms")
+    if shortest > longest:
+        yield (f"min.compaction.lag.ms ({shortest}) is above max.compaction.lag.ms ({longest})")
+
+
+def _tiered_storage(values: Mapping[str, str]) -> Iterator[str]:
+    if values.get(_REMOTE, "").strip().lower() != "true":
+        return
+    if "compact" in list_items(values.get(CLEANUP_POLICY, "")):
+        yield f"{_REMOTE} is not for topics whose {CLEANUP_POLICY} is compact"
+    for unit in ("ms", "bytes"):
+        kept = _number(TOPIC, values, f"retention.{unit}")
+        local = _number(TOPIC, values, f"local.retention.{unit}")
+        if kept != -1 and local != -2 and (local == -1 or local > kept):
+            yield f"local.retention.{unit} ({local}) is above retention.{unit} ({kept})"
+
+
+def _groups(context: ConfigLevels, values: Mapping[str, str]) -> Iterator[str]:
+    for kind in ("consumer", "share", "streams"):
+        names = (f"{kind}.session.timeout.ms", f"{kind}.heartbeat.interval.ms")
+        session, heartbeat = (_number(GROUP, values, name) for name in names)
+        if session <= heartbeat:
+            yield f"{names[0]} ({session}) is not above {names[1]} ({heartbeat})"
+    for name, value in values.items():
+        low, high = (_bound(context, name, edge) for edge in ("min", "max"))
+        number = whole_number(value)
+        if number is not None and low is not None and number < low:
+            yield f"{name} ({number}) is below the brokers' {low}"
+        if number is not None and high is not None and number > high:
+            yield f"{name} ({number}) is above the brokers' {high}"
+
+
+def _bound(context: ConfigLevels, name: str, edge: str) -> int | None:
+    """Return the brokers' bound of a group's config: `group.consumer.min.session.timeout.ms`."""
+    kind, _, rest = name.partition(".")
+    bound = f"group.{kind}.{edge}.{rest.removeprefix('num.')}"
+    definition = BROKER_CONFIGS.get(bound)
+    if definition is None:
+        return None
+    return whole_number(server_config(context, bound, definition.default))
+
+
+def _number(type_: int, values: Mapping[str, str], name: str) -> int:
+    """Return a whole number; its default if it is not set or, in a log from elsewhere, is none."""
+    default = int(definitions(type_)[name].default)
+    number = whole_number(values.get(name, ""))
+    return default if number is None else number

@@ -1,0 +1,98 @@
+"""Kinds of resources that have configs, and which configs each may have.
+
+Source: ConfigResource.Type of Kafka 4.0 and its codes; NAMESPACE is ours.
+"""
+
+import difflib
+from collections.abc import Mapping
+
+from controller.decisions.broker_configs import BROKER_CONFIGS, broker_config
+from controller.decisions.config_definitions import ConfigDefinition, ConfigType
+from controller.decisions.config_tables.clients import CLIENT_METRICS as _CLIENT_METRICS
+from controller.decisions.config_tables.clients import GROUPS, LOG_LEVELS
+from controller.decisions.config_tables.parsing import parse_table
+from controller.decisions.namespace_configs import NAMESPACE_CONFIGS
+from controller.decisions.topic_configs import TOPIC_CONFIGS
+from controller.refusals import invalid_config
+from records.errors import RequestError
+from replay.image.configs import (
+    BROKER,
+    BROKER_LOGGER,
+    CLIENT_METRICS,
+    GROUP,
+    NAMESPACE,
+    RESOURCE_TYPES,
+    TOPIC,
+)
+
+RESOURCE_NAMES: Mapping[int, str] = {code: name for name, code in RESOURCE_TYPES.items()}
+"""Name of each type."""
+
+_DEFINITIONS: Mapping[int, Mapping[str, ConfigDefinition]] = {
+    TOPIC: TOPIC_CONFIGS,
+    BROKER: BROKER_CONFIGS,
+    BROKER_LOGGER: {},
+    CLIENT_METRICS: parse_table(_CLIENT_METRICS),
+    GROUP: parse_table(GROUPS),
+    NAMESPACE: NAMESPACE_CONFIGS,
+}
+
+_SERVER_NAMES: Mapping[str, str] = {
+    name: definition.server_names[0][0]
+    for name, definition in TOPIC_CONFIGS.items()
+    if definition.server_names
+}
+_TOPIC_NAMES: Mapping[str, str] = {
+    server_name: name
+    for name, definition in TOPIC_CONFIGS.items()
+    for server_name, _ in definition.server_names
+}
+# Names of topics on other levels, and the other way round: better than the nearest spelling.
+_ELSEWHERE = {BROKER: _SERVER_NAMES, TOPIC: _TOPIC_NAMES, NAMESPACE: _TOPIC_NAMES}
+
+
+def definitions(resource_type: int) -> Mapping[str, ConfigDefinition]:
+    """Return the configs that every resource of a type may have; of loggers, all others too.
+
+    Raises:
+        RequestError: INVALID_REQUEST, there is no such type.
+    """
+    found = _DEFINITIONS.get(resource_type)
+    if found is None:
+        known = ", ".join(f"{code} a {name}" for code, name in sorted(RESOURCE_NAMES.items()))
+        raise RequestError(
+            "INVALID_REQUEST",
+            f'resource type {resource_type} has no configs; {known}; the broker "" is the cluster',
+        )
+    return found
+
+
+def find_definition(resource_type: int, name: str) -> ConfigDefinition | None:
+    """Return the definition of a config of a resource type, None if it has none of this name."""
+    if resource_type == BROKER_LOGGER:
+        return _logger(name)
+    if resource_type == BROKER:
+        return broker_config(name)
+    return definitions(resource_type).get(name)
+
+
+def unknown_config(resource_type: int, name: str) -> RequestError:
+    """Return the refusal of a config that a resource type does not have, with the nearest name."""
+    kind = RESOURCE_NAMES[resource_type]
+    elsewhere = _ELSEWHERE.get(resource_type, {}).get(name)
+    if elsewhere is not None:
+        return invalid_config(f"a {kind} has no config {name!r}; here it is {elsewhere!r}")
+    near = difflib.get_close_matches(name, definitions(resource_type), n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return invalid_config(f"a {kind} has no config {name!r}{hint}")
+
+
+def _logger(name: str) -> ConfigDefinition:
+    return ConfigDefinition(
+        name=name,
+        type=ConfigType.STRING,
+        default="",
+        allowed=frozenset(LOG_LEVELS.split()),
+        doc="Level of the logger.",
+        since="2.4",
+    )
