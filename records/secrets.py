@@ -8,8 +8,7 @@ REDACTED = "(redacted)"
 """Printed in place of a secret."""
 
 # Names whose values may be shown to every reader of the metadata. From Kafka's documentation of
-# topic and broker configs (4.0), and the settings of partition removal
-# and of subscriptions.
+# topic, broker, group and client metrics configs, and our own.
 _PUBLIC_CONFIG_NAMES = """
     advertised.listeners allow.everyone.if.no.acl.found alter.config.policy.class.name
     alter.log.dirs.replication.quota.window.num
