@@ -14,6 +14,7 @@ from controller.batch_check import check_encoding, rows_of
 from controller.decisions.context import USER_OPERATION_RECORDS_MAX, Context, TooLargeError
 from controller.decisions.ids import can_be_id
 from controller.decisions.names import check_namespace_name, check_topic_name, tiers
+from controller.decisions.record_levels import feature_in_use, first_missing_level
 from controller.decisions.replica_deletions import deletion_states
 from controller.decisions.replica_states import check_deletion
 from controller.decisions.versions import ExpectedVersion, check_version
@@ -23,7 +24,7 @@ from controller.result import ControllerResult
 from records import control
 from records.avro import codec
 from records.base import Record
-from records.configs import ConfigRecord
+from records.configs import ConfigRecord, FeatureLevelRecord
 from records.envelope import Envelope
 from records.errors import CorruptLogError, RequestError
 from records.partitions import ReplicaDeletionRecord
@@ -186,10 +187,12 @@ def _check_effect(context: Context, records: tuple[Record, ...]) -> None:
     """
     rows = rows_of(context, records)
     check_encoding(rows)
+    _check_levels(context, records)
     before, after = context.image, _replayed(context, rows)
     _each(records, _check_name)
     _each(records, partial(_check_surroundings, after))
     _check_namespaces_left(after, records)
+    _check_features_left(after, records)
     affected = Affected()
     affected.add(records)
     for broker_id in affected.broker_ids:
@@ -198,6 +201,25 @@ def _check_effect(context: Context, records: tuple[Record, ...]) -> None:
     for violation in (*check_affected(after, affected), *check_step(before, after, affected)):
         if violation not in known:
             raise _invalid(f"the records would break an invariant, {violation}")
+
+
+def _check_levels(context: Context, records: tuple[Record, ...]) -> None:
+    """Refuse a record whose feature level is not finalized when its turn comes."""
+    missing = first_missing_level(context.image.features(), records)
+    if missing is not None:
+        index, name, level = missing
+        raise _invalid(
+            f"{_place(index, len(records))}{type(records[index]).__name__} needs the feature "
+            f"{name} at level {level}; run `metalog features upgrade {name}={level}` first"
+        )
+
+
+def _check_features_left(after: MetadataImage, records: tuple[Record, ...]) -> None:
+    """Refuse to take a feature away from what it brought."""
+    changed = {record.name for record in records if isinstance(record, FeatureLevelRecord)}
+    for name in sorted(changed):
+        if not after.feature(name) and feature_in_use(after, name):
+            raise _invalid(f"what the feature {name} brought is in use")
 
 
 def _check_surroundings(after: MetadataImage, record: Record) -> None:

@@ -5,7 +5,7 @@ sections 1 and 10.
 """
 
 import enum
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -14,12 +14,11 @@ from controller.decisions.levels import (
     CHANGED_METADATA,
     ELR_FEATURE,
     METADATA_VERSION,
-    MODE_FEATURE,
-    NAMESPACE_FEATURE,
     SUPPORTED_LEVELS,
     TRANSACTIONS_LEVEL,
 )
 from controller.decisions.names import named_more_than_once
+from controller.decisions.record_levels import feature_in_use
 from controller.refusals import named_twice
 from controller.request import Request
 from controller.result import ControllerResult
@@ -27,6 +26,7 @@ from records.base import Record
 from records.configs import FeatureLevelRecord, ZkMigrationStateRecord
 from records.control import BeginTransactionRecord, EndTransactionRecord
 from records.errors import RequestError
+from replay.image.cluster import SupportedFeature
 
 # Below this level, the level itself is not written to the log.
 _METADATA_VERSION_SETTABLE = 4
@@ -101,10 +101,9 @@ def _check(context: Context, update: FeatureUpdate) -> None:
         raise _invalid(update, "a level is never negative")
     if update.level != 0 and update.name not in SUPPORTED_LEVELS:
         raise _invalid(update, f"there is no such feature, only {', '.join(SUPPORTED_LEVELS)}")
-    for who, supported in _supporters(context, update.name):
-        low, high = supported
-        if update.level != 0 and not low <= update.level <= high:
-            raise _invalid(update, f"{who} supports {low} to {high}")
+    obstacles = [] if update.level == 0 else list(_obstacles(context, update))
+    if obstacles:
+        raise _invalid(update, "; ".join(obstacles))
     current = _level(context, update.name)
     upgrade = update.upgrade_type is UpgradeType.UPGRADE
     if update.level < current and upgrade:
@@ -128,30 +127,40 @@ def _check_metadata_version(update: FeatureUpdate, current: int) -> None:
 
 
 def _is_in_use(context: Context, name: str) -> bool:
-    image = context.image
-    if name == NAMESPACE_FEATURE:
-        return any(True for _ in image.namespaces())
-    if name == MODE_FEATURE:
-        return any(True for _ in image.pending_removals())
     if name == ELR_FEATURE:
         # Without eligible replicas no replica could lead.
+        image = context.image
         return any(not p.isr for p in context.index.leaderless_partitions(image))
-    return False
+    return feature_in_use(context.image, name)
 
 
-def _supporters(context: Context, name: str) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Yield the nodes that must support a feature, with their levels; 0 to 0 if they have none."""
-    yield "this release", SUPPORTED_LEVELS.get(name, (0, 0))
+def _obstacles(context: Context, update: FeatureUpdate) -> Iterator[str]:
+    """Yield why nodes do not support a level, and what to do about each."""
+    own = SUPPORTED_LEVELS.get(update.name, (0, 0))
+    if not own[0] <= update.level <= own[1]:
+        yield f"this release supports {own[0]} to {own[1]}"
     for broker in sorted(context.image.brokers(), key=lambda b: b.broker_id):
-        levels = {
-            f.name: (f.min_supported_version, f.max_supported_version) for f in broker.features
-        }
-        yield f"broker {broker.broker_id}", levels.get(name, (0, 0))
+        if (found := _unsupported(update, broker.features)) is not None:
+            state = "fenced, " if broker.fenced else ""
+            yield (
+                f"broker {broker.broker_id} {found} ({state}registered at offset "
+                f"{broker.broker_epoch}): start it with a release that supports the level, or, if "
+                f"it is gone for good, `metalog brokers unregister {broker.broker_id}`"
+            )
     for controller in sorted(context.image.controllers(), key=lambda c: c.controller_id):
-        levels = {
-            f.name: (f.min_supported_version, f.max_supported_version) for f in controller.features
-        }
-        yield f"controller {controller.controller_id}", levels.get(name, (0, 0))
+        if (found := _unsupported(update, controller.features)) is not None:
+            number = controller.controller_id
+            yield (
+                f"controller {number} {found}: start it with a release that supports the level; "
+                f"`metalog history LOG controller:{number}` shows the offset of its registration"
+            )
+
+
+def _unsupported(update: FeatureUpdate, features: Iterable[SupportedFeature]) -> str | None:
+    """Return the levels that a node supports if the wanted one is not among them."""
+    known = {f.name: (f.min_supported_version, f.max_supported_version) for f in features}
+    low, high = known.get(update.name, (0, 0))
+    return None if low <= update.level <= high else f"supports {low} to {high}"
 
 
 def _level(context: Context, name: str) -> int:

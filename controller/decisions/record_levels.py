@@ -1,0 +1,107 @@
+"""Which feature level each record needs: a log below it must not hold the record.
+
+Nodes of an older release finalize lower levels, and could not read it.
+
+Source: MetadataVersion of Kafka 4.0; the features of namespaces and partition modes are ours.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from controller.decisions.levels import (
+    CONTROLLER_REGISTRATION_LEVEL,
+    DELEGATION_TOKEN_LEVEL,
+    ELR_LEVEL,
+    METADATA_VERSION,
+    METADATA_VERSION_OLDEST,
+    MODE_FEATURE,
+    NAMESPACE_FEATURE,
+    REGISTRATION_CHANGE_LEVEL,
+    SCRAM_LEVEL,
+    TRANSACTIONS_LEVEL,
+)
+from records import brokers, configs, control, partitions, security, topics
+from records.base import Record
+from replay.image.configs import NAMESPACE
+from replay.image.metadata import MetadataImage
+from replay.image.partitions import READ_WRITE
+
+_NAMESPACES, _MODES = (NAMESPACE_FEATURE, 1), (MODE_FEATURE, 1)
+
+_OF_TYPES: Mapping[type[Record], tuple[str, int]] = {
+    topics.NamespaceRecord: _NAMESPACES,
+    topics.RemoveNamespaceRecord: _NAMESPACES,
+    topics.MoveTopicRecord: _NAMESPACES,
+    partitions.DeleteTopicPartitionsRecord: _MODES,
+    partitions.CancelDeleteTopicPartitionsRecord: _MODES,
+    partitions.RemovePartitionsRecord: _MODES,
+    partitions.ReplicaDeletionRecord: _MODES,
+    partitions.ClearElrRecord: (METADATA_VERSION, ELR_LEVEL),
+    brokers.BrokerRegistrationChangeRecord: (METADATA_VERSION, REGISTRATION_CHANGE_LEVEL),
+    brokers.RegisterControllerRecord: (METADATA_VERSION, CONTROLLER_REGISTRATION_LEVEL),
+    security.UserScramCredentialRecord: (METADATA_VERSION, SCRAM_LEVEL),
+    security.RemoveUserScramCredentialRecord: (METADATA_VERSION, SCRAM_LEVEL),
+    security.DelegationTokenRecord: (METADATA_VERSION, DELEGATION_TOKEN_LEVEL),
+    security.RemoveDelegationTokenRecord: (METADATA_VERSION, DELEGATION_TOKEN_LEVEL),
+    control.BeginTransactionRecord: (METADATA_VERSION, TRANSACTIONS_LEVEL),
+    control.EndTransactionRecord: (METADATA_VERSION, TRANSACTIONS_LEVEL),
+    control.AbortTransactionRecord: (METADATA_VERSION, TRANSACTIONS_LEVEL),
+}
+
+
+def needed_level(record: Record) -> tuple[str, int] | None:
+    """Return the feature and the level that a record needs; None if every log may hold it."""
+    match record:
+        case topics.TopicRecord(namespace_id=bytes()):
+            return _NAMESPACES
+        case configs.ConfigRecord(resource_type=resource_type) if resource_type == NAMESPACE:
+            return _NAMESPACES
+        case security.AccessControlEntryRecord(resource_type=resource_type) if (
+            resource_type == NAMESPACE
+        ):
+            return _NAMESPACES
+        case partitions.PartitionRecord(mode=mode) if mode != READ_WRITE:
+            return _MODES
+        case partitions.PartitionChangeRecord(mode=int()):
+            return _MODES
+    return _OF_TYPES.get(type(record))
+
+
+def missing_level(levels: Mapping[str, int], record: Record) -> tuple[str, int] | None:
+    """Return the feature and the level that a record needs and `levels` lack, or None."""
+    needed = needed_level(record)
+    if needed is None:
+        return None
+    name, level = needed
+    lowest = METADATA_VERSION_OLDEST if name == METADATA_VERSION else 0
+    return None if (levels.get(name) or lowest) >= level else needed
+
+
+def first_missing_level(
+    levels: Mapping[str, int], records: Iterable[Record]
+) -> tuple[int, str, int] | None:
+    """Return index, feature and level of the first of some records that lacks its level.
+
+    Args:
+        levels: Those before the records, which can change them.
+    """
+    levels = dict(levels)
+    for index, record in enumerate(records):
+        missing = missing_level(levels, record)
+        if missing is not None:
+            return (index, *missing)
+        if isinstance(record, configs.FeatureLevelRecord):
+            levels[record.name] = record.feature_level
+    return None
+
+
+def feature_in_use(image: MetadataImage, name: str) -> bool:
+    """True if an image holds what only a feature of our own brings."""
+    if name == NAMESPACE_FEATURE:
+        return any(True for _ in image.namespaces()) or any(
+            acl.resource_type == NAMESPACE for acl in image.acls()
+        )
+    if name == MODE_FEATURE:
+        return any(True for _ in image.pending_removals()) or any(
+            True for _ in image.replica_deletions()
+        )
+    return False
