@@ -10,7 +10,8 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from api.cli.admin.nouns import NOUNS, verbs
-from api.cli.main import app, load_commands
+from api.cli.app import complete_app
+from api.cli.main import load_commands
 from metadata_log.block import BlockEncoder
 from metadata_log.commit_mark import CommitMark
 from metadata_log.limits import BATCH_SIZE_BYTES_MAX
@@ -154,6 +155,7 @@ def test_every_command_is_documented_with_an_example() -> None:
 def command_names() -> Iterator[str]:
     """Every command, such as `topics create`."""
     load_commands()
+    app = complete_app()
     for command in app.registered_commands:
         assert command.callback is not None
         yield command.name or command.callback.__name__.rstrip("_")

@@ -3,9 +3,8 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from api.cli.asking import Source, log_path, log_place
+from api.cli.parameters import Argument, Option
 
 OFFSET_MAX = 2**63 - 1
 """Largest offset that a record can have."""
@@ -13,7 +12,7 @@ OFFSET_MAX = 2**63 - 1
 
 Log = Annotated[
     Path,
-    typer.Argument(
+    Argument(
         metavar="LOG",
         help="Log directory; METALOG_LOG stands for it.",
         show_default=False,
@@ -23,7 +22,7 @@ Log = Annotated[
 
 LogPlace = Annotated[
     str,
-    typer.Argument(
+    Argument(
         metavar="LOG",
         help="Log directory, or s3://bucket/prefix of an archive or backup; METALOG_LOG stands "
         "for it.",
@@ -34,7 +33,7 @@ LogPlace = Annotated[
 
 LogOrServer = Annotated[
     Source,
-    typer.Argument(
+    Argument(
         metavar="LOG",
         help="Log directory, or s3://bucket/prefix of an archive or backup; METALOG_LOG stands "
         "for it. With --server it is left out.",
@@ -45,7 +44,7 @@ LogOrServer = Annotated[
 
 Server = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--server",
         metavar="URL",
         help="A running service that is asked instead, as kafka://HOST:PORT; else METALOG_SERVER.",
@@ -53,11 +52,11 @@ Server = Annotated[
 ]
 """What the command line does with it is in `typer_app`: the verb finds it in its `LogOrServer`."""
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
+Json = Annotated[bool, Option("--json", help="Print JSON and nothing else.")]
 
 At = Annotated[
     str,
-    typer.Option(
+    Option(
         "--at",
         metavar="POINT",
         help="Offset, `start`, `end`, `now`, RFC 3339 time, age such as 10m, 2h, 7d or 1w, or "
@@ -65,22 +64,20 @@ At = Annotated[
     ),
 ]
 
-From = Annotated[str, typer.Option("--from", metavar="POINT", help="First, inclusive.")]
+From = Annotated[str, Option("--from", metavar="POINT", help="First, inclusive.")]
 
-To = Annotated[str, typer.Option("--to", metavar="POINT", help="Last, inclusive.")]
+To = Annotated[str, Option("--to", metavar="POINT", help="Last, inclusive.")]
 
-ShowSecrets = Annotated[
-    bool, typer.Option("--show-secrets", help="Print secrets instead of (redacted).")
-]
+ShowSecrets = Annotated[bool, Option("--show-secrets", help="Print secrets instead of (redacted).")]
 
 ShowAsked = Annotated[
     bool,
-    typer.Option("--asked", help="Also print what was asked, beside a decision's first record."),
+    Option("--asked", help="Also print what was asked, beside a decision's first record."),
 ]
 
 ObjectText = Annotated[
     str,
-    typer.Argument(
+    Argument(
         metavar="OBJECT",
         help="Such as topic:orders, partition:@ID/0#leader, config:topic/orders, broker:1; a # "
         "inside a name is %23.",

@@ -3,13 +3,11 @@
 import datetime
 import time
 from collections.abc import Awaitable, Generator, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
-
-import typer
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from api.cli.output import note
+from api.cli.parameters import bad_parameter
 from api.cli.time_zone import ASSUMED_ZONE, ZONE, zone_of
 
 if TYPE_CHECKING:
@@ -32,22 +30,21 @@ def log_place(text: str) -> str:
     directory.
     """
     if not text:
-        raise typer.BadParameter("the path is empty; write . for the working directory")
+        raise bad_parameter("the path is empty; write . for the working directory")
     return text
 
 
 def log_path(text: str) -> Path:
     """Read the path of a directory."""
     if "://" in log_place(text):
-        raise typer.BadParameter(
+        raise bad_parameter(
             f"this command needs a log directory; `metalog restore {text} LOG` makes one of an "
             "archive or backup"
         )
     return Path(text)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Source:
+class Source(NamedTuple):
     """The log that is read, in a directory or at the URL of an archive, or the service asked."""
 
     log: Path | str | None = None
@@ -67,7 +64,7 @@ class Source:
             typer.BadParameter: a service was named.
         """
         if self.log is None:
-            raise typer.BadParameter(f"{verb} needs a log; name LOG instead of --server")
+            raise bad_parameter(f"{verb} needs a log; name LOG instead of --server")
         return self.log
 
     def ask(

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from api.cli.app import app
 from api.cli.arguments import Json, ShowSecrets
 from api.cli.asking import log_place
-from api.cli.main import app
 from api.cli.output import print_json, print_line, print_table, value_text
 
 if TYPE_CHECKING:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from api.cli.app import app
 from api.cli.arguments import Json, Log, LogPlace
 from api.cli.asking import fields_of
-from api.cli.main import DONE, FOUND, app
+from api.cli.errors import DONE, FOUND
 from api.cli.output import (
     bytes_size_text,
     count_text,

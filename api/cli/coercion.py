@@ -12,6 +12,8 @@ from typer import core
 from typer._coercion import RuntimeParam, build_runtime_param
 from typer._param_types import coerce_cli_path
 
+from api.cli.quick import number_of, text_of
+
 
 def without_pydantic(params: list[Any]) -> list[Any]:
     """Let a command's parameters convert plain values themselves; return them."""
@@ -36,29 +38,12 @@ class _Plain(RuntimeParam):
         if info.parser is not None and isinstance(value, str):
             return info.parser(value)
         if annotation is str:
-            return _text(value)
+            return text_of(value)
         if annotation == list[str]:
-            return [_text(item) for item in value]
+            return [text_of(item) for item in value]
         if annotation is int and not info.clamp:
-            return _number(value, info.min, info.max)
+            return number_of(value, info.min, info.max)
         if annotation is Path and info.path_type is None:
-            path = Path(_text(value))
+            path = Path(text_of(value))
             return coerce_cli_path(path, info, path_type=Path, param=param, ctx=ctx)
         raise ValueError(f"{annotation} is not plain")
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise ValueError("not a string")
-    value.encode()  # the shell may pass bytes that are not UTF-8
-    return value
-
-
-def _number(value: object, least: float | None, most: float | None) -> int:
-    digits = str(value).removeprefix("-")
-    if not (digits.isascii() and digits.isdigit()):
-        raise ValueError("not a number in decimal digits")
-    number = int(str(value))
-    if (least is not None and number < least) or (most is not None and number > most):
-        raise ValueError("out of range")
-    return number

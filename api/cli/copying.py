@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from api.cli.app import app
 from api.cli.arguments import Json, Log
 from api.cli.asking import fields_of
 from api.cli.caring import bytes_progress
-from api.cli.main import app
 from api.cli.output import bytes_size_text, count_text, print_json, print_line, progress
 
 if TYPE_CHECKING:

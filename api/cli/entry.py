@@ -3,6 +3,7 @@
 Nothing can have been written yet, so an interrupt simply ends the process.
 """
 
+import gc
 import io
 import os
 import signal
@@ -18,7 +19,10 @@ def main() -> None:
 
     load_commands(sys.argv[1:])
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    # Collecting what is left when the interpreter ends takes a tenth of a short run.
+    gc.freeze()
+    sys.exit(code)
 
 
 def _leave(_signal: int, _frame: object) -> None:

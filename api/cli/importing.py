@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 
+from api.cli.app import app, need_command
 from api.cli.arguments import Json
-from api.cli.main import CORRUPT, app, need_command
+from api.cli.errors import CORRUPT
 from api.cli.output import print_json, print_line, progress
 from api.cli.typer_app import App
 

@@ -2,11 +2,8 @@
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from api.cli.arguments import Json, Log, LogOrServer, Server
 from api.cli.asking import about_json, fields_of
-from api.cli.main import app
 from api.cli.output import (
     bytes_size_text,
     note,
@@ -14,6 +11,8 @@ from api.cli.output import (
     print_line,
     time_text,
 )
+from api.cli.parameters import Option
+from api.cli.quick import command
 
 if TYPE_CHECKING:
     from api.questions.log_info import LogInfo
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 _AHEAD_MS = 1_000
 
 
-@app.command()
+@command()
 def init(log: Log, json: Json = False) -> None:
     """Make an empty log with a new cluster id."""
     import secrets
@@ -41,7 +40,7 @@ def init(log: Log, json: Json = False) -> None:
         print_line(f"made {log}, cluster id {cluster_id}")
 
 
-@app.command()
+@command()
 def info(log: LogOrServer, json: Json = False, server: Server = None) -> None:
     """Show what a log is: kind, cluster, offsets, epoch, size, writer."""
     from api.questions.log_info import INFO, ShowInfo
@@ -95,13 +94,13 @@ def _latest_record_text(document: dict[str, Any]) -> str:
     return shown
 
 
-@app.command()
+@command()
 def demo(
     log: Log,
-    topics: Annotated[int, typer.Option(help="Topics to begin with.")] = 60,
-    brokers: Annotated[int, typer.Option(help="Brokers of the simulated cluster.")] = 6,
-    changes: Annotated[int, typer.Option(help="Changes after the cluster is set up.")] = 2_000,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same log.")] = 1,
+    topics: Annotated[int, Option(help="Topics to begin with.")] = 60,
+    brokers: Annotated[int, Option(help="Brokers of the simulated cluster.")] = 6,
+    changes: Annotated[int, Option(help="Changes after the cluster is set up.")] = 2_000,
+    seed: Annotated[int, Option(help="The same seed gives the same log.")] = 1,
     json: Json = False,
 ) -> None:
     """Write a history made by the real controller over a simulated cluster."""

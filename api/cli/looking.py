@@ -2,30 +2,29 @@
 
 from typing import Annotated
 
-import typer
-
 from api.cli.arguments import At, From, Json, LogOrServer, Server, ShowAsked, ShowSecrets, To
 from api.cli.asking import about_json, fields_of
-from api.cli.main import app
 from api.cli.output import print_json, print_json_line, print_line
+from api.cli.parameters import Option, bad_parameter
+from api.cli.quick import command
 
 
-@app.command()
+@command()
 def dump(
     log: LogOrServer,
     from_: From = "start",
     to: To = "end",
     types: Annotated[
-        list[str] | None, typer.Option("--type", help="Only this record type; repeatable.")
+        list[str] | None, Option("--type", help="Only this record type; repeatable.")
     ] = None,
     object_: Annotated[
-        str | None, typer.Option("--object", metavar="OBJECT", help="Only what changed it.")
+        str | None, Option("--object", metavar="OBJECT", help="Only what changed it.")
     ] = None,
     json: Json = False,
     show_secrets: ShowSecrets = False,
     asked: ShowAsked = False,
     verbose: Annotated[
-        bool, typer.Option("--verbose", help="With --json: a last line about the log.")
+        bool, Option("--verbose", help="With --json: a last line about the log.")
     ] = False,
     server: Server = None,
 ) -> None:
@@ -51,16 +50,16 @@ def dump(
         print_json_line({"end": about_json(told.about())})
 
 
-@app.command()
+@command()
 def image(
     log: LogOrServer,
     at: At = "end",
     parts: Annotated[
         list[str] | None,
-        typer.Option("--part", help="topics, partitions, configs, brokers, ...; repeatable."),
+        Option("--part", help="topics, partitions, configs, brokers, ...; repeatable."),
     ] = None,
     format_: Annotated[
-        str, typer.Option("--format", metavar="text|json|kraft-json", help="How to print it.")
+        str, Option("--format", metavar="text|json|kraft-json", help="How to print it.")
     ] = "text",
     json: Json = False,
     show_secrets: ShowSecrets = False,
@@ -72,10 +71,10 @@ def image(
     from api.questions.overview import OVERVIEW, ShowOverview
 
     if format_ not in ("text", "json", "kraft-json"):
-        raise typer.BadParameter(f"{format_!r} is not a format", param_hint="--format")
+        raise bad_parameter(f"{format_!r} is not a format", param_hint="--format")
     for part in parts or []:
         if part not in PARTS:
-            raise typer.BadParameter(f"{part!r} is none of {', '.join(PARTS)}", param_hint="--part")
+            raise bad_parameter(f"{part!r} is none of {', '.join(PARTS)}", param_hint="--part")
     if format_ == "kraft-json":
         told = log.ask(KRAFT_IMAGE, ShowKraftImage(show_secrets=show_secrets), at=at)
         print_json(joined(told.items))
@@ -94,12 +93,12 @@ def image(
         print_objects(objects, about)
 
 
-@app.command()
+@command()
 def digest(
     log: LogOrServer,
     at: At = "end",
     by: Annotated[
-        str, typer.Option("--by", metavar="replay|snapshot|spark", help="How to compute it.")
+        str, Option("--by", metavar="replay|snapshot|spark", help="How to compute it.")
     ] = "replay",
     json: Json = False,
     server: Server = None,
@@ -109,7 +108,7 @@ def digest(
     from api.questions.objects import DIGEST, ShowDigest
 
     if by not in WAYS:
-        raise typer.BadParameter(f"{by!r} is none of {', '.join(WAYS)}", param_hint="--by")
+        raise bad_parameter(f"{by!r} is none of {', '.join(WAYS)}", param_hint="--by")
     if by == "spark":
         told = by_spark(log.place("--by spark"), at)
     else:

@@ -1,36 +1,32 @@
-"""`metalog`: commands and error handling.
+"""`metalog`: runs one command.
 
-Only typer is imported here. A command's module is imported when the command runs, and its functions
-import what other commands in the module do not need, because imports take most of a short run.
+A command's module is imported when the command runs, and its functions import what other commands
+in the module do not need, because imports take most of a short run. typer is imported only for
+command lines that `quick` does not parse.
 """
 
-import errno
 import importlib.util
 import itertools
-import logging
 import os
 import sys
-from collections.abc import Sequence
-from contextvars import ContextVar
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Any
 
-import typer
-from typer import exceptions
-
-from api.cli.typer_app import App, Interrupted, NotBegun
-
-if TYPE_CHECKING:
-    from records.errors import MetadataLogError
-
-
-app = App(
-    name="metalog",
-    help="Keep, replay and debug the metadata log of a cluster.",
-    invoke_without_command=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+from api.cli.errors import (
+    DONE,
+    ERRORS_AS_JSON,
+    STOPPED,
+    UNKNOWN,
+    USAGE,
+    Interrupted,
+    NotBegun,
+    configure_logging,
+    fail,
+    report,
+    wants_json,
 )
+from api.cli.quick import quick_call
 
 # Each module of commands and what it adds: only the one that is run is imported.
 _MODULES = {
@@ -54,95 +50,46 @@ _MODULES = {
 }
 _PACKAGES = ("records", "metadata_log", "replay", "controller", "api", "migrations")
 
-# The machine refuses, and a retry would not help: a wrong path, a missing permission.
-_WRONG_PATH = frozenset(
-    {
-        errno.EACCES,
-        errno.EEXIST,
-        errno.EISDIR,
-        errno.ELOOP,
-        errno.ENAMETOOLONG,
-        errno.ENOENT,
-        errno.ENOTDIR,
-        errno.EPERM,
-        errno.EROFS,
-    }
-)
-
-DONE, FOUND, USAGE, REFUSED, UNAVAILABLE, CORRUPT = 0, 1, 2, 3, 4, 5
-"""Exit codes."""
-
-_STOPPED = "stopped; what was acknowledged before is kept"
-
-# Outcome of the requested change: `records.errors.Outcome`, which is too slow to import here.
-_NOTHING, _UNKNOWN = "nothing", "unknown"
-
-_ERRORS_AS_JSON: ContextVar[bool] = ContextVar("errors as JSON", default=False)
-
-
-def need_command(context: typer.Context) -> None:
-    """Print a group's help if it is called without a command: a usage error."""
-    if context.invoked_subcommand is None:
-        sys.stderr.write(context.get_help() + "\n")
-        raise typer.Exit(USAGE)
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        from importlib.metadata import version
-
-        sys.stdout.write(f"metalog {version('metadata-log')}\n")
-        raise typer.Exit(DONE)
-
-
-@app.callback()
-def _options(
-    context: typer.Context,
-    debug: Annotated[bool, typer.Option("--debug", help="Show where an error came from.")] = False,
-    _version: Annotated[
-        bool,
-        typer.Option(
-            "--version", help="Print the version.", is_eager=True, callback=_print_version
-        ),
-    ] = False,
-) -> None:
-    if debug:
-        os.environ["METALOG_DEBUG"] = "1"
-    need_command(context)
-    level = logging.INFO if debug else logging.WARNING
-    logging.basicConfig(format="%(levelname)s: %(message)s", level=level)
-
 
 def run(arguments: list[str]) -> int:
     """Run one command; return its exit code."""
-    _ERRORS_AS_JSON.set(wants_json(arguments))
+    ERRORS_AS_JSON.set(wants_json(arguments))
     stranger = _foreign_package()
     if stranger:
-        return _fail("INSTALLATION", stranger, USAGE)
+        return fail("INSTALLATION", stranger, USAGE)
     load_commands(arguments)
     try:
-        result = app(arguments, prog_name="metalog", standalone_mode=False)
-    except exceptions.Exit as exit_:
-        return exit_.exit_code
-    except exceptions.TyperException as error:
-        return _fail("USAGE", f"{error.format_message().rstrip('.')}; see `metalog --help`", USAGE)
+        call = quick_call(arguments)
+        result = _by_typer(arguments) if call is None else _at_once(call, arguments)
     except NotBegun as interrupt:
-        return _fail("INTERRUPTED", str(interrupt), 130)
-    except (exceptions.Abort, KeyboardInterrupt, Interrupted) as interrupt:
-        if isinstance(interrupt.__cause__, EOFError):
-            # Typer takes any for Ctrl-D at a prompt, and no command prompts.
-            return _report(interrupt.__cause__)
-        return _fail("INTERRUPTED", str(interrupt) or _STOPPED, 130, _UNKNOWN)
-    except SystemExit as exit_:
-        # Typer turns a broken pipe into this: the reader has closed our output. Python would still
-        # complain when it flushes.
-        if not isinstance(exit_.__context__, BrokenPipeError):
-            raise
+        return fail("INTERRUPTED", str(interrupt), 130)
+    except (KeyboardInterrupt, Interrupted) as interrupt:
+        return fail("INTERRUPTED", str(interrupt) or STOPPED, 130, UNKNOWN)
+    except BrokenPipeError:
+        # The reader has closed our output. Python would still complain when it flushes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
     except Exception as error:
-        return _report(error)
+        return report(error)
     return result if isinstance(result, int) else DONE
+
+
+def _by_typer(arguments: list[str]) -> Any:
+    from api.cli.app import run_app
+
+    return run_app(arguments)
+
+
+def _at_once(call: Callable[[], Any], arguments: list[str]) -> Any:
+    configure_logging(debug=False)
+    try:
+        return call()
+    except Exception as error:
+        typer = sys.modules.get("typer.exceptions")
+        if typer is None or not isinstance(error, typer.TyperException):
+            raise
+        # The command refused its parameters before it did anything; typer has the words for that.
+        return _by_typer(arguments)
 
 
 def load_commands(arguments: Sequence[str] = ()) -> None:
@@ -169,103 +116,6 @@ def _import_msgspec() -> None:
         importlib.import_module("msgspec")
     finally:
         del sys.modules[hidden]
-
-
-def _report(error: Exception) -> int:
-    """Print an error as one line and return its exit code."""
-    if os.environ.get("METALOG_DEBUG"):
-        import traceback
-
-        traceback.print_exception(error)
-    from records.errors import MetadataLogError
-
-    match error:
-        case MetadataLogError():
-            return _fail_with(error)
-        case OSError():
-            where = f"{error.filename}: " if error.filename else ""
-            refused = error.errno in _WRONG_PATH
-            next_ = (
-                "check the path and its permissions" if refused else "try again when it is mended"
-            )
-            message = f"{where}{error.strerror or error}; {next_}"
-            if refused:
-                return _fail("IO", message, REFUSED)
-            return _fail("IO", message, UNAVAILABLE, _UNKNOWN)
-        case _:
-            return _fail(
-                "INTERNAL",
-                f"{type(error).__name__}: {error}; this is a mistake of ours: run again with "
-                "`metalog --debug` and report what it prints",
-                REFUSED,
-                _UNKNOWN,
-            )
-
-
-def _fail_with(error: "MetadataLogError") -> int:
-    """Print an error with its outcome; an unknown outcome is never shown as a plain refusal."""
-    from records.errors import CorruptLogError, FencedError, Outcome, RequestError
-
-    match error:
-        case RequestError():
-            code, exit_code = error.code, REFUSED
-        case CorruptLogError():
-            code, exit_code = "CORRUPT", CORRUPT
-        case FencedError():
-            code, exit_code = "FENCED", UNAVAILABLE
-        case _:
-            code, exit_code = "UNAVAILABLE", UNAVAILABLE
-    message = str(error)
-    if error.outcome is Outcome.UNKNOWN:
-        exit_code = CORRUPT if exit_code == CORRUPT else UNAVAILABLE
-        if "outcome is unknown" not in message:
-            message += "; the outcome is unknown"
-    return _fail(code, message, exit_code, error.outcome.value, error.done_to)
-
-
-def wants_json(arguments: list[str]) -> bool:
-    """True if the command line asks for JSON; checked before the line is validated."""
-    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
-    return "--json" in options
-
-
-def error_document(
-    code: str, message: str, outcome: str = _NOTHING, done_to: int | None = None
-) -> dict[str, Any]:
-    """Return an error as JSON.
-
-    Args:
-        outcome: A `records.errors.Outcome`.
-        done_to: Offset of the last committed record, for a partial outcome.
-    """
-    return {"code": code, "message": message, "outcome": outcome, "done_to": done_to}
-
-
-def print_error(
-    code: str, message: str, outcome: str = _NOTHING, done_to: int | None = None
-) -> None:
-    """Print an error as one line on standard error; under --json as a document."""
-    from api.cli.output import plain
-
-    text = " ".join(message.split())
-    if _ERRORS_AS_JSON.get():
-        import json
-
-        line = json.dumps(error_document(code, text, outcome, done_to), ensure_ascii=False)
-    else:
-        line = f"error: {code}: {plain(text)}"
-    sys.stderr.write(f"{line}\n")
-
-
-def _fail(
-    code: str,
-    message: str,
-    exit_code: int,
-    outcome: str = _NOTHING,
-    done_to: int | None = None,
-) -> int:
-    print_error(code, message, outcome, done_to)
-    return exit_code
 
 
 def _foreign_package() -> str | None:

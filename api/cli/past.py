@@ -4,11 +4,9 @@ import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from api.cli.arguments import At, From, Json, LogOrServer, ObjectText, Server, ShowSecrets, To
 from api.cli.asking import about_json, fields_of
-from api.cli.main import FOUND, app
+from api.cli.errors import FOUND
 from api.cli.output import (
     count_text,
     note,
@@ -19,24 +17,26 @@ from api.cli.output import (
     time_text,
     value_text,
 )
+from api.cli.parameters import Argument, Option
+from api.cli.quick import command
 
 if TYPE_CHECKING:
     from api.questions.changes import FieldChange, ObjectChange, ObjectEvent
 
 
-@app.command()
+@command()
 def history(
     log: LogOrServer,
     object_: ObjectText,
     from_: From = "start",
     to: To = "end",
     last: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Only the newest N changes.")
+        int | None, Option(metavar="N", min=1, help="Only the newest N changes.")
     ] = None,
     json: Json = False,
     show_secrets: ShowSecrets = False,
     verbose: Annotated[
-        bool, typer.Option("--verbose", help="With --json: a last line about the log.")
+        bool, Option("--verbose", help="With --json: a last line about the log.")
     ] = False,
     server: Server = None,
 ) -> None:
@@ -76,19 +76,19 @@ def _print_event(event: "ObjectEvent") -> None:
 
 
 # The start of a log is printed as offset -1, which must not be taken for an option.
-@app.command(context_settings={"ignore_unknown_options": True})
+@command(context_settings={"ignore_unknown_options": True})
 def diff(
     log: LogOrServer,
-    before: Annotated[str, typer.Argument(metavar="P1", help="The earlier point.")],
-    after: Annotated[str, typer.Argument(metavar="P2", help="The later point.")],
+    before: Annotated[str, Argument(metavar="P1", help="The earlier point.")],
+    after: Annotated[str, Argument(metavar="P2", help="The later point.")],
     object_: Annotated[
-        str | None, typer.Option("--object", metavar="OBJECT", help="Only this object.")
+        str | None, Option("--object", metavar="OBJECT", help="Only this object.")
     ] = None,
     exit_code: Annotated[
-        bool, typer.Option("--exit-code", help="Exit 1 when there are differences.")
+        bool, Option("--exit-code", help="Exit 1 when there are differences.")
     ] = False,
     stat: Annotated[
-        bool, typer.Option("--stat", help="Only how many objects and fields, by kind.")
+        bool, Option("--stat", help="Only how many objects and fields, by kind.")
     ] = False,
     json: Json = False,
     show_secrets: ShowSecrets = False,
@@ -123,7 +123,7 @@ def diff(
     return FOUND if exit_code and changes else 0
 
 
-@app.command()
+@command()
 def blame(
     log: LogOrServer,
     object_: ObjectText,

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-import typer
-
 from api.cli.output import time_text, value_text
+from api.cli.parameters import bad_parameter
 from records import registry
 from records.json import default_fields
 
@@ -13,7 +12,7 @@ def check_types(names: list[str]) -> None:
     """Check names of record types."""
     for name in names:
         if name not in registry.BY_NAME:
-            raise typer.BadParameter(f"{name!r} is not a record type", param_hint="--type")
+            raise bad_parameter(f"{name!r} is not a record type", param_hint="--type")
 
 
 def origin_text(origin: dict[str, Any] | None) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import typer
 
-from api.cli.typer_app import NotBegun
+from api.cli.errors import NotBegun
 
 _SIZE_CHARACTERS_MAX = 65_536
 

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from api.cli.app import app
 from api.cli.arguments import Json, Log
 from api.cli.authorizer_options import (
     ALLOW_ALL_NAME,
@@ -15,7 +16,6 @@ from api.cli.authorizer_options import (
     authorizer_of,
     server_configs,
 )
-from api.cli.main import app
 from api.cli.output import print_json_line, print_line, progress
 
 _DEFAULT_KAFKA = "127.0.0.1:9092"

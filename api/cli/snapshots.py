@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from api.cli.app import app, need_command
 from api.cli.arguments import OFFSET_MAX, At, Json, Log
-from api.cli.main import app, need_command
 from api.cli.output import (
     print_json,
     print_line,

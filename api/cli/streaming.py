@@ -10,10 +10,11 @@ from typing import IO, TYPE_CHECKING, Annotated
 import typer
 
 from api.cli.admin.options import LogOption, TraceParent
+from api.cli.app import app
 from api.cli.arguments import Json, LogOrServer, Server, ShowAsked, ShowSecrets
 from api.cli.asking import Source, about_json, fields_of
+from api.cli.errors import DONE
 from api.cli.identity import checked_trace_parent, process_user
-from api.cli.main import DONE, app
 from api.cli.output import count_text, note, print_json, print_json_line, print_line, progress
 
 if TYPE_CHECKING:

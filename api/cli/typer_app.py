@@ -8,7 +8,9 @@
 import os
 import re
 from collections.abc import Callable
-from typing import Annotated, Any
+from functools import update_wrapper
+from types import FunctionType
+from typing import Annotated, Any, get_args, get_origin
 
 import typer
 from typer import core
@@ -17,20 +19,14 @@ from typer.models import CommandFunctionType
 
 from api.cli.asking import SERVER_MARK
 from api.cli.coercion import without_pydantic
+from api.cli.errors import Interrupted, NotBegun
 from api.cli.help_sections import SECTIONS
+from api.cli.parameters import Argument, Parameter
 from api.cli.time_zone import ASSUMED_ZONE, ZONE, zone_of
 
 _LOG, _SERVER = "METALOG_LOG", "METALOG_SERVER"
 _OPTION = re.compile("-[^0-9]")
 _POINTS = frozenset({"POINT", "P1"})
-
-
-class Interrupted(Exception):
-    """A command was interrupted; the message gives the outcome if it is known."""
-
-
-class NotBegun(Interrupted):
-    """A command was interrupted before it did anything."""
 
 
 class Command(core.TyperCommand):
@@ -157,7 +153,38 @@ class App(typer.Typer):
         self, name: str | None = None, **options: Any
     ) -> Callable[[CommandFunctionType], CommandFunctionType]:
         """Register a command."""
-        return super().command(name, **{"cls": Command, **options})
+        register = super().command(name, **{"cls": Command, **options})
+
+        def declare(function: CommandFunctionType) -> CommandFunctionType:
+            register(_with_typer(function))
+            return function
+
+        return declare
+
+
+def _with_typer(function: Any) -> Any:
+    """Copy a command with typer's parameters instead of those of `parameters`."""
+    copy = FunctionType(
+        *(function.__code__, function.__globals__, function.__name__),
+        *(function.__defaults__, function.__closure__),
+    )
+    update_wrapper(copy, function)
+    del copy.__wrapped__  # type: ignore[attr-defined]
+    copy.__annotations__ = {
+        name: _typer_annotation(annotation) for name, annotation in copy.__annotations__.items()
+    }
+    return copy
+
+
+def _typer_annotation(annotation: Any) -> Any:
+    type_, *rest = get_args(annotation) if get_origin(annotation) is Annotated else (annotation,)
+    if not rest or not isinstance(rest[0], Parameter):
+        return annotation
+    declared = rest[0]
+    make = typer.Argument if isinstance(declared, Argument) else typer.Option
+    if declared.names:
+        return Annotated[type_, make(*declared.names, **declared.settings)]
+    return Annotated[type_, make(**declared.settings)]
 
 
 def _sections(names: list[str]) -> list[tuple[str, list[str]]]:

@@ -379,7 +379,7 @@ def test_interrupt_during_start_is_one_line(demo_log: Path) -> None:
         "import os, signal, sys, importlib.abc\n"
         "class Interrupt(importlib.abc.MetaPathFinder):\n"
         "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name == 'typer': os.kill(os.getpid(), signal.SIGINT)\n"
+        "        if name == 'msgspec': os.kill(os.getpid(), signal.SIGINT)\n"
         "sys.meta_path.insert(0, Interrupt())\n"
         f"sys.argv = ['metalog', 'image', {str(demo_log)!r}]\n"
         "from api.cli.entry import main\n"

@@ -9,14 +9,16 @@ import pytest
 from typer import core
 from typer.main import get_command
 
+from api.cli.app import complete_app
 from api.cli.help_sections import SECTIONS
-from api.cli.main import _MODULES, app, load_commands
+from api.cli.main import _MODULES, load_commands
 from tests.api.conftest import Metalog
 
 _HEAVY = {
     *("sqlalchemy", "alembic", "pyspark", "pyarrow", "pydantic", "fastavro", "typing_extensions"),
     *("asyncio", "rich", "importlib.resources", "zipfile", "controller", "metadata_log.log"),
     *("api.service", "api.client"),
+    *("typer", "inspect"),
     *("replay.snapshot.store", "replay.audit"),
 }
 _MAIN = """
@@ -56,6 +58,30 @@ def test_only_the_module_of_the_command_is_imported(demo_log: Path) -> None:
     assert {f"api.cli.{module}" for module in _MODULES} & modules == {"api.cli.keeping"}
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--part", "brokers"),
+        ("--at=100", "--json"),
+        ("--at", "-1"),
+        ("--at", "100", "--at", "200"),
+        ("--time-zone", "+02:00"),
+        ("--format", "xml"),
+        ("--no-such-option",),
+        ("one-argument-more",),
+        ("--at",),
+        ("--help",),
+    ],
+    ids=" ".join,
+)
+def test_parsed_at_once_or_by_typer_the_answer_is_the_same(
+    metalog: Metalog, demo_log: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+) -> None:
+    at_once = metalog("image", demo_log, *arguments)
+    monkeypatch.setattr("api.cli.main.quick_call", lambda _: None)
+    assert metalog("image", demo_log, *arguments) == at_once
+
+
 def test_wrong_number_is_refused_in_the_words_of_typer(metalog: Metalog, demo_log: Path) -> None:
     for text, said in {
         "x": "Input should be a valid integer, unable to parse string as an integer",
@@ -68,7 +94,7 @@ def test_wrong_number_is_refused_in_the_words_of_typer(metalog: Metalog, demo_lo
 
 def test_each_command_stands_with_its_module() -> None:
     load_commands()
-    root = get_command(app)
+    root = get_command(complete_app())
     assert isinstance(root, core.TyperGroup)
     registered = list(root.commands)
     listed = [command for commands in _MODULES.values() for command in commands]

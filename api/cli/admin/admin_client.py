@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from api.cli.main import REFUSED, error_document, print_error
+from api.cli.errors import REFUSED, error_document, print_error
 from api.cli.output import print_json, print_line
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import typer
 from api.cli.admin.changing import changing
 from api.cli.admin.options import NamespaceOption
 from api.cli.admin.parsing import partition_ref
-from api.cli.main import app
+from api.cli.app import app
 from api.cli.output import print_line
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any
 import typer
 from typer.main import get_group
 
-from api.cli.main import app, need_command
+from api.cli.app import app, need_command
 from api.cli.typer_app import App, Group
 
 NOUNS: dict[str, tuple[tuple[str, ...], str]] = {

@@ -16,7 +16,7 @@ from api.cli.admin.options import (
 )
 from api.cli.admin.parsing import assignments, config_pairs, new_topic_name, topic_object, topic_ref
 from api.cli.admin.subscriptions import warning_lines, warnings_json
-from api.cli.main import REFUSED, print_error
+from api.cli.errors import REFUSED, print_error
 from api.cli.output import count_text, print_json, print_line, print_table, value_text
 from api.cli.typer_app import App
 

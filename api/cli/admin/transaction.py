@@ -6,7 +6,7 @@ import typer
 
 from api.cli.admin.changing import changing
 from api.cli.admin.options import ValidateOnly
-from api.cli.main import app
+from api.cli.app import app
 
 if TYPE_CHECKING:
     from api.cli.admin.admin_client import AdminClient

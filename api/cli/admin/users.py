@@ -186,7 +186,7 @@ def _report(
 
 
 def _print_described(look: Look, users: tuple[str, ...]) -> int:
-    from api.cli.main import REFUSED, print_error
+    from api.cli.errors import REFUSED, print_error
     from api.questions.descriptions import USERS
     from controller.descriptions.users import DescribeUsers
 

@@ -1,0 +1,85 @@
+"""The commands as a typer app, for what `quick` does not parse: help, errors, the unusual."""
+
+import os
+import sys
+from typing import Annotated, Any
+
+import typer
+from typer import exceptions
+
+from api.cli.errors import DONE, USAGE, Interrupted, configure_logging, fail
+from api.cli.quick import COMMANDS
+from api.cli.typer_app import App
+
+app = App(
+    name="metalog",
+    help="Keep, replay and debug the metadata log of a cluster.",
+    invoke_without_command=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def need_command(context: typer.Context) -> None:
+    """Print a group's help if it is called without a command: a usage error."""
+    if context.invoked_subcommand is None:
+        sys.stderr.write(context.get_help() + "\n")
+        raise typer.Exit(USAGE)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        sys.stdout.write(f"metalog {version('metadata-log')}\n")
+        raise typer.Exit(DONE)
+
+
+@app.callback()
+def _options(
+    context: typer.Context,
+    debug: Annotated[bool, typer.Option("--debug", help="Show where an error came from.")] = False,
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version.", is_eager=True, callback=_print_version
+        ),
+    ] = False,
+) -> None:
+    if debug:
+        os.environ["METALOG_DEBUG"] = "1"
+    need_command(context)
+    configure_logging(debug)
+
+
+def complete_app() -> App:
+    """Return the app with the commands of all modules that were imported."""
+    added = {command.name for command in app.registered_commands}
+    for name, command in COMMANDS.items():
+        if name not in added:
+            app.command(name, **command.settings)(command.function)
+    return app
+
+
+def run_app(arguments: list[str]) -> Any:
+    """Run one command; return its result or exit code.
+
+    Raises:
+        Interrupted: the command was interrupted.
+    """
+    try:
+        return complete_app()(arguments, prog_name="metalog", standalone_mode=False)
+    except exceptions.Exit as exit_:
+        return exit_.exit_code
+    except exceptions.TyperException as error:
+        return fail("USAGE", f"{error.format_message().rstrip('.')}; see `metalog --help`", USAGE)
+    except exceptions.Abort as abort:
+        if isinstance(abort.__cause__, EOFError):
+            # Typer takes any for Ctrl-D at a prompt, and no command prompts.
+            raise abort.__cause__ from None
+        raise Interrupted(str(abort)) from abort
+    except SystemExit as exit_:
+        # Typer turns a broken pipe into this.
+        if isinstance(exit_.__context__, BrokenPipeError):
+            raise exit_.__context__ from None
+        raise

@@ -1,0 +1,149 @@
+"""Errors and warnings of commands: one line each on standard error, and the exit code."""
+
+import errno
+import logging
+import os
+import sys
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from records.errors import MetadataLogError
+
+
+class Interrupted(Exception):
+    """A command was interrupted; the message gives the outcome if it is known."""
+
+
+class NotBegun(Interrupted):
+    """A command was interrupted before it did anything."""
+
+
+# The machine refuses, and a retry would not help: a wrong path, a missing permission.
+_WRONG_PATH = frozenset(
+    {
+        errno.EACCES,
+        errno.EEXIST,
+        errno.EISDIR,
+        errno.ELOOP,
+        errno.ENAMETOOLONG,
+        errno.ENOENT,
+        errno.ENOTDIR,
+        errno.EPERM,
+        errno.EROFS,
+    }
+)
+
+DONE, FOUND, USAGE, REFUSED, UNAVAILABLE, CORRUPT = 0, 1, 2, 3, 4, 5
+"""Exit codes."""
+
+STOPPED = "stopped; what was acknowledged before is kept"
+
+# Outcome of the requested change: `records.errors.Outcome`, which is too slow to import here.
+NOTHING, UNKNOWN = "nothing", "unknown"
+
+ERRORS_AS_JSON: ContextVar[bool] = ContextVar("errors as JSON", default=False)
+
+
+def configure_logging(debug: bool) -> None:
+    """Print warnings on standard error; all messages with `debug`."""
+    level = logging.INFO if debug else logging.WARNING
+    logging.basicConfig(format="%(levelname)s: %(message)s", level=level)
+
+
+def report(error: Exception) -> int:
+    """Print an error as one line and return its exit code."""
+    if os.environ.get("METALOG_DEBUG"):
+        import traceback
+
+        traceback.print_exception(error)
+    from records.errors import MetadataLogError
+
+    match error:
+        case MetadataLogError():
+            return _fail_with(error)
+        case OSError():
+            where = f"{error.filename}: " if error.filename else ""
+            refused = error.errno in _WRONG_PATH
+            next_ = (
+                "check the path and its permissions" if refused else "try again when it is mended"
+            )
+            message = f"{where}{error.strerror or error}; {next_}"
+            if refused:
+                return fail("IO", message, REFUSED)
+            return fail("IO", message, UNAVAILABLE, UNKNOWN)
+        case _:
+            return fail(
+                "INTERNAL",
+                f"{type(error).__name__}: {error}; this is a mistake of ours: run again with "
+                "`metalog --debug` and report what it prints",
+                REFUSED,
+                UNKNOWN,
+            )
+
+
+def _fail_with(error: "MetadataLogError") -> int:
+    """Print an error with its outcome; an unknown outcome is never shown as a plain refusal."""
+    from records.errors import CorruptLogError, FencedError, Outcome, RequestError
+
+    match error:
+        case RequestError():
+            code, exit_code = error.code, REFUSED
+        case CorruptLogError():
+            code, exit_code = "CORRUPT", CORRUPT
+        case FencedError():
+            code, exit_code = "FENCED", UNAVAILABLE
+        case _:
+            code, exit_code = "UNAVAILABLE", UNAVAILABLE
+    message = str(error)
+    if error.outcome is Outcome.UNKNOWN:
+        exit_code = CORRUPT if exit_code == CORRUPT else UNAVAILABLE
+        if "outcome is unknown" not in message:
+            message += "; the outcome is unknown"
+    return fail(code, message, exit_code, error.outcome.value, error.done_to)
+
+
+def wants_json(arguments: list[str]) -> bool:
+    """True if the command line asks for JSON; checked before the line is validated."""
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    return "--json" in options
+
+
+def error_document(
+    code: str, message: str, outcome: str = NOTHING, done_to: int | None = None
+) -> dict[str, Any]:
+    """Return an error as JSON.
+
+    Args:
+        outcome: A `records.errors.Outcome`.
+        done_to: Offset of the last committed record, for a partial outcome.
+    """
+    return {"code": code, "message": message, "outcome": outcome, "done_to": done_to}
+
+
+def print_error(
+    code: str, message: str, outcome: str = NOTHING, done_to: int | None = None
+) -> None:
+    """Print an error as one line on standard error; under --json as a document."""
+    from api.cli.output import plain
+
+    text = " ".join(message.split())
+    if ERRORS_AS_JSON.get():
+        import json
+
+        line = json.dumps(error_document(code, text, outcome, done_to), ensure_ascii=False)
+    else:
+        line = f"error: {code}: {plain(text)}"
+    sys.stderr.write(f"{line}\n")
+
+
+def fail(
+    code: str,
+    message: str,
+    exit_code: int,
+    outcome: str = NOTHING,
+    done_to: int | None = None,
+) -> int:
+    """Print an error and return its exit code."""
+    print_error(code, message, outcome, done_to)
+    return exit_code

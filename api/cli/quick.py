@@ -1,0 +1,152 @@
+"""Parses plain command lines without typer, importing which takes longer than most questions.
+
+Plain is what leaves no question: a command that declares its parameters in `parameters`, options
+spelled out, each once, and values that are valid. Anything else is left to typer, which has the
+help, the environment variables and the error messages.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, NamedTuple, TypeVar, get_args
+
+from api.cli.parameters import Argument, Parameter
+from api.cli.time_zone import ASSUMED_ZONE, ZONE
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+# typer takes arguments that are left out from these, or answers a shell instead.
+_TYPER_VARIABLES = ("METALOG_LOG", "METALOG_SERVER", "_METALOG_COMPLETE")
+
+
+class QuickCommand(NamedTuple):
+    """A command that can be parsed here; `settings` are for typer."""
+
+    function: Callable[..., Any]
+    settings: dict[str, Any]
+
+
+COMMANDS: dict[str, QuickCommand] = {}
+"""By name; those of the modules that were imported."""
+
+
+class _NotPlain(Exception):
+    """typer is to parse this command line."""
+
+
+class _Declared(NamedTuple):
+    name: str
+    type: Any
+    parameter: Parameter
+
+
+def command(**settings: Any) -> Callable[[F], F]:
+    """Register a function as the command of its name."""
+
+    def register(function: F) -> F:
+        COMMANDS[function.__name__] = QuickCommand(function, settings)
+        return function
+
+    return register
+
+
+def quick_call(arguments: Sequence[str]) -> Callable[[], Any] | None:
+    """Return the call that a command line stands for; None: typer is to parse it.
+
+    The module of the command must have been imported.
+    """
+    found = COMMANDS.get(arguments[0]) if arguments else None
+    if found is None or any(name in os.environ for name in _TYPER_VARIABLES):
+        return None
+    ZONE.set("UTC")
+    ASSUMED_ZONE.set(None)
+    try:
+        return partial(found.function, **_values(found.function, arguments[1:]))
+    except _NotPlain:
+        return None
+
+
+def _values(function: Callable[..., Any], words: Sequence[str]) -> dict[str, Any]:
+    declared = list(_declared(function))
+    options = {name: each for each in declared for name in _option_names(each)}
+    values: dict[str, Any] = {}
+    given: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        if not word.startswith("-"):
+            given.append(word)
+            continue
+        name, has_value, text = word.partition("=")
+        option = options.get(name)
+        if option is None or option.name in values:
+            raise _NotPlain
+        if option.type is bool:
+            if has_value:
+                raise _NotPlain
+            values[option.name] = True
+        else:
+            values[option.name] = _converted(option, text if has_value else next(rest, "-"))
+    positional = [each for each in declared if isinstance(each.parameter, Argument)]
+    if len(given) != len(positional):
+        raise _NotPlain
+    for each, text in zip(positional, given, strict=True):
+        values[each.name] = _converted(each, text)
+    return values
+
+
+def _declared(function: Callable[..., Any]) -> Iterator[_Declared]:
+    """Yield the parameters of a command. Importing `inspect` takes as long as parsing does."""
+    for name in function.__code__.co_varnames[: function.__code__.co_argcount]:
+        type_, parameter = get_args(function.__annotations__[name])
+        yield _Declared(name, type_, parameter)
+
+
+def _option_names(declared: _Declared) -> Sequence[str]:
+    if isinstance(declared.parameter, Argument):
+        return ()
+    # typer gives a nameless flag two names; none has been needed yet.
+    nameless = () if declared.type is bool else (f"--{declared.name.replace('_', '-')}",)
+    return declared.parameter.names or nameless
+
+
+def _converted(declared: _Declared, text: str) -> Any:
+    settings = declared.parameter.settings
+    if text.startswith("-"):
+        raise _NotPlain
+    try:
+        if "parser" in settings:
+            return settings["parser"](text)
+        if declared.type in (str, str | None):
+            return text_of(text)
+        if declared.type in (int, int | None):
+            return number_of(text, settings.get("min"), settings.get("max"))
+    except Exception as error:
+        raise _NotPlain from error
+    raise _NotPlain
+
+
+def text_of(value: object) -> str:
+    """Return a value that is valid text.
+
+    Raises:
+        ValueError: it is not.
+    """
+    if not isinstance(value, str):
+        raise ValueError("not a string")
+    value.encode()  # the shell may pass bytes that are not UTF-8
+    return value
+
+
+def number_of(value: object, least: float | None, most: float | None) -> int:
+    """Return a number in decimal digits, between two bounds that may be None.
+
+    Raises:
+        ValueError: it is none.
+    """
+    digits = str(value).removeprefix("-")
+    if not (digits.isascii() and digits.isdigit()):
+        raise ValueError("not a number in decimal digits")
+    number = int(str(value))
+    if (least is not None and number < least) or (most is not None and number > most):
+        raise ValueError("out of range")
+    return number
