@@ -1,1 +1,60 @@
-"""The controller: decisions, placement, and the serial loop that writes their records."""
+"""The controller: decisions, placement, and the serial loop that writes their records.
+
+The names below are public: those of `docs/library.md`. Importing the package imports none of them.
+"""
+
+from records.exports import lazy_exports
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from controller.authorization.authorizer import ALLOW_ALL as ALLOW_ALL
+    from controller.authorization.authorizer import Access as Access
+    from controller.authorization.authorizer import Authorizer as Authorizer
+    from controller.authorization.authorizer import Operation as Operation
+    from controller.authorization.authorizer import Resource as Resource
+    from controller.authorization.authorizer import ResourceType as ResourceType
+    from controller.authorization.caller import Caller as Caller
+    from controller.controller import Controller as Controller
+    from controller.decisions.assignments import Assignment as Assignment
+    from controller.decisions.configs import AlterConfigs as AlterConfigs
+    from controller.decisions.configs import ConfigChange as ConfigChange
+    from controller.decisions.configs import ResourceChange as ResourceChange
+    from controller.decisions.context import Settings as Settings
+    from controller.decisions.growth import CreatePartitions as CreatePartitions
+    from controller.decisions.growth import TopicGrowth as TopicGrowth
+    from controller.decisions.namespaces import CreateNamespace as CreateNamespace
+    from controller.decisions.namespaces import DeleteNamespace as DeleteNamespace
+    from controller.decisions.namespaces import MoveTopics as MoveTopics
+    from controller.decisions.outcome import Refusal as Refusal
+    from controller.decisions.partition_removal import DeletePartitions as DeletePartitions
+    from controller.decisions.partition_removal import TopicShrink as TopicShrink
+    from controller.decisions.topics import CreateTopics as CreateTopics
+    from controller.decisions.topics import DeleteTopics as DeleteTopics
+    from controller.decisions.topics import NewTopic as NewTopic
+    from controller.decisions.versions import ExpectedVersion as ExpectedVersion
+    from controller.decisions.versions import VersionMismatchError as VersionMismatchError
+    from controller.descriptions.queries import DescribeConfigs as DescribeConfigs
+    from controller.descriptions.queries import DescribeTopics as DescribeTopics
+    from controller.pending_answers import Answer as Answer
+else:
+    __all__, __getattr__ = lazy_exports(
+        __name__,
+        {
+            "authorization.authorizer": (
+                "ALLOW_ALL Access Authorizer Operation Resource ResourceType"
+            ),
+            "authorization.caller": "Caller",
+            "controller": "Controller",
+            "decisions.assignments": "Assignment",
+            "decisions.configs": "AlterConfigs ConfigChange ResourceChange",
+            "decisions.context": "Settings",
+            "decisions.growth": "CreatePartitions TopicGrowth",
+            "decisions.namespaces": "CreateNamespace DeleteNamespace MoveTopics",
+            "decisions.outcome": "Refusal",
+            "decisions.partition_removal": "DeletePartitions TopicShrink",
+            "decisions.topics": "CreateTopics DeleteTopics NewTopic",
+            "decisions.versions": "ExpectedVersion VersionMismatchError",
+            "descriptions.queries": "DescribeConfigs DescribeTopics",
+            "pending_answers": "Answer",
+        },
+    )

@@ -1,0 +1,70 @@
+"""Rooms export what is public, and importing a room costs next to nothing."""
+
+import ast
+import importlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOMS = ("records", "metadata_log", "replay", "controller", "api")
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_public_names_exist_and_are_those_that_are_typed(room: str) -> None:
+    package = importlib.import_module(room)
+    for name in package.__all__:
+        assert getattr(package, name) is not None
+    tree = ast.parse((ROOT / room / "__init__.py").read_text())
+    imported = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    typed = {alias.asname for node in imported for alias in node.names} - {None}
+    assert typed == set(package.__all__)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_name_that_is_not_public_is_refused(room: str) -> None:
+    with pytest.raises(AttributeError, match=f"{room}.*'nothing'"):
+        _ = importlib.import_module(room).nothing
+
+
+def test_importing_all_rooms_imports_no_module_of_them() -> None:
+    code = f"import json, sys, {', '.join(ROOMS)}; print(json.dumps(list(sys.modules)))"
+    ran = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, cwd=ROOT)
+    modules = set(json.loads(ran.stdout))
+    of_rooms = {name for name in modules if name.partition(".")[0] in ROOMS}
+    assert of_rooms == {*ROOMS, "records.exports"}
+    assert not {"msgspec", "asyncio", "fastavro", "sqlalchemy"} & modules
+
+
+def test_library_examples_use_public_names_only() -> None:
+    text = (ROOT / "docs" / "library.md").read_text()
+    imports = [line for line in text.splitlines() if line.startswith("from ")]
+    ours = [line for line in imports if line.split()[1].partition(".")[0] in ROOMS]
+    assert ours
+    assert {line.split()[1] for line in ours} <= set(ROOMS)
+
+
+def test_application_with_an_api_of_its_own_reads_logs(tmp_path: Path, demo_log: Path) -> None:
+    (tmp_path / "api.py").write_text("OURS = True\n")
+    (tmp_path / "application.py").write_text(
+        "import sys, api\n"
+        "from metadata_log import LogReader\n"
+        "from replay import Timeline\n"
+        "with LogReader.open(sys.argv[1]) as log:\n"
+        "    print(api.OURS, Timeline.of(log).image().topic_count > 0)\n"
+    )
+    command = [sys.executable, str(tmp_path / "application.py"), str(demo_log)]
+    ran = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert ran.stdout == "True True\n"
+
+
+def test_command_finds_its_packages_beside_an_api_of_the_application(
+    tmp_path: Path, demo_log: Path
+) -> None:
+    (tmp_path / "api.py").write_text("raise ImportError\n")
+    command = [str(Path(sys.executable).with_name("metalog")), "info", str(demo_log), "--json"]
+    ran = subprocess.run(command, check=True, capture_output=True, cwd=tmp_path)
+    assert json.loads(ran.stdout)["kind"] == "own"
