@@ -19,6 +19,7 @@ from api.kafka.messages.topics import (
     DeleteTopicsRequest,
     RunCommandRequest,
 )
+from api.kafka.security import TRANSLATIONS
 from controller.authorization.caller import Caller
 from records.errors import RequestError, UnavailableError
 
@@ -30,6 +31,7 @@ FORWARDED = (
     apis.DELETE_TOPICS,
     apis.DELETE_PARTITIONS,
     apis.RUN_COMMAND,
+    *TRANSLATIONS,
 )
 """The requests that only the controller can answer."""
 
@@ -52,6 +54,8 @@ def forwarding_handlers(forward: Forward) -> dict[Api, Handler]:
 
 def _refused(frame: RequestFrame, error: RequestError) -> Response:
     """Return the error response for a request that the controller did not answer."""
+    if frame.api in TRANSLATIONS:
+        return TRANSLATIONS[frame.api].refused(frame.body, error)
     match frame.body:
         case CreateTopicsRequest() as request:
             return topics.creation_refused(request, error)

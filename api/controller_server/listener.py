@@ -33,6 +33,7 @@ from api.kafka.messages.topics import (
     RunCommandResponse,
 )
 from api.kafka.metadata import ImageCluster, metadata_response
+from api.kafka.security import TRANSLATIONS, Translation
 from api.packed_requests import PackedRequest
 from api.service import Service
 from api.session import Session
@@ -103,6 +104,7 @@ class ControllerListener:
             apis.DELETE_TOPICS: self._delete_topics,
             apis.DELETE_PARTITIONS: self._delete_partitions,
             apis.RUN_COMMAND: self._run_command,
+            **{api: self._translated(translation) for api, translation in TRANSLATIONS.items()},
         }
 
     async def _envelope(self, frame: RequestFrame, caller: Caller) -> Response:
@@ -127,6 +129,19 @@ class ControllerListener:
             self._service.run(command, request, caller=caller, origin=origin)
         )
         return answer.response
+
+    def _translated(self, translation: Translation) -> Handler:
+        """Return a handler that runs the command that a request stands for."""
+
+        async def handle(frame: RequestFrame, caller: Caller) -> Response:
+            try:
+                request = translation.request(frame.body)
+                response = await self._run(translation.command, request, caller)
+            except RequestError as error:
+                return translation.refused(frame.body, error)
+            return translation.response(response)
+
+        return handle
 
     async def _metadata(self, frame: RequestFrame, caller: Caller) -> Response:
         return metadata_response(

@@ -13,9 +13,11 @@ from api.kafka.messages import (
     brokers,
     envelope,
     metadata,
+    quotas,
     records_io,
     replicas,
     topics,
+    users,
 )
 
 
@@ -44,7 +46,7 @@ FOLLOW_LOG_KEY = 10_002
 RUN_COMMAND_KEY = 10_003
 """Private keys, far above Kafka's; clients ignore them."""
 
-_T, _B, _R, _D = topics, brokers, replicas, records_io
+_T, _B, _R, _D, _U, _Q = topics, brokers, replicas, records_io, users, quotas
 
 PRODUCE = Api(0, _D.ProduceRequest, _D.ProduceResponse, 3, 9, 9)
 FETCH = Api(1, _D.FetchRequest, _D.FetchResponse, 4, 12, 12)
@@ -58,6 +60,16 @@ CREATE_TOPICS = Api(19, _T.CreateTopicsRequest, _T.CreateTopicsResponse, 2, 7, 5
 DELETE_TOPICS = Api(20, _T.DeleteTopicsRequest, _T.DeleteTopicsResponse, 1, 6, 4)
 OFFSET_FOR_LEADER_EPOCH = Api(
     23, _D.OffsetForLeaderEpochRequest, _D.OffsetForLeaderEpochResponse, 2, 4, 4
+)
+DESCRIBE_CLIENT_QUOTAS = Api(
+    48, _Q.DescribeClientQuotasRequest, _Q.DescribeClientQuotasResponse, 0, 1, 1
+)
+ALTER_CLIENT_QUOTAS = Api(49, _Q.AlterClientQuotasRequest, _Q.AlterClientQuotasResponse, 0, 1, 1)
+DESCRIBE_USER_SCRAM_CREDENTIALS = Api(
+    50, _U.DescribeUserScramCredentialsRequest, _U.DescribeUserScramCredentialsResponse, 0, 0, 0
+)
+ALTER_USER_SCRAM_CREDENTIALS = Api(
+    51, _U.AlterUserScramCredentialsRequest, _U.AlterUserScramCredentialsResponse, 0, 0, 0
 )
 ENVELOPE = Api(58, envelope.EnvelopeRequest, envelope.EnvelopeResponse, 0, 0, 0)
 ALTER_PARTITION = Api(56, _B.AlterPartitionRequest, _B.AlterPartitionResponse, 2, 3, 0)
@@ -81,6 +93,10 @@ ALL = (
     CREATE_TOPICS,
     DELETE_TOPICS,
     OFFSET_FOR_LEADER_EPOCH,
+    DESCRIBE_CLIENT_QUOTAS,
+    ALTER_CLIENT_QUOTAS,
+    DESCRIBE_USER_SCRAM_CREDENTIALS,
+    ALTER_USER_SCRAM_CREDENTIALS,
     ALTER_PARTITION,
     ENVELOPE,
     BROKER_REGISTRATION,

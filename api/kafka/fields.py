@@ -55,6 +55,7 @@ Int16 = Annotated[int, Kind("int16")]
 UInt16 = Annotated[int, Kind("uint16")]
 Int32 = Annotated[int, Kind("int32")]
 Int64 = Annotated[int, Kind("int64")]
+Float64 = Annotated[float, Kind("float64")]
 
 
 class Message(Record, frozen=True, gc=False):

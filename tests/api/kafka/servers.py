@@ -45,18 +45,17 @@ class Server:
         assert self._socket_client is not None
         return self._socket_client
 
-    async def register(self, broker_id: int, incarnation: int = 1) -> int:
+    async def register(
+        self, broker_id: int, incarnation: int = 1, *, address: tuple[str, int] | None = None
+    ) -> int:
         """Register a broker and let it be unfenced; return its epoch."""
+        host, port = address or ("h", 9000 + broker_id)
         response = await self.client.connection.request(
             BrokerRegistrationRequest(
                 broker_id=broker_id,
                 cluster_id=CLUSTER_ID,
                 incarnation_id=Uuid(bytes([incarnation]) * 16),
-                listeners=(
-                    Listener(
-                        name="PLAINTEXT", host="h", port=9000 + broker_id, security_protocol=0
-                    ),
-                ),
+                listeners=(Listener(name="PLAINTEXT", host=host, port=port, security_protocol=0),),
                 features=tuple(
                     [
                         Feature(name=name, min_supported_version=low, max_supported_version=high)

@@ -1,0 +1,82 @@
+"""SCRAM credentials of users.
+
+Source: KIP-554.
+"""
+
+from api.kafka.fields import Int8, Int16, Int32, Message, Request, Response
+
+
+class UserName(Message, frozen=True, kw_only=True):
+    """A user to describe."""
+
+    name: str
+
+
+class DescribeUserScramCredentialsRequest(Request, frozen=True, kw_only=True):
+    """Describe the credentials of users; null or empty means all."""
+
+    users: tuple[UserName, ...] | None = None
+
+
+class CredentialInfo(Message, frozen=True, kw_only=True):
+    """A credential of a user."""
+
+    mechanism: Int8
+    iterations: Int32
+
+
+class DescribeUserScramCredentialsResult(Message, frozen=True, kw_only=True):
+    """The credentials of one user."""
+
+    user: str
+    error_code: Int16 = 0
+    error_message: str | None = None
+    credential_infos: tuple[CredentialInfo, ...] = ()
+
+
+class DescribeUserScramCredentialsResponse(Response, frozen=True, kw_only=True):
+    """The answer."""
+
+    throttle_time_ms: Int32 = 0
+    error_code: Int16 = 0
+    error_message: str | None = None
+    results: tuple[DescribeUserScramCredentialsResult, ...] = ()
+
+
+class ScramCredentialDeletion(Message, frozen=True, kw_only=True):
+    """A credential to remove."""
+
+    name: str
+    mechanism: Int8
+
+
+class ScramCredentialUpsertion(Message, frozen=True, kw_only=True):
+    """A credential to set."""
+
+    name: str
+    mechanism: Int8
+    iterations: Int32
+    salt: bytes
+    salted_password: bytes
+
+
+class AlterUserScramCredentialsRequest(Request, frozen=True, kw_only=True):
+    """Remove and set credentials."""
+
+    deletions: tuple[ScramCredentialDeletion, ...] = ()
+    upsertions: tuple[ScramCredentialUpsertion, ...] = ()
+
+
+class AlterUserScramCredentialsResult(Message, frozen=True, kw_only=True):
+    """Result of one user."""
+
+    user: str
+    error_code: Int16 = 0
+    error_message: str | None = None
+
+
+class AlterUserScramCredentialsResponse(Response, frozen=True, kw_only=True):
+    """The answer."""
+
+    throttle_time_ms: Int32 = 0
+    results: tuple[AlterUserScramCredentialsResult, ...] = ()

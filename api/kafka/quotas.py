@@ -1,0 +1,116 @@
+"""Requests about client quotas: conversion between Kafka's messages and our commands."""
+
+from collections.abc import Iterable
+
+from api.kafka.errors import NONE, code_of
+from api.kafka.messages.quotas import (
+    AlterClientQuotasRequest,
+    AlterClientQuotasResponse,
+    ComponentData,
+    DescribeClientQuotasRequest,
+    DescribeClientQuotasResponse,
+    EntityData,
+    EntryResult,
+    QuotaEntryData,
+    ValueData,
+)
+from controller.decisions.outcome import Refusal
+from controller.decisions.quotas import AlterQuotas, EntityChange, QuotaChange, QuotaResult
+from controller.descriptions.quotas import DescribeQuotas, EntityQuotas, Match, QuotaFilter
+from records.errors import RequestError
+
+Entity = tuple[tuple[str, str | None], ...]
+
+
+def description(request: DescribeClientQuotasRequest) -> DescribeQuotas:
+    """Return the question for a DescribeClientQuotas.
+
+    Raises:
+        RequestError: INVALID_REQUEST, there is no such match type.
+    """
+    return DescribeQuotas(
+        filters=tuple([_filter(component) for component in request.components]),
+        strict=request.strict,
+    )
+
+
+def description_response(found: Iterable[EntityQuotas]) -> DescribeClientQuotasResponse:
+    """Return the response with the quotas found."""
+    return DescribeClientQuotasResponse(
+        entries=tuple(
+            [
+                QuotaEntryData(
+                    entity=_entity_data(each.entity),
+                    values=tuple([ValueData(key=q.key, value=q.value) for q in each.quotas]),
+                )
+                for each in found
+            ]
+        )
+    )
+
+
+def description_refused(error: RequestError) -> DescribeClientQuotasResponse:
+    """Return the response to a request that is refused."""
+    return DescribeClientQuotasResponse(error_code=code_of(error.code), error_message=str(error))
+
+
+def alteration(request: AlterClientQuotasRequest) -> AlterQuotas:
+    """Return the command for an AlterClientQuotas."""
+    return AlterQuotas(
+        entities=tuple(
+            [
+                EntityChange(
+                    entity=_entity(entry.entity),
+                    changes=tuple(
+                        [QuotaChange(op.key, None if op.remove else op.value) for op in entry.ops]
+                    ),
+                )
+                for entry in request.entries
+            ]
+        ),
+        validate_only=request.validate_only,
+    )
+
+
+def alteration_response(results: Iterable[QuotaResult]) -> AlterClientQuotasResponse:
+    """Return the response with the results."""
+    return AlterClientQuotasResponse(
+        entries=tuple(
+            [
+                EntryResult(
+                    error_code=NONE if result.refusal is None else code_of(result.refusal.code),
+                    error_message=None if result.refusal is None else result.refusal.message,
+                    entity=_entity_data(result.entity),
+                )
+                for result in results
+            ]
+        )
+    )
+
+
+def alteration_refused(
+    request: AlterClientQuotasRequest, error: RequestError
+) -> AlterClientQuotasResponse:
+    """Return the response to a request that is refused as a whole."""
+    refusal = Refusal.of(error)
+    return alteration_response(
+        [QuotaResult(entity=_entity(entry.entity), refusal=refusal) for entry in request.entries]
+    )
+
+
+def _filter(component: ComponentData) -> QuotaFilter:
+    try:
+        match = Match(component.match_type)
+    except ValueError:
+        raise RequestError(
+            "INVALID_REQUEST", f"there is no match type {component.match_type}"
+        ) from None
+    return QuotaFilter(entity_type=component.entity_type, match=match, name=component.match)
+
+
+def _entity(data: Iterable[EntityData]) -> Entity:
+    return tuple([(part.entity_type, part.entity_name) for part in data])
+
+
+def _entity_data(entity: Entity) -> tuple[EntityData, ...]:
+    return tuple([EntityData(entity_type=kind, entity_name=name) for kind, name in entity])

@@ -1,0 +1,45 @@
+"""Which command each request about users and quotas stands for, and the conversions to and fro."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from api.kafka import apis, quotas, users
+from api.kafka.apis import Api
+from api.kafka.fields import Response
+from records.errors import RequestError
+
+
+class Translation(msgspec.Struct, frozen=True):
+    """A command, and the conversions of its request, its response, and its refusal as a whole.
+
+    `request` raises RequestError for a message that no command can stand for.
+    """
+
+    command: str
+    request: Callable[[Any], Any]
+    response: Callable[[Any], Response]
+    refused: Callable[[Any, RequestError], Response]
+
+
+TRANSLATIONS: Mapping[Api, Translation] = {
+    apis.DESCRIBE_CLIENT_QUOTAS: Translation(
+        "quotas describe",
+        quotas.description,
+        quotas.description_response,
+        lambda _, error: quotas.description_refused(error),
+    ),
+    apis.ALTER_CLIENT_QUOTAS: Translation(
+        "quotas alter", quotas.alteration, quotas.alteration_response, quotas.alteration_refused
+    ),
+    apis.DESCRIBE_USER_SCRAM_CREDENTIALS: Translation(
+        "users describe",
+        users.description,
+        users.description_response,
+        lambda _, error: users.description_refused(error),
+    ),
+    apis.ALTER_USER_SCRAM_CREDENTIALS: Translation(
+        "users alter", users.alteration, users.alteration_response, users.alteration_refused
+    ),
+}

@@ -1,0 +1,128 @@
+"""Requests about SCRAM credentials: conversion between Kafka's messages and our commands.
+
+Kafka's request holds the salted password. The keys are derived here, at once, so that it goes no
+further.
+"""
+
+from collections.abc import Iterable
+
+from api.kafka.errors import NONE, code_of
+from api.kafka.messages.users import (
+    AlterUserScramCredentialsRequest,
+    AlterUserScramCredentialsResponse,
+    AlterUserScramCredentialsResult,
+    CredentialInfo,
+    DescribeUserScramCredentialsRequest,
+    DescribeUserScramCredentialsResponse,
+    DescribeUserScramCredentialsResult,
+    ScramCredentialUpsertion,
+)
+from controller.decisions.outcome import Refusal
+from controller.decisions.users import AlterUsers, ScramDeletion, ScramUpsertion, UserResult
+from controller.descriptions.users import DescribeUsers, UserDescription
+from controller.scram import ScramKeys, ScramMechanism, keys_of
+from records.errors import RequestError
+
+
+def description(request: DescribeUserScramCredentialsRequest) -> DescribeUsers:
+    """Return the question for a DescribeUserScramCredentials."""
+    return DescribeUsers(users=tuple([user.name for user in request.users or ()]))
+
+
+def description_response(
+    users: Iterable[UserDescription],
+) -> DescribeUserScramCredentialsResponse:
+    """Return the response with the users described."""
+    return DescribeUserScramCredentialsResponse(
+        results=tuple(
+            [
+                DescribeUserScramCredentialsResult(
+                    user=user.user,
+                    error_code=_code(user.refusal),
+                    error_message=_message(user.refusal),
+                    credential_infos=tuple(
+                        [
+                            CredentialInfo(mechanism=c.mechanism, iterations=c.iterations)
+                            for c in user.credentials
+                        ]
+                    ),
+                )
+                for user in users
+            ]
+        )
+    )
+
+
+def description_refused(error: RequestError) -> DescribeUserScramCredentialsResponse:
+    """Return the response to a request that is refused as a whole."""
+    return DescribeUserScramCredentialsResponse(
+        error_code=code_of(error.code), error_message=str(error)
+    )
+
+
+def alteration(request: AlterUserScramCredentialsRequest) -> AlterUsers:
+    """Return the command for an AlterUserScramCredentials."""
+    return AlterUsers(
+        deletions=tuple(
+            [ScramDeletion(user=item.name, mechanism=item.mechanism) for item in request.deletions]
+        ),
+        upsertions=tuple([_upsertion(item) for item in request.upsertions]),
+    )
+
+
+def alteration_response(results: Iterable[UserResult]) -> AlterUserScramCredentialsResponse:
+    """Return the response with one result a user, also where it was named twice."""
+    by_user = {result.user: result for result in results}
+    return AlterUserScramCredentialsResponse(
+        results=tuple(
+            [
+                AlterUserScramCredentialsResult(
+                    user=result.user,
+                    error_code=_code(result.refusal),
+                    error_message=_message(result.refusal),
+                )
+                for result in by_user.values()
+            ]
+        )
+    )
+
+
+def alteration_refused(
+    request: AlterUserScramCredentialsRequest, error: RequestError
+) -> AlterUserScramCredentialsResponse:
+    """Return the response to a request that is refused as a whole."""
+    named = [item.name for item in request.deletions]
+    named += [item.name for item in request.upsertions]
+    refusal = Refusal.of(error)
+    return alteration_response([UserResult(user=name, refusal=refusal) for name in named])
+
+
+def _upsertion(item: ScramCredentialUpsertion) -> ScramUpsertion:
+    keys = _keys(item)
+    return ScramUpsertion(
+        user=item.name,
+        mechanism=item.mechanism,
+        iterations=item.iterations,
+        salt=item.salt,
+        stored_key=keys.stored_key,
+        server_key=keys.server_key,
+    )
+
+
+def _keys(item: ScramCredentialUpsertion) -> ScramKeys:
+    """Return the keys; empty ones for what the command refuses."""
+    try:
+        mechanism = ScramMechanism(item.mechanism)
+    except ValueError:
+        return ScramKeys(b"", b"")
+    if len(item.salted_password) != mechanism.key_size_bytes:
+        return ScramKeys(b"", b"")
+    return keys_of(mechanism.hash_name, item.salted_password)
+
+
+def _code(refusal: Refusal | None) -> int:
+    return NONE if refusal is None else code_of(refusal.code)
+
+
+def _message(refusal: Refusal | None) -> str | None:
+    return None if refusal is None else refusal.message
