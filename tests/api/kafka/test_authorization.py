@@ -15,6 +15,7 @@ from api.kafka import apis
 from api.kafka.apis import Api
 from api.kafka.errors import name_of
 from api.kafka.fields import Request
+from api.kafka.messages import quotas, users
 from api.kafka.messages.brokers import (
     AlteredPartition,
     AlteredTopic,
@@ -148,6 +149,24 @@ REQUESTS: dict[Api, Callable[[Server], Request]] = {
                 ),
             ),
         ),
+    ),
+    apis.DESCRIBE_CLIENT_QUOTAS: lambda _: quotas.DescribeClientQuotasRequest(),
+    apis.ALTER_CLIENT_QUOTAS: lambda _: quotas.AlterClientQuotasRequest(
+        entries=tuple(
+            [
+                quotas.EntryAlteration(
+                    entity=(quotas.EntityData(entity_type="user", entity_name=name),),
+                    ops=(quotas.OpData(key="request_percentage", value=1.0),),
+                )
+                for name in ("ann", "bob")
+            ]
+        )
+    ),
+    apis.DESCRIBE_USER_SCRAM_CREDENTIALS: (
+        lambda _: users.DescribeUserScramCredentialsRequest(users=(users.UserName(name="ann"),))
+    ),
+    apis.ALTER_USER_SCRAM_CREDENTIALS: lambda _: users.AlterUserScramCredentialsRequest(
+        deletions=(users.ScramCredentialDeletion(name="ann", mechanism=1),)
     ),
     apis.ENVELOPE: lambda _: EnvelopeRequest(request_data=b"", request_principal=b""),
     apis.FOLLOW_LOG: lambda at: FollowLogRequest(broker_id=1, broker_epoch=_epoch(at)),
