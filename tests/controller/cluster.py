@@ -21,6 +21,7 @@ from controller.decisions.heartbeats import (
 from controller.decisions.levels import NEW_CLUSTER_LEVELS, SUPPORTED_LEVELS, record_version
 from controller.decisions.lookup import find_topic
 from controller.decisions.mutation_quotas import MutationBuckets
+from controller.decisions.names import full_name
 from controller.decisions.sessions import Sessions
 from controller.decisions.topics import CreateTopics, NewTopic, create_topics
 from controller.decisions.users import ScramUpsertion
@@ -35,6 +36,7 @@ from replay.image.cluster import Broker
 from replay.image.metadata import MetadataImage
 from replay.image.partitions import Partition
 from replay.image.topics import Topic
+from tests.controller.in_namespace import image_with, inside, outside
 
 T = TypeVar("T")
 
@@ -72,9 +74,17 @@ class Cluster:
     and `caller` are who asks from now on. `problems` is for those who check each step.
     """
 
+    namespace = ""
+    """Topics that requests name are in here: the switch to run tests inside a namespace."""
+
     def __init__(
-        self, levels: Mapping[str, int] = NEW_CLUSTER_LEVELS, settings: Settings | None = None
+        self,
+        levels: Mapping[str, int] = NEW_CLUSTER_LEVELS,
+        settings: Settings | None = None,
+        namespace: str | None = None,
     ) -> None:
+        if namespace is not None:
+            self.namespace = namespace
         self.settings = settings or Settings(cluster_id="test")
         self.now_ms = START_MS
         self.rng = CountingRng()
@@ -85,7 +95,8 @@ class Cluster:
         self.base_offset = 0
         self.steps: list[tuple[Batch, MetadataImage]] = []
         self.problems: list[str] = []
-        self._latest = Latest(State.of(MetadataImage.EMPTY), 0)
+        start = image_with(self.namespace) if self.namespace else MetadataImage.EMPTY
+        self._latest = Latest(State.of(start), 0)
         self.sessions = Sessions(timeout_ms=self.settings.session_timeout_ms)
         self.write(bootstrap_records(levels))
 
@@ -151,7 +162,14 @@ class Cluster:
 
     def do(self, decision: Callable[..., Any], request: object) -> Any:
         """Take a decision about a request."""
-        return self.decide(lambda context: decision(context, request))
+        if not self.namespace:
+            return self.decide(lambda context: decision(context, request))
+        there = inside(request, self.namespace)
+        try:
+            response = self.decide(lambda context: decision(context, there))
+        except RequestError as error:
+            raise error.with_outcome(error.outcome, outside(str(error), self.namespace)) from error
+        return outside(response, self.namespace)
 
     def refused(self, decision: Callable[..., Any], request: object) -> RequestError:
         """Return the error with which a whole request is refused; nothing may be written."""
@@ -201,7 +219,7 @@ class Cluster:
         return self.topic(result.name)
 
     def topic(self, name: str) -> Topic:
-        return find_topic(self.image, name)
+        return find_topic(self.image, full_name(self.namespace, name))
 
     def partition(self, name: str, partition_id: int = 0) -> Partition:
         found = self.image.partition(self.topic(name).topic_id, partition_id)

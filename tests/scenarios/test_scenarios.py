@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.controller.cluster import Cluster
+from tests.controller.in_namespace import outside
 from tests.scenarios.commands import run
 from tests.scenarios.text import record_lines
 
@@ -20,9 +21,10 @@ _SECTION = re.compile(r"# Section (?P<section>\d+)\b")
 _FILES = sorted(Path(__file__).parent.glob("*.txt"))
 
 
+@pytest.mark.parametrize("namespace", ["", "org:team"], ids=["default", "inside"])
 @pytest.mark.parametrize("path", _FILES, ids=lambda path: path.stem)
-def test_the_scenario_leaves_exactly_the_records_it_names(path: Path) -> None:
-    cluster = Cluster()
+def test_the_scenario_leaves_exactly_the_records_it_names(path: Path, namespace: str) -> None:
+    cluster = Cluster(namespace=namespace)
     for commands, expected in blocks(path.read_text("utf-8")):
         left: list[str] = []
         for command in commands:
@@ -45,6 +47,8 @@ def _left(cluster: Cluster, command: str) -> list[str]:
     before, base_offset = cluster.image, cluster.next_offset
     refused = run(cluster, command)
     lines = record_lines(cluster.records, base_offset, before, cluster.image)
+    if cluster.namespace:
+        lines = outside(lines, cluster.namespace)
     return [*lines, *(f"refused {code}" for code in refused)]
 
 

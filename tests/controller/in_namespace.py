@@ -1,0 +1,71 @@
+"""Runs tests that name topics of the default namespace inside a namespace instead.
+
+Names of topics get the namespace on the way in and lose it on the way out, so a test sees what it
+would see without one.
+"""
+
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from controller.decisions.configs import ResourceChange
+from controller.decisions.elections import ElectLeaders
+from controller.decisions.names import full_name, tiers
+from controller.decisions.topics import NewTopic
+from replay.image.configs import TOPIC
+from replay.image.metadata import MetadataImage
+from tests.replay.builders import image_of, namespace
+
+# Fields of requests that name topics, alone or several.
+_NAMES = frozenset({"topic", "topics"})
+
+
+def image_with(name: str) -> MetadataImage:
+    """Return an image with a namespace that no offset of the log belongs to."""
+    image = image_of(*map(namespace, tiers(name)))
+    return replace(image, provenance=MetadataImage.EMPTY.provenance)
+
+
+def inside(request: Any, namespace: str) -> Any:
+    """Return a request for the topics of the same names in a namespace."""
+    match request:
+        case str():  # a command that takes nothing but a topic
+            return full_name(namespace, request)
+        case NewTopic():
+            return replace(request, namespace=namespace)
+        case ResourceChange(resource_type=type_, resource_name=str(name)) if type_ == TOPIC:
+            return replace(request, resource_name=full_name(namespace, name))
+        case ElectLeaders():
+            named = [(inside(topic, namespace), n) for topic, n in request.partitions]
+            return replace(request, partitions=tuple(named))
+        case msgspec.Struct():
+            fields = {
+                name: _inside_field(name, value, namespace)
+                for name, value in msgspec.structs.asdict(request).items()
+            }
+            return replace(request, **fields)
+    return request
+
+
+def _inside_field(name: str, value: Any, namespace: str) -> Any:
+    if isinstance(value, tuple):
+        return tuple([_inside_field(name, item, namespace) for item in value])
+    if isinstance(value, msgspec.Struct) or name in _NAMES:
+        return inside(value, namespace)
+    return value
+
+
+def outside(response: Any, namespace: str) -> Any:
+    """Return a response, or any text, without the namespace."""
+    match response:
+        case str():
+            return response.replace(f"{namespace}:", "")
+        case msgspec.Struct():
+            fields = msgspec.structs.asdict(response)
+            return replace(response, **{n: outside(v, namespace) for n, v in fields.items()})
+        case tuple() | list():
+            return type(response)([outside(item, namespace) for item in response])
+        case dict():
+            return {outside(k, namespace): outside(v, namespace) for k, v in response.items()}
+    return response
