@@ -71,10 +71,11 @@ from records.errors import RequestError
 from records.partitions import PartitionChangeRecord
 from replay.image.configs import TOPIC
 from tests.controller.cluster import Cluster, assigned, credential
+from tests.scenarios import tenancy
 
 
 def run(cluster: Cluster, line: str) -> list[str]:
-    """Do what a line says; return the codes of what was refused."""
+    """Do what a line says; return a line for each refusal and each warning."""
     verb, *words = line.split()
     arguments = [word for word in words if "=" not in word]
     options = dict(word.split("=", 1) for word in words if "=" in word)
@@ -82,10 +83,13 @@ def run(cluster: Cluster, line: str) -> list[str]:
     try:
         results = _VERBS[verb](cluster, *arguments, **options)
     except RequestError as error:
-        return [error.code]
-    if not isinstance(results, tuple):
-        return []
-    return [result.refusal.code for result in results if result.refusal is not None]
+        return [f"refused {error.code}"]
+    said = []
+    for result in results if isinstance(results, tuple) else [results]:
+        if getattr(result, "refusal", None) is not None:
+            said.append(f"refused {result.refusal.code}")
+        said += [f"warned {s.group}" for s in getattr(result, "subscriptions", None) or ()]
+    return said
 
 
 def _brokers(cluster: Cluster, *broker_ids: str) -> None:
@@ -435,6 +439,7 @@ def _replica_lists(text: str) -> list[list[int]]:
 
 
 _VERBS: dict[str, Callable[..., Any]] = {
+    **tenancy.VERBS,
     "brokers": _brokers,
     "register-broker": _register,
     "heartbeat": _heartbeat,

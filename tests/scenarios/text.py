@@ -62,6 +62,13 @@ def _says(record: Record, before: MetadataImage, after: MetadataImage) -> str:
         case configs.ClientQuotaRecord():
             entity = entity_text(quota_entity(record))
             return f"{entity} {record.key}={'none' if record.remove else record.value}"
+        case security.AccessControlEntryRecord():
+            return f"{record.principal} {record.resource_type}/{record.resource_name}"
+        case security.RemoveAccessControlEntryRecord(id=i):
+            acl = before.acl(i)
+            return (
+                "?" if acl is None else f"{acl.principal} {acl.resource_type}/{acl.resource_name}"
+            )
         case security.UserScramCredentialRecord():
             return f"{record.name}/{record.mechanism} iterations={record.iterations}"
         case security.RemoveUserScramCredentialRecord():
