@@ -83,10 +83,7 @@ def transact(context: Context, request: Transact, find: Find) -> ControllerResul
             done.append(_decided(steps, step, find))
         except RequestError as error:
             raise _of_step(error, number, request) from error
-    result = steps.result(Transacted(tuple(done)), NAME)
-    if request.validate_only:
-        return ControllerResult(response=result.response)
-    return result
+    return steps.result(Transacted(tuple(done)), NAME).unless(request.validate_only)
 
 
 def guard(find: Find) -> Guard:

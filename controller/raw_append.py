@@ -122,12 +122,11 @@ def append_records(context: Context, request: AppendRecords) -> ControllerResult
     _check_deletions(context, request.records)
     _check_effect(context, request.records)
     end_offset = context.next_offset + len(request.records)
-    return ControllerResult(
-        response=Appended(
-            base_offset=context.next_offset, end_offset=end_offset, timestamp=context.now_ms
-        ),
-        records=() if request.validate_only else request.records,
+    appended = Appended(
+        base_offset=context.next_offset, end_offset=end_offset, timestamp=context.now_ms
     )
+    result = ControllerResult(response=appended, records=request.records)
+    return result.unless(request.validate_only)
 
 
 def append_rows(context: Context, request: AppendRows) -> ControllerResult[Appended]:

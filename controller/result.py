@@ -1,7 +1,7 @@
 """Results of decisions: records to write, and the response once they are committed."""
 
 from collections.abc import Iterator, Sequence
-from typing import Generic, TypeVar
+from typing import Generic, Self, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -32,6 +32,10 @@ class ControllerResult(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     def is_transaction(self) -> bool:
         """True if the records take effect only with the last one of them."""
         return bool(self.records) and isinstance(self.records[0], BeginTransactionRecord)
+
+    def unless(self, validate_only: bool) -> Self:
+        """Return the result, without its records if the request is a dry run."""
+        return replace(self, records=()) if validate_only else self
 
     def batches(self, origin: Origin | None) -> Iterator[tuple[Sequence[Record], Origin | None]]:
         """Split the records into batches, each with its origin.

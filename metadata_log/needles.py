@@ -12,11 +12,10 @@ from records.varint import LONGS, encode_long
 # the zero that ends its array of secrets, and `kept` is null (except in checkpoints, which are
 # always read as a whole).
 _BEFORE_PAYLOAD = bytes(2)
-assert [field["name"] for field in registry.schema("Envelope")["fields"]][-3:] == [
-    "asked",
-    "kept",
-    "payload",
-]
+*_, _ASKED, _KEPT, _PAYLOAD = registry.schema("Envelope")["fields"]
+assert [field["name"] for field in (_ASKED, _KEPT, _PAYLOAD)] == ["asked", "kept", "payload"]
+assert _ASKED["type"][0] == _KEPT["type"][0] == "null"
+assert _ASKED["type"][1]["fields"][-1]["type"]["type"] == "array", "the end of `asked`"
 
 
 class Needles:

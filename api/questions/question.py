@@ -1,6 +1,7 @@
 """What a question is: a name, a typed request, and how its answer is computed."""
 
 from collections.abc import Callable, Iterable
+from types import GenericAlias
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 import msgspec
@@ -49,7 +50,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
         if self.answer is not None:
             return self.answer
         if self.item is not None:
-            return tuple[self.item, ...]  # type: ignore[name-defined]
+            return GenericAlias(tuple, (self.item, ...))
         assert self.describe is not None, "an answer without items describes a view"
         return get_type_hints(self.describe)["return"]
 

@@ -184,9 +184,7 @@ class RecordList:
         self, response: T, *, validate_only: bool = False, atomic: bool = True
     ) -> ControllerResult[T]:
         """Return the decision's result; a dry run has the same response and no records."""
-        return ControllerResult(
-            response=response,
-            records=() if validate_only else self.records,
-            atomic=atomic,
-            charges=self.charges,
+        result = ControllerResult(
+            response=response, records=self.records, atomic=atomic, charges=self.charges
         )
+        return result.unless(validate_only)

@@ -93,7 +93,7 @@ def update_features(context: Context, request: UpdateFeatures) -> ControllerResu
             if update.level != _level(context, update.name)
         ]
     )
-    return ControllerResult(response=None, records=() if request.validate_only else records)
+    return ControllerResult(response=None, records=records).unless(request.validate_only)
 
 
 def _check(context: Context, update: FeatureUpdate) -> None:

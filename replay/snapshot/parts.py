@@ -7,6 +7,7 @@ Names of parts are those of docs/digest.md; partitions are stored with their top
 
 from collections.abc import Callable, Iterable, Iterator
 from operator import attrgetter
+from types import GenericAlias
 from typing import Any, Self
 
 import msgspec
@@ -119,8 +120,7 @@ def _stored_type(part: str) -> type[msgspec.Struct]:
 
 
 _DECODERS: dict[str, msgspec.msgpack.Decoder[list[Any]]] = {
-    name: msgspec.msgpack.Decoder(list[_stored_type(name)])  # type: ignore[misc]
-    for name in STORED
+    name: msgspec.msgpack.Decoder(GenericAlias(list, _stored_type(name))) for name in STORED
 }
 
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from api.cli.admin.shared import set_parameters
+
 if TYPE_CHECKING:
     from controller.authorization.authorizer import Operation, Resource
     from controller.decisions.acls import AclBinding, AclFilter, AclFound
@@ -121,7 +123,7 @@ def selecting(verb: Callable[..., Any]) -> Callable[..., Any]:
         return verb(first, selected=selected, **given)
 
     parameters = [p.replace(kind=p.KEYWORD_ONLY) for p in own[1:] if p.name != "selected"]
-    wrapped.__signature__ = inspect.Signature([own[0], *added, *parameters])  # type: ignore[attr-defined]
+    set_parameters(wrapped, [own[0], *added, *parameters])
     return wrapped
 
 

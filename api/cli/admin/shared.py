@@ -6,7 +6,7 @@ that changes the cluster, a `Look` for one that reads it.
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import typer
@@ -52,8 +52,12 @@ def _with_options(function: Callable[..., Any], options: Callable[..., Any]) -> 
         first = options(**{parameter.name: given.pop(parameter.name) for parameter in common})
         return function(first, **given)
 
-    # typer reads the signature to create arguments and options.
     parameters = [p.replace(kind=p.KEYWORD_ONLY) for p in (*own, *common)]
-    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    set_parameters(command, parameters)
     command.__annotations__ = {p.name: p.annotation for p in parameters}
     return command
+
+
+def set_parameters(verb: Any, parameters: Sequence[inspect.Parameter]) -> None:
+    """Set the parameters of a verb, of which typer makes arguments and options."""
+    verb.__signature__ = inspect.Signature(parameters)
