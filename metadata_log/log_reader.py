@@ -169,8 +169,12 @@ class LogReader:
         if from_offset < self.end_offset:
             yield from self._placed(self.block_at(from_offset), from_offset, self.end_offset)
 
-    def skim(self, needles: Needles, to_offset: int | None = None) -> Iterator[Batch]:
-        """Yield the whole batches below `to_offset` that hold a needle, and perhaps others.
+    def skim(
+        self, needles: Needles, to_offset: int | None = None, *, from_offset: int | None = None
+    ) -> Iterator[Batch]:
+        """Yield the whole batches that hold a needle, and perhaps others.
+
+        All of them hold an offset in [from_offset, to_offset).
 
         Every block is read and checked, but only those that hold one are decoded. Needles may be
         added between two batches.
@@ -179,9 +183,12 @@ class LogReader:
             CorruptLogError: damage; names file and byte.
         """
         end = self.end_offset if to_offset is None else min(to_offset, self.end_offset)
-        if self.start_offset < end:
-            start = IndexEntry(self.start_offset, 0, None)
-            yield from self._read(start, self.start_offset, end, needles)
+        first = self.start_offset if from_offset is None else max(from_offset, self.start_offset)
+        if first < end:
+            # The header of the first segment has the CRC that an index entry lacks.
+            is_start = first == self.start_offset
+            start = IndexEntry(first, 0, None) if is_start else self.block_at(first)
+            yield from self._read(start, first, end, needles)
 
     def position(self, end_offset: int) -> Position:
         """Return the position at an end offset in [history_start, end_offset].

@@ -25,38 +25,43 @@ _TYPES = (
 )
 
 
-def count_not_understood(source: BatchSource, at: int) -> NotUnderstood | None:
+def count_not_understood(
+    source: BatchSource, at: int, *, from_offset: int = 0
+) -> NotUnderstood | None:
     """Return how many records up to offset `at` this release does not know, None for none.
 
     Blocks that hold no unknown record are not decoded. Records that are known but for a tag are
     counted where their block is decoded; only an image counts all of them.
 
+    Args:
+        from_offset: All records before it are known to be understood; not inside a transaction.
+
     Raises:
         CorruptLogError: the log is damaged.
     """
     found: NotUnderstood | None = None
-    if source.base is not None:
+    if source.base is not None and from_offset < source.history_start:
         for rows in source.base.rows():
             for row in rows:
                 if _is_not_understood(row):
                     offset = UNKNOWN if row.kept is None else row.kept.version
                     found = NotUnderstood.added(found, None if offset == UNKNOWN else offset)
-    start, end = source.history_start, at + 1
-    for row in effective_rows(_batches(source, end), start, end):
+    start, end = max(source.history_start, from_offset), at + 1
+    for row in effective_rows(_batches(source, start, end), start, end):
         if _is_not_understood(row):
             found = NotUnderstood.added(found, row.offset)
     return found
 
 
-def _batches(source: BatchSource, end: int) -> Iterable[Batch]:
-    if source.history_start >= end:
+def _batches(source: BatchSource, start: int, end: int) -> Iterable[Batch]:
+    if start >= end:
         return ()
     if not isinstance(source, SkimmableSource):
-        return source.batches(source.history_start, end)
+        return source.batches(start, end)
     needles = Needles()
     for record_type in _TYPES:
         needles.add_type(record_type)
-    return source.skim(needles, end)
+    return source.skim(needles, end, from_offset=start)
 
 
 def _is_not_understood(row: Envelope) -> bool:

@@ -6,17 +6,22 @@ from the log's start.
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 from metadata_log.batch import Batch
 from replay.image.metadata import MetadataImage
+from replay.image.provenance import NotUnderstood
 from replay.loader import BatchSource, images, load_image
+from replay.not_understood import count_not_understood
 from replay.snapshot.ports import SNAPSHOTS_NAME, Snapshots
 from replay.time_travel.changes import Change, EffectiveChange
 from replay.time_travel.diff import diff_images
 from replay.time_travel.history import Event, LastSet, absence, blame, history
 from replay.time_travel.objects import ObjectName
 from replay.time_travel.record_replay import effective_changes
+
+if TYPE_CHECKING:
+    from replay.snapshot.info import SnapshotInfo
 
 Progress = Callable[[int], None]
 """Called with the end offset of each batch as it is read."""
@@ -140,14 +145,24 @@ class Timeline:
         """Return for each field of an object the record that last set it, as `history.blame`."""
         return blame(self.source, name, at, progress)
 
+    def not_understood(self, at: int) -> NotUnderstood | None:
+        """Return how many records up to offset `at` this release does not know, None for none.
+
+        Raises:
+            CorruptLogError: the log is damaged.
+        """
+        # A snapshot also counts unknown tags, which reading the log misses: the answer must not
+        # depend on it.
+        understood = (info for info in self._usable(at) if not info.not_understood)
+        newest = next(understood, None)
+        return count_not_understood(
+            self.source, at, from_offset=0 if newest is None else newest.end_offset
+        )
+
     def newest_snapshot_end(self) -> int:
         """Return the end offset of the newest snapshot of this log, 0 without one."""
-        if self._snapshots is None:
-            return 0
-        from replay.snapshot.match import is_of
-
-        infos = self._snapshots.newest_first()
-        return next((info.end_offset for info in infos if is_of(self.source, info)), 0)
+        newest = next(self._usable(), None)
+        return 0 if newest is None else newest.end_offset
 
     def newest_snapshot(self, at: int | None = None) -> MetadataImage | None:
         """Return the image of the newest usable snapshot at or below `at`, if there is one."""
@@ -156,3 +171,13 @@ class Timeline:
         from replay.snapshot.match import is_of
 
         return self._snapshots.load_newest(at, accept=lambda info: is_of(self.source, info))
+
+    def _usable(self, at: int | None = None) -> "Iterator[SnapshotInfo]":
+        """Yield the usable snapshots at or below `at`, newest first, without loading them."""
+        if self._snapshots is None:
+            return
+        from replay.snapshot.match import is_of
+
+        for info in self._snapshots.newest_first():
+            if (at is None or info.end_offset <= at + 1) and is_of(self.source, info):
+                yield info

@@ -16,11 +16,15 @@ from records.text import uuid_text
 from replay.image.metadata import MetadataImage
 from replay.timeline import Timeline
 
+# Shorter logs are replayed sooner than a snapshot is loaded.
+_SNAPSHOT_FROM = 10_000
+
 
 async def write_demo(directory: Path, options: DemoOptions) -> dict[str, Any]:
     """Create the log at `directory`, and return a summary.
 
-    The same options give the same bytes: ids, times and choices all come from the seed.
+    The same options give the same bytes: ids, times and choices all come from the seed. A long log
+    ends with a snapshot, as a service makes them.
     """
     cluster_id = uuid_text(hashlib.sha256(f"demo {options.seed}".encode()).digest()[:16])
     create_log(directory, cluster_id)
@@ -37,6 +41,8 @@ async def write_demo(directory: Path, options: DemoOptions) -> dict[str, Any]:
             summary = await run_demo(controller, clock, options, lambda done, _total: advance(done))
     finally:
         await log.close()
+    if summary.end_offset >= _SNAPSHOT_FROM:
+        _make_snapshot(directory, cluster_id, clock)
     return {
         "log": str(directory),
         "cluster_id": cluster_id,
@@ -45,3 +51,17 @@ async def write_demo(directory: Path, options: DemoOptions) -> dict[str, Any]:
         "end_timestamp": summary.end_ms,
         "changes": summary.changes,
     }
+
+
+def _make_snapshot(directory: Path, cluster_id: str, clock: SimulatedClock) -> None:
+    # Importing SQLAlchemy takes longer than a short demo.
+    from replay.snapshot.database import default_url
+    from replay.snapshot.making import create_snapshot
+    from replay.snapshot.store import SnapshotStore
+
+    url = default_url(directory)
+    with (
+        LogReader.open(directory) as reader,
+        SnapshotStore.open(url, cluster_id, upgrade=True, clock=clock) as store,
+    ):
+        create_snapshot(reader, store, rotated=True)

@@ -11,7 +11,6 @@ from metadata_log.log_reader import LogReader
 from records.errors import UnknownHistoryError
 from replay.about import About, about_image
 from replay.image.metadata import MetadataImage
-from replay.not_understood import count_not_understood
 from replay.time_travel.points import resolve_point
 from replay.timeline import Timeline
 
@@ -107,7 +106,7 @@ class Past:
         Raises:
             CorruptLogError: the log is damaged.
         """
-        found = count_not_understood(self.reader, at)
+        found = self.timeline.not_understood(at)
         return msgspec.structs.replace(self.place(at), not_understood=found)
 
     def place(self, at: int) -> About:

@@ -17,9 +17,8 @@ import msgspec
 
 from records.errors import CorruptLogError, RequestError
 from replay.image.metadata import MetadataImage
-from replay.snapshot.info import SnapshotInfo
+from replay.snapshot.info import SnapshotInfo, decode_info
 from replay.snapshot.revision import SCHEMA_REVISION, VERSION_TABLE
-from replay.snapshot.stored import ManifestEntry, StoredChunk, decode_image, decode_info
 
 _LOG = logging.getLogger(__name__)
 
@@ -87,6 +86,9 @@ class SnapshotFile:
 
     def _load(self, row: _Row) -> MetadataImage | None:
         """Return the image of a snapshot; None, with a note, if it cannot be read."""
+        # Not imported by those who only read descriptions.
+        from replay.snapshot.stored import ManifestEntry, StoredChunk, decode_image
+
         try:
             # Fetch everything first, so that writers do not wait for the decoding.
             with self._reading() as connection:

@@ -1,15 +1,16 @@
 """Description of a snapshot."""
 
-from typing import Self
+from collections.abc import Mapping
+from typing import Any, Self
 
 import msgspec
 
 from metadata_log.position import Position
-from replay.image.digest import image_digest
+from records.errors import CorruptLogError
 from replay.image.metadata import MetadataImage
 from replay.image.provenance import NotUnderstood, Provenance
 from replay.image.rules import RULES_VERSION
-from replay.snapshot.parts import FORMAT
+from replay.snapshot.revision import FORMAT
 
 
 class SnapshotInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,6 +53,9 @@ class SnapshotInfo(msgspec.Struct, frozen=True, kw_only=True):
         rotated: bool = False,
     ) -> Self:
         """Describe a snapshot of an image: O(objects), for the digest."""
+        # Not imported by those who only read descriptions.
+        from replay.image.digest import image_digest
+
         provenance = image.provenance
         not_understood = provenance.not_understood or NotUnderstood(0, None)
         return cls(
@@ -119,3 +123,20 @@ class SnapshotInfo(msgspec.Struct, frozen=True, kw_only=True):
             created_at_ms=self.created_at_ms,
             rotated=self.rotated,
         )
+
+
+def decode_info(row: Mapping[str, Any], row_id: int) -> SnapshotInfo:
+    """Read a row of the table `snapshot`.
+
+    Raises:
+        CorruptLogError: a column holds a value of another type.
+    """
+    columns = {name: row[name] for name in SnapshotInfo.__struct_fields__}
+    try:
+        # SQLite keeps booleans as 0 and 1.
+        return msgspec.convert(columns, SnapshotInfo, strict=False)
+    except msgspec.ValidationError as error:
+        raise CorruptLogError(
+            f"snapshot of id {row_id}: damaged, {error}; snapshots are made from the log: remove "
+            "the database and make them anew with `metalog snapshot create`"
+        ) from error

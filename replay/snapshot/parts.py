@@ -23,9 +23,6 @@ from replay.image.topics import Topic, TopicEntry, TopicsImage
 from replay.image.versions import UNKNOWN, merged_offsets
 from replay.snapshot.chunks import Chunk, chunks_of
 
-FORMAT = 1
-"""Version of the parts and values below. Snapshots of another format are skipped."""
-
 
 class StoredTopic(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """A topic with its partitions, ordered by id.

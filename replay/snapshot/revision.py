@@ -1,7 +1,10 @@
-"""The schema revision of the snapshot database, for readers without SQLAlchemy."""
+"""Versions of the snapshot database, for readers without SQLAlchemy."""
 
 SCHEMA_REVISION = "0003"
 """The newest migration, which leads to the tables of `tables`."""
 
 VERSION_TABLE = "metalog_alembic_version"
 """Where Alembic notes the revision; a name of its own, for databases shared with others."""
+
+FORMAT = 1
+"""Version of the parts and values in `parts`. Snapshots of another format are skipped."""

@@ -32,8 +32,8 @@ from replay.image.metadata import MetadataImage
 from replay.snapshot import schema
 from replay.snapshot.content import Content, read_image, write_chunks, write_manifest
 from replay.snapshot.database import open_database, reading, writing
-from replay.snapshot.info import SnapshotInfo
-from replay.snapshot.stored import damaged, decode_info
+from replay.snapshot.info import SnapshotInfo, decode_info
+from replay.snapshot.stored import damaged
 from replay.snapshot.tables import snapshot, snapshot_chunk, snapshot_manifest
 
 _LOG = logging.getLogger(__name__)

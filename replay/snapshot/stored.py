@@ -5,8 +5,7 @@ the manifest names each chunk by the hash of its content. SQLAlchemy is not need
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 import msgspec
 
@@ -14,7 +13,8 @@ from records.errors import CorruptLogError, RequestError
 from replay.image.metadata import MetadataImage
 from replay.snapshot.chunks import ENCODING, decompressed
 from replay.snapshot.info import SnapshotInfo
-from replay.snapshot.parts import FORMAT, Parts
+from replay.snapshot.parts import Parts
+from replay.snapshot.revision import FORMAT
 
 
 class ManifestEntry(msgspec.Struct, frozen=True, gc=False):
@@ -54,23 +54,6 @@ def plain_content(hash_: bytes, size: int, content: bytes) -> bytes:
     if found != hash_:
         raise ValueError(f"the content has SHA-256 {found.hex()}")
     return plain
-
-
-def decode_info(row: Mapping[str, Any], row_id: int) -> SnapshotInfo:
-    """Read a row of the table `snapshot`.
-
-    Raises:
-        CorruptLogError: a column holds a value of another type.
-    """
-    columns = {name: row[name] for name in SnapshotInfo.__struct_fields__}
-    try:
-        # SQLite keeps booleans as 0 and 1.
-        return msgspec.convert(columns, SnapshotInfo, strict=False)
-    except msgspec.ValidationError as error:
-        raise CorruptLogError(
-            f"snapshot of id {row_id}: damaged, {error}; snapshots are made from the log: remove "
-            "the database and make them anew with `metalog snapshot create`"
-        ) from error
 
 
 def decode_image(

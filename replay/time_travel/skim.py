@@ -24,8 +24,10 @@ from replay.transactions import Transactions, rows_within
 class SkimmableSource(BatchSource, Protocol):
     """A log whose blocks can be searched without decoding them."""
 
-    def skim(self, needles: Needles, to_offset: int | None = None) -> Iterator[Batch]:
-        """Yield the batches below `to_offset` that hold a needle, and possibly others."""
+    def skim(
+        self, needles: Needles, to_offset: int | None = None, *, from_offset: int | None = None
+    ) -> Iterator[Batch]:
+        """Yield the batches in [from_offset, to_offset) that hold a needle, and possibly others."""
 
 
 def reaching_rows(

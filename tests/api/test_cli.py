@@ -76,6 +76,18 @@ def test_a_slow_machine_writes_the_same_demo(
         assert (tmp_path / "slow" / path.name).read_bytes() == path.read_bytes(), path.name
 
 
+def test_a_long_demo_ends_with_a_snapshot(
+    metalog: Metalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.cli.demo_run._SNAPSHOT_FROM", 1)
+    for name in ("first", "second"):
+        made = metalog("demo", tmp_path / name, "--topics", 3, "--changes", 40, "--json")
+    (found,) = metalog("snapshot", "list", tmp_path / "first", "--json").json["snapshots"]
+    assert found["end_offset"] == made.json["log_end"]
+    for path in (tmp_path / "first").iterdir():
+        assert (tmp_path / "second" / path.name).read_bytes() == path.read_bytes(), path.name
+
+
 def test_another_seed_gives_another_log(metalog: Metalog, tmp_path: Path, demo_log: Path) -> None:
     metalog("demo", tmp_path / "log", "--topics", 20, "--changes", 400, "--seed", 2)
     own = metalog("digest", tmp_path / "log").out

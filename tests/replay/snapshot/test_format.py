@@ -11,7 +11,8 @@ from replay.image.digest import image_digest
 from replay.image.parts import PARTS
 from replay.image.producer_ids import ProducerIds
 from replay.image.provenance import Provenance
-from replay.snapshot.parts import FORMAT, STORED, Parts
+from replay.snapshot.parts import STORED, Parts
+from replay.snapshot.revision import FORMAT
 
 WRITTEN = json.loads((Path(__file__).parent / "format_1.json").read_text())
 CHUNKS = {

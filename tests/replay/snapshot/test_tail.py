@@ -11,7 +11,7 @@ from metadata_log.batch import NewBatch
 from metadata_log.creation import create_log
 from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
-from records.control import NoOpRunRecord
+from records.control import NoOpRunRecord, UnknownRecord
 from records.errors import RequestError, UnknownHistoryError
 from replay.image.digest import image_digest
 from replay.loader import load_image
@@ -47,6 +47,17 @@ def test_snapshot_plus_tail_equals_full_replay(store: SnapshotStore, seed: int) 
         found, expected = Timeline(log, store).image(point), load_image(log, point)
         assert found == expected
         assert image_digest(found) == image_digest(expected)
+
+
+def test_snapshots_do_not_change_what_was_not_understood(store: SnapshotStore) -> None:
+    unknown = UnknownRecord(api_key=99, record_version=0, value=b"?")
+    groups = [[topic(f"t{number}")] for number in range(8)]
+    log = Log(batches(*groups[:4], [unknown], *groups[4:], [unknown, unknown]))
+    for at in (2, 5, 9):
+        create_snapshot(log, store, at)
+    for at in range(log.end_offset):
+        assert Timeline(log, store).not_understood(at) == Timeline(log).not_understood(at)
+    assert Timeline(log, store).not_understood(3) is None
 
 
 def test_only_the_tail_is_replayed(store: SnapshotStore) -> None:

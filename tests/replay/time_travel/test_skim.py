@@ -54,9 +54,11 @@ class SkimmedLog(FakeLog):
 
     decoded: list[int] = field(default_factory=list)
 
-    def skim(self, needles: Needles, to_offset: int | None = None) -> Iterator[Batch]:
+    def skim(
+        self, needles: Needles, to_offset: int | None = None, *, from_offset: int | None = None
+    ) -> Iterator[Batch]:
         """Give only the batches that hold a needle."""
-        for batch in self.batches(None, to_offset):
+        for batch in self.batches(from_offset, to_offset):
             if needles.found_in(codec.encode_rows(batch.rows)):
                 self.decoded.append(batch.base_offset)
                 yield batch
