@@ -22,7 +22,8 @@ from api.broker.health import Health
 from api.broker.isr import keep_isr
 from api.broker.log_directory import LogDirectory
 from api.broker.records_requests import RecordsRequests
-from api.broker.replicas import Replicas, now_ms
+from api.broker.replicas import Replicas
+from api.broker.stale_folders import now_ms
 from api.client import MetadataClient, server_address
 from api.descriptors import raise_descriptor_limit
 from api.kafka import apis
@@ -143,7 +144,7 @@ async def _broker(
 
     def configured(configs: tuple[BrokerConfig, ...]) -> None:
         delay_ms = delete_stale_delay_ms(configs, options.delete_stale_delay_ms)
-        replicas.delete_stale_delay_ms = delay_ms
+        replicas.stale.delay_ms = delay_ms
         is_configured.set()
 
     requests = ControllerRequests(
@@ -271,7 +272,7 @@ async def _purge(replicas: Replicas, is_configured: asyncio.Event) -> None:
     """Remove stale partitions, once the controller has sent the delay."""
     await is_configured.wait()
     while True:
-        await replicas.purge(now_ms())
+        await replicas.stale.purge(now_ms())
         await asyncio.sleep(_PURGE_S)
 
 

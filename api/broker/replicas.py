@@ -13,20 +13,21 @@ Source: KIP-516.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
 import msgspec
 
 from api.broker.disk import Disk
+from api.broker.folder_renames import FolderRenames
 from api.broker.identity import completed_by, named_by, nobodys, why_stale
-from api.broker.log_directory import Found, LogDirectory, remove
+from api.broker.log_directory import Found, LogDirectory
 from api.broker.partition_log import PartitionLog
 from api.broker.partition_metadata import PartitionMetadata, write_partition_metadata
 from api.broker.replica import Replica, monotonic_ms
-from api.broker.replica_registry import Name, ReplicaRegistry, name_of
+from api.broker.replica_registry import ReplicaRegistry, name_of
+from api.broker.stale_folders import StaleFolders
 from api.kafka.errors import CODES, NONE
 from api.kafka.messages.replicas import (
     FULL,
@@ -42,10 +43,8 @@ from controller.decisions.broker_configs import (
     BROKER_CONFIGS,
     DELETE_STALE_DELAY,
 )
-from metadata_log.clock import SystemClock
 from records.base import ZERO_UUID, Uuid
 from records.errors import CorruptLogError, RequestError
-from records.text import uuid_text
 
 log = logging.getLogger(__name__)
 
@@ -54,15 +53,12 @@ _DELETE_STALE_DELAY_MS = int(BROKER_CONFIGS[DELETE_STALE_DELAY].default)
 _SIDE_BY_SIDE = 64
 """How many partitions of a request are processed concurrently; more than there are disk threads."""
 
-now_ms = SystemClock().now_ms
-"""Wall clock, ms since 1970: stale folders keep this time across restarts."""
-
 
 class Replicas:
     """The replicas of one broker.
 
     Attributes:
-        delete_stale_delay_ms: How long stale folders are kept; applies to existing ones, too.
+        stale: The folders that are to be removed.
     """
 
     def __init__(
@@ -88,7 +84,8 @@ class Replicas:
         self._registry = ReplicaRegistry(directories)
         self._one_at_a_time = asyncio.Lock()
         self._under_way: set[asyncio.Task[tuple[ReplicaResult, ...]]] = set()
-        self.delete_stale_delay_ms = delete_stale_delay_ms
+        self.stale = StaleFolders(self._registry, directories, disk, delete_stale_delay_ms)
+        self._renames = FolderRenames(self._registry, self.stale, disk)
         for directory in directories:
             for found in directory.partitions():
                 self._registry.add(self._found(directory, found))
@@ -119,15 +116,6 @@ class Replicas:
         """
         return await self._to_its_end(self._leave(request))
 
-    async def purge(self, now_ms: int) -> None:
-        """Remove the stale folders that are due."""
-        delay_ms = self.delete_stale_delay_ms
-        for directory in self._directories:
-            try:
-                await self._disk.run(_purge, directory, now_ms, delay_ms)
-            except OSError as error:
-                log.warning("stale partitions in %s cannot be removed: %s", directory.path, error)
-
     async def close(self) -> bool:
         """Finish work in progress; True if everything is on stable storage."""
         async with self._one_at_a_time:
@@ -155,7 +143,7 @@ class Replicas:
         async with self._one_at_a_time:
             if request.type == FULL:
                 await self._stage_absent(request)
-            stuck = set() if request.type == UNSPECIFIED else await self._rename_moved(request)
+            stuck = set() if request.type == UNSPECIFIED else await self._renames.carry_out(request)
             return await _side_by_side(
                 _storage_error(topic, state.partition)
                 if (topic.topic, state.partition) in stuck
@@ -195,62 +183,9 @@ class Replicas:
             is_unknown = replica.metadata.topic_id == ZERO_UUID
             if not (name_of(replica) in names if is_unknown else key in ids):
                 try:
-                    await self._stage(replica, "the controller does not name it any more")
+                    await self.stale.stage(replica, "the controller does not name it any more")
                 except OSError as error:
                     log.warning("%s cannot be moved away: %s", replica.path, error)
-
-    async def _rename_moved(self, request: LeaderAndIsrRequest) -> set[Name]:
-        """Rename the folders of topics that have a new name; never mark them stale.
-
-        Returns:
-            The new names whose folders could not be renamed.
-        """
-        moved: dict[Name, Replica] = {}
-        for topic in request.topic_states:
-            if topic.topic_id == ZERO_UUID:
-                continue
-            for state in topic.partition_states:
-                replica = self._registry.of(topic.topic_id, state.partition)
-                new = (topic.topic, state.partition)
-                if replica is not None and name_of(replica) != new:
-                    moved[new] = replica
-        for replica in moved.values():
-            self._registry.remove(replica)
-        # A topic may get a name that another is about to lose; the other one steps aside first.
-        in_the_way = {new: r for new, r in moved.items() if name_of(r) in moved}
-        stuck = await self._try_each(in_the_way, self._step_aside)
-        return stuck | await self._try_each(
-            {new: replica for new, replica in moved.items() if new not in stuck}, self._rename
-        )
-
-    async def _try_each(
-        self, moved: dict[Name, Replica], rename: Callable[[Name, Replica], Awaitable[None]]
-    ) -> set[Name]:
-        """Rename some folders; return the new names of those that failed."""
-        stuck = set()
-        for new, replica in moved.items():
-            try:
-                await rename(new, replica)
-            except OSError as error:
-                log.warning("%s cannot be renamed: %s", replica.path, error)
-                if name_of(replica) not in self._registry:
-                    self._registry.add(replica)
-                stuck.add(new)
-        return stuck
-
-    async def _step_aside(self, _: Name, replica: Replica) -> None:
-        directory, metadata = replica.directory, replica.metadata
-        await self._disk.run(replica.log.move, lambda path: directory.step_aside(path, metadata))
-
-    async def _rename(self, new: Name, replica: Replica) -> None:
-        occupant = self._registry.get(new)
-        if occupant is not None:
-            await self._stage(occupant, "another topic has its name now")
-        directory = replica.directory
-        metadata = msgspec.structs.replace(replica.metadata, name=new[0])
-        await self._disk.run(replica.log.move, lambda path: directory.rename(path, metadata))
-        replica.metadata = metadata
-        self._registry.add(replica)
 
     async def _taken(
         self, topic: LeaderAndIsrTopic, state: LeaderAndIsrPartition, request_type: int
@@ -279,7 +214,7 @@ class Replicas:
         if replica is not None and reason is not None:
             if request_type == UNSPECIFIED:
                 raise RequestError("INCONSISTENT_TOPIC_ID", reason)
-            await self._stage(replica, reason)
+            await self.stale.stage(replica, reason)
             replica = None
         if replica is None:
             if state.leader < 0:
@@ -314,7 +249,7 @@ class Replicas:
             if replica is not None:
                 replica.stop()
             if delete:
-                await self._delete(topic.topic_id, partition, replica)
+                await self.stale.delete(topic.topic_id, partition, replica)
         except OSError as error:
             code = CODES["KAFKA_STORAGE_ERROR"]
             log.warning("%s_%d cannot be deleted: %s", topic.topic, partition, error)
@@ -327,39 +262,6 @@ class Replicas:
             return self._registry.get((topic.topic, partition))
         return self._registry.of(topic.topic_id, partition)
 
-    async def _delete(self, topic_id: Uuid, partition: int, replica: Replica | None) -> None:
-        """Remove a replica and its stale earlier incarnations at once."""
-        if replica is not None:
-            await replica.close()
-            await self._move_away(replica, topic_id, partition, None)
-            await self._disk.run(remove, replica.path)
-        if topic_id != ZERO_UUID:
-            await self._disk.run(_delete_staged, self._directories, topic_id, partition)
-
-    async def _stage(self, replica: Replica, reason: str) -> None:
-        staged_at_ms = now_ms()
-        log.warning(
-            "%s (topic id %s) is stale: %s; it will be deleted at %s",
-            replica.path,
-            uuid_text(replica.metadata.topic_id),
-            reason,
-            _time_text(staged_at_ms + self.delete_stale_delay_ms),
-        )
-        await replica.close()
-        metadata = replica.metadata
-        await self._move_away(replica, metadata.topic_id, metadata.partition, staged_at_ms)
-
-    async def _move_away(
-        self, replica: Replica, topic_id: Uuid, partition: int, staged_at_ms: int | None
-    ) -> None:
-        directory = replica.directory
-        # The log moves with its folder: a fetch that still reads it must not see the records of the
-        # next partition of this name.
-        await self._disk.run(
-            replica.log.move, lambda path: directory.stage(path, topic_id, partition, staged_at_ms)
-        )
-        self._registry.remove(replica)
-
 
 async def _side_by_side(
     partitions: Iterable[Coroutine[Any, Any, ReplicaResult]],
@@ -370,25 +272,6 @@ async def _side_by_side(
     while some := list(islice(left, _SIDE_BY_SIDE)):
         results += await asyncio.gather(*some)
     return tuple(results)
-
-
-def _purge(directory: LogDirectory, now_ms: int, delay_ms: int) -> None:
-    for stale in directory.stale(delay_ms):
-        if stale.delete_at_ms <= now_ms:
-            try:
-                remove(stale.path)
-            except OSError as error:
-                log.warning("%s cannot be removed: %s", stale.path, error)
-
-
-def _delete_staged(directories: Sequence[LogDirectory], topic_id: Uuid, partition: int) -> None:
-    for directory in directories:
-        for waiting in directory.stale_of(topic_id, partition):
-            remove(waiting)
-
-
-def _time_text(time_ms: int) -> str:
-    return datetime.fromtimestamp(time_ms / 1_000, UTC).isoformat(timespec="seconds")
 
 
 async def _storage_error(topic: LeaderAndIsrTopic, partition: int) -> ReplicaResult:

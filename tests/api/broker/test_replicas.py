@@ -12,7 +12,8 @@ import pytest
 from api.broker import log_directory
 from api.broker.disk import Disk
 from api.broker.log_directory import LogDirectory
-from api.broker.replicas import Replicas, now_ms
+from api.broker.replicas import Replicas
+from api.broker.stale_folders import now_ms
 from api.kafka.errors import name_of
 from api.kafka.messages.replicas import (
     FULL,
@@ -284,9 +285,9 @@ async def test_stale_folders_go_when_their_time_has_come_also_after_a_restart(
     await broker.take(FULL, topic("a", ID_1))
     await broker.take(FULL)
     await broker.restart()
-    await broker.replicas.purge(now_ms() + broker.delay_ms - 60_000)
+    await broker.replicas.stale.purge(now_ms() + broker.delay_ms - 60_000)
     assert broker.tree() == {f"deleting/{T1}_0"}
-    await broker.replicas.purge(now_ms() + broker.delay_ms)
+    await broker.replicas.stale.purge(now_ms() + broker.delay_ms)
     assert broker.tree() == set()
 
 
@@ -389,9 +390,9 @@ async def test_folder_is_staged_on_a_full_disk(
         await broker.take(FULL)
     assert broker.replicas.get("a", 0) is None
     assert broker.tree() == {f"deleting/{T1}_0"}
-    await broker.replicas.purge(now_ms() + broker.delay_ms - 60_000)
+    await broker.replicas.stale.purge(now_ms() + broker.delay_ms - 60_000)
     assert broker.tree() == {f"deleting/{T1}_0"}
-    await broker.replicas.purge(now_ms() + broker.delay_ms)
+    await broker.replicas.stale.purge(now_ms() + broker.delay_ms)
     assert broker.tree() == set()
 
 
@@ -449,11 +450,11 @@ async def test_changed_delay_holds_for_folders_that_wait(broker: Broker) -> None
     await broker.take(FULL, topic("a", ID_1))
     await broker.take(FULL)
     later = now_ms() + broker.delay_ms
-    broker.replicas.delete_stale_delay_ms = 10 * broker.delay_ms
-    await broker.replicas.purge(later)
+    broker.replicas.stale.delay_ms = 10 * broker.delay_ms
+    await broker.replicas.stale.purge(later)
     assert broker.tree() == {f"deleting/{T1}_0"}
-    broker.replicas.delete_stale_delay_ms = 0
-    await broker.replicas.purge(now_ms())
+    broker.replicas.stale.delay_ms = 0
+    await broker.replicas.stale.purge(now_ms())
     assert broker.tree() == set()
 
 
@@ -461,9 +462,9 @@ async def test_folders_that_an_earlier_release_staged_go_at_their_time(broker: B
     folder = broker.path / "d0" / "deleting" / f"{T1}_0"
     folder.mkdir(parents=True)
     (folder / "deletion").write_text("delete_at_ms: 5000\n")
-    await broker.replicas.purge(4_999)
+    await broker.replicas.stale.purge(4_999)
     assert folder.exists()
-    await broker.replicas.purge(5_000)
+    await broker.replicas.stale.purge(5_000)
     assert not folder.exists()
 
 
