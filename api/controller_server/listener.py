@@ -37,7 +37,7 @@ from api.kafka.security import TRANSLATIONS, Translation
 from api.packed_requests import PackedRequest
 from api.service import Service
 from api.session import Session
-from controller.authorization.authorizer import CLUSTER, Operation
+from controller.authorization.authorizer import ALLOW_ALL, CLUSTER, Operation
 from controller.authorization.caller import Caller
 from records.envelope import Origin
 from records.errors import MetadataLogError, RequestError
@@ -135,6 +135,7 @@ class ControllerListener:
 
         async def handle(frame: RequestFrame, caller: Caller) -> Response:
             try:
+                self._check_enabled(translation)
                 request = translation.request(frame.body)
                 response = await self._run(translation.command, request, caller)
             except RequestError as error:
@@ -142,6 +143,13 @@ class ControllerListener:
             return translation.response(response)
 
         return handle
+
+    def _check_enabled(self, translation: Translation) -> None:
+        """Refuse requests for ACLs where nothing obeys them, as Kafka does."""
+        if translation.needs_authorizer and self._service.settings.authorizer is ALLOW_ALL:
+            raise RequestError(
+                "SECURITY_DISABLED", "no ACLs count here; start the service with --authorizer acl"
+            )
 
     async def _metadata(self, frame: RequestFrame, caller: Caller) -> Response:
         return metadata_response(

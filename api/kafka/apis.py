@@ -9,6 +9,7 @@ import msgspec
 
 from api.kafka.fields import Request, Response
 from api.kafka.messages import (
+    acls,
     api_versions,
     brokers,
     envelope,
@@ -61,6 +62,9 @@ DELETE_TOPICS = Api(20, _T.DeleteTopicsRequest, _T.DeleteTopicsResponse, 1, 6, 4
 OFFSET_FOR_LEADER_EPOCH = Api(
     23, _D.OffsetForLeaderEpochRequest, _D.OffsetForLeaderEpochResponse, 2, 4, 4
 )
+DESCRIBE_ACLS = Api(29, acls.DescribeAclsRequest, acls.DescribeAclsResponse, 1, 3, 2)
+CREATE_ACLS = Api(30, acls.CreateAclsRequest, acls.CreateAclsResponse, 1, 3, 2)
+DELETE_ACLS = Api(31, acls.DeleteAclsRequest, acls.DeleteAclsResponse, 1, 3, 2)
 DESCRIBE_CLIENT_QUOTAS = Api(
     48, _Q.DescribeClientQuotasRequest, _Q.DescribeClientQuotasResponse, 0, 1, 1
 )
@@ -93,6 +97,9 @@ ALL = (
     CREATE_TOPICS,
     DELETE_TOPICS,
     OFFSET_FOR_LEADER_EPOCH,
+    DESCRIBE_ACLS,
+    CREATE_ACLS,
+    DELETE_ACLS,
     DESCRIBE_CLIENT_QUOTAS,
     ALTER_CLIENT_QUOTAS,
     DESCRIBE_USER_SCRAM_CREDENTIALS,

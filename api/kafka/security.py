@@ -1,11 +1,11 @@
-"""Which command each request about users and quotas stands for, and the conversions to and fro."""
+"""Which command each request about ACLs, users and quotas stands for, and the conversions to and fro."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 
-from api.kafka import apis, quotas, users
+from api.kafka import acls, apis, quotas, users
 from api.kafka.apis import Api
 from api.kafka.fields import Response
 from records.errors import RequestError
@@ -14,16 +14,39 @@ from records.errors import RequestError
 class Translation(msgspec.Struct, frozen=True):
     """A command, and the conversions of its request, its response, and its refusal as a whole.
 
-    `request` raises RequestError for a message that no command can stand for.
+    `request` raises RequestError for a message that no command can stand for. `needs_authorizer`:
+    refused where everything is allowed.
     """
 
     command: str
     request: Callable[[Any], Any]
     response: Callable[[Any], Response]
     refused: Callable[[Any, RequestError], Response]
+    needs_authorizer: bool = False
 
 
 TRANSLATIONS: Mapping[Api, Translation] = {
+    apis.DESCRIBE_ACLS: Translation(
+        "acls list",
+        acls.listing,
+        acls.listing_response,
+        lambda _, error: acls.listing_refused(error),
+        needs_authorizer=True,
+    ),
+    apis.CREATE_ACLS: Translation(
+        "acls create",
+        acls.creation,
+        acls.creation_response,
+        acls.creation_refused,
+        needs_authorizer=True,
+    ),
+    apis.DELETE_ACLS: Translation(
+        "acls delete",
+        acls.deletion,
+        acls.deletion_response,
+        acls.deletion_refused,
+        needs_authorizer=True,
+    ),
     apis.DESCRIBE_CLIENT_QUOTAS: Translation(
         "quotas describe",
         quotas.description,

@@ -16,6 +16,13 @@ from api.kafka.apis import Api
 from api.kafka.errors import name_of
 from api.kafka.fields import Request
 from api.kafka.messages import quotas, users
+from api.kafka.messages.acls import (
+    AclFilterFields,
+    CreateAclsRequest,
+    DeleteAclsRequest,
+    DescribeAclsRequest,
+    NewAcl,
+)
 from api.kafka.messages.brokers import (
     AlteredPartition,
     AlteredTopic,
@@ -170,6 +177,20 @@ REQUESTS: dict[Api, Callable[[Server], Request]] = {
     ),
     apis.ENVELOPE: lambda _: EnvelopeRequest(request_data=b"", request_principal=b""),
     apis.FOLLOW_LOG: lambda at: FollowLogRequest(broker_id=1, broker_epoch=_epoch(at)),
+    apis.DESCRIBE_ACLS: lambda _: DescribeAclsRequest(),
+    apis.CREATE_ACLS: lambda _: CreateAclsRequest(
+        creations=(
+            NewAcl(
+                resource_type=2,
+                resource_name="a",
+                principal="User:x",
+                host="*",
+                operation=3,
+                permission_type=3,
+            ),
+        )
+    ),
+    apis.DELETE_ACLS: lambda _: DeleteAclsRequest(filters=(AclFilterFields(),)),
     apis.RUN_COMMAND: lambda _: RunCommandRequest(
         command="topics delete", payload=packed(DeleteTopics(topics=("a", "b")))
     ),
