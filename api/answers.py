@@ -16,6 +16,7 @@ from api.questions.rows import FollowRows
 from api.questions.table import find_question, guard_of
 from api.questions.workers import Workers
 from api.shutdown import first_of
+from api.visible_pages import VisiblePages
 from controller.asked import BoundDecision
 from controller.authorization.authorizer import Access
 from controller.authorization.caller import Caller
@@ -60,6 +61,7 @@ class Answers:
         self._access = access
         self._history = history
         self._workers = Workers(log.directory)
+        self._visible = VisiblePages()
         self._stopping = asyncio.Event()
         self._end: asyncio.Task[None] | None = None
 
@@ -88,8 +90,20 @@ class Answers:
         guard_of(question).check(access, request)
         if isinstance(request, FollowRows):
             await self._rows_come(request)
+        shown = guard_of(question).shown
+        if shown is None or access.allows_all:
+            return await self._workers.page(name, payload, at, cursor)
+        if question.item is not None:
+            return await self._visible.page(
+                (name, payload, at, caller.principal, caller.host),
+                question,
+                partial(self._workers.page, name, payload, at),
+                partial(shown, access, request),
+                cursor,
+            )
         page = await self._workers.page(name, payload, at, cursor)
-        return _shown(question, access, request, page)
+        response = unpacked(page.payload, question.response, lenient=True)
+        return replace(page, payload=packed(shown(access, request, response)))
 
     async def _rows_come(self, request: FollowRows) -> None:
         """Wait as long as the request says for the records that it asks for."""
@@ -141,12 +155,3 @@ def _with_provenance(
         partial(described, question), replace(context, caller=caller), request
     )
     return ControllerResult(response=(result.response, context.image.provenance))
-
-
-def _shown(question: Question, access: Access, request: Any, page: Page) -> Page:
-    """Leave out what the caller may not see."""
-    shown = guard_of(question).shown
-    if shown is None or access.allows_all:
-        return page
-    response = unpacked(page.payload, question.response, lenient=True)
-    return replace(page, payload=packed(shown(access, request, response)))

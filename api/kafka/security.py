@@ -1,4 +1,4 @@
-"""Which command each request about ACLs, users and quotas stands for, and the conversions to and fro."""
+"""Which command each request about ACLs, users and quotas stands for, with the conversions."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

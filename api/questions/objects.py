@@ -53,6 +53,32 @@ def _pieces(part: str, values: Iterable[Any]) -> Iterator[Piece]:
         yield Piece(part, piece)
 
 
+class JoinedPieces:
+    """Pieces of one part joined and cut again: see `question.Joiner`."""
+
+    def __init__(self) -> None:
+        self._part = ""
+        self._values: list[Any] = []
+
+    def add(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
+        """Take the next pieces; yield those of parts that have ended."""
+        for piece in pieces:
+            if piece.part != self._part:
+                yield from self.rest()
+                self._part = piece.part
+            if not isinstance(piece.value, list):
+                yield piece
+                self._part = ""
+                continue
+            self._values.extend(piece.value)
+
+    def rest(self) -> Iterator[Piece]:
+        """Yield the pieces of the last part."""
+        if self._part:
+            yield from _pieces(self._part, self._values)
+        self._part, self._values = "", []
+
+
 class ShowImage(msgspec.Struct, frozen=True, kw_only=True):
     """Asks for the objects of an image: of the parts named, or of all.
 
@@ -173,7 +199,7 @@ def _from_snapshot(past: Past, at: int) -> MetadataImage:
     return timeline.image(at, start=start)
 
 
-IMAGE = Question(name="image", request=ShowImage, item=Piece, tell=image_shown)
+IMAGE = Question(name="image", request=ShowImage, item=Piece, tell=image_shown, joined=JoinedPieces)
 KRAFT_IMAGE = Question(
     name="image kraft", request=ShowKraftImage, item=Piece, tell=kraft_image_shown
 )

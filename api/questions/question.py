@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from types import GenericAlias
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, Any, Protocol, get_type_hints
 
 import msgspec
 
@@ -27,6 +27,16 @@ class Computed(msgspec.Struct, frozen=True, kw_only=True):
     items: Iterable[Any] = ()
 
 
+class Joiner(Protocol):
+    """Joins items again of which some were left out, so that they do not tell where."""
+
+    def add(self, items: Iterable[Any]) -> Iterable[Any]:
+        """Take the next items; return those that are whole."""
+
+    def rest(self) -> Iterable[Any]:
+        """Return the last ones."""
+
+
 class Question(msgspec.Struct, frozen=True, kw_only=True):
     """A question and the type of its request.
 
@@ -35,6 +45,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
         tell: Answers from the log, up to an offset; for what needs more than one view.
         answer: The type of such an answer.
         item: The type of one item, of an answer that has many and comes in pages.
+        joined: Makes what joins items again of which some were left out; None if none are joined.
     """
 
     name: str
@@ -43,6 +54,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     tell: Callable[[Past, int, Any], Computed] | None = None
     answer: Any = None
     item: Any = None
+    joined: "Callable[[], Joiner] | None" = None
 
     @property
     def response(self) -> Any:

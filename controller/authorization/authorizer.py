@@ -4,7 +4,7 @@ Source: AclOperation and ResourceType of Kafka 4.0 (names and codes), KIP-11.
 """
 
 import enum
-from typing import Protocol
+from typing import NoReturn, Protocol
 
 import msgspec
 
@@ -132,9 +132,15 @@ class Access(msgspec.Struct, frozen=True):
             RequestError: TOPIC_AUTHORIZATION_FAILED or CLUSTER_AUTHORIZATION_FAILED, by the type of
                 the last resource.
         """
-        if any(self.allows(operation, resource) for resource in resources):
-            return
-        resource = resources[-1]
+        if not any(self.allows(operation, resource) for resource in resources):
+            self.refuse(operation, resources[-1])
+
+    def refuse(self, operation: Operation, resource: Resource) -> NoReturn:
+        """Refuse an operation.
+
+        Raises:
+            RequestError: as `require`.
+        """
         name = "" if resource == CLUSTER else f" {resource.name!r}"
         raise RequestError(
             _CODES[resource.type],

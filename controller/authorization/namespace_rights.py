@@ -28,9 +28,13 @@ from replay.image.topics import Topic
 
 
 def _check_new_namespace(access: Access, request: CreateNamespace) -> None:
+    """Require CREATE on each tier to be made; the error does not tell which tiers exist."""
+    if access.allows(Operation.CREATE, CLUSTER):
+        return
     missing = [n for n in tiers(request.name) if access.image.namespace_by_name(n) is None]
-    for name in missing or [request.name]:
-        access.require(Operation.CREATE, CLUSTER, namespace_resource(name))
+    needed = [namespace_resource(name) for name in (*missing, request.name)]
+    if not all(access.allows(Operation.CREATE, resource) for resource in needed):
+        access.refuse(Operation.CREATE, needed[-1])
 
 
 def _check_namespace_deletion(access: Access, request: DeleteNamespace) -> None:

@@ -1,7 +1,7 @@
 """What questions about objects need: an object by its name, as `topic:orders` or `config:topic/a`.
 
 Rights for a question about the past are today's. So an object that is named by an id which names
-nothing today takes the right to describe the cluster.
+nothing today, or a topic that the caller may not see, takes the right to describe the cluster.
 """
 
 from typing import Any
@@ -57,7 +57,11 @@ def _topic(access: Access, label: str) -> Resource:
         topic = access.image.topic(parse_uuid(label[1:]))
     except ValueError:
         return CLUSTER
-    return CLUSTER if topic is None else topic_resource(access.image.full_name(topic))
+    if topic is None:
+        return CLUSTER
+    found = topic_resource(access.image.full_name(topic))
+    # The id of a hidden topic is answered like one that names nothing.
+    return found if access.allows(Operation.DESCRIBE, found) else CLUSTER
 
 
 def _may_see(access: Access, name: str) -> bool:
@@ -76,8 +80,11 @@ def _check_all(access: Access, request: Any) -> None:
 
 
 def _check_rows(access: Access, request: Any) -> None:
-    """Records of one object need its right, all of them the cluster's."""
-    check = _check_all if request.object is None else _check_object
+    """Records of one object need its right, all of them the cluster's.
+
+    So does what was asked: one request may be about what others have, too.
+    """
+    check = _check_all if request.object is None or request.asked else _check_object
     check(access, request)
 
 

@@ -1,9 +1,9 @@
 """The rights that each command and question needs: an operation on a resource.
 
 Where Kafka has the request, the rights are Kafka's. A topic's name is authorized before it is
-looked up, so that a refusal does not reveal whether the topic exists. Ids are random and not
-secret: an unknown id is reported as such to every caller, and a known one is authorized by the
-topic's name, which the answer does not repeat.
+looked up, so that a refusal does not reveal whether the topic exists. An id is authorized by the
+topic's name, which the answer does not repeat; that of a hidden topic is as unknown as one that
+names nothing.
 
 Source: ControllerApis and KafkaApis of Kafka 4.0; KIP-516 (ids), KIP-460 and KIP-455 (ALTER on the
 cluster), KIP-631 (CLUSTER_ACTION).
@@ -42,7 +42,9 @@ from controller.descriptions.queries import (
 )
 from controller.descriptions.state_walk import Transition
 from controller.descriptions.topics import TopicDescription, TopicFound, TopicListing
+from controller.refusals import unknown_topic_id
 from records.errors import RequestError
+from records.text import uuid_text
 from replay.image.configs import BROKER, NAMESPACE
 
 
@@ -52,18 +54,25 @@ def cluster_right(operation: Operation) -> Guard:
 
 
 def require_topic(access: Access, operation: Operation, ref: TopicRef) -> None:
-    """Check an operation on a topic; unknown ids pass.
+    """Check an operation on a topic.
+
+    An id of a topic that the caller may not see is unknown to it. Ids that name nothing pass for
+    callers who may see everything: the decision refuses them, and the past may know them.
 
     Raises:
-        RequestError: TOPIC_AUTHORIZATION_FAILED.
+        RequestError: TOPIC_AUTHORIZATION_FAILED or UNKNOWN_TOPIC_ID.
     """
     if isinstance(ref, str):
         access.require(operation, topic_resource(ref))
         return
     topic = access.image.topic(ref)
-    if topic is None:
+    resource = None if topic is None else topic_resource(access.image.full_name(topic))
+    if resource is not None and access.allows(operation, resource):
         return
-    if not access.allows(operation, topic_resource(access.image.full_name(topic))):
+    is_visible = resource is not None and access.allows(Operation.DESCRIBE, resource)
+    if not is_visible and not access.allows(Operation.DESCRIBE, CLUSTER):
+        raise unknown_topic_id(uuid_text(ref))
+    if resource is not None:
         raise RequestError(
             "TOPIC_AUTHORIZATION_FAILED",
             f"{access.caller.principal} may not {operation.name} the topic {ref_text(ref)}",

@@ -8,6 +8,7 @@ from controller.decisions.lookup import TopicRef, find_partition, find_topic
 from controller.descriptions.topics import PartitionDescription, describe_partition
 from controller.descriptions.view import View
 from records.base import Uuid
+from replay.image.partitions import Partition
 from replay.image.topics import Topic
 
 
@@ -24,15 +25,22 @@ def describe_partitions(
 ) -> tuple[PartitionFound, ...]:
     """Describe the partitions of all topics or of one topic, or a single one, ordered by name.
 
+    Of all topics, those without the partition are left out: an error would name one of them.
+
     Raises:
         RequestError: UNKNOWN_TOPIC_OR_PARTITION or UNKNOWN_TOPIC_ID.
     """
-    topics: Iterable[Topic] = view.image.topics() if ref is None else [find_topic(view.image, ref)]
+    topics: Iterable[Topic] = view.image.topics()
+    if ref is not None:
+        topics = [find_topic(view.image, ref)]
+        if partition_id is not None:
+            find_partition(view.image, topics[0], partition_id)
     found = []
     for name, topic in sorted((view.image.full_name(topic), topic) for topic in topics):
-        partitions = view.image.partitions(topic.topic_id)
+        partitions: Iterable[Partition] = view.image.partitions(topic.topic_id)
         if partition_id is not None:
-            partitions = (find_partition(view.image, topic, partition_id),)
+            one = view.image.partition(topic.topic_id, partition_id)
+            partitions = [] if one is None else [one]
         found += [
             PartitionFound(
                 topic=name, topic_id=topic.topic_id, description=describe_partition(view, p)

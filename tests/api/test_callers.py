@@ -34,9 +34,11 @@ from controller.descriptions.queries import DescribeTopics
 from metadata_log.batch import NewBatch
 from metadata_log.creation import create_log
 from metadata_log.log_reader import LogReader
+from records.base import Uuid
 from records.control import NoteRecord
 from records.envelope import Origin
 from records.errors import RequestError
+from records.text import uuid_text
 from tests.api.conftest import Metalog
 from tests.api.guarded import CLUSTER_REFUSED, TOPIC_REFUSED, Rights, guarded
 from tests.api.kafka.servers import CLUSTER_ID, Server
@@ -291,16 +293,19 @@ async def test_absent_and_hidden_topics_are_refused_alike(tmp_path: Path) -> Non
         assert hidden is not None
         rights.only = set()
         answer = await at.client.run(
-            "topics delete", DeleteTopics(topics=("b", "nowhere", hidden.topic_id))
+            "topics delete",
+            DeleteTopics(topics=("b", "nowhere", hidden.topic_id, Uuid(b"nowhere" + bytes(9)))),
         )
-        refusals = [result.refusal for result in answer.response]
-        assert refusals[0].message.replace("'b'", "'nowhere'") == refusals[1].message
-        assert "'b'" not in refusals[2].message
+        *by_name, by_id, unknown = [result.refusal for result in answer.response]
+        assert by_name[0].message.replace("'b'", "'nowhere'") == by_name[1].message
+        assert by_id.code == unknown.code == "UNKNOWN_TOPIC_ID"
+        texts = [uuid_text(i) for i in (hidden.topic_id, Uuid(b"nowhere" + bytes(9)))]
+        assert by_id.message.replace(*texts) == unknown.message
         response = await at.client.connection.request(
             DeleteTopicsRequest(topics=(DeleteTopicState(name=None, topic_id=hidden.topic_id),)),
             DeleteTopicsResponse,
         )
-        assert [(r.error_code, r.name) for r in response.responses] == [(29, None)]
+        assert [(r.error_code, r.name) for r in response.responses] == [(100, None)]
 
 
 async def test_description_says_what_the_caller_may_do(tmp_path: Path) -> None:

@@ -1,0 +1,113 @@
+"""Pages of answers limited to what the caller may see.
+
+They are cut anew, so that neither their number and sizes nor their cursors tell how much was left
+out: a cursor counts the pages that this caller was given. The last few answers are kept half read;
+a page of any other is computed from the beginning.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from typing import Any
+
+import msgspec
+
+from api.questions.pages import PAGE_BYTES, Cursor, Page
+from api.questions.question import Question
+from controller.packed import packed, unpacked
+from replay.about import About
+
+_KEPT_MAX = 16
+"""How many answers are kept half read. Each holds at most a page."""
+
+Ask = Callable[[Cursor | None], Awaitable[Page]]
+"""Returns a whole page at a cursor."""
+
+Show = Callable[[tuple[Any, ...]], Iterable[Any]]
+"""Returns the items of a page that the caller may see."""
+
+
+class VisiblePages:
+    """Cuts the visible parts of answers into pages."""
+
+    def __init__(self) -> None:
+        self._kept: dict[bytes, _Reading] = {}
+
+    async def page(
+        self, key: Any, question: Question, ask: Ask, show: Show, cursor: Cursor | None
+    ) -> Page:
+        """Return a page.
+
+        Args:
+            key: Tells the answer, and the caller, from all others.
+        """
+        number = 0 if cursor is None else cursor.position
+        reading = None if cursor is None else self._kept.pop(_key(key, cursor), None)
+        if reading is None:
+            start = None if cursor is None else Cursor(0, dict(cursor.points))
+            reading = _Reading(question, ask, show, start)
+            for _ in range(number):
+                await reading.take()
+        reading.ask, reading.show = ask, show
+        items = await reading.take()
+        if not await reading.has_more():
+            assert reading.about is not None, (
+                "an answer that is read to its end says where it stands"
+            )
+            return Page(payload=packed(items), about=reading.about)
+        following = Cursor(number + 1, dict(reading.points))
+        self._keep(_key(key, following), reading)
+        return Page(payload=packed(items), cursor=following)
+
+    def _keep(self, key: bytes, reading: "_Reading") -> None:
+        self._kept[key] = reading
+        if len(self._kept) > _KEPT_MAX:
+            del self._kept[next(iter(self._kept))]
+
+
+def _key(key: Any, cursor: Cursor) -> bytes:
+    return packed((key, cursor.position, sorted(cursor.points.items())))
+
+
+class _Reading:
+    """The visible part of an answer, half read.
+
+    Attributes:
+        points: The offsets of the answer's points, once a whole page was followed by another.
+        about: Once all is read.
+    """
+
+    def __init__(self, question: Question, ask: Ask, show: Show, start: Cursor | None) -> None:
+        self.ask, self.show = ask, show
+        self.points: dict[str, int] = {} if start is None else start.points
+        self.about: About | None = None
+        self._question = question
+        self._items = self._read(start)
+        self._next: msgspec.Raw | None = None
+
+    async def has_more(self) -> bool:
+        """True if an item is left."""
+        if self._next is None:
+            self._next = await anext(self._items, None)
+        return self._next is not None
+
+    async def take(self) -> list[msgspec.Raw]:
+        """Return the items of the next page."""
+        items: list[msgspec.Raw] = []
+        size = 0
+        while size < PAGE_BYTES and await self.has_more():
+            assert self._next is not None
+            items.append(self._next)
+            size += len(memoryview(self._next))
+            self._next = None
+        return items
+
+    async def _read(self, start: Cursor | None) -> AsyncIterator[msgspec.Raw]:
+        cursor, joiner = start, self._question.joined and self._question.joined()
+        while self.about is None:
+            page = await self.ask(cursor)
+            visible = self.show(unpacked(page.payload, self._question.response, lenient=True))
+            for item in visible if joiner is None else joiner.add(visible):
+                yield msgspec.Raw(packed(item))
+            cursor, self.about = page.cursor, page.about
+            self.points = self.points if cursor is None else cursor.points
+        for item in () if joiner is None else joiner.rest():
+            yield msgspec.Raw(packed(item))

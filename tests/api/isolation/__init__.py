@@ -1,0 +1,1 @@
+"""What a tenant may learn of another: nothing."""
