@@ -8,13 +8,10 @@ Methods that use the disk are called in threads, one at a time per log. The prop
 `epoch_end` only read memory and may be called at any time.
 """
 
-import errno
-import os
-import re
 import threading
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -24,11 +21,10 @@ import msgspec
 from api.broker.batch_times import RecordTime, first_at, greatest
 from api.broker.batches import RawBatch, whole_batches
 from api.broker.open_files import OpenFiles
+from api.broker.segment_files import SegmentFiles, segment_bases
 from records.errors import CorruptLogError
 
 SEGMENT_SIZE_BYTES_MAX = 64 * 1024 * 1024
-_SUFFIX = ".log"
-_NAME = re.compile(rf"[0-9]{{20}}{re.escape(_SUFFIX)}")
 
 
 class _Place(msgspec.Struct, frozen=True, gc=False):
@@ -73,15 +69,12 @@ class PartitionLog:
         segment_size_bytes_max: int = SEGMENT_SIZE_BYTES_MAX,
     ) -> None:
         """Start empty, for a folder without segments; otherwise use `PartitionLog.open`."""
-        self.folder = folder
-        self._files = files
+        self._segments = SegmentFiles(folder, files)
         self._segment_size_bytes_max = segment_size_bytes_max
         self._lock = threading.Lock()
         # Appended to or replaced atomically, so that readers without the lock see consistent
         # states.
         self._places: list[_Place] = []
-        self._segments: list[int] = []
-        self._unsynced: set[int] = set()
         # A failed append may have left bytes after the last batch.
         self._is_torn = False
 
@@ -100,10 +93,15 @@ class PartitionLog:
             OSError: a segment cannot be read.
         """
         log = cls(folder, files, segment_size_bytes_max)
-        bases = sorted(int(path.stem) for path in folder.iterdir() if _NAME.fullmatch(path.name))
+        bases = segment_bases(folder)
         for base in bases:
             log._load(base, is_last=base == bases[-1])
         return log
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the segments."""
+        return self._segments.folder
 
     @property
     def end_offset(self) -> int:
@@ -239,7 +237,7 @@ class PartitionLog:
             OSError: from `rename`; the folder then has its old name.
         """
         with self._lock:
-            self.folder = rename(self.folder)
+            self._segments.folder = rename(self.folder)
 
     def close(self) -> None:
         """Sync everything and close the files.
@@ -248,14 +246,7 @@ class PartitionLog:
             OSError: the disk failed; the files are closed all the same.
         """
         with self._lock:
-            try:
-                for base in sorted(self._unsynced):
-                    with self._file(base) as descriptor:
-                        os.fsync(descriptor)
-                self._unsynced.clear()
-            finally:
-                for base in self._segments:
-                    self._files.forget((self, base))
+            self._segments.close()
 
     @property
     def _last(self) -> _Place | None:
@@ -279,7 +270,7 @@ class PartitionLog:
                 assert batch.header.base_offset == end_offset, "batches follow each other"
                 if position and position + len(batch.data) > self._segment_size_bytes_max:
                     base, position = end_offset, 0
-                self._write(base, position, batch.data)
+                self._segments.write(base, position, batch.data)
                 written.append(_place(batch, base, position))
                 position += len(batch.data)
                 end_offset = batch.header.end_offset
@@ -296,40 +287,21 @@ class PartitionLog:
         last = self._last
         return (0, 0) if last is None else (last.segment_base, last.position + last.size)
 
-    def _write(self, base: int, position: int, content: bytes) -> None:
-        if base not in self._segments:
-            self._segments.append(base)
-        self._unsynced.add(base)
-        with self._file(base, create=True) as descriptor:
-            _write_all(descriptor, content, position)
-
     def _read(self, places: list[_Place]) -> bytes:
         """Read contiguous batches."""
-        base, position = places[0].segment_base, places[0].position
-        size = places[-1].position + places[-1].size - position
-        with self._file(base) as descriptor:
-            content = os.pread(descriptor, size, position)
-        if len(content) < size:
-            raise OSError(errno.EIO, f"{self._path(base)} has lost its end")
-        return content
+        first, last = places[0], places[-1]
+        size = last.position + last.size - first.position
+        return self._segments.read(first.segment_base, first.position, size)
 
     def _cut(self, base: int, position: int) -> None:
-        """Truncate a segment at a byte, after removing the later segments."""
-        for later in sorted((b for b in self._segments if b > base), reverse=True):
-            self._files.forget((self, later))
-            self._path(later).unlink(missing_ok=True)
-            self._segments.remove(later)
-            self._unsynced.discard(later)
-        if base in self._segments:
-            with self._file(base) as descriptor:
-                os.ftruncate(descriptor, position)
+        self._segments.cut(base, position)
         self._is_torn = False
 
     def _load(self, base: int, *, is_last: bool) -> None:
-        path = self._path(base)
+        path = self._segments.path(base)
         if base != self.end_offset:
             raise CorruptLogError(f"{path}: offset {self.end_offset} is missing before it")
-        self._segments.append(base)
+        self._segments.bases.append(base)
         position = 0
         try:
             for batch in whole_batches(path.read_bytes()):
@@ -348,12 +320,6 @@ class PartitionLog:
             # Also removes a segment that is empty now.
             self._cut(*self._tail())
 
-    def _file(self, base: int, *, create: bool = False) -> AbstractContextManager[int]:
-        return self._files.use((self, base), self._path(base), create=create)
-
-    def _path(self, base: int) -> Path:
-        return self.folder / f"{base:020}{_SUFFIX}"
-
 
 def _place(batch: RawBatch, segment_base: int, position: int) -> _Place:
     header = batch.header
@@ -370,10 +336,3 @@ def _place(batch: RawBatch, segment_base: int, position: int) -> _Place:
 
 def _timed(place: _Place, found: RecordTime) -> TimedOffset:
     return TimedOffset(place.base_offset + found.offset_delta, found.timestamp, place.leader_epoch)
-
-
-def _write_all(descriptor: int, content: bytes, position: int) -> None:
-    view = memoryview(content)
-    while view:
-        written = os.pwrite(descriptor, view, position)
-        view, position = view[written:], position + written
