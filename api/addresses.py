@@ -1,8 +1,10 @@
-"""Listen addresses: loopback by default."""
+"""Addresses: those to listen on, loopback by default, and errors of those that are asked."""
 
 import ipaddress
+import os
+import socket
 
-from records.errors import RequestError
+from records.errors import RequestError, UnavailableError
 
 LOOPBACK = "127.0.0.1"
 
@@ -27,6 +29,20 @@ def parse_address(text: str, *, allow_remote: bool = False) -> tuple[str, int]:
             "listen on 127.0.0.1, or say --allow-remote",
         )
     return host, int(port)
+
+
+def unreachable(address: str, error: OSError) -> UnavailableError:
+    """Return the error of a service that cannot be connected to."""
+    if isinstance(error, socket.gaierror):
+        why = error.strerror
+    else:
+        why = os.strerror(error.errno) if error.errno else "no answer in time"
+    return UnavailableError(f"{address} does not answer ({why}); is the service running?")
+
+
+def disconnected(address: str) -> UnavailableError:
+    """Return the error of a service whose connection was lost; what was in flight is unknown."""
+    return UnavailableError(f"the connection to {address} was lost")
 
 
 def _is_loopback(host: str) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
+from api.addresses import unreachable
 from api.broker.cluster import Cluster
 from api.broker.key_values import read_key_values, write_key_values
 from api.broker.log_directory import LogDirectory
@@ -317,7 +318,7 @@ class ControllerLink:
         try:
             reader, writer = await asyncio.open_connection(host, port)
         except OSError as error:
-            raise UnavailableError(f"{host}:{port} does not answer") from error
+            raise unreachable(f"{host}:{port}", error) from error
         request = FollowLogRequest(
             broker_id=self._identity.broker_id,
             broker_epoch=self.broker_epoch,

@@ -11,6 +11,7 @@ import typer
 from api.cli.app import app
 from api.cli.arguments import Json, ShowSecrets
 from api.cli.asking import log_place
+from api.cli.errors import reads_only
 from api.cli.output import print_json, print_line, print_table, value_text
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ _ROWS_MAX = 1_000
 
 
 @app.command()
+@reads_only
 def audit(
     name: Annotated[str, typer.Argument(metavar="list|sql|NAME", help="What to ask.")],
     log: Annotated[

@@ -10,7 +10,7 @@ import typer
 from api.cli.app import app
 from api.cli.arguments import Json, Log, LogPlace
 from api.cli.asking import fields_of
-from api.cli.errors import DONE, FOUND
+from api.cli.errors import DONE, FOUND, reads_only
 from api.cli.output import (
     bytes_size_text,
     count_text,
@@ -46,6 +46,7 @@ def bytes_progress(what: str, size_bytes: int) -> "Iterator[Callable[[int], None
 
 
 @app.command()
+@reads_only
 def verify(log: LogPlace, json: Json = False) -> int:
     """Check every byte of a log up to its commit mark, and replay it; exit 1 when damage is found.
 

@@ -4,19 +4,46 @@ import errno
 import logging
 import os
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from records.errors import MetadataLogError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_READS_ONLY = "reads_only"
 
 
 class Interrupted(Exception):
     """A command was interrupted; the message gives the outcome if it is known."""
 
 
-class NotBegun(Interrupted):
-    """A command was interrupted before it did anything."""
+class NothingDone(Interrupted):
+    """A command was interrupted and has changed nothing."""
+
+
+def reads_only(function: F) -> F:
+    """Mark a command that changes nothing: an interrupt leaves no outcome open."""
+    function.__dict__[_READS_ONLY] = True
+    return function
+
+
+@contextmanager
+def interruptible(function: Any) -> Iterator[None]:
+    """Run a command in the body.
+
+    Raises:
+        NothingDone: it was interrupted, and is marked by `reads_only`.
+    """
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        if not getattr(function, _READS_ONLY, False):
+            raise
+        raise NothingDone("stopped; nothing was changed") from interrupt
 
 
 # The machine refuses, and a retry would not help: a wrong path, a missing permission.

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from api.cli.arguments import Json, Log, LogOrServer, Server
 from api.cli.asking import about_json, fields_of
+from api.cli.errors import reads_only
 from api.cli.output import (
     bytes_size_text,
     note,
@@ -41,6 +42,7 @@ def init(log: Log, json: Json = False) -> None:
 
 
 @command()
+@reads_only
 def info(log: LogOrServer, json: Json = False, server: Server = None) -> None:
     """Show what a log is: kind, cluster, offsets, epoch, size, writer."""
     from api.questions.log_info import INFO, ShowInfo

@@ -4,12 +4,14 @@ from typing import Annotated
 
 from api.cli.arguments import At, From, Json, LogOrServer, Server, ShowAsked, ShowSecrets, To
 from api.cli.asking import about_json, fields_of
+from api.cli.errors import reads_only
 from api.cli.output import print_json, print_json_line, print_line
 from api.cli.parameters import Option, bad_parameter
 from api.cli.quick import command
 
 
 @command()
+@reads_only
 def dump(
     log: LogOrServer,
     from_: From = "start",
@@ -51,6 +53,7 @@ def dump(
 
 
 @command()
+@reads_only
 def image(
     log: LogOrServer,
     at: At = "end",
@@ -94,6 +97,7 @@ def image(
 
 
 @command()
+@reads_only
 def digest(
     log: LogOrServer,
     at: At = "end",

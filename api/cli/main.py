@@ -9,7 +9,8 @@ import importlib.util
 import itertools
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,10 @@ from api.cli.errors import (
     UNKNOWN,
     USAGE,
     Interrupted,
-    NotBegun,
+    NothingDone,
     configure_logging,
     fail,
+    interruptible,
     report,
     wants_json,
 )
@@ -61,7 +63,7 @@ def run(arguments: list[str]) -> int:
     try:
         call = quick_call(arguments)
         result = _by_typer(arguments) if call is None else _at_once(call, arguments)
-    except NotBegun as interrupt:
+    except NothingDone as interrupt:
         return fail("INTERRUPTED", str(interrupt), 130)
     except (KeyboardInterrupt, Interrupted) as interrupt:
         return fail("INTERRUPTED", str(interrupt) or STOPPED, 130, UNKNOWN)
@@ -80,10 +82,11 @@ def _by_typer(arguments: list[str]) -> Any:
     return run_app(arguments)
 
 
-def _at_once(call: Callable[[], Any], arguments: list[str]) -> Any:
+def _at_once(call: partial[Any], arguments: list[str]) -> Any:
     configure_logging(debug=False)
     try:
-        return call()
+        with interruptible(call.func):
+            return call()
     except Exception as error:
         typer = sys.modules.get("typer.exceptions")
         if typer is None or not isinstance(error, typer.TyperException):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from api.cli.arguments import At, From, Json, LogOrServer, ObjectText, Server, ShowSecrets, To
 from api.cli.asking import about_json, fields_of
-from api.cli.errors import FOUND
+from api.cli.errors import FOUND, reads_only
 from api.cli.output import (
     count_text,
     note,
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 
 @command()
+@reads_only
 def history(
     log: LogOrServer,
     object_: ObjectText,
@@ -77,6 +78,7 @@ def _print_event(event: "ObjectEvent") -> None:
 
 # The start of a log is printed as offset -1, which must not be taken for an option.
 @command(context_settings={"ignore_unknown_options": True})
+@reads_only
 def diff(
     log: LogOrServer,
     before: Annotated[str, Argument(metavar="P1", help="The earlier point.")],
@@ -124,6 +126,7 @@ def diff(
 
 
 @command()
+@reads_only
 def blame(
     log: LogOrServer,
     object_: ObjectText,

@@ -50,7 +50,7 @@ def command(**settings: Any) -> Callable[[F], F]:
     return register
 
 
-def quick_call(arguments: Sequence[str]) -> Callable[[], Any] | None:
+def quick_call(arguments: Sequence[str]) -> partial[Any] | None:
     """Return the call that a command line stands for; None: typer is to parse it.
 
     The module of the command must have been imported.

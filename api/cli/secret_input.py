@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import typer
 
-from api.cli.errors import NotBegun
+from api.cli.errors import NothingDone
 
 _SIZE_CHARACTERS_MAX = 65_536
 
@@ -70,6 +70,6 @@ def _terminal() -> Callable[[str], str]:
         except EOFError:
             raise typer.BadParameter("the prompt was closed without an answer") from None
         except KeyboardInterrupt:
-            raise NotBegun("stopped at the prompt; nothing was asked for") from None
+            raise NothingDone("stopped at the prompt; nothing was asked for") from None
 
     return ask

@@ -9,6 +9,7 @@ import typer
 
 from api.cli.app import app, need_command
 from api.cli.arguments import OFFSET_MAX, At, Json, Log
+from api.cli.errors import reads_only
 from api.cli.output import (
     print_json,
     print_line,
@@ -116,6 +117,7 @@ def create(
 
 
 @snapshots.command("list")
+@reads_only
 def list_(log: Log, database: Database = None, json: Json = False) -> None:
     """List the snapshots of a log, oldest first."""
     from api.cli.reading import about
@@ -143,6 +145,7 @@ def list_(log: Log, database: Database = None, json: Json = False) -> None:
 
 
 @snapshots.command()
+@reads_only
 def show(log: Log, end_offset: EndOffset, database: Database = None, json: Json = False) -> None:
     """Load one snapshot, check its digest, and show what it is."""
     from api.cli.reading import about

@@ -13,7 +13,7 @@ from api.cli.admin.options import LogOption, TraceParent
 from api.cli.app import app
 from api.cli.arguments import Json, LogOrServer, Server, ShowAsked, ShowSecrets
 from api.cli.asking import Source, about_json, fields_of
-from api.cli.errors import DONE
+from api.cli.errors import DONE, reads_only
 from api.cli.identity import checked_trace_parent, process_user
 from api.cli.output import count_text, note, print_json, print_json_line, print_line, progress
 
@@ -206,6 +206,7 @@ def _about(source: Source, appended: "Appended") -> dict[str, object]:
 
 
 @app.command()
+@reads_only
 def tail(
     log: LogOrServer,
     from_: Annotated[

@@ -13,6 +13,7 @@ from api.questions.past import Past
 from api.questions.rows import FollowRows, Row, first_followed, row_json
 from metadata_log.follow import follow
 from metadata_log.log_reader import LogReader
+from records.errors import UnavailableError
 
 _WAIT_MS = 10_000
 """How long a service waits for records before it answers that there are none."""
@@ -31,11 +32,22 @@ def followed(source: Source, request: FollowRows) -> AsyncGenerator[list[Row], N
 
 
 async def _of_service(server: str, request: FollowRows) -> AsyncGenerator[list[Row], None]:
-    async with await connect(server) as client:
-        while True:
-            found = (await client.page("tail", request)).response
-            yield list(found.rows)
-            request = replace(request, first=str(found.next_offset), wait_ms=_WAIT_MS)
+    try:
+        async with await connect(server) as client:
+            while True:
+                found = (await client.page("tail", request)).response
+                yield list(found.rows)
+                request = replace(request, first=str(found.next_offset), wait_ms=_WAIT_MS)
+    except UnavailableError as error:
+        if not request.first:
+            raise
+        raise error.with_outcome(error.outcome, f"{error}; {_go_on(server, request)}") from error
+
+
+def _go_on(server: str, request: FollowRows) -> str:
+    types = "".join([f" --type {name}" for name in request.types])
+    command = f"metalog tail --server {server} --from {request.first}{types}"
+    return f"go on with `{command}`"
 
 
 async def _of_log(log: Path, request: FollowRows) -> AsyncGenerator[list[Row], None]:

@@ -19,7 +19,7 @@ from typer.models import CommandFunctionType
 
 from api.cli.asking import SERVER_MARK
 from api.cli.coercion import without_pydantic
-from api.cli.errors import Interrupted, NotBegun
+from api.cli.errors import Interrupted, NothingDone, interruptible
 from api.cli.help_sections import SECTIONS
 from api.cli.parameters import Argument, Parameter
 from api.cli.time_zone import ASSUMED_ZONE, ZONE, zone_of
@@ -49,6 +49,11 @@ class Command(core.TyperCommand):
         if ctx.ignore_unknown_options:
             self._check_arguments(ctx)
         return rest
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        with interruptible(self.callback):
+            return super().invoke(ctx)
 
     def _check_arguments(self, ctx: Any) -> None:
         """Refuse an unknown option that was taken for an argument; numbers may begin with `-`."""
@@ -121,7 +126,7 @@ class Group(core.TyperGroup):
         try:
             return super().make_context(*args, **kwargs)
         except KeyboardInterrupt as interrupt:
-            raise NotBegun("stopped before anything was done") from interrupt
+            raise NothingDone("stopped before anything was done") from interrupt
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters, including --help."""

@@ -78,7 +78,8 @@ class BrokerFeeds:
         await writer.drain()
         if response.error_code != NONE:
             return
-        connection = Connection(reader, writer, f"controller-{self._service.settings.node_id}")
+        client_id = f"controller-{self._service.settings.node_id}"
+        connection = Connection(reader, writer, client_id, f"broker {request.broker_id}")
         try:
             feed = _Feed(self._service, self._sender(request), request, caller, connection)
             await feed.run(self._retry_ms)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Self, TypeVar, cast
 
+from api.addresses import disconnected, unreachable
 from api.kafka import frames
 from api.kafka.apis import BY_REQUEST, Api
 from api.kafka.envelopes import sealed
@@ -28,12 +29,17 @@ class Connection:
     """Sends requests; many may be in flight."""
 
     def __init__(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, client_id: str | None
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        client_id: str | None,
+        address: str,
     ) -> None:
-        """Take over a stream without requests in flight."""
+        """Take over a stream without requests in flight; `address` is for messages."""
         self._reader = reader
         self._writer = writer
         self._client_id = client_id
+        self._address = address
         self._numbers = itertools.count()
         # By correlation id: how to decode the response, and the future to resolve.
         self._waiting: dict[int, tuple[Callable[[bytes], Any], asyncio.Future[Any]]] = {}
@@ -49,12 +55,9 @@ class Connection:
         try:
             async with asyncio.timeout(_CONNECT_TIMEOUT_S):
                 reader, writer = await asyncio.open_connection(host, port)
-        except (OSError, TimeoutError) as error:
-            why = str(error) or "time out"
-            raise UnavailableError(
-                f"{host}:{port} does not answer ({why}); is the service running?"
-            ) from error
-        return cls(reader, writer, client_id)
+        except OSError as error:  # includes TimeoutError
+            raise unreachable(f"{host}:{port}", error) from error
+        return cls(reader, writer, client_id, f"{host}:{port}")
 
     @property
     def is_open(self) -> bool:
@@ -145,18 +148,17 @@ class Connection:
     ) -> Any:
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         if not self.is_open:
-            raise UnavailableError("the connection is closed; connect again")
+            raise disconnected(self._address)
         self._waiting[number] = decode, future
         try:
             self._writer.write(frame)
             async with asyncio.timeout(timeout_s):
                 await self._writer.drain()
                 return await future
-        except OSError as error:  # includes timeouts
-            raise UnavailableError(
-                f"{name}: no answer ({str(error) or 'time out'}); the outcome is unknown",
-                outcome=Outcome.UNKNOWN,
-            ) from error
+        except TimeoutError as error:
+            raise _unanswered(f"{name}: no answer from {self._address} in time") from error
+        except OSError as error:
+            raise _unanswered(str(disconnected(self._address))) from error
         finally:
             self._waiting.pop(number, None)
 
@@ -167,7 +169,7 @@ class Connection:
         await close_writer(self._writer)
 
     async def _read(self) -> None:
-        problem = "the other side closed the connection"
+        problem = str(disconnected(self._address))
         try:
             while (frame := await read_frame(self._reader)) is not None:
                 self._answer(frame)
@@ -176,11 +178,7 @@ class Connection:
         finally:
             for _, future in self._waiting.values():
                 if not future.done():
-                    future.set_exception(
-                        UnavailableError(
-                            f"{problem}; the outcome is unknown", outcome=Outcome.UNKNOWN
-                        )
-                    )
+                    future.set_exception(_unanswered(problem))
 
     def _answer(self, frame: bytes) -> None:
         number = frames.correlation_id_of(frame)
@@ -189,3 +187,7 @@ class Connection:
         decode, future = self._waiting[number]
         if not future.done():
             future.set_result(decode(frame))
+
+
+def _unanswered(problem: str) -> UnavailableError:
+    return UnavailableError(f"{problem}; the outcome is unknown", outcome=Outcome.UNKNOWN)

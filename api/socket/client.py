@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, Self, cast
 
+from api.addresses import disconnected, unreachable
 from api.packed_requests import CommandClient, PackedAnswer, PackedRequest
 from api.socket import limits
 from api.socket.appends import Append, decode_appended, encode_append
@@ -71,8 +72,7 @@ class SocketClient(CommandClient):
                 _, link = await loop.create_connection(lambda: _Link(address), host, port)
                 welcome = await link.greet(cluster_id, client_id)
         except OSError as error:  # includes TimeoutError
-            why = error.strerror or "no answer in time"
-            raise UnavailableError(f"cannot connect to {address}: {why}") from error
+            raise unreachable(address, error) from error
         return cls(link, welcome)
 
     async def append(
@@ -203,7 +203,7 @@ class _Link(asyncio.Protocol):
         self.writable.set()
 
     def connection_lost(self, error: Exception | None) -> None:
-        self._fail(UnavailableError(f"the connection to {self._address} was lost"))
+        self._fail(disconnected(self._address))
         self.lost.set_result(None)
 
     async def greet(self, cluster_id: str | None, client_id: str | None) -> Welcome:

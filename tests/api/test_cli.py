@@ -415,6 +415,19 @@ def test_interrupt_while_the_arguments_are_read_is_one_line(
     assert answer.err == "error: INTERRUPTED: stopped before anything was done\n"
 
 
+def test_interrupt_of_a_command_that_reads_leaves_nothing_open(
+    metalog: Metalog, demo_log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("replay.timeline.Timeline.image", interrupted)
+    monkeypatch.setenv("METALOG_LOG", str(demo_log))
+    for command in (["image", demo_log], ["image"], ["topics", "list"]):
+        answer = metalog(*command, "--json")
+        assert (answer.code, answer.error["outcome"]) == (130, "nothing")
+
+
 @pytest.mark.parametrize("options", [[], ["--json"]], ids=["text", "json"])
 async def test_output_is_utf8_whatever_the_locale(tmp_path: Path, options: list[str]) -> None:
     note = NoteRecord(at_offset=0, author="Ünïcode", text="漢字 🙂")

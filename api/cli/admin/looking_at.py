@@ -93,5 +93,5 @@ def _look(
     return Look(log=log, server=server, at=at, json=json)
 
 
-reading = verb_with(_look)
+reading = verb_with(_look, reads=True)
 """Registers a verb that reads a log or a service; its first parameter is a `Look`."""

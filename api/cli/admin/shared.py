@@ -11,15 +11,25 @@ from typing import Any, TypeVar
 
 import typer
 
+from api.cli.errors import reads_only
+from api.cli.typer_app import App
+
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 
 
-def verb_with(options: Callable[..., Any]) -> Callable[..., Callable[[Verb], Verb]]:
-    """Return a decorator for verbs whose first parameter is made by `options`."""
+def verb_with(
+    options: Callable[..., Any], *, reads: bool = False
+) -> Callable[..., Callable[[Verb], Verb]]:
+    """Return a decorator for verbs whose first parameter is made by `options`.
 
-    def register(app: typer.Typer, name: str | None = None) -> Callable[[Verb], Verb]:
+    Args:
+        reads: True if the verbs change nothing.
+    """
+
+    def register(app: App, name: str | None = None) -> Callable[[Verb], Verb]:
         def decorate(function: Verb) -> Verb:
-            app.command(name)(_with_options(function, options))
+            command = _with_options(function, options)
+            app.command(name)(reads_only(command) if reads else command)
             return function
 
         return decorate

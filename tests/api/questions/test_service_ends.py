@@ -1,7 +1,16 @@
 """Questions in flight when the service ends."""
 
 import asyncio
+import contextlib
+import json
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 from api.cli.main import run
 from api.client import MetadataClient
@@ -11,6 +20,7 @@ from api.questions.rows import FollowRows
 from api.socket.client import SocketClient
 from controller.descriptions.queries import ListTopics
 from records.errors import Outcome, UnavailableError
+from tests.api.conftest import Metalog
 from tests.api.services import serving
 
 
@@ -48,3 +58,68 @@ async def test_question_of_a_killed_service_can_be_asked_again(tmp_path: Path) -
             assert str(error).endswith("; ask again")
         for client in clients:
             await client.close()
+
+
+@contextlib.contextmanager
+def _command(*arguments: str) -> Iterator["subprocess.Popen[str]"]:
+    with subprocess.Popen(
+        [sys.executable, "-m", "api.cli", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("way", ["kafka", "socket"])
+def test_tail_of_a_service_that_ends_says_where_to_go_on(tmp_path: Path, way: str) -> None:
+    assert run(["init", str(tmp_path / "log")]) == 0
+    with serving(tmp_path / "log") as service:
+        url = getattr(service, way)
+        with _command("tail", "--server", url, "--from", "0", "--type", "NoteRecord") as tail:
+            note = {"at_offset": 0, "author": "ada", "text": "a"}
+            (tmp_path / "note").write_text(json.dumps({"type": "NoteRecord", "data": note}))
+            with _command("append", "--server", url, str(tmp_path / "note"), "--json") as append:
+                end = json.loads(append.communicate()[0])["log_end"]
+            assert tail.stdout is not None
+            assert tail.stdout.readline()
+            service.process.terminate()
+            _, error = tail.communicate()
+    assert tail.returncode == 4
+    address = url.partition("://")[2]
+    assert error == (
+        f"error: UNAVAILABLE: the connection to {address} was lost; ask again; go on with "
+        f"`metalog tail --server {url} --from {end} --type NoteRecord`\n"
+    )
+
+
+@pytest.mark.parametrize("way", ["kafka", "socket"])
+def test_service_that_is_down_is_told_in_the_same_words(metalog: Metalog, way: str) -> None:
+    for command in (["digest"], ["topics", "list"], ["topics", "create", "a"], ["tail"]):
+        answer = metalog(*command, "--server", f"{way}://127.0.0.1:1")
+        assert answer.code == 4
+        assert answer.err == (
+            "error: UNAVAILABLE: 127.0.0.1:1 does not answer (Connection refused); is the service "
+            "running?\n"
+        )
+
+
+def test_question_that_is_interrupted_has_changed_nothing() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as asked:
+        url = f"kafka://127.0.0.1:{asked.getsockname()[1]}"
+        with _command("dump", "--server", url, "--json") as dump:
+            connection, _ = asked.accept()
+            assert connection.recv(1)
+            dump.send_signal(signal.SIGINT)
+            _, error = dump.communicate()
+            connection.close()
+    assert dump.returncode == 130
+    assert json.loads(error) == {
+        "code": "INTERRUPTED",
+        "message": "stopped; nothing was changed",
+        "outcome": "nothing",
+        "done_to": None,
+    }
