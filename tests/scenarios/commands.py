@@ -71,11 +71,11 @@ from records.errors import RequestError
 from records.partitions import PartitionChangeRecord
 from replay.image.configs import TOPIC
 from tests.controller.cluster import Cluster, assigned, credential
-from tests.scenarios import tenancy
+from tests.scenarios import access, tenancy
 
 
 def run(cluster: Cluster, line: str) -> list[str]:
-    """Do what a line says; return a line for each refusal and each warning."""
+    """Do what a line says; return a line for each refusal, each warning and each answer."""
     verb, *words = line.split()
     arguments = [word for word in words if "=" not in word]
     options = dict(word.split("=", 1) for word in words if "=" in word)
@@ -86,6 +86,8 @@ def run(cluster: Cluster, line: str) -> list[str]:
         return [f"refused {error.code}"]
     said = []
     for result in results if isinstance(results, tuple) else [results]:
+        if isinstance(result, str):
+            said.append(result)
         if getattr(result, "refusal", None) is not None:
             said.append(f"refused {result.refusal.code}")
         said += [f"warned {s.group}" for s in getattr(result, "subscriptions", None) or ()]
@@ -440,6 +442,7 @@ def _replica_lists(text: str) -> list[list[int]]:
 
 _VERBS: dict[str, Callable[..., Any]] = {
     **tenancy.VERBS,
+    **access.VERBS,
     "brokers": _brokers,
     "register-broker": _register,
     "heartbeat": _heartbeat,

@@ -1,4 +1,4 @@
-"""What a scenario can do to namespaces, ACLs on them, and subscriptions: one function a verb.
+"""What a scenario can do to namespaces and subscriptions: one function a verb.
 
 Names are full ones; `-` is the default namespace.
 """
@@ -6,8 +6,6 @@ Names are full ones; `-` is the default namespace.
 from collections.abc import Callable
 from typing import Any
 
-from controller.authorization.authorizer import Operation, ResourceType
-from controller.decisions.acls import AclBinding, CreateAcls, create_acls
 from controller.decisions.configs import (
     AlterConfigs,
     ConfigChange,
@@ -82,18 +80,6 @@ def _configure(cluster: Cluster, namespace: str, **values: str) -> Any:
     return cluster.do(alter_configs, AlterConfigs(resources=(change,)))
 
 
-def _allow(cluster: Cluster, principal: str, operation: str, resource: str) -> Any:
-    """`resource` as namespace/org or topic/org:a."""
-    kind, _, name = resource.partition("/")
-    acl = AclBinding(
-        resource_type=ResourceType[kind.upper()].value,
-        resource_name=name,
-        principal=principal,
-        operation=Operation[operation].value,
-    )
-    return cluster.do(create_acls, CreateAcls(acls=(acl,)))
-
-
 def _subscribe(cluster: Cluster, group: str, pattern: str) -> Any:
     request = RegisterSubscription(group=group, pattern=pattern)
     return cluster.do(register_subscription, request)
@@ -113,7 +99,6 @@ VERBS: dict[str, Callable[..., Any]] = {
     "move-topics": _move,
     "create-in": _create_in,
     "configure-namespace": _configure,
-    "allow-on": _allow,
     "subscribe": _subscribe,
     "unsubscribe": _unsubscribe,
 }
