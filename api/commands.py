@@ -59,6 +59,14 @@ from controller.decisions.subscriptions import (
     delete_subscription,
     register_subscription,
 )
+from controller.decisions.tokens import (
+    CreateToken,
+    ExpireToken,
+    RenewToken,
+    create_token,
+    expire_token,
+    renew_token,
+)
 from controller.decisions.topics import CreateTopics, DeleteTopics, create_topics, delete_topics
 from controller.decisions.users import AlterUsers, alter_users
 from controller.descriptions.queries import DescribeBroker
@@ -125,6 +133,9 @@ COMMANDS = {
         Command("acls delete", DeleteAcls, delete_acls, rights.ALTER_CLUSTER),
         Command("features update", UpdateFeatures, update_features, rights.ALTER_CLUSTER),
         Command("users alter", AlterUsers, alter_users, rights.ALTER_CLUSTER),
+        Command("tokens create", CreateToken, create_token, rights.CREATE_TOKEN),
+        Command("tokens renew", RenewToken, renew_token, rights.OWN_TOKEN),
+        Command("tokens expire", ExpireToken, expire_token, rights.OWN_TOKEN),
         Command("quotas alter", AlterQuotas, alter_quotas, rights.ALTER_QUOTAS),
         Command(
             "namespaces create",

@@ -11,6 +11,7 @@ import msgspec
 
 from controller.decisions.configs import ConfigChange, Operation
 from controller.decisions.outcome import Refusal
+from controller.decisions.tokens import ExpireToken, RenewToken, TokenCreated
 from controller.decisions.topics import NewTopic
 from controller.decisions.users import ScramUpsertion
 from controller.packed import plain_of
@@ -18,16 +19,28 @@ from records.base import Record
 from records.configs import ConfigRecord
 from records.envelope import SecretReference
 from records.secrets import REDACTED, SECRET_FIELDS, is_secret_config
-from records.security import UserScramCredentialRecord
+from records.security import (
+    DelegationTokenRecord,
+    RemoveDelegationTokenRecord,
+    UserScramCredentialRecord,
+)
 
 _KEYS = SECRET_FIELDS["UserScramCredentialRecord"]
 """The fields of a credential that are secret: bytes, of the same names in request and record."""
 
+(_TOKEN_ID,) = SECRET_FIELDS["DelegationTokenRecord"]
 
-def restored(raw: bytes, secrets: Sequence[SecretReference], records: Sequence[Record]) -> bytes:
-    """Return a stored request with its secrets.
 
-    A secret that no record holds belongs to a refused item; it becomes a placeholder.
+def restored(
+    raw: bytes,
+    secrets: Sequence[SecretReference],
+    records: Sequence[Record],
+    what_stored: str = "request",
+) -> bytes:
+    """Return a stored request, or `response`, with its secrets.
+
+    A secret that no record holds belongs to a refused item; it becomes a placeholder. The HMAC of a
+    token stays null.
 
     Args:
         records: Those of the decision.
@@ -35,7 +48,7 @@ def restored(raw: bytes, secrets: Sequence[SecretReference], records: Sequence[R
     plain = msgspec.msgpack.decode(raw)
     for secret in secrets:
         what, *path = secret.path.split("/")
-        if what == "request":
+        if what == what_stored:
             plain = _with(plain, path, _value(secret, records))
     return msgspec.msgpack.encode(plain)
 
@@ -45,7 +58,8 @@ def without_secrets(packed: bytes) -> bytes | None:
 
     Records to append stay as they are.
     """
-    secrets = HiddenSecrets(())
+    # A hash of an HMAC reveals nothing: it has 512 bits, made with a key.
+    secrets = HiddenSecrets((), keeps_hmacs=True)
     hidden = secrets.hidden_plain(msgspec.msgpack.decode(packed))
     return msgspec.msgpack.encode(hidden) if secrets.references else None
 
@@ -65,7 +79,7 @@ def has_same_secrets(
         for secret in secrets
         if secret.record_index is not None
         and secret.record_index < len(records)
-        and secret.field is not None
+        and secret.field not in (None, _TOKEN_ID)  # the hash of the request covers tokens
         and secret.path.startswith("request/")
     ]
     plain = plain_of(request, "") if held else None
@@ -104,8 +118,9 @@ def _with(plain: Any, path: Sequence[str], value: str | bytes) -> Any:
 class HiddenSecrets:
     """Removes secrets from a request and its response, and finds the records that hold them."""
 
-    def __init__(self, records: Sequence[Record]) -> None:
+    def __init__(self, records: Sequence[Record], *, keeps_hmacs: bool = False) -> None:
         self._records = records
+        self._keeps_hmacs = keeps_hmacs
         self._values: set[str] = set()
         self.references: list[SecretReference] = []
 
@@ -123,6 +138,12 @@ class HiddenSecrets:
                 # A list, in which the null at the end is not left out as the default.
                 operation = value.operation
                 return [name, None] if operation is Operation.SET else [name, None, operation]
+            case RenewToken() | ExpireToken():
+                self._refer_to_token(f"{path}/1")
+                return [None, None, value.period_ms]
+            case TokenCreated():
+                self._refer_to_token(f"{path}/0")
+                return [None, None, *msgspec.structs.astuple(value)[2:]]
             case ScramUpsertion():
                 return self._hidden_credential(value, path)
             case NewTopic(configs=configs):
@@ -147,6 +168,9 @@ class HiddenSecrets:
             case {"command": str(), "request": bytes(packed)}:  # a transaction's step
                 step = self.hidden_plain(msgspec.msgpack.decode(packed), f"{path}/request")
                 return {**plain, "request": msgspec.msgpack.encode(step)}
+            case {"hmac": bytes() | None, "token_id": str() | None} if not self._keeps_hmacs:
+                self._refer_to_token(f"{path}/token_id")
+                return {**plain, "hmac": None, "token_id": None}
             case {"user": str(), "stored_key": bytes()}:
                 index = self._index_of_credential(plain)
                 self._refer_to_keys(index, [f"{path}/{key}" for key in _KEYS])
@@ -188,6 +212,14 @@ class HiddenSecrets:
                 if all(held[name] == fields[name] for name in ("user", "mechanism", *_KEYS)):
                     return index
         return None
+
+    def _refer_to_token(self, path: str) -> None:
+        """Refer to the id of the token that the records set or remove; it leads to the HMAC."""
+        types = DelegationTokenRecord | RemoveDelegationTokenRecord
+        found = (i for i, record in enumerate(self._records) if isinstance(record, types))
+        index = next(found, None)
+        field = None if index is None else _TOKEN_ID
+        self.references.append(SecretReference(path=path, record_index=index, field=field))
 
     def _refer_to_keys(self, index: int | None, places: Sequence[str]) -> None:
         for place, key in zip(places, _KEYS, strict=True):

@@ -19,7 +19,7 @@ import msgspec
 from msgspec.structs import replace
 
 from controller.asked import BoundDecision, version_of
-from controller.kept_secrets import has_same_secrets, without_secrets
+from controller.kept_secrets import has_same_secrets, restored, without_secrets
 from controller.packed import packed, unpacked
 from controller.pending_answers import Answer
 from controller.raw_append import AppendRecords
@@ -187,7 +187,8 @@ def first_answer(
     base_offset, asked = first.base_offset, first.rows[0].asked
     if asked is None or not isinstance(decision, BoundDecision):
         raise lost("the log holds none")
-    if not has_same_secrets(decision.request, asked.secrets, [row.payload for row in first.rows]):
+    records = [row.payload for row in first.rows]
+    if not has_same_secrets(decision.request, asked.secrets, records):
         raise RequestError(
             "INVALID_REQUEST",
             f"the request id was used for another request, at offset {base_offset}, with another "
@@ -198,7 +199,8 @@ def first_answer(
     if (asked.command, asked.version) != (decision.command, version_of(decision.command)):
         raise lost(f"{asked.command} answered in version {asked.version}")
     try:
-        response = unpacked(asked.response, decision.response_type, from_log=True)
+        raw = restored(asked.response, asked.secrets, records, "response")
+        response = unpacked(raw, decision.response_type, from_log=True)
     except RequestError as error:
         raise lost(f"this release cannot read it: {error}") from error
     return Answer(response, committed.result.end_offset)

@@ -25,6 +25,7 @@ from controller.decisions.effective_configs import server_config, whole_number
 from controller.decisions.elections import balance_leaders, elect_unclean_leaders
 from controller.decisions.heartbeats import fence_stale_broker
 from controller.decisions.partition_removal import advance_removals
+from controller.decisions.tokens import check_interval_ms, remove_expired_tokens
 from metadata_log.clock import Clock
 from records.envelope import Origin
 from records.errors import MetadataLogError
@@ -91,6 +92,13 @@ TIMERS = (
         interval_ms=lambda _: _HOUSEKEEPING_MS,
         has_more=lambda _: False,
         reason="topics that would rather lose records than have no leader",
+    ),
+    Timer(
+        name="remove expired tokens",
+        decide=remove_expired_tokens,
+        interval_ms=lambda controller: check_interval_ms(controller.settings),
+        has_more=bool,
+        reason="the time of delegation tokens is over",
     ),
 )
 

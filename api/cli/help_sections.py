@@ -8,7 +8,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Take care of a log": ("verify", "repair", "backup", "restore", "archive", "retain"),
     "Change a cluster": (
         *("topics", "namespaces", "configs", "subscriptions", "brokers", "partitions"),
-        *("reassignments", "elect-leaders", "features", "acls", "users", "quotas"),
+        *("reassignments", "elect-leaders", "features", "acls", "users", "quotas", "tokens"),
         *("transaction", "append"),
     ),
     "Run it": ("serve", "broker"),

@@ -47,7 +47,7 @@ _MODULES = {
     "admin.nouns": (
         *("topics", "namespaces", "configs", "subscriptions", "brokers", "partitions"),
         "reassignments",
-        *("features", "acls", "users", "quotas"),
+        *("features", "acls", "users", "quotas", "tokens"),
     ),
 }
 _PACKAGES = ("records", "metadata_log", "replay", "controller", "api", "migrations")

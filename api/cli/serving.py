@@ -17,6 +17,7 @@ from api.cli.authorizer_options import (
     server_configs,
 )
 from api.cli.output import print_json_line, print_line, progress
+from api.cli.secret_input import read_secret
 
 _DEFAULT_KAFKA = "127.0.0.1:9092"
 # Replayed in about two seconds at the next start.
@@ -66,6 +67,14 @@ def serve(
         ),
     ] = _SNAPSHOT_KEEP,
     config: ServerConfigs = None,
+    secret_key_file: Annotated[
+        str | None,
+        typer.Option(
+            "--secret-key-file",
+            metavar="FILE",
+            help="Where delegation.token.secret.key is read; - is standard input.",
+        ),
+    ] = None,
     authorizer: AuthorizerName = ALLOW_ALL_NAME,
     super_user: SuperUsers = None,
     json: Json = False,
@@ -79,10 +88,15 @@ def serve(
     from api.log_limit import limit_repeats
     from api.running import ServeOptions, serve_until_stopped
     from controller.decisions.context import Settings
+    from controller.decisions.tokens import SECRET_KEY
 
     limit_repeats()
     host, port = parse_address(kafka, allow_remote=allow_remote)
     configs = server_configs(config, authorizer, super_user)
+    if secret_key_file is not None:
+        configs[SECRET_KEY] = read_secret(
+            secret_key_file, option="--secret-key-file", prompt=SECRET_KEY
+        )
     options = ServeOptions(
         log=log,
         host=host,

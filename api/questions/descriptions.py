@@ -39,6 +39,7 @@ from controller.descriptions.quotas import (
     quotas_described,
     quotas_explained,
 )
+from controller.descriptions.tokens import DescribeTokens, tokens_described
 from controller.descriptions.users import DescribeUsers, users_described
 
 TOPICS = Question(name="topics list", request=ListTopics, describe=topics_listed)
@@ -63,3 +64,4 @@ ACLS = Question(name="acls list", request=ListAcls, describe=acls_listed)
 ACCESS = Question(name="acls explain", request=ExplainAccess, describe=access_explained)
 QUOTAS = Question(name="quotas describe", request=DescribeQuotas, describe=quotas_described)
 QUOTAS_OF_CLIENT = Question(name="quotas explain", request=ExplainQuotas, describe=quotas_explained)
+TOKENS = Question(name="tokens describe", request=DescribeTokens, describe=tokens_described)

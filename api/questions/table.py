@@ -18,6 +18,7 @@ from api.questions.descriptions import (
     REASSIGNMENTS,
     REMOVALS,
     SUBSCRIPTIONS,
+    TOKENS,
     TOPIC,
     TOPICS,
     USERS,
@@ -47,6 +48,7 @@ _DESCRIPTIONS = (
     (NAMESPACES, rights.LIST_NAMESPACES),
     (USERS, rights.DESCRIBE_CLUSTER),
     (SUBSCRIPTIONS, subscription_rights.LIST_SUBSCRIPTIONS),
+    (TOKENS, rights.DESCRIBE_TOKENS),
     (QUOTAS, rights.DESCRIBE_QUOTAS),
     (QUOTAS_OF_CLIENT, rights.DESCRIBE_QUOTAS),
 )

@@ -30,6 +30,7 @@ from controller.decisions.lookup import TopicRef, ref_text
 from controller.decisions.outcome import Refusal
 from controller.decisions.partition_plan import PartitionPlan
 from controller.decisions.partition_removal import ShrinkResult, TopicShrink
+from controller.decisions.tokens import require_owner
 from controller.decisions.topics import NewTopic, TopicResult
 from controller.descriptions.operations import TOPIC_OPERATIONS
 from controller.descriptions.partitions import PartitionFound
@@ -41,6 +42,7 @@ from controller.descriptions.queries import (
     TopicsDescribed,
 )
 from controller.descriptions.state_walk import Transition
+from controller.descriptions.tokens import visible_tokens
 from controller.descriptions.topics import TopicDescription, TopicFound, TopicListing
 from controller.refusals import unknown_topic_id
 from records.errors import RequestError
@@ -291,6 +293,10 @@ DESCRIBE_PARTITIONS = Guard(check=_check_partitions, shown=_partitions_seen)
 
 ALTER_CLUSTER = cluster_right(Operation.ALTER)
 DESCRIBE_CLUSTER = cluster_right(Operation.DESCRIBE)
+CREATE_TOKEN = Guard(check=require_owner)
+# The decision itself asks for the owner or a renewer.
+OWN_TOKEN = Guard()
+DESCRIBE_TOKENS = Guard(check=require_secrets, shown=visible_tokens)
 ALTER_QUOTAS = cluster_right(Operation.ALTER_CONFIGS)
 DESCRIBE_QUOTAS = cluster_right(Operation.DESCRIBE_CONFIGS)
 BROKER_ACTION = cluster_right(Operation.CLUSTER_ACTION)

@@ -15,13 +15,15 @@ from controller.decisions.partition_removal import (
     TopicShrink,
 )
 from controller.decisions.subscriptions import RegisterSubscription
+from controller.decisions.tokens import SECRET_KEY
 from controller.decisions.topics import CreateTopics, NewTopic
 from replay.image.metadata import MetadataImage
 from tests.api.kafka.servers import Server, server
 
 TOPIC_REFUSED, CLUSTER_REFUSED = "TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"
 GROUP_REFUSED = "GROUP_AUTHORIZATION_FAILED"
-REFUSED = {TOPIC_REFUSED, CLUSTER_REFUSED, GROUP_REFUSED}
+TOKEN_REFUSED = "DELEGATION_TOKEN_AUTHORIZATION_FAILED"
+REFUSED = {TOPIC_REFUSED, CLUSTER_REFUSED, GROUP_REFUSED, TOKEN_REFUSED}
 
 Right = tuple[Operation, Resource]
 
@@ -53,7 +55,9 @@ class Rights:
 async def guarded(directory: Path) -> AsyncIterator[tuple[Server, Rights]]:
     """A service with topics, namespaces, subscriptions, and removals under way; all is allowed."""
     rights = Rights()
-    settings = Settings(authorizer=rights, static_configs={DELETE_PARTITIONS_ENABLED: "true"})
+    settings = Settings(
+        authorizer=rights, static_configs={DELETE_PARTITIONS_ENABLED: "true", SECRET_KEY: "key"}
+    )
     async with server(directory, settings=settings, socket=("127.0.0.1", 0)) as at:
         await at.register(1)
         await at.register(2)

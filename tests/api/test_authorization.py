@@ -14,6 +14,7 @@ import pytest
 from api.commands import BROKER_COMMANDS, COMMANDS
 from api.packed_requests import CommandClient
 from api.questions.table import DESCRIPTIONS
+from api.session import Session
 from api.socket.appends import encode_rows
 from api.transactions import Step, Transact
 from controller.authorization.authorizer import (
@@ -22,6 +23,7 @@ from controller.authorization.authorizer import (
     group_resource,
     namespace_resource,
     topic_resource,
+    user_resource,
 )
 from controller.authorization.caller import Caller
 from controller.decisions.acls import AclBinding, AclFilter, CreateAcls, DeleteAcls
@@ -43,6 +45,7 @@ from controller.decisions.partition_removal import DeletePartitions, TopicShrink
 from controller.decisions.quotas import AlterQuotas, EntityChange, QuotaChange
 from controller.decisions.reassignments import AlterReassignments, PartitionTarget
 from controller.decisions.subscriptions import DeleteSubscription, RegisterSubscription
+from controller.decisions.tokens import CreateToken, RenewToken
 from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
 from controller.decisions.users import AlterUsers
 from controller.descriptions.acls import ExplainAccess, ListAcls
@@ -60,6 +63,7 @@ from controller.descriptions.queries import (
     TopicsDescribed,
 )
 from controller.descriptions.quotas import DescribeQuotas, ExplainQuotas
+from controller.descriptions.tokens import DescribeTokens
 from controller.descriptions.users import DescribeUsers
 from controller.raw_append import AppendRows
 from metadata_log.batch import NewBatch
@@ -263,6 +267,17 @@ CASES = {
         Operation.DESCRIBE,
         is_question=True,
     ),
+    "tokens create": Case(
+        request=CreateToken(owner="User:ann"),
+        right=(Operation.CREATE_TOKENS, user_resource("User:ann")),
+        result=None,
+    ),
+    "tokens describe": Case(
+        request=DescribeTokens(),
+        right=(Operation.DESCRIBE_TOKENS, user_resource("User:ann")),
+        result=None,
+        is_question=True,
+    ),
     "quotas alter": _of_cluster(
         AlterQuotas(
             entities=tuple(
@@ -307,9 +322,12 @@ CASES = {
     "records append": _of_cluster(AppendRows(rows=encode_rows(_NOTE), count=1), Operation.ALTER),
 }
 
+OF_OWNERS = {"tokens renew", "tokens expire"}
+"""Commands that need no right: the owner and the renewers of a token may run them."""
+
 
 def test_every_command_is_tried() -> None:
-    assert set(CASES) == set(COMMANDS | DESCRIPTIONS)
+    assert set(CASES) | OF_OWNERS == set(COMMANDS | DESCRIPTIONS)
 
 
 def results_of(response: Any) -> list[Any] | None:
@@ -341,6 +359,31 @@ async def refusals(client: CommandClient, command: str, request: Any) -> list[An
         return [error.code]
     results = results_of(answer.response)
     return [answer.response] if results is None else results
+
+
+@by_each_way
+async def test_a_token_is_its_owners_and_its_renewers(tmp_path: Path, way: str) -> None:
+    async with guarded(tmp_path) as (at, rights):
+        client = WAYS[way](at)
+        request = CreateToken(owner="User:ann", renewers=("User:bob",))
+        created = (await client.run("tokens create", request)).response
+        renewal = RenewToken(hmac=created.hmac)
+        assert await refusals(client, "tokens renew", renewal) == [
+            "DELEGATION_TOKEN_OWNER_MISMATCH"
+        ]
+        for principal in ("User:ann", "User:bob"):
+            told = await client.run("tokens renew", renewal, principal=principal)
+            assert told.response.expiration_timestamp >= created.expiration_timestamp
+        rights.only = set()
+        # The caller has requested the token, so it may see it; its id it may not.
+        (seen,) = (await client.run("tokens describe", DescribeTokens())).response
+        assert (seen.owner, seen.token_id) == ("User:ann", "(redacted)")
+        shown = DescribeTokens(show_secrets=True)
+        assert await refusals(client, "tokens describe", shown) == [CLUSTER_REFUSED]
+        session = Session(at.service, Caller(principal="User:eve"))
+        assert (await session.run(DescribeTokens())).response == ()
+        rights.only = {(Operation.DESCRIBE_TOKENS, user_resource("User:ann"))}
+        assert len((await session.run(DescribeTokens())).response) == 1
 
 
 @by_each_way

@@ -36,6 +36,7 @@ READING: dict[str, list[str]] = {
     "reassignments list": ["reassignments", "list", "--log", "{log}", "--at", "{at}"],
     "quotas describe": ["quotas", "describe", "--log", "{log}", "--at", "{at}"],
     "quotas explain": ["quotas", "explain", "--user", "ann", "--log", "{log}", "--at", "{at}"],
+    "tokens describe": ["tokens", "describe", "--log", "{log}", "--at", "{at}"],
     "users list": ["users", "list", "--log", "{log}", "--at", "{at}"],
     "users describe": ["users", "describe", "kept", "--log", "{log}"],
     "subscriptions list": ["subscriptions", "list", "--log", "{log}", "--at", "{at}"],
@@ -49,6 +50,7 @@ MAKING: dict[str, list[str]] = {
     "import kraft": ["import", "kraft", "{tmp}/node", "{tmp}/new/mirror"],
     "restore": ["restore", "{tmp}/whole", "{tmp}/new/restored"],
 }
+_TOKEN = ("--secret-key-file", "{tmp}/password", "--as", "User:ann")
 CHANGING: dict[str, list[str]] = {
     "topics create": ["topics", "create", "orders", "--assignment", "1:2,2:3"],
     "topics alter": ["topics", "alter", "orders", "--config", "retention.ms=1"],
@@ -85,6 +87,9 @@ CHANGING: dict[str, list[str]] = {
     "namespaces delete": ["namespaces", "delete", "far:away"],
     "quotas set": ["quotas", "set", "--user", "ann", "producer_byte_rate=1"],
     "quotas delete": ["quotas", "delete", "--user", "ann", "producer_byte_rate"],
+    "tokens create": ["tokens", "create", *_TOKEN],
+    "tokens renew": ["tokens", "renew", "--hmac-file", "{tmp}/hmac", *_TOKEN],
+    "tokens expire": ["tokens", "expire", "--hmac-file", "{tmp}/hmac", *_TOKEN],
     "users create": ["users", "create", "ann", "--password-file", "{tmp}/password"],
     "users alter": ["users", "alter", "ann", "--password-file", "{tmp}/password"],
     "users delete": ["users", "delete", "ann"],
@@ -121,6 +126,9 @@ def filled(metalog: Metalog, demo_log: Path, tmp_path: Path) -> dict[str, str]:
     assert metalog(*made).code == 0
     user = ["users", "create", "kept", "--password-file", tmp_path / "password", "--log", whole]
     assert metalog(*user).code == 0
+    key = ["--secret-key-file", tmp_path / "password", "--as", "User:ann", "--log", whole]
+    token = metalog("tokens", "create", *key, "--json")
+    (tmp_path / "hmac").write_text(token.json["results"][0]["hmac"])
     shutil.copytree(whole, log)
     set_ = ["configs", "set", "topic/kept", "cleanup.policy=compact,delete", "--log", log]
     assert metalog(*set_).code == 0

@@ -25,6 +25,7 @@ from controller.decisions.namespaces import CreateNamespace, DeleteNamespace, Mo
 from controller.decisions.partition_removal import DeletePartitions, TopicShrink
 from controller.decisions.quotas import AlterQuotas, EntityChange, QuotaChange
 from controller.decisions.reassignments import AlterReassignments, PartitionTarget
+from controller.decisions.tokens import CreateToken
 from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
 from controller.decisions.users import AlterUsers, Expected, ScramDeletion
 from controller.raw_append import AppendRows
@@ -74,6 +75,7 @@ def _requests() -> Iterator[tuple[str, Any]]:
     for _ in range(2):  # kept with the answer, and without
         yield "users alter", _users()
         yield "quotas alter", _quotas()
+        yield "tokens create", CreateToken(owner="User:ann", renewers=("User:ANONYMOUS",))
     for placement in ("balanced", "striped", "classic", None):
         topics = [_topic(f"{placement}.{n}", partitions=n) for n in (1, 2, 7)]
         yield (

@@ -15,6 +15,7 @@ from controller.decisions.brokers import RegisterBroker
 from controller.decisions.context import PlannedTopic, Settings
 from controller.decisions.fencing import SetFencing
 from controller.decisions.partition_removal import DELETE_PARTITIONS_ENABLED
+from controller.decisions.tokens import SECRET_KEY, CreateToken, ExpireToken, RenewToken
 from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
 from metadata_log.batch import Batch
 from metadata_log.log_reader import LogReader
@@ -79,11 +80,14 @@ def test_decisions_among_faults_come_out_the_same(faults: Path) -> None:
 
 
 async def test_what_clients_ask_of_a_service_comes_out_the_same(tmp_path: Path) -> None:
-    settings = Settings(static_configs={DELETE_PARTITIONS_ENABLED: "true", "my.password": "secret"})
+    settings = Settings(static_configs={DELETE_PARTITIONS_ENABLED: "true", SECRET_KEY: "secret"})
     async with server(tmp_path, settings=settings) as at:
         for broker_id in (1, 2, 3):
             await at.register(broker_id, broker_id)
         await ask_for_everything(at.client)
+        created = (await at.client.run(CreateToken(owner="User:ann"))).response
+        for request in (RenewToken(hmac=created.hmac), ExpireToken(hmac=created.hmac)):
+            await at.client.run(request, principal="User:ann")
     assert_equal(
         tmp_path / "log",
         *(

@@ -5,6 +5,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from controller.authorization.caller import Caller
 from controller.decisions.alter_partition import (
     AlterPartition,
     IsrMember,
@@ -49,6 +50,17 @@ from controller.decisions.reassignments import (
     AlterReassignments,
     PartitionTarget,
     alter_reassignments,
+)
+from controller.decisions.tokens import (
+    SECRET_KEY,
+    CreateToken,
+    ExpireToken,
+    RenewToken,
+    create_token,
+    expire_token,
+    remove_expired_tokens,
+    renew_token,
+    token_hmac,
 )
 from controller.decisions.topics import (
     CreateTopics,
@@ -165,6 +177,7 @@ def _set_level(cluster: Cluster, **levels: str) -> None:
 def _ask_as(cluster: Cluster, user: str, client: str = "cli") -> None:
     """Let everything from now on be asked by a user, through a client."""
     cluster.asker = Origin(principal=f"User:{user}", client=f"{client} at 127.0.0.1:5000")
+    cluster.caller = Caller(principal=f"User:{user}")
 
 
 def _allow(cluster: Cluster, rate: str, **entity: str) -> None:
@@ -372,6 +385,40 @@ def _quota(cluster: Cluster, *words: str, **changes: str) -> Any:
     return cluster.do(alter_quotas, request)
 
 
+def _configure_statically(cluster: Cluster, **configs: str) -> None:
+    """Set configs of the controller's file."""
+    cluster.settings = replace(
+        cluster.settings, static_configs={**cluster.settings.static_configs, **configs}
+    )
+
+
+def _create_token(cluster: Cluster, *renewers: str, owner: str = "", lifetime: str = "-1") -> None:
+    request = CreateToken(owner=owner or None, renewers=renewers, max_lifetime_ms=int(lifetime))
+    created = cluster.do(create_token, request)
+    assert created.hmac == token_hmac(cluster.settings.static_configs[SECRET_KEY], created.token_id)
+
+
+def _renew_token(cluster: Cluster, number: str, period: str = "-1", *, by: str = "hmac") -> None:
+    cluster.do(renew_token, RenewToken(period_ms=int(period), **_token(cluster, number, by)))
+
+
+def _expire_token(cluster: Cluster, number: str, period: str = "-1", *, by: str = "hmac") -> None:
+    cluster.do(expire_token, ExpireToken(period_ms=int(period), **_token(cluster, number, by)))
+
+
+def _token(cluster: Cluster, number: str, by: str) -> dict[str, Any]:
+    """Name a token by its number; ids are given in order."""
+    ids = sorted(token.token_id for token in cluster.image.delegation_tokens())
+    token_id = ids[int(number) - 1] if int(number) <= len(ids) else "gone"
+    if by == "id":
+        return {"token_id": token_id}
+    return {"hmac": token_hmac(cluster.settings.static_configs.get(SECRET_KEY, ""), token_id)}
+
+
+def _remove_expired(cluster: Cluster) -> None:
+    cluster.decide(remove_expired_tokens)
+
+
 def _set_user(
     cluster: Cluster, *users: str, mechanism: str = "1", iterations: str = "4096", **fields: str
 ) -> Any:
@@ -466,6 +513,11 @@ _VERBS: dict[str, Callable[..., Any]] = {
     "elect-unclean-leaders": _sweep,
     "configure": _configure,
     "quota": _quota,
+    "static-configs": _configure_statically,
+    "create-token": _create_token,
+    "renew-token": _renew_token,
+    "expire-token": _expire_token,
+    "remove-expired-tokens": _remove_expired,
     "set-user": _set_user,
     "delete-user": _delete_user,
     "shrink": _shrink,

@@ -69,6 +69,16 @@ def _says(record: Record, before: MetadataImage, after: MetadataImage) -> str:
             return (
                 "?" if acl is None else f"{acl.principal} {acl.resource_type}/{acl.resource_name}"
             )
+        case security.DelegationTokenRecord():
+            renewers = ",".join(record.renewers)
+            expires, most = (
+                at - record.issue_timestamp
+                for at in (record.expiration_timestamp, record.max_timestamp)
+            )
+            return f"owner={record.owner} renewers=[{renewers}] expires={expires} max={most}"
+        case security.RemoveDelegationTokenRecord(token_id=token_id):
+            token = before.delegation_token(token_id)
+            return "?" if token is None else f"owner={token.owner}"
         case security.UserScramCredentialRecord():
             return f"{record.name}/{record.mechanism} iterations={record.iterations}"
         case security.RemoveUserScramCredentialRecord():

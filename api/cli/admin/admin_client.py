@@ -1,7 +1,7 @@
 """Sends admin requests and prints their results."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,7 +58,10 @@ class AdminClient:
         log: The log directory to decide over, else None.
         json: True prints one JSON document.
         request_id: Id of the request, for retries; None: no id.
+        static_configs: Static configs to decide with over a log; a service has its own.
     """
+
+    static_configs: Mapping[str, str] = {}
 
     def __init__(
         self,
@@ -219,7 +222,10 @@ class AdminClient:
         from api.admin.local import LocalAdmin
 
         assert self.log is not None, "a log or a server is named"
-        return LocalAdmin(self.log, principal=self._principal, load=_load)
+        from controller.decisions.context import Settings
+
+        settings = Settings(static_configs=self.static_configs) if self.static_configs else None
+        return LocalAdmin(self.log, principal=self._principal, load=_load, settings=settings)
 
     def report(
         self,

@@ -25,6 +25,7 @@ NOUNS: dict[str, tuple[tuple[str, ...], str]] = {
     "reassignments": (("reassignments",), "Move partitions to other brokers."),
     "users": (("users",), "Create, alter, list and delete SCRAM credentials."),
     "acls": (("acls",), "Create, list and delete ACLs; explain what they allow."),
+    "tokens": (("tokens",), "Create, renew, expire and describe delegation tokens."),
     "quotas": (("quotas",), "Set, delete, describe and explain client quotas."),
     "features": (("features",), "Describe and change feature levels."),
 }

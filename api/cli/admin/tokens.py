@@ -1,0 +1,187 @@
+"""Delegation tokens: create, renew, expire, describe."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from api.cli.admin.admin_client import AdminClient, Item
+from api.cli.admin.changing import changing
+from api.cli.admin.looking_at import Look, reading
+from api.cli.arguments import ShowSecrets
+from api.cli.output import print_json, print_table, time_text
+from api.cli.secret_input import read_secret
+from api.cli.typer_app import App
+
+if TYPE_CHECKING:
+    from controller.decisions.tokens import TokenCreated
+
+app = App()
+
+_HmacFile = Annotated[
+    str | None,
+    typer.Option(
+        "--hmac-file",
+        metavar="FILE",
+        help="Where the token's HMAC is read, in base64; - is standard input. Default: a prompt.",
+    ),
+]
+_TokenId = Annotated[
+    str | None,
+    typer.Option("--token-id", metavar="ID", help="The id of the token, instead of its HMAC."),
+]
+_SecretKeyFile = Annotated[
+    str | None,
+    typer.Option(
+        "--secret-key-file",
+        metavar="FILE",
+        help="With --log: where the secret key of the controllers is read, "
+        "delegation.token.secret.key; - is standard input.",
+    ),
+]
+_Period = Annotated[
+    int, typer.Option("--period-ms", metavar="MS", help="From now on.", show_default=False)
+]
+
+
+@changing(app)
+def create(
+    ask: AdminClient,
+    owner: Annotated[
+        str | None,
+        typer.Option("--owner", metavar="PRINCIPAL", help="Whom it stands for; default: you."),
+    ] = None,
+    renewers: Annotated[
+        list[str] | None,
+        typer.Option("--renewer", metavar="PRINCIPAL", help="Who may renew it; repeatable."),
+    ] = None,
+    max_lifetime_ms: Annotated[
+        int, typer.Option("--max-lifetime-ms", metavar="MS", help="Default: the configured one.")
+    ] = -1,
+    secret_key_file: _SecretKeyFile = None,
+) -> int:
+    """Create a delegation token; its HMAC is printed now and never again."""
+    from controller.decisions.tokens import CreateToken
+
+    _use_secret_key(ask, secret_key_file)
+    request = CreateToken(
+        owner=owner, renewers=tuple(renewers or ()), max_lifetime_ms=max_lifetime_ms
+    )
+    told = ask.run("tokens create", request)
+    created: TokenCreated = told.response
+    fields = _fields(created)
+    lines = tuple([f"{name}: {value}" for name, value in fields.items()])
+    return ask.report(told, [Item(fields=_document(created), lines=lines)])
+
+
+@changing(app)
+def renew(
+    ask: AdminClient,
+    hmac_file: _HmacFile = None,
+    token_id: _TokenId = None,
+    period_ms: _Period = -1,
+    secret_key_file: _SecretKeyFile = None,
+) -> int:
+    """Let a token live longer, within its maximum; for its owner and its renewers."""
+    from controller.decisions.tokens import RenewToken
+
+    _use_secret_key(ask, secret_key_file)
+    hmac = None if token_id is not None else _hmac(hmac_file)
+    request = RenewToken(hmac=hmac, token_id=token_id, period_ms=period_ms)
+    return _report(ask, "tokens renew", request)
+
+
+@changing(app)
+def expire(
+    ask: AdminClient,
+    hmac_file: _HmacFile = None,
+    token_id: _TokenId = None,
+    period_ms: _Period = -1,
+    secret_key_file: _SecretKeyFile = None,
+) -> int:
+    """End a token at once, or after a while; for its owner and its renewers."""
+    from controller.decisions.tokens import ExpireToken
+
+    _use_secret_key(ask, secret_key_file)
+    hmac = None if token_id is not None else _hmac(hmac_file)
+    request = ExpireToken(hmac=hmac, token_id=token_id, period_ms=period_ms)
+    return _report(ask, "tokens expire", request)
+
+
+@reading(app)
+def describe(
+    look: Look,
+    owners: Annotated[
+        list[str] | None,
+        typer.Option("--owner", metavar="PRINCIPAL", help="Only tokens of these; repeatable."),
+    ] = None,
+    show_secrets: ShowSecrets = False,
+) -> None:
+    """Describe tokens: owner, requester, renewers and times; never their HMACs."""
+    from msgspec import to_builtins
+
+    from api.questions.descriptions import TOKENS
+    from controller.descriptions.tokens import DescribeTokens
+
+    request = DescribeTokens(owners=tuple(owners or ()), show_secrets=show_secrets)
+    answer, about = look.answer(TOKENS, request)
+    if look.json:
+        print_json({**about, "tokens": to_builtins(answer)})
+        return
+    rows = [
+        (t.token_id, t.owner, " ".join(t.renewers), time_text(t.expiration_timestamp))
+        for t in answer
+    ]
+    print_table(("token", "owner", "renewers", "expires"), rows)
+
+
+def _hmac(file: str | None) -> bytes:
+    import base64
+    import binascii
+
+    text = read_secret(file, option="--hmac-file", prompt="HMAC of the token")
+    try:
+        return base64.b64decode(text.strip(), validate=True)
+    except (binascii.Error, ValueError):
+        raise typer.BadParameter("it is not base64", param_hint="--hmac-file") from None
+
+
+def _use_secret_key(ask: AdminClient, file: str | None) -> None:
+    from controller.decisions.tokens import SECRET_KEY
+
+    if file is None:
+        return
+    if ask.log is None:
+        raise typer.BadParameter("a service has a key of its own", param_hint="--secret-key-file")
+    key = read_secret(file, option="--secret-key-file", prompt=SECRET_KEY)
+    ask.static_configs = {SECRET_KEY: key}
+
+
+def _report(ask: AdminClient, command: str, request: Any) -> int:
+    told = ask.run(command, request)
+    at = told.response.expiration_timestamp
+    item = Item(
+        fields={"expiration_timestamp": at}, lines=(f"the token expires at {time_text(at)}",)
+    )
+    return ask.report(told, [item])
+
+
+def _fields(created: "TokenCreated") -> dict[str, Any]:
+    return {
+        "token id": created.token_id,
+        "hmac": _hmac_text(created) or "told once, in the first answer to this request",
+        "owner": created.owner,
+        "expires": time_text(created.expiration_timestamp),
+        "at the latest": time_text(created.max_timestamp),
+    }
+
+
+def _document(created: "TokenCreated") -> dict[str, Any]:
+    from msgspec import to_builtins
+
+    return {**to_builtins(created), "hmac": _hmac_text(created)}
+
+
+def _hmac_text(created: "TokenCreated") -> str | None:
+    import base64
+
+    return None if created.hmac is None else base64.b64encode(created.hmac).decode()

@@ -1,0 +1,273 @@
+"""Delegation tokens: created, renewed, expired; and removed once their time is over.
+
+A token proves itself by its HMAC, made of its id and a secret key that stands in the static
+configs of the controllers. The HMAC is in no record: it is told once, when the token is created.
+
+Source: KIP-48, KIP-373, KIP-900; DelegationTokenControlManager of Kafka 4.0;
+docs/kafka_rules.md, section 12.
+"""
+
+import hmac as hmacs
+from collections.abc import Mapping
+
+import msgspec
+from msgspec.structs import replace
+
+from controller.authorization.authorizer import Access, Operation, user_resource
+from controller.authorization.caller import ANONYMOUS
+from controller.decisions.context import USER_OPERATION_RECORDS_MAX, Context, Settings
+from controller.decisions.effective_configs import whole_number
+from controller.decisions.ids import new_id
+from controller.decisions.levels import DELEGATION_TOKEN_LEVEL
+from controller.request import Request
+from controller.result import ControllerResult
+from records.base import Record
+from records.errors import RequestError
+from records.security import DelegationTokenRecord, RemoveDelegationTokenRecord
+from records.text import uuid_text
+from replay.image.fields import copied
+from replay.image.tokens import DelegationToken
+
+SECRET_KEY = "delegation.token.secret.key"
+CHECK_INTERVAL = "delegation.token.expiry.check.interval.ms"
+_MAX_LIFETIME = "delegation.token.max.lifetime.ms"
+_EXPIRY_TIME = "delegation.token.expiry.time.ms"
+_HOUR_MS = 3_600_000
+_DEFAULTS: Mapping[str, int] = {
+    CHECK_INTERVAL: _HOUR_MS,
+    _EXPIRY_TIME: 24 * _HOUR_MS,
+    _MAX_LIFETIME: 7 * 24 * _HOUR_MS,
+}
+_USER_TYPE = "User:"
+
+
+class CreateToken(Request["TokenCreated"], frozen=True, kw_only=True):
+    """A request for a token.
+
+    `owner`: whom the token stands for; None: the caller, any other needs CREATE_TOKENS on the user.
+    `renewers` may renew and expire it, beside the owner. `max_lifetime_ms` of 0 or less is the
+    configured maximum.
+    """
+
+    owner: str | None = None
+    renewers: tuple[str, ...] = ()
+    max_lifetime_ms: int = -1
+
+
+class TokenCreated(msgspec.Struct, frozen=True, kw_only=True):
+    """A new token; times in ms since 1970. `hmac` is None when an answer is told again."""
+
+    token_id: str
+    hmac: bytes | None
+    owner: str
+    requester: str
+    issue_timestamp: int
+    expiration_timestamp: int
+    max_timestamp: int
+
+
+class RenewToken(Request["TokenExpiry"], frozen=True, kw_only=True):
+    """A request to let a token live longer; the token goes by its HMAC, or by its id.
+
+    `period_ms` counts from now; 0 or less is the configured expiry time.
+    """
+
+    hmac: bytes | None = None
+    token_id: str | None = None
+    period_ms: int = -1
+
+
+class ExpireToken(Request["TokenExpiry"], frozen=True, kw_only=True):
+    """A request to end a token after `period_ms` from now; below 0: at once."""
+
+    hmac: bytes | None = None
+    token_id: str | None = None
+    period_ms: int = -1
+
+
+class TokenExpiry(msgspec.Struct, frozen=True, kw_only=True):
+    """When a token expires, ms since 1970."""
+
+    expiration_timestamp: int
+
+
+def token_hmac(secret_key: str, token_id: str) -> bytes:
+    """Return the HMAC that proves a token."""
+    return hmacs.digest(secret_key.encode(), token_id.encode(), "sha512")
+
+
+def create_token(context: Context, request: CreateToken) -> ControllerResult[TokenCreated]:
+    """Create a token.
+
+    Raises:
+        RequestError: DELEGATION_TOKEN_AUTH_DISABLED, UNSUPPORTED_VERSION, INVALID_PRINCIPAL_TYPE,
+            or DELEGATION_TOKEN_REQUEST_NOT_ALLOWED: nobody knows who the owner is.
+    """
+    secret_key = _secret_key(context)
+    requester = context.caller.principal
+    owner = request.owner or requester
+    if owner == ANONYMOUS:
+        raise RequestError(
+            "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED",
+            f"{ANONYMOUS} cannot have a token: authenticate, or name the owner",
+        )
+    for principal in (owner, *request.renewers):
+        _check_user(principal)
+    max_ms = context.now_ms + _bounded(request.max_lifetime_ms, _period(context, _MAX_LIFETIME))
+    token = DelegationToken(
+        token_id=uuid_text(new_id(context.rng)),
+        owner=owner,
+        requester=requester,
+        renewers=request.renewers,
+        issue_timestamp=context.now_ms,
+        max_timestamp=max_ms,
+        expiration_timestamp=min(max_ms, context.now_ms + _period(context, _EXPIRY_TIME)),
+    )
+    created = TokenCreated(
+        token_id=token.token_id,
+        hmac=token_hmac(secret_key, token.token_id),
+        owner=owner,
+        requester=requester,
+        issue_timestamp=token.issue_timestamp,
+        expiration_timestamp=token.expiration_timestamp,
+        max_timestamp=token.max_timestamp,
+    )
+    return ControllerResult(response=created, records=(_record(token),))
+
+
+def renew_token(context: Context, request: RenewToken) -> ControllerResult[TokenExpiry]:
+    """Let a token live longer, within its maximum.
+
+    Raises:
+        RequestError: DELEGATION_TOKEN_AUTH_DISABLED, DELEGATION_TOKEN_NOT_FOUND,
+            DELEGATION_TOKEN_OWNER_MISMATCH or DELEGATION_TOKEN_EXPIRED.
+    """
+    token = _own_token(context, request)
+    period_ms = _bounded(request.period_ms, _period(context, _EXPIRY_TIME))
+    return _expiring(token, context.now_ms + period_ms)
+
+
+def expire_token(context: Context, request: ExpireToken) -> ControllerResult[TokenExpiry]:
+    """End a token now or later.
+
+    Raises:
+        RequestError: as `renew_token`.
+    """
+    token = _own_token(context, request)
+    if request.period_ms >= 0:
+        return _expiring(token, context.now_ms + request.period_ms)
+    return ControllerResult(
+        response=TokenExpiry(expiration_timestamp=context.now_ms),
+        records=(RemoveDelegationTokenRecord(token_id=token.token_id),),
+    )
+
+
+def remove_expired_tokens(context: Context) -> ControllerResult[int]:
+    """Remove the tokens whose time is over; returns how many, bounded by one batch."""
+    expired = sorted(
+        token.token_id for token in context.image.delegation_tokens() if _is_expired(context, token)
+    )[:USER_OPERATION_RECORDS_MAX]
+    records: tuple[Record, ...] = tuple(
+        [RemoveDelegationTokenRecord(token_id=token_id) for token_id in expired]
+    )
+    return ControllerResult(response=len(records), records=records)
+
+
+def require_owner(access: Access, request: CreateToken) -> None:
+    """Check that the caller may create tokens for the owner.
+
+    Raises:
+        RequestError: DELEGATION_TOKEN_AUTHORIZATION_FAILED.
+    """
+    if request.owner is None or request.owner == access.caller.principal:
+        return
+    if not access.allows(Operation.CREATE_TOKENS, user_resource(request.owner)):
+        raise RequestError(
+            "DELEGATION_TOKEN_AUTHORIZATION_FAILED",
+            f"{access.caller.principal} may not create tokens of {request.owner}",
+        )
+
+
+def check_interval_ms(settings: Settings) -> int:
+    """Return how often expired tokens are looked for."""
+    return max(_configured(settings, CHECK_INTERVAL), 1)
+
+
+def _own_token(context: Context, request: RenewToken | ExpireToken) -> DelegationToken:
+    secret_key = _secret_key(context)
+    token = _found(context, secret_key, request)
+    if token is None:
+        raise RequestError("DELEGATION_TOKEN_NOT_FOUND", "there is no such delegation token")
+    principal = context.caller.principal
+    if principal != token.owner and principal not in token.renewers:
+        raise RequestError(
+            "DELEGATION_TOKEN_OWNER_MISMATCH",
+            f"{principal} is neither the owner nor a renewer of the delegation token",
+        )
+    if _is_expired(context, token):
+        raise RequestError("DELEGATION_TOKEN_EXPIRED", "the delegation token is expired")
+    return token
+
+
+def _found(
+    context: Context, secret_key: str, request: RenewToken | ExpireToken
+) -> DelegationToken | None:
+    if request.hmac is None:
+        return context.image.delegation_token(request.token_id or "")
+    for token in context.image.delegation_tokens():
+        if hmacs.compare_digest(token_hmac(secret_key, token.token_id), request.hmac):
+            return token
+    return None
+
+
+def _expiring(token: DelegationToken, at_ms: int) -> ControllerResult[TokenExpiry]:
+    changed = replace(token, expiration_timestamp=min(token.max_timestamp, at_ms))
+    return ControllerResult(
+        response=TokenExpiry(expiration_timestamp=changed.expiration_timestamp),
+        records=(_record(changed),),
+    )
+
+
+def _is_expired(context: Context, token: DelegationToken) -> bool:
+    return min(token.max_timestamp, token.expiration_timestamp) < context.now_ms
+
+
+def _record(token: DelegationToken) -> DelegationTokenRecord:
+    return copied(token, DelegationTokenRecord)
+
+
+def _secret_key(context: Context) -> str:
+    """Return the key that HMACs are made with."""
+    secret_key = context.settings.static_configs.get(SECRET_KEY)
+    if not secret_key:
+        raise RequestError(
+            "DELEGATION_TOKEN_AUTH_DISABLED",
+            f"delegation tokens need the static config {SECRET_KEY}, the same on every controller",
+        )
+    if context.metadata_version < DELEGATION_TOKEN_LEVEL:
+        raise RequestError(
+            "UNSUPPORTED_VERSION",
+            f"delegation tokens need metadata.version {DELEGATION_TOKEN_LEVEL}, "
+            f"it is {context.metadata_version}",
+        )
+    return secret_key
+
+
+def _check_user(principal: str) -> None:
+    if not principal.startswith(_USER_TYPE) or principal == _USER_TYPE:
+        raise RequestError(
+            "INVALID_PRINCIPAL_TYPE", f"{principal!r} is not a user; write User:NAME"
+        )
+
+
+def _bounded(period_ms: int, most_ms: int) -> int:
+    return min(period_ms, most_ms) if period_ms > 0 else most_ms
+
+
+def _period(context: Context, name: str) -> int:
+    return _configured(context.settings, name)
+
+
+def _configured(settings: Settings, name: str) -> int:
+    value = whole_number(settings.static_configs.get(name, ""))
+    return _DEFAULTS[name] if value is None else value

@@ -1,0 +1,91 @@
+"""Delegation tokens described, without their HMACs.
+
+Source: KIP-48 (DescribeDelegationToken), KIP-373 (requester).
+"""
+
+import msgspec
+from msgspec.structs import replace
+
+from controller.authorization.authorizer import (
+    Access,
+    Operation,
+    Resource,
+    ResourceType,
+    user_resource,
+)
+from controller.descriptions.view import View
+from controller.request import Request
+from records.secrets import REDACTED
+
+
+class DescribeTokens(Request["tuple[TokenDescription, ...]"], frozen=True, kw_only=True):
+    """Asks for tokens that one of `owners` owns, requested or may renew; of all if none is named.
+
+    `show_secrets`: with the ids of the tokens, which needs a right of its own.
+    """
+
+    owners: tuple[str, ...] = ()
+    show_secrets: bool = False
+
+
+class TokenDescription(msgspec.Struct, frozen=True, kw_only=True):
+    """A token; times in ms since 1970."""
+
+    token_id: str
+    owner: str
+    requester: str
+    renewers: tuple[str, ...]
+    issue_timestamp: int
+    expiration_timestamp: int
+    max_timestamp: int
+
+    def concerns(self, principal: str) -> bool:
+        """True for the owner, the requester and the renewers."""
+        return principal in (self.owner, self.requester, *self.renewers)
+
+
+def tokens_described(view: View, request: DescribeTokens) -> tuple[TokenDescription, ...]:
+    """Describe tokens in the order of their creation."""
+    found = [
+        TokenDescription(
+            token_id=token.token_id,
+            owner=token.owner,
+            requester=token.requester,
+            renewers=token.renewers,
+            issue_timestamp=token.issue_timestamp,
+            expiration_timestamp=token.expiration_timestamp,
+            max_timestamp=token.max_timestamp,
+        )
+        for token in sorted(
+            view.image.delegation_tokens(), key=lambda t: (t.issue_timestamp, t.token_id)
+        )
+    ]
+    wanted = [
+        token
+        for token in found
+        if not request.owners or any(token.concerns(owner) for owner in request.owners)
+    ]
+    return tuple([token if request.show_secrets else _redacted(token) for token in wanted])
+
+
+def _redacted(token: TokenDescription) -> TokenDescription:
+    return replace(token, token_id=REDACTED)
+
+
+def visible_tokens(
+    access: Access, request: DescribeTokens, response: tuple[TokenDescription, ...]
+) -> tuple[TokenDescription, ...]:
+    """Leave out tokens of others, unless the caller may describe their owner's tokens, or all.
+
+    Kafka also asks for DESCRIBE on the single token; ids are redacted here, so it is asked for `*`.
+    """
+    if access.allows(Operation.DESCRIBE, Resource(ResourceType.DELEGATION_TOKEN, "*")):
+        return response
+    return tuple(
+        [
+            token
+            for token in response
+            if token.concerns(access.caller.principal)
+            or access.allows(Operation.DESCRIBE_TOKENS, user_resource(token.owner))
+        ]
+    )
