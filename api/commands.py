@@ -27,7 +27,12 @@ from controller.decisions.brokers import (
     register_broker,
     unregister_broker,
 )
-from controller.decisions.configs import AlterConfigs, alter_configs
+from controller.decisions.configs import (
+    AlterConfigs,
+    ReplaceConfigs,
+    alter_configs,
+    replace_configs,
+)
 from controller.decisions.context import Context
 from controller.decisions.deletion_reports import ReportDeletions, report_deletions
 from controller.decisions.elections import ElectLeaders, elect_leaders
@@ -129,6 +134,7 @@ COMMANDS = {
         Command("brokers fence", SetFencing, set_fencing, rights.ALTER_CLUSTER),
         Command("brokers unregister", int, unregister_broker, rights.ALTER_CLUSTER),
         Command("configs alter", AlterConfigs, alter_configs, rights.ALTER_CONFIGS),
+        Command("configs replace", ReplaceConfigs, replace_configs, rights.ALTER_CONFIGS),
         Command("acls create", CreateAcls, create_acls, rights.ALTER_CLUSTER),
         Command("acls delete", DeleteAcls, delete_acls, rights.ALTER_CLUSTER),
         Command("features update", UpdateFeatures, update_features, rights.ALTER_CLUSTER),

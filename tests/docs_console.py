@@ -20,7 +20,7 @@ from api.cli.main import run
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = (
     *("README.md", "docs/commands.md", "docs/care.md"),
-    *("docs/users_and_quotas.md", "docs/authorization.md"),
+    *("docs/users_and_quotas.md", "docs/authorization.md", "docs/configs.md"),
 )
 
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -15,6 +15,7 @@ from controller.descriptions.queries import (
     DescribeFeatures,
     DescribePartitions,
     DescribeTopics,
+    ExplainConfigs,
     ListBrokers,
     ListNamespaces,
     ListReassignments,
@@ -24,6 +25,7 @@ from controller.descriptions.queries import (
     broker_described,
     brokers_listed,
     configs_described,
+    configs_explained,
     features_described,
     namespaces_listed,
     partitions_described,
@@ -54,6 +56,7 @@ REASSIGNMENTS = Question(
 BROKERS = Question(name="brokers list", request=ListBrokers, describe=brokers_listed)
 BROKER = Question(name="brokers describe", request=int, describe=broker_described)
 CONFIGS = Question(name="configs describe", request=DescribeConfigs, describe=configs_described)
+EXPLANATION = Question(name="configs explain", request=ExplainConfigs, describe=configs_explained)
 FEATURES = Question(name="features describe", request=DescribeFeatures, describe=features_described)
 NAMESPACES = Question(name="namespaces list", request=ListNamespaces, describe=namespaces_listed)
 USERS = Question(name="users describe", request=DescribeUsers, describe=users_described)

@@ -18,6 +18,7 @@ from controller.authorization.authorizer import (
     CLUSTER,
     Access,
     Operation,
+    group_resource,
     namespace_resource,
     topic_resource,
 )
@@ -38,6 +39,7 @@ from controller.descriptions.progress import OngoingRemoval
 from controller.descriptions.queries import (
     DescribeConfigs,
     DescribeTopics,
+    ExplainConfigs,
     NamespaceListing,
     TopicsDescribed,
 )
@@ -47,7 +49,7 @@ from controller.descriptions.topics import TopicDescription, TopicFound, TopicLi
 from controller.refusals import unknown_topic_id
 from records.errors import RequestError
 from records.text import uuid_text
-from replay.image.configs import BROKER, NAMESPACE
+from replay.image.configs import GROUP, NAMESPACE, TOPIC
 
 
 def cluster_right(operation: Operation) -> Guard:
@@ -175,13 +177,15 @@ def _check_config_change(access: Access, resource: ResourceChange) -> None:
 
 
 def _require_resource(access: Access, operation: Operation, type_: int, name: TopicRef) -> None:
-    """Check an operation on a resource of configs."""
-    if type_ == BROKER:
-        access.require(operation, CLUSTER)
+    """Check an operation on a resource of configs; brokers and the like take the cluster's."""
+    if type_ == TOPIC:
+        require_topic(access, operation, name)
     elif type_ == NAMESPACE:
         access.require(operation, namespace_resource(ref_text(name)))
+    elif type_ == GROUP:
+        access.require(operation, group_resource(ref_text(name)))
     else:
-        require_topic(access, operation, name)
+        access.require(operation, CLUSTER)
 
 
 ALTER_CONFIGS = Guard(
@@ -267,7 +271,7 @@ def require_secrets(access: Access, request: Any) -> None:
         access.require(Operation.CLUSTER_ACTION, CLUSTER)
 
 
-def _check_configs(access: Access, request: DescribeConfigs) -> None:
+def _check_configs(access: Access, request: DescribeConfigs | ExplainConfigs) -> None:
     require_secrets(access, request)
     _require_resource(
         access, Operation.DESCRIBE_CONFIGS, request.resource_type, request.resource_name

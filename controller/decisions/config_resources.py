@@ -21,12 +21,9 @@ from replay.image.configs import (
     CLIENT_METRICS,
     GROUP,
     NAMESPACE,
-    RESOURCE_TYPES,
+    RESOURCE_NAMES,
     TOPIC,
 )
-
-RESOURCE_NAMES: Mapping[int, str] = {code: name for name, code in RESOURCE_TYPES.items()}
-"""Name of each type."""
 
 _DEFINITIONS: Mapping[int, Mapping[str, ConfigDefinition]] = {
     TOPIC: TOPIC_CONFIGS,

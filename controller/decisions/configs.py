@@ -10,6 +10,7 @@ import msgspec
 
 from controller.decisions.config_checks import check_configs
 from controller.decisions.config_definitions import ConfigType, list_items
+from controller.decisions.config_impact import topics_changed
 from controller.decisions.config_resources import definitions, find_definition, unknown_config
 from controller.decisions.context import Context, RecordList
 from controller.decisions.effective_configs import BROKER, CLUSTER_DEFAULT
@@ -77,12 +78,14 @@ class ReplaceConfigs(Request["tuple[ResourceResult, ...]"], frozen=True, kw_only
 class ResourceResult(msgspec.Struct, frozen=True, kw_only=True):
     """Result of one resource; no refusal means that its changes are made.
 
-    `resource_name` is the full name of a topic that was named by its id.
+    `resource_name` is the full name of a topic that was named by its id. `topics_changed` is how
+    many topics get other effective values; None if none can inherit what changes.
     """
 
     resource_type: int
     resource_name: str
     refusal: Refusal | None = None
+    topics_changed: int | None = None
 
 
 def alter_configs(
@@ -104,7 +107,10 @@ def alter_configs(
         made = config_records(context, resource)
         _check_existence(context, resource)
         records.add(*made)
-        return _result(resource)
+        result = _result(resource)
+        key = resource.resource_type, result.resource_name
+        count = topics_changed(context, key, [c.name for c in resource.changes], made)
+        return msgspec.structs.replace(result, topics_changed=count)
 
     results = decide_each(named, alter, _result)
     return records.result(results, validate_only=request.validate_only)

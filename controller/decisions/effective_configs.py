@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple, Protocol
 
+from controller.decisions.broker_configs import BROKER_CONFIGS
 from controller.decisions.config_definitions import ConfigDefinition
 from controller.decisions.context import Settings
 from controller.decisions.names import tiers
 from controller.decisions.topic_configs import MIN_ISR, TOPIC_CONFIGS, UNCLEAN_ELECTION
 from replay.image.configs import BROKER as BROKER
-from replay.image.configs import NAMESPACE, TOPIC
+from replay.image.configs import GROUP, NAMESPACE, RESOURCE_NAMES, TOPIC, ConfigResource
 from replay.image.metadata import MetadataImage
 from replay.image.topics import Topic
 
@@ -49,6 +50,28 @@ class ConfigSource(enum.Enum):
     CLUSTER = "cluster"
     STATIC = "static"
     DEFAULT = "default"
+    BROKER_LOGGER = "broker-logger"
+    CLIENT_METRICS = "client-metrics"
+    GROUP = "group"
+
+    @property
+    def code(self) -> int:
+        """Kafka's code; clients take that of NAMESPACE, which is ours, for an unknown source."""
+        return _SOURCE_CODES[self]
+
+
+_SOURCE_CODES = {
+    ConfigSource.TOPIC: 1,
+    ConfigSource.BROKER: 2,
+    ConfigSource.CLUSTER: 3,
+    ConfigSource.STATIC: 4,
+    ConfigSource.DEFAULT: 5,
+    ConfigSource.BROKER_LOGGER: 6,
+    ConfigSource.CLIENT_METRICS: 7,
+    ConfigSource.GROUP: 8,
+    ConfigSource.NAMESPACE: 100,
+}
+_SERVER_SOURCES = (ConfigSource.BROKER, ConfigSource.CLUSTER, ConfigSource.STATIC)
 
 
 class Level(NamedTuple):
@@ -61,7 +84,7 @@ class Level(NamedTuple):
     @property
     def takes_server_names(self) -> bool:
         """True if configs of topics have their server-level names here."""
-        return self.source not in (ConfigSource.TOPIC, ConfigSource.NAMESPACE)
+        return self.source in _SERVER_SOURCES
 
 
 class Setting(NamedTuple):
@@ -81,6 +104,12 @@ class Setting(NamedTuple):
     def namespace(self) -> str | None:
         """The namespace that sets it, if one does."""
         return self.resource_name if self.source is ConfigSource.NAMESPACE else None
+
+    @property
+    def level(self) -> str:
+        """The level in words: `topic/orders`, `namespace/org`, `cluster`, `default`."""
+        named = f"{self.source.value}/{self.resource_name}"
+        return named if self.resource_name else self.source.value
 
 
 def topic_config(context: ConfigLevels, topic: Topic, name: str) -> str:
@@ -108,9 +137,53 @@ def settings_of(levels: Iterator[Level], definition: ConfigDefinition) -> Iterat
 
 def default_setting(definition: ConfigDefinition) -> Setting:
     """Return the built-in default."""
-    return Setting(
-        ConfigSource.DEFAULT, "", definition.name, definition.default, definition.default
-    )
+    return _default(definition.name, definition.default, 1)
+
+
+def default_settings(definition: ConfigDefinition) -> list[Setting]:
+    """Return the built-in defaults of a config's server-level names, else its own."""
+    found = []
+    for name, factor in definition.server_names:
+        of_broker = BROKER_CONFIGS.get(name)
+        if of_broker is not None and of_broker.default:
+            found.append(_default(name, of_broker.default, factor))
+    return found or [default_setting(definition)]
+
+
+def _default(name: str, value: str, factor: int) -> Setting:
+    return Setting(ConfigSource.DEFAULT, "", name, value, _converted(value, factor))
+
+
+def levels_of(context: ConfigLevels, resource: ConfigResource) -> Iterator[Level]:
+    """Yield the levels of an existing resource, nearest first."""
+    type_, name = resource
+    if type_ == TOPIC:
+        topic = context.image.topic_by_full_name(name)
+        assert topic is not None, "the resource exists"
+        yield from topic_levels(context, topic)
+    elif type_ == NAMESPACE:
+        yield from namespace_levels(context, name)
+    elif type_ == BROKER:
+        yield from broker_levels(context, name)
+    else:
+        source = ConfigSource(RESOURCE_NAMES[type_])
+        yield Level(source, name, partial(context.image.config_value, type_, name))
+        if type_ == GROUP:
+            yield from server_levels(context)
+
+
+def broker_levels(context: ConfigLevels, name: str) -> Iterator[Level]:
+    """Yield the levels of a broker or (CLUSTER_DEFAULT) of the cluster, nearest first.
+
+    Of static files only that of this controller's node is known.
+    """
+    look_up = context.image.config_value
+    if name != CLUSTER_DEFAULT:
+        yield Level(ConfigSource.BROKER, name, partial(look_up, BROKER, name))
+    cluster = partial(look_up, BROKER, CLUSTER_DEFAULT)
+    yield Level(ConfigSource.CLUSTER, CLUSTER_DEFAULT, cluster)
+    if name in (CLUSTER_DEFAULT, str(context.settings.node_id)):
+        yield Level(ConfigSource.STATIC, "", context.settings.static_configs.get)
 
 
 def topic_levels(context: ConfigLevels, topic: Topic) -> Iterator[Level]:
@@ -132,11 +205,7 @@ def namespace_levels(context: ConfigLevels, name: str) -> Iterator[Level]:
 
 def server_levels(context: ConfigLevels) -> Iterator[Level]:
     """Yield the levels of this controller's node, nearest first."""
-    look_up, node = context.image.config_value, str(context.settings.node_id)
-    yield Level(ConfigSource.BROKER, node, partial(look_up, BROKER, node))
-    cluster = partial(look_up, BROKER, CLUSTER_DEFAULT)
-    yield Level(ConfigSource.CLUSTER, CLUSTER_DEFAULT, cluster)
-    yield Level(ConfigSource.STATIC, "", context.settings.static_configs.get)
+    return broker_levels(context, str(context.settings.node_id))
 
 
 def min_isr(context: ConfigLevels, topic: Topic) -> int:

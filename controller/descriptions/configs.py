@@ -1,34 +1,43 @@
-"""Configs of a topic, a namespace, a broker or the cluster described."""
+"""Configs of any resource described, and explained level by level."""
 
 import msgspec
 from msgspec.structs import replace
 
-from controller.decisions.config_definitions import unknown_definition
+from controller.decisions.config_definitions import (
+    ConfigDefinition,
+    Update,
+    unknown_definition,
+)
+from controller.decisions.config_resources import definitions, find_definition, unknown_config
 from controller.decisions.effective_configs import (
     BROKER,
-    ConfigSource,
+    CLUSTER_DEFAULT,
+    Setting,
+    default_settings,
     effective_config,
-    namespace_levels,
+    levels_of,
+    settings_of,
 )
 from controller.decisions.lookup import TopicRef, find_namespace, find_topic
-from controller.decisions.namespace_configs import NAMESPACE_CONFIGS
-from controller.descriptions.topics import configs_version, topic_configs
+from controller.descriptions.topics import configs_version
 from controller.descriptions.view import View
 from records.errors import RequestError
 from records.secrets import REDACTED, is_secret_config
-from replay.image.configs import NAMESPACE, TOPIC
+from replay.image.configs import BROKER_LOGGER, NAMESPACE, TOPIC, ConfigResource
 
 
 class ConfigSetting(msgspec.Struct, frozen=True, kw_only=True):
     """A config, its value, and the level that sets it, such as `topic` or `broker`.
 
-    `namespace` is the one that sets it, if one does.
+    `namespace` is the one that sets it, if one does; `level` names the level with its resource, as
+    `namespace/org`.
     """
 
     name: str
     value: str
     source: str
     namespace: str | None = None
+    level: str | None = None
 
     def redacted(self) -> "ConfigSetting":
         """Return the same without its value if that is a secret."""
@@ -49,66 +58,147 @@ class ConfigsDescribed(msgspec.Struct, frozen=True, kw_only=True):
         return replace(self, configs=tuple([config.redacted() for config in self.configs]))
 
 
-def describe_configs(view: View, resource_type: int, name: TopicRef) -> ConfigsDescribed:
+class ConfigAtLevel(msgspec.Struct, frozen=True, kw_only=True):
+    """What one level sets: `name` is the config's name there, `value` the text there.
+
+    `source_code` is Kafka's code for the kind of level.
+    """
+
+    level: str
+    name: str
+    value: str
+    source_code: int
+
+
+class ConfigExplained(msgspec.Struct, frozen=True, kw_only=True):
+    """A config: its effective value, every level that sets it, nearest first, and its definition.
+
+    The last level is the built-in default; a config that this release does not know has none.
+    """
+
+    name: str
+    value: str
+    level: str
+    levels: tuple[ConfigAtLevel, ...]
+    type: str
+    valid_values: str
+    default: str
+    doc: str
+    since: str
+    read_only: bool
+
+    def redacted(self) -> "ConfigExplained":
+        """Return the same without its values if they are secrets."""
+        if not is_secret_config(self.name):
+            return self
+        levels = tuple([replace(level, value=REDACTED) for level in self.levels])
+        return replace(self, value=REDACTED, levels=levels)
+
+
+def describe_configs(
+    view: View, resource_type: int, name: TopicRef, *, effective: bool = False
+) -> ConfigsDescribed:
     """Describe the configs of a resource.
 
-    Of a topic or namespace those that other levels set, too; of a broker or the cluster only its
-    own.
+    Of a topic or namespace also those that other levels set or nobody sets; of other resources only
+    if `effective`.
 
     Raises:
         RequestError: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, INVALID_TOPIC_EXCEPTION (an
-            InvalidNamespace) or BROKER_ID_NOT_REGISTERED.
+            InvalidNamespace), BROKER_ID_NOT_REGISTERED, or INVALID_REQUEST for an unknown type.
     """
-    if resource_type == BROKER:
-        return _broker_configs(view, name)
-    if resource_type == NAMESPACE:
-        return _namespace_configs(view, str(name))
-    topic = find_topic(view.image, name)
-    return ConfigsDescribed(
-        configs=tuple(
-            [
-                ConfigSetting(
-                    name=c.name, value=c.value, source=c.source.value, namespace=c.namespace
-                )
-                for c in topic_configs(view, topic)
-            ]
-        ),
-        version=configs_version(view.image, TOPIC, view.image.full_name(topic)),
-    )
-
-
-def _broker_configs(view: View, name: TopicRef) -> ConfigsDescribed:
-    if not _is_known(view, name):
-        raise RequestError("BROKER_ID_NOT_REGISTERED", f"broker {name!s} is not registered")
-    source = ConfigSource.BROKER if name else ConfigSource.CLUSTER
-    own = sorted(view.image.config(BROKER, str(name)).items())
-    return ConfigsDescribed(
-        configs=tuple([ConfigSetting(name=k, value=v, source=source.value) for k, v in own]),
-        version=configs_version(view.image, BROKER, str(name)),
-    )
-
-
-def _namespace_configs(view: View, name: str) -> ConfigsDescribed:
-    find_namespace(view.image, name)
+    resource = _resource(view, resource_type, name)
+    names = _names(view, resource, effective or resource_type in (TOPIC, NAMESPACE))
     found = []
-    for config in sorted(NAMESPACE_CONFIGS.keys() | view.image.config(NAMESPACE, name).keys()):
-        definition = NAMESPACE_CONFIGS.get(config) or unknown_definition(config)
-        setting = effective_config(namespace_levels(view, name), definition)
+    for config in names:
+        setting = effective_config(levels_of(view, resource), _definition(resource, config))
         found.append(
             ConfigSetting(
                 name=config,
                 value=setting.effective,
                 source=setting.source.value,
                 namespace=setting.namespace,
+                level=setting.level,
             )
         )
-    version = configs_version(view.image, NAMESPACE, name)
-    return ConfigsDescribed(configs=tuple(found), version=version)
+    return ConfigsDescribed(configs=tuple(found), version=configs_version(view.image, *resource))
 
 
-def _is_known(view: View, name: TopicRef) -> bool:
-    """True for the cluster ("") and for the id of a registered broker."""
+def explain_configs(
+    view: View, resource_type: int, name: TopicRef, config: str | None
+) -> tuple[ConfigExplained, ...]:
+    """Explain one config of a resource, or (None) all, ordered by name.
+
+    Raises:
+        RequestError: as of `describe_configs`, or INVALID_CONFIG: the resource cannot have the
+            config, and does not.
+    """
+    resource = _resource(view, resource_type, name)
+    if config is None:
+        return tuple([_explained(view, resource, n) for n in _names(view, resource, True)])
+    is_set = view.image.config_value(*resource, config) is not None
+    if find_definition(resource_type, config) is None and not is_set:
+        raise unknown_config(resource_type, config)
+    return (_explained(view, resource, config),)
+
+
+def _explained(view: View, resource: ConfigResource, config: str) -> ConfigExplained:
+    definition = _definition(resource, config)
+    settings = [*settings_of(levels_of(view, resource), definition)]
+    defaults = default_settings(definition) if definition.since else []
+    effective = effective_config(iter(()), definition) if not settings else settings[0]
+    return ConfigExplained(
+        name=config,
+        value=effective.effective,
+        level=effective.level,
+        levels=tuple([_at_level(setting) for setting in (*settings, *defaults)]),
+        type=definition.type.value,
+        valid_values=definition.valid_values,
+        default=definition.default,
+        doc=definition.doc,
+        since=definition.since,
+        read_only=resource[0] == BROKER and definition.update is Update.FILE,
+    )
+
+
+def _at_level(setting: Setting) -> ConfigAtLevel:
+    return ConfigAtLevel(
+        level=setting.level,
+        name=setting.name,
+        value=setting.value,
+        source_code=setting.source.code,
+    )
+
+
+def _definition(resource: ConfigResource, config: str) -> ConfigDefinition:
+    return find_definition(resource[0], config) or unknown_definition(config)
+
+
+def _names(view: View, resource: ConfigResource, with_all: bool) -> list[str]:
+    own = view.image.config(*resource)
+    return sorted(own.keys() | definitions(resource[0]).keys() if with_all else own)
+
+
+def _resource(view: View, resource_type: int, name: TopicRef) -> ConfigResource:
+    """Return an existing resource by its name.
+
+    Loggers, metrics and groups exist as soon as they are named, loggers on registered brokers.
+    """
+    definitions(resource_type)  # refuses an unknown type
+    if resource_type == TOPIC:
+        return TOPIC, view.image.full_name(find_topic(view.image, name))
     if not isinstance(name, str):
-        return False
+        raise RequestError("INVALID_REQUEST", "only a topic has an id")
+    if resource_type == NAMESPACE and find_namespace(view.image, name) is None:
+        raise RequestError("INVALID_REQUEST", "the default namespace has no configs")
+    needs_broker = resource_type == BROKER_LOGGER or (
+        resource_type == BROKER and name != CLUSTER_DEFAULT
+    )
+    if needs_broker and not _is_registered(view, name):
+        raise RequestError("BROKER_ID_NOT_REGISTERED", f"broker {name} is not registered")
+    return resource_type, name
+
+
+def _is_registered(view: View, name: str) -> bool:
     is_number = name.isascii() and name.isdigit()
-    return name == "" or (is_number and view.image.broker(int(name)) is not None)
+    return is_number and view.image.broker(int(name)) is not None

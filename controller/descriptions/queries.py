@@ -11,7 +11,12 @@ from controller.decisions.names import TIER_SEPARATOR
 from controller.decisions.patterns import matching
 from controller.decisions.subscriptions import Subscription
 from controller.descriptions.brokers import BrokerDescription, describe_broker, list_brokers
-from controller.descriptions.configs import ConfigsDescribed, describe_configs
+from controller.descriptions.configs import (
+    ConfigExplained,
+    ConfigsDescribed,
+    describe_configs,
+    explain_configs,
+)
 from controller.descriptions.partitions import PartitionFound, describe_partitions
 from controller.descriptions.progress import (
     OngoingReassignment,
@@ -23,6 +28,7 @@ from controller.descriptions.topics import TopicFound, TopicListing, describe_to
 from controller.descriptions.view import View
 from controller.request import Request
 from records.base import Uuid
+from replay.image.configs import BROKER_LOGGER
 
 
 class ListTopics(Request["tuple[TopicListing, ...]"], frozen=True, kw_only=True):
@@ -79,13 +85,24 @@ class DescribePartitions(Request["tuple[PartitionFound, ...]"], frozen=True, kw_
 
 
 class DescribeConfigs(Request["ConfigsDescribed"], frozen=True, kw_only=True):
-    """Asks for the configs of a topic, a broker, or ("" as the name of a broker) the cluster.
+    """Asks for the configs of a resource; the cluster is the broker "".
 
-    `show_secrets`: with the values of secrets, which needs a right of its own.
+    `show_secrets`: with the values of secrets, which needs a right of its own. `effective`: also of
+    brokers and others what they do not set themselves, as of topics and namespaces.
     """
 
     resource_type: int
     resource_name: TopicRef
+    show_secrets: bool = False
+    effective: bool = False
+
+
+class ExplainConfigs(Request["tuple[ConfigExplained, ...]"], frozen=True, kw_only=True):
+    """Asks which levels set a config of a resource, or (None) each of its configs."""
+
+    resource_type: int
+    resource_name: TopicRef
+    config: str | None = None
     show_secrets: bool = False
 
 
@@ -187,8 +204,23 @@ def configs_described(view: View, request: DescribeConfigs) -> ConfigsDescribed:
     Raises:
         RequestError: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID or BROKER_ID_NOT_REGISTERED.
     """
-    found = describe_configs(view, request.resource_type, request.resource_name)
-    return found if request.show_secrets else found.redacted()
+    found = describe_configs(
+        view, request.resource_type, request.resource_name, effective=request.effective
+    )
+    # The levels of loggers go by names of any kind, and are no secrets.
+    is_shown = request.show_secrets or request.resource_type == BROKER_LOGGER
+    return found if is_shown else found.redacted()
+
+
+def configs_explained(view: View, request: ExplainConfigs) -> tuple[ConfigExplained, ...]:
+    """Explain configs, ordered by name.
+
+    Raises:
+        RequestError: as of `explain_configs`.
+    """
+    found = explain_configs(view, request.resource_type, request.resource_name, request.config)
+    is_shown = request.show_secrets or request.resource_type == BROKER_LOGGER
+    return found if is_shown else tuple([config.redacted() for config in found])
 
 
 def features_described(view: View, request: DescribeFeatures) -> tuple[FeatureDescription, ...]:

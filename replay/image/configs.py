@@ -35,6 +35,9 @@ RESOURCE_TYPES = {
 }
 """The types by name, as in `config:topic/orders`."""
 
+RESOURCE_NAMES = {code: name for name, code in RESOURCE_TYPES.items()}
+"""The names of the types."""
+
 ConfigResource = tuple[int, str]
 """Resource type and name."""
 

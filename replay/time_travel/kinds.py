@@ -15,7 +15,7 @@ import msgspec
 
 from records.json import fields_json
 from records.text import parse_uuid, uuid_text
-from replay.image.configs import RESOURCE_TYPES, TOPIC
+from replay.image.configs import RESOURCE_NAMES, RESOURCE_TYPES, TOPIC
 from replay.image.features import ZkMigration
 from replay.image.metadata import MetadataImage
 from replay.image.parts import PARTS
@@ -26,7 +26,6 @@ from replay.time_travel.escapes import escaped, unescaped
 Key = Hashable
 Fields = dict[str, Any]
 
-_CONFIG_NAMES = {code: name for name, code in RESOURCE_TYPES.items()}
 # ASCII digits, of bounded length: int() also takes other digits, and rejects more than 4,300.
 _NUMBER = re.compile(r"[0-9]{1,4000}")
 # The number of digits that the record's int type can have.
@@ -200,7 +199,7 @@ def _config_key(image: MetadataImage, name: str) -> Any:
 
 
 def _config_label(_: MetadataImage, key: Any) -> str:
-    return f"{_CONFIG_NAMES.get(key[0], key[0])}/{escaped(key[1])}"
+    return f"{RESOURCE_NAMES.get(key[0], key[0])}/{escaped(key[1])}"
 
 
 def _acl_key(image: MetadataImage, name: str) -> Any:

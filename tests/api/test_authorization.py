@@ -30,7 +30,7 @@ from controller.decisions.acls import AclBinding, AclFilter, CreateAcls, DeleteA
 from controller.decisions.alter_partition import AlterPartition
 from controller.decisions.alter_topics import AlterTopics, TopicAlteration
 from controller.decisions.brokers import RegisterBroker
-from controller.decisions.configs import AlterConfigs, ConfigChange, ResourceChange
+from controller.decisions.configs import AlterConfigs, ConfigChange, ReplaceConfigs, ResourceChange
 from controller.decisions.deletion_reports import ReportDeletions
 from controller.decisions.effective_configs import BROKER
 from controller.decisions.elections import ElectLeaders
@@ -54,6 +54,7 @@ from controller.descriptions.queries import (
     DescribeFeatures,
     DescribePartitions,
     DescribeTopics,
+    ExplainConfigs,
     ListBrokers,
     ListNamespaces,
     ListReassignments,
@@ -70,7 +71,7 @@ from metadata_log.batch import NewBatch
 from records.base import Uuid
 from records.control import NoteRecord
 from records.errors import RequestError
-from replay.image.configs import TOPIC
+from replay.image.configs import GROUP, TOPIC
 from replay.image.metadata import MetadataImage
 from tests.api.guarded import CLUSTER_REFUSED, REFUSED, TOPIC_REFUSED, guarded, nothing_written
 from tests.api.kafka.servers import CLUSTER_ID, Server
@@ -214,6 +215,13 @@ CASES = {
         other=DescribeConfigs(resource_type=TOPIC, resource_name="b"),
         is_question=True,
     ),
+    "configs explain": Case(
+        request=ExplainConfigs(resource_type=TOPIC, resource_name="a", config="retention.ms"),
+        right=(Operation.DESCRIBE_CONFIGS, A),
+        result=None,
+        other=ExplainConfigs(resource_type=TOPIC, resource_name="b", config="retention.ms"),
+        is_question=True,
+    ),
     "namespaces list": Case(
         request=ListNamespaces(),
         right=(Operation.DESCRIBE, namespace_resource("full")),
@@ -240,6 +248,13 @@ CASES = {
         ),
         right=(Operation.ALTER_CONFIGS, A),
         result=[None, CLUSTER_REFUSED],
+    ),
+    "configs replace": Case(
+        request=ReplaceConfigs(
+            resources=(_config(TOPIC, "a", "retention.ms"), _config(GROUP, "a", "interval.ms"))
+        ),
+        right=(Operation.ALTER_CONFIGS, A),
+        result=[None, "GROUP_AUTHORIZATION_FAILED"],
     ),
     "features update": _of_cluster(
         UpdateFeatures(updates=(FeatureUpdate(name=MODE_FEATURE, level=1),)),

@@ -1,4 +1,4 @@
-"""Configs of topics, namespaces, brokers and the cluster: change and describe."""
+"""Configs of topics, namespaces, brokers and others: change, describe, explain."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -6,28 +6,25 @@ import typer
 
 from api.cli.admin.admin_client import AdminClient, Item
 from api.cli.admin.changing import changing
+from api.cli.admin.config_resources import (
+    ConfigResourceArgument,
+    config_resource,
+    resource_object,
+)
 from api.cli.admin.looking_at import Look, reading
 from api.cli.admin.options import NamespaceOption, ValidateOnly
-from api.cli.admin.parsing import config_pairs, topic_object, topic_ref
+from api.cli.admin.parsing import config_pairs
 from api.cli.arguments import ShowSecrets
 from api.cli.output import print_json, print_line, print_table
 from api.cli.typer_app import App
 
 if TYPE_CHECKING:
-    from controller.decisions.configs import ConfigChange
+    from controller.decisions.configs import AlterConfigs, ConfigChange, ReplaceConfigs
     from controller.decisions.lookup import TopicRef
-    from controller.descriptions.configs import ConfigSetting
+    from controller.descriptions.configs import ConfigExplained, ConfigSetting
 
 app = App()
 
-_Resource = Annotated[
-    str,
-    typer.Argument(
-        metavar="RESOURCE",
-        help="topic/NAME, topic/@ID, namespace/NAME, broker/ID, or cluster.",
-        show_default=False,
-    ),
-]
 _Pairs = Annotated[
     list[str], typer.Argument(metavar="NAME=VALUE...", help="Configs.", show_default=False)
 ]
@@ -36,7 +33,7 @@ _Pairs = Annotated[
 @changing(app, "set")
 def set_(
     ask: AdminClient,
-    resource: _Resource,
+    resource: ConfigResourceArgument,
     configs: _Pairs,
     namespace: NamespaceOption = "",
     validate_only: ValidateOnly = False,
@@ -48,7 +45,7 @@ def set_(
 @changing(app)
 def append(
     ask: AdminClient,
-    resource: _Resource,
+    resource: ConfigResourceArgument,
     configs: _Pairs,
     namespace: NamespaceOption = "",
     validate_only: ValidateOnly = False,
@@ -60,7 +57,7 @@ def append(
 @changing(app)
 def subtract(
     ask: AdminClient,
-    resource: _Resource,
+    resource: ConfigResourceArgument,
     configs: _Pairs,
     namespace: NamespaceOption = "",
     validate_only: ValidateOnly = False,
@@ -72,7 +69,7 @@ def subtract(
 @changing(app)
 def delete(
     ask: AdminClient,
-    resource: _Resource,
+    resource: ConfigResourceArgument,
     names: Annotated[
         list[str], typer.Argument(metavar="NAME...", help="Configs.", show_default=False)
     ],
@@ -86,14 +83,29 @@ def delete(
     return _alter(ask, resource, namespace, changes, validate_only)
 
 
+@changing(app)
+def replace(
+    ask: AdminClient,
+    resource: ConfigResourceArgument,
+    configs: _Pairs,
+    namespace: NamespaceOption = "",
+    validate_only: ValidateOnly = False,
+) -> int:
+    """Set exactly these configs, and delete all others of a resource."""
+    from controller.decisions.configs import ReplaceConfigs
+
+    changes = _changes("set", configs)
+    return _alter(ask, resource, namespace, changes, validate_only, request=ReplaceConfigs)
+
+
 @reading(app)
 def describe(
     look: Look,
-    resource: _Resource,
+    resource: ConfigResourceArgument,
     namespace: NamespaceOption = "",
     all_: Annotated[
         bool,
-        typer.Option("--all", help="Of a topic or namespace: also what it does not set itself."),
+        typer.Option("--all", "--effective", help="Also what it does not set itself."),
     ] = False,
     show_secrets: ShowSecrets = False,
 ) -> None:
@@ -103,9 +115,11 @@ def describe(
     from api.questions.descriptions import CONFIGS
     from controller.descriptions.queries import DescribeConfigs
 
-    kind, name = _resource(resource, namespace)
-    question = DescribeConfigs(resource_type=kind, resource_name=name, show_secrets=show_secrets)
-    with look.explaining(_object(kind, name)):
+    kind, name = config_resource(resource, namespace)
+    question = DescribeConfigs(
+        resource_type=kind, resource_name=name, show_secrets=show_secrets, effective=all_
+    )
+    with look.explaining(resource_object(kind, name)):
         answer, about = look.answer(CONFIGS, question)
     found = [config for config in answer.configs if all_ or _is_own(config, kind, name)]
     if look.json:
@@ -116,29 +130,76 @@ def describe(
         print_table(("config", "value", "set by"), [(c.name, c.value, _level(c)) for c in found])
 
 
+@reading(app)
+def explain(
+    look: Look,
+    resource: ConfigResourceArgument,
+    config: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="A config; default all.")
+    ] = None,
+    namespace: NamespaceOption = "",
+    show_secrets: ShowSecrets = False,
+) -> None:
+    """Print which levels set a config, nearest first, and what it means."""
+    from msgspec import to_builtins
+
+    from api.questions.descriptions import EXPLANATION
+    from controller.descriptions.queries import ExplainConfigs
+
+    kind, name = config_resource(resource, namespace)
+    question = ExplainConfigs(
+        resource_type=kind, resource_name=name, config=config, show_secrets=show_secrets
+    )
+    with look.explaining(resource_object(kind, name)):
+        found, about = look.answer(EXPLANATION, question)
+    if look.json:
+        print_json({**about, "resource": resource, "configs": to_builtins(found)})
+    else:
+        for line in [line for config in found for line in _lines_of(config)]:
+            print_line(line)
+
+
 def _alter(
     ask: AdminClient,
     resource: str,
     namespace: str,
     changes: "list[ConfigChange]",
     validate_only: bool,
+    request: "type[AlterConfigs | ReplaceConfigs] | None" = None,
 ) -> int:
-    from controller.decisions.configs import AlterConfigs, ResourceChange
+    from controller.decisions.configs import AlterConfigs, ReplaceConfigs, ResourceChange
 
-    kind, name = _resource(resource, namespace)
+    kind, name = config_resource(resource, namespace)
     change = ResourceChange(resource_type=kind, resource_name=name, changes=tuple(changes))
-    told = ask.run("configs alter", AlterConfigs(resources=(change,), validate_only=validate_only))
+    asked = (request or AlterConfigs)(resources=(change,), validate_only=validate_only)
+    verb = "configs replace" if isinstance(asked, ReplaceConfigs) else "configs alter"
+    told = ask.run(verb, asked)
     names = [change.name for change in changes]
-    verb = "can be changed" if validate_only else "changed"
+    done = "can be changed" if validate_only else "changed"
     items = [
         Item(
-            fields={"resource": resource, "configs": names},
-            lines=(f"{verb}: {', '.join(names)} of {resource}",),
+            fields={
+                "resource": resource,
+                "configs": names,
+                "topics_changed": result.topics_changed,
+            },
+            lines=(
+                f"{done}: {', '.join(names)} of {resource}",
+                *_impact_lines(result.topics_changed, validate_only=validate_only),
+            ),
             refusal=result.refusal,
         )
         for result in told.response
     ]
     return ask.report(told, items, validate_only=validate_only)
+
+
+def _impact_lines(count: int | None, *, validate_only: bool) -> list[str]:
+    """Return how many topics a change above them changes, if they inherit from it."""
+    if count is None:
+        return []
+    topics = f"{count} topic{'s' if count != 1 else ''}"
+    return [f"{topics} {'would change' if validate_only else 'changed'} with it"]
 
 
 def _changes(operation: str, texts: list[str]) -> "list[ConfigChange]":
@@ -147,44 +208,24 @@ def _changes(operation: str, texts: list[str]) -> "list[ConfigChange]":
     return [ConfigChange(name, value, Operation(operation)) for name, value in config_pairs(texts)]
 
 
-def _resource(text: str, namespace: str) -> "tuple[int, TopicRef]":
-    """Return type and name of `topic/NAME`, `namespace/NAME`, `broker/ID` or `cluster`."""
-    from controller.decisions.effective_configs import CLUSTER_DEFAULT
-    from controller.decisions.names import full_name
-    from replay.image.configs import BROKER, NAMESPACE, TOPIC
-
-    kind, slash, name = text.partition("/")
-    if text == "cluster":
-        return BROKER, CLUSTER_DEFAULT
-    if kind == "topic" and name:
-        return TOPIC, topic_ref(name, namespace)
-    if kind == "namespace" and name:
-        return NAMESPACE, full_name(namespace, name)
-    if kind == "broker" and slash and name:
-        return BROKER, name
-    raise typer.BadParameter(
-        f"{text!r} is none of topic/NAME, topic/@ID, namespace/NAME, broker/ID and cluster"
-    )
-
-
-def _object(kind: int, name: "TopicRef") -> str:
-    """Return the name of what has the configs, as an object of the log's history."""
-    from replay.image.configs import BROKER, NAMESPACE
-    from replay.time_travel.escapes import escaped
-
-    if kind == NAMESPACE:
-        return f"namespace:{escaped(str(name))}"
-    return f"broker:{name!s}" if kind == BROKER else topic_object(name)
-
-
-def _is_own(config: "ConfigSetting", kind: int, name: "TopicRef") -> bool:
+def _is_own(config: "ConfigSetting", type_: int, name: "TopicRef") -> bool:
     """True if a resource sets a config itself."""
-    from replay.image.configs import NAMESPACE, TOPIC
+    from replay.image.configs import BROKER, RESOURCE_NAMES
 
-    if kind == NAMESPACE:
-        return config.namespace == name
-    return kind != TOPIC or config.source == "topic"
+    own = "cluster" if (type_, name) == (BROKER, "") else RESOURCE_NAMES[type_]
+    return config.source == own and config.namespace in (None, name)
 
 
 def _level(config: "ConfigSetting") -> str:
     return config.source if config.namespace is None else f"namespace/{config.namespace}"
+
+
+def _lines_of(config: "ConfigExplained") -> list[str]:
+    """Return an explained config as lines: its value, its definition, and its levels."""
+    about = [config.type, config.valid_values, f"since {config.since}" if config.since else ""]
+    return [
+        f"{config.name} = {config.value}  set by {config.level}",
+        f"  {', '.join(filter(None, about))}",
+        *([f"  {config.doc}"] if config.doc else []),
+        *(f"  {level.level}: {level.name} = {level.value}" for level in config.levels),
+    ]

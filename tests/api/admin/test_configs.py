@@ -104,6 +104,6 @@ def test_refused_request_prints_its_code_and_exits_3(
     assert answer.err.startswith(f"error: {code}: ")
 
 
-@pytest.mark.parametrize("resource", ["orders", "topic/", "broker/", "broker", "group/a", ""])
+@pytest.mark.parametrize("resource", ["orders", "topic/", "broker/", "broker", "grope/a", ""])
 def test_resource_that_is_none_is_wrong_usage(metalog: Metalog, log: Path, resource: str) -> None:
     assert metalog("configs", "describe", resource, "--log", log).code == 2

@@ -23,6 +23,7 @@ def test_topic_names_the_namespace_that_sets_a_config(metalog: Metalog, org: Pat
         "value": "5",
         "source": "namespace",
         "namespace": "org:apache",
+        "level": "namespace/org:apache",
     }
     lines = [line.split() for line in metalog(*arguments).out.splitlines()]
     assert ["retention.ms", "5", "namespace/org:apache"] in lines
@@ -62,3 +63,62 @@ def test_configs_go_with_their_namespace(metalog: Metalog, org: Path) -> None:
     assert (answer.code, "InvalidNamespace" in answer.err) == (3, True)
     left = metalog("image", org, "--part", "configs", "--json")
     assert "retention.ms" not in left.out
+
+
+def test_change_says_how_many_topics_it_changes_before_and_after(
+    metalog: Metalog, org: Path
+) -> None:
+    change = ["configs", "set", "namespace/org", "segment.ms=7", "--log", org]
+    dry = metalog(*change, "--validate-only")
+    assert "1 topic would change with it" in dry.out
+    assert "1 topic changed with it" in metalog(*change).out
+    assert metalog(*change, "--json").json["results"][0]["topics_changed"] == 0
+    cluster = ["configs", "set", "cluster", "log.roll.ms=9", "--log", org, "--json"]
+    assert metalog(*cluster).json["results"][0]["topics_changed"] == 2  # the two outside org
+    own = ["configs", "set", "topic/orders", "segment.ms=9", "--log", org, "--json"]
+    assert metalog(*own).json["results"][0]["topics_changed"] is None
+
+
+def test_explanation_names_every_level_nearest_first(metalog: Metalog, org: Path) -> None:
+    metalog("configs", "set", "namespace/org", "retention.ms=6", "--log", org)
+    metalog("configs", "set", "cluster", "log.retention.minutes=2", "--log", org)
+    arguments = ["configs", "explain", "topic:org:apache:a", "retention.ms", "--log", org]
+    (found,) = metalog(*arguments, "--json").json["configs"]
+    levels = [(c["level"], c["name"], c["value"], c["source_code"]) for c in found["levels"]]
+    assert levels == [
+        ("namespace/org:apache", "retention.ms", "5", 100),
+        ("namespace/org", "retention.ms", "6", 100),
+        ("cluster", "log.retention.minutes", "2", 3),
+        ("default", "log.retention.hours", "168", 5),
+    ]
+    assert (found["value"], found["level"]) == ("5", "namespace/org:apache")
+    lines = metalog(*arguments).out.splitlines()
+    assert lines[0] == "retention.ms = 5  set by namespace/org:apache"
+    assert "  cluster: log.retention.minutes = 2" in lines
+    misspelt = metalog("configs", "explain", "topic/orders", "retension.ms", "--log", org)
+    assert (misspelt.code, "did you mean 'retention.ms'?" in misspelt.err) == (3, True)
+
+
+def test_configs_are_replaced_as_a_whole(metalog: Metalog, org: Path) -> None:
+    metalog("configs", "set", "topic/orders", "retention.ms=5", "segment.ms=6", "--log", org)
+    assert metalog("configs", "replace", "topic/orders", "flush.ms=7", "--log", org).code == 0
+    answer = metalog("configs", "describe", "topic/orders", "--log", org, "--json")
+    assert [(c["name"], c["value"]) for c in answer.json["configs"]] == [("flush.ms", "7")]
+
+
+@pytest.mark.parametrize(
+    ("resource", "config"),
+    [
+        ("group/billing", "consumer.session.timeout.ms=50000"),
+        ("client-metrics/all", "interval.ms=1000"),
+        ("broker-logger/1", "kafka.controller=DEBUG"),
+        ("broker/1", "num.io.threads=9"),
+    ],
+)
+def test_other_resources_are_described_as_set(
+    metalog: Metalog, log: Path, resource: str, config: str
+) -> None:
+    assert metalog("configs", "set", resource, config, "--log", log).code == 0
+    found = metalog("configs", "describe", resource, "--log", log, "--json").json["configs"]
+    assert [f"{c['name']}={c['value']}" for c in found] == [config]
+    assert found[0]["level"] == resource

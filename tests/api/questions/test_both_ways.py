@@ -23,6 +23,10 @@ VERBS: dict[str, list[list[object]]] = {
     "reassignments list": [["reassignments", "list"], ["reassignments", "list", "--at", 400]],
     "brokers list": [["brokers", "list"], ["brokers", "list", "--at", "end-3h"]],
     "brokers describe": [["brokers", "describe", 1]],
+    "configs explain": [
+        ["configs", "explain", "topic/__consumer_offsets", "retention.ms"],
+        ["configs", "explain", "cluster"],
+    ],
     "configs describe": [
         ["configs", "describe", "topic/__consumer_offsets", "--all"],
         ["configs", "describe", "cluster", "--at", "2026-01-01T02:00:00", "--time-zone", "+01:00"],

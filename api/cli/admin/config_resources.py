@@ -1,0 +1,61 @@
+"""Parses resources of configs: `topic/NAME`, `namespace/NAME`, `broker/ID`, `cluster`, ..."""
+
+import re
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from api.cli.admin.parsing import topic_object, topic_ref
+
+if TYPE_CHECKING:
+    from controller.decisions.lookup import TopicRef
+
+ConfigResourceArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="RESOURCE",
+        help="topic/NAME, topic/@ID, namespace/NAME, broker/ID, cluster, group/NAME, "
+        "client-metrics/NAME or broker-logger/ID.",
+        show_default=False,
+    ),
+]
+
+# As in the names of objects, a colon does as well.
+_FORM = re.compile(r"([a-z-]+)[/:](.+)", re.DOTALL)
+
+
+def config_resource(text: str, namespace: str) -> "tuple[int, TopicRef]":
+    """Return the type and the name of a resource.
+
+    Args:
+        namespace: The one that holds it, if it is a topic or a namespace.
+    """
+    from controller.decisions.effective_configs import CLUSTER_DEFAULT
+    from controller.decisions.names import full_name
+    from replay.image.configs import BROKER, NAMESPACE, RESOURCE_TYPES, TOPIC
+
+    if text == "cluster":
+        return BROKER, CLUSTER_DEFAULT
+    form = _FORM.fullmatch(text)
+    type_ = RESOURCE_TYPES.get(form[1]) if form else None
+    if form is None or type_ is None:
+        known = ", ".join(f"{name}/NAME" for name in RESOURCE_TYPES)
+        raise typer.BadParameter(f"{text!r} is none of {known} and cluster")
+    if type_ == TOPIC:
+        return type_, topic_ref(form[2], namespace)
+    return type_, full_name(namespace, form[2]) if type_ == NAMESPACE else form[2]
+
+
+def resource_object(type_: int, name: "TopicRef") -> str:
+    """Return the name of what has the configs, as an object of the log's history."""
+    from replay.image.configs import BROKER, BROKER_LOGGER, NAMESPACE, RESOURCE_NAMES, TOPIC
+    from replay.time_travel.escapes import escaped
+
+    if type_ == TOPIC:
+        return topic_object(name)
+    label = escaped(str(name))
+    if type_ == NAMESPACE:
+        return f"namespace:{label}"
+    if type_ in (BROKER, BROKER_LOGGER):
+        return f"broker:{label}"
+    return f"config:{RESOURCE_NAMES[type_]}/{label}"

@@ -1,0 +1,121 @@
+"""How many topics a change of configs above them changes, counted before it is written.
+
+A topic that sets a config itself, or lies in a namespace that does, is not changed. O(topics below
+the resource), for configs that topics inherit.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+
+from controller.decisions.effective_configs import (
+    BROKER,
+    CLUSTER_DEFAULT,
+    ConfigLevels,
+    ConfigSource,
+    Level,
+    effective_config,
+    namespace_levels,
+)
+from controller.decisions.names import TIER_SEPARATOR
+from controller.decisions.topic_configs import TOPIC_CONFIGS
+from records.base import Uuid
+from records.configs import ConfigRecord
+from replay.image.configs import NAMESPACE, TOPIC, ConfigResource
+from replay.image.metadata import MetadataImage
+
+NewValues = Mapping[str, str | None]
+
+
+def topics_changed(
+    context: ConfigLevels,
+    resource: ConfigResource,
+    named: Collection[str],
+    records: Iterable[ConfigRecord],
+) -> int | None:
+    """Return the number of topics whose effective configs a change of a resource changes.
+
+    None if no topic can inherit what it names. Of brokers the controller's own node counts: it
+    decides about topics by its values.
+
+    Args:
+        named: The configs that the change names.
+        records: Those of the change; without records nothing changes.
+    """
+    source = _source(context, resource)
+    if source is None:
+        return None
+    new = {record.name: record.value for record in records}
+    names = [name for name in TOPIC_CONFIGS if not set(named).isdisjoint(_names(source, name))]
+    if not names:
+        return None
+    count = 0
+    for namespace, namespace_id in _namespaces(context.image, source, resource[1]):
+        changed = [
+            name for name in names if _differs(context, namespace, name, (source, resource[1]), new)
+        ]
+        if changed:
+            count += _inheriting(context.image, namespace_id, changed)
+    return count
+
+
+def _source(context: ConfigLevels, resource: ConfigResource) -> ConfigSource | None:
+    type_, name = resource
+    if type_ == NAMESPACE:
+        return ConfigSource.NAMESPACE
+    if type_ == BROKER and name == CLUSTER_DEFAULT:
+        return ConfigSource.CLUSTER
+    if type_ == BROKER and name == str(context.settings.node_id):
+        return ConfigSource.BROKER
+    return None
+
+
+def _names(source: ConfigSource, name: str) -> tuple[str, ...]:
+    """Return the names of a topic's config at a level."""
+    if source is ConfigSource.NAMESPACE:
+        return (name,)
+    return tuple([server_name for server_name, _ in TOPIC_CONFIGS[name].server_names])
+
+
+def _namespaces(
+    image: MetadataImage, source: ConfigSource, name: str
+) -> Iterator[tuple[str, Uuid | None]]:
+    """Yield name and id of the namespaces that inherit from a resource; None: the default one."""
+    if source is not ConfigSource.NAMESPACE:
+        yield "", None
+    for namespace in image.namespaces():
+        is_below = f"{namespace.name}{TIER_SEPARATOR}".startswith(f"{name}{TIER_SEPARATOR}")
+        if source is not ConfigSource.NAMESPACE or is_below:
+            yield namespace.name, namespace.namespace_id
+
+
+def _differs(
+    context: ConfigLevels,
+    namespace: str,
+    name: str,
+    at: tuple[ConfigSource, str],
+    new: NewValues,
+) -> bool:
+    """True if the value that a namespace's topics inherit will be another one."""
+    definition = TOPIC_CONFIGS[name]
+    before = effective_config(namespace_levels(context, namespace), definition)
+    changed = (_changed(level, at, new) for level in namespace_levels(context, namespace))
+    return effective_config(changed, definition).effective != before.effective
+
+
+def _changed(level: Level, at: tuple[ConfigSource, str], new: NewValues) -> Level:
+    """Return a level with the new values, if it is the one that changes."""
+    if (level.source, level.resource_name) != at:
+        return level
+    return level._replace(value=_overlaid(level.value, new))
+
+
+def _overlaid(old: Callable[[str], str | None], new: NewValues) -> Callable[[str], str | None]:
+    return lambda name: new[name] if name in new else old(name)
+
+
+def _inheriting(image: MetadataImage, namespace_id: Uuid | None, names: list[str]) -> int:
+    """Count the topics directly in a namespace that do not set all of these configs themselves."""
+    return sum(
+        1
+        for topic in image.topics_in(namespace_id)
+        if any(image.config_value(TOPIC, image.full_name(topic), name) is None for name in names)
+    )
