@@ -62,7 +62,6 @@ class AppendRecords(msgspec.Struct, frozen=True, kw_only=True):
     records: tuple[Record, ...]
     expected_end_offset: int | None = None
     expected_versions: tuple[ExpectedVersion, ...] = ()
-    validate_only: bool = False
 
 
 # omit_defaults: servers of earlier releases refuse fields that they do not know.
@@ -125,8 +124,7 @@ def append_records(context: Context, request: AppendRecords) -> ControllerResult
     appended = Appended(
         base_offset=context.next_offset, end_offset=end_offset, timestamp=context.now_ms
     )
-    result = ControllerResult(response=appended, records=request.records)
-    return result.unless(request.validate_only)
+    return ControllerResult(response=appended, records=request.records)
 
 
 def append_rows(context: Context, request: AppendRows) -> ControllerResult[Appended]:

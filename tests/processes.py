@@ -1,8 +1,10 @@
-"""Processes that tests start, and end whatever happens."""
+"""Processes: those that tests start, and end whatever happens, and the files of this one."""
 
 import asyncio
+import contextlib
 import resource
 from collections.abc import Callable
+from pathlib import Path
 
 
 def descriptor_limit(descriptors: int | None) -> Callable[[], None]:
@@ -35,3 +37,12 @@ async def ended(process: asyncio.subprocess.Process, within_s: float) -> int:
         raise
     assert process.returncode is not None
     return process.returncode
+
+
+def open_descriptors(below: Path) -> int:
+    """Return how many files below a folder this process has open."""
+    found = 0
+    for link in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(OSError):
+            found += link.readlink().is_relative_to(below)
+    return found

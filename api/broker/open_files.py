@@ -55,11 +55,6 @@ class OpenFiles:
         if descriptor is not None:
             os.close(descriptor)
 
-    @property
-    def idle_count(self) -> int:
-        """Number of open files that are not in use."""
-        return len(self._idle)
-
     def _open(self, path: Path, more_flags: int) -> int:
         flags = os.O_RDWR | os.O_CLOEXEC | more_flags
         try:

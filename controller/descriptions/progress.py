@@ -104,20 +104,6 @@ def applied_offsets(view: View) -> tuple[AppliedOffset, ...]:
     return tuple(applied)
 
 
-def brokers_behind(view: View, offset: int) -> tuple[int, ...]:
-    """Return the unfenced brokers that have not reported an offset as applied.
-
-    Fenced brokers are left out: they serve no clients, and catch up before they are unfenced.
-    """
-    behind = []
-    for applied in applied_offsets(view):
-        broker = view.image.broker(applied.broker_id)
-        has_applied = applied.offset is not None and applied.offset >= offset
-        if broker is not None and not broker.fenced and not has_applied:
-            behind.append(applied.broker_id)
-    return tuple(behind)
-
-
 def _reassignment(view: View, partition: Partition) -> OngoingReassignment:
     staying = [r for r in partition.replicas if r not in partition.removing_replicas]
     return OngoingReassignment(

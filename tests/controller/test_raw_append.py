@@ -59,11 +59,6 @@ def test_the_answer_says_where_the_records_stand(cluster: Cluster) -> None:
     assert cluster.records == (_NOTE, _NOTE)
 
 
-def test_validate_only_checks_and_writes_nothing(cluster: Cluster) -> None:
-    _append(cluster, _NOTE, validate_only=True)
-    assert cluster.records == ()
-
-
 def test_a_record_that_contradicts_the_state_is_refused(cluster: Cluster) -> None:
     unknown = PartitionChangeRecord(topic_id=uid("gone"), partition_id=0, leader=1)
     assert "there is no topic" in _refused(cluster, _NOTE, unknown)

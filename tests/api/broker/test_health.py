@@ -15,6 +15,7 @@ from api.broker.disk import Disk
 from api.broker.health import Health
 from api.broker.log_directory import LogDirectory
 from api.broker.open_files import OpenFiles
+from tests.processes import open_descriptors
 
 
 class Watched:
@@ -137,10 +138,10 @@ def test_idle_files_give_way_to_new_ones(tmp_path: Path) -> None:
             os.write(descriptor, b"5")
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    assert files.idle_count == 1
+    assert open_descriptors(tmp_path) == 1
     with files.use(0, tmp_path / "0") as descriptor:
         assert os.pread(descriptor, 10, 0) == b"0"
     files.forget(0)
     files.forget(0)
     files.forget(5)
-    assert files.idle_count == 0
+    assert open_descriptors(tmp_path) == 0

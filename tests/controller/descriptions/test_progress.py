@@ -17,7 +17,7 @@ from controller.decisions.partition_removal import (
     delete_partitions,
 )
 from controller.decisions.replica_states import DELETION_STARTED, DELETION_SUCCESSFUL
-from controller.descriptions.progress import applied_offsets, brokers_behind, list_removals
+from controller.descriptions.progress import applied_offsets, list_removals
 from controller.descriptions.view import View
 from replay.image.partitions import NONE, READ_ONLY
 from tests.controller.cluster import START_MS, Cluster
@@ -77,12 +77,8 @@ def test_brokers_say_how_far_they_are(cluster: Cluster) -> None:
     cluster.register(3)
     view = _view(cluster)
     assert [(a.broker_id, a.offset) for a in applied_offsets(view)] == [(1, 40), (2, 39), (3, None)]
-    assert brokers_behind(view, 39) == ()
-    assert brokers_behind(view, 40) == (2,)
-    assert brokers_behind(view, 41) == (1, 2)
 
 
 def test_applied_offsets_are_unknown_without_a_controller(cluster: Cluster) -> None:
     view = View.of(cluster.image)
     assert {applied.offset for applied in applied_offsets(view)} == {None}
-    assert brokers_behind(view, 0) == (1, 2)
