@@ -5,6 +5,7 @@
 - `--help` groups the commands, and prints whole summaries.
 """
 
+import inspect
 import os
 import re
 from collections.abc import Callable
@@ -178,6 +179,12 @@ def _with_typer(function: Any) -> Any:
     copy.__annotations__ = {
         name: _typer_annotation(annotation) for name, annotation in copy.__annotations__.items()
     }
+    # typer reads both, and a verb with shared options has a signature of its own.
+    signature = inspect.signature(function)
+    parameters = [
+        p.replace(annotation=_typer_annotation(p.annotation)) for p in signature.parameters.values()
+    ]
+    copy.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return copy
 
 
