@@ -1,4 +1,4 @@
-"""What is given beside the checkout is there where it must be."""
+"""The shared material beside the checkout is present where it is required."""
 
 import os
 

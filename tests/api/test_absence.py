@@ -1,4 +1,4 @@
-"""What never existed, what is gone, and what lies before the kept history: three answers."""
+"""Never existed, removed, and before the kept history are three different answers."""
 
 import shutil
 from pathlib import Path

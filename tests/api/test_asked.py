@@ -1,4 +1,4 @@
-"""`dump --asked` and `tail --asked` print what was asked for; secrets are references to records."""
+"""`dump --asked` and `tail --asked` print requests; secrets are references to records."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""Who asked, and in which trace, is in the log; and ids and old answers are the asker's own."""
+"""The log stores caller and trace of each request; request ids belong to their caller."""
 
 import asyncio
 import contextlib
@@ -234,7 +234,7 @@ async def test_request_ids_are_known_by_principal(at: At) -> None:
         assert again.response.namespaces == (name,)
 
 
-async def test_old_answer_is_told_only_as_far_as_the_caller_may_see_it_now(tmp_path: Path) -> None:
+async def test_repeated_request_gets_only_what_the_caller_may_see_now(tmp_path: Path) -> None:
     request = CreateTopics(topics=tuple([NewTopic(name=name) for name in "cd"]))
     async with guarded(tmp_path) as (at, rights):
         session = Session(at.service, ANN)

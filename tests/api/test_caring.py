@@ -160,7 +160,7 @@ def test_restore_never_writes_over_a_log(metalog: Metalog, log: Path, tmp_path: 
     assert "LOG_EXISTS" in answer.err
 
 
-def test_only_what_is_archived_may_go_unless_told(
+def test_only_archived_segments_are_dropped_by_default(
     metalog: Metalog, log: Path, tmp_path: Path, s3_place: str
 ) -> None:
     base = int(segments(log)[2].stem)

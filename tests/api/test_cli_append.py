@@ -1,4 +1,4 @@
-"""`metalog append`: the service's rules whichever way it goes, and runs that are repeated."""
+"""`metalog append`: the same rules over every connection, and repeated runs."""
 
 import io
 import json
@@ -232,7 +232,7 @@ def test_a_file_is_searched_for_as_many_batches_as_it_can_have(
     assert file.tell() == 0
 
 
-def test_an_id_of_ones_own_tells_runs_apart(
+def test_own_request_id_distinguishes_runs(
     metalog: Metalog, log: Path, append: Append, where: tuple[str, object]
 ) -> None:
     for request_id in ("monday", "monday", "tuesday"):

@@ -1,4 +1,4 @@
-"""A machine's clock that is set: what the service, `serve` and `info` make of it."""
+"""Changes of the machine's clock: effects on the service, `serve` and `info`."""
 
 import asyncio
 from functools import partial
@@ -125,7 +125,7 @@ async def test_a_change_without_a_service_warns_of_a_log_of_tomorrow(
     assert times == sorted(times)
 
 
-async def test_info_tells_how_far_the_latest_record_is_from_the_clock(
+async def test_info_shows_the_distance_of_the_latest_record_from_the_clock(
     log: Path, metalog: Metalog
 ) -> None:
     empty = metalog("info", log, "--json").json

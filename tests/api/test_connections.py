@@ -103,7 +103,7 @@ async def test_brokers_connection_is_not_closed_for_another() -> None:
     assert (kept.closed, bool(idle.closed)) == (None, True)
 
 
-async def test_half_of_the_places_remain_for_those_who_are_no_brokers() -> None:
+async def test_half_of_the_connections_remain_for_clients() -> None:
     connections = Connections(4, broker_reserve=0)
     peers = [Peer(connections) for _ in range(4)]
     for peer in peers:
@@ -184,7 +184,7 @@ async def test_idle_connection_is_closed_and_a_busy_one_is_not(
     assert busy.closed is None
 
 
-async def test_few_descriptors_are_told_and_too_few_are_refused(
+async def test_few_descriptors_are_reported_and_too_few_refused(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     Connections.within(1_024)

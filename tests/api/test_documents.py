@@ -1,4 +1,4 @@
-"""What every JSON document says of the log that it is about."""
+"""Every JSON document names the log position that it is about."""
 
 import shutil
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A request that is asked again, because its first answer got lost, is carried out once."""
+"""A repeated request, whose first answer got lost, is carried out once."""
 
 import asyncio
 import hashlib
@@ -70,7 +70,7 @@ def _ids(image: Any) -> dict[str, bytes]:
     return {topic.name: topic.topic_id for topic in image.topics()}
 
 
-async def test_answer_lost_with_its_connection_is_given_to_who_asks_again(tmp_path: Path) -> None:
+async def test_answer_lost_with_its_connection_is_given_to_the_retry(tmp_path: Path) -> None:
     async with server(tmp_path) as at:
         await at.register(1)
         await _ask_and_hang_up(at, "topics create", _TOPICS, "r1")
@@ -105,7 +105,7 @@ async def test_first_answer_outlives_the_service_and_later_changes(tmp_path: Pat
     assert again == first
 
 
-async def test_requests_asked_again_side_by_side_are_one(tmp_path: Path) -> None:
+async def test_concurrent_repeats_of_a_request_are_one(tmp_path: Path) -> None:
     async with server(tmp_path) as at:
         await at.register(1)
         url = f"kafka://127.0.0.1:{at.port}"

@@ -1,4 +1,4 @@
-"""What a new user types first: help, variables, points, folders that are not logs."""
+"""First steps of a new user: help, variables, points, folders that are not logs."""
 
 import os
 import re

@@ -82,7 +82,7 @@ def test_change_names_the_topics_touched_since_an_image() -> None:
     assert (change.before.topic(B), change.after.topic(B) is not None) == (None, True)
 
 
-def test_who_is_several_commits_behind_is_told_the_topics_of_them_all() -> None:
+def test_follower_several_commits_behind_gets_the_topics_of_all() -> None:
     log = Log()
     first = log.write(NoOpRecord())
     second = log.write(created(A))

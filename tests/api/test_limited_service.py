@@ -1,4 +1,4 @@
-"""A service that may open few files, or whose clients hold back, goes on with its work."""
+"""A service with few descriptors, or with slow clients, keeps working."""
 
 import asyncio
 from pathlib import Path

@@ -349,7 +349,7 @@ def test_command_names_the_outcome_and_how_to_ask_again(metalog: Metalog, log: P
     assert [namespace["name"] for namespace in listed] == ["org"]
 
 
-def test_client_of_the_kafka_listener_is_told_the_outcome(log: Path) -> None:
+def test_kafka_client_gets_the_outcome(log: Path) -> None:
     async def outcome_of(served: Served, name: str) -> Outcome:
         async with await MetadataClient.connect(served.kafka) as client:
             with pytest.raises(UnavailableError) as caught:

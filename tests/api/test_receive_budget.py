@@ -1,4 +1,4 @@
-"""Large frames share a bounded memory: the smallest goes first, and nobody sits on a share."""
+"""Large frames share a bounded memory: the smallest first, and slow ones lose their share."""
 
 from api import limits
 from api.receive_budget import ReceiveBudget, Share
@@ -49,7 +49,7 @@ def test_frame_that_is_larger_than_the_budget_is_taken_alone() -> None:
     assert not frames.ask(1).is_granted
 
 
-def test_who_stops_waiting_is_not_granted_anything() -> None:
+def test_cancelled_waiter_is_not_granted_anything() -> None:
     frames = Frames()
     first, second = frames.ask(100), frames.ask(100)
     second.release()

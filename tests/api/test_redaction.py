@@ -1,4 +1,4 @@
-"""Secrets are printed by no command unless it is told to."""
+"""No command prints secrets unless an option asks for them."""
 
 import asyncio
 import base64

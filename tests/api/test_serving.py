@@ -25,7 +25,7 @@ def test_loopback_may_be_listened_on(text: str, address: tuple[str, int]) -> Non
 
 
 @pytest.mark.parametrize("text", ["0.0.0.0:1", "example.org:1", "[::]:1", "10.0.0.1:0"])
-def test_other_hosts_only_when_told(text: str) -> None:
+def test_remote_addresses_need_an_option(text: str) -> None:
     with pytest.raises(RequestError, match="there is no authentication"):
         parse_address(text)
     assert parse_address(text, allow_remote=True)
@@ -51,7 +51,7 @@ def test_log_that_is_not_there_is_one_line(metalog: Metalog, tmp_path: Path) -> 
     assert str(tmp_path / "nothing") in answer.err
 
 
-async def test_second_service_on_a_log_is_told_to_try_again_and_the_first_ends_in_order(
+async def test_second_service_on_a_log_is_refused_and_the_first_shuts_down_cleanly(
     tmp_path: Path,
 ) -> None:
     world = World(tmp_path)
@@ -68,7 +68,7 @@ async def test_second_service_on_a_log_is_told_to_try_again_and_the_first_ends_i
         await world.end()
 
 
-async def test_broker_that_finds_nobody_waits_and_ends_when_told(tmp_path: Path) -> None:
+async def test_broker_without_a_controller_waits_until_it_is_stopped(tmp_path: Path) -> None:
     broker = await Process.start(
         tmp_path / "broker.txt",
         *("broker", "--server", "127.0.0.1:1", "--id", 1, "--log-dir", tmp_path / "data"),

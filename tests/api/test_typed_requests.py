@@ -1,4 +1,4 @@
-"""A request's class tells its command and the type of its answer."""
+"""The class of a request determines its command and the type of its answer."""
 
 import typing
 from pathlib import Path

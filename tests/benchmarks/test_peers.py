@@ -1,4 +1,4 @@
-"""The benches are fair: every side stores the same records, and nobody is judged by nothing."""
+"""The benches are fair: every side stores the same records, and results are checked."""
 
 import itertools
 import sqlite3
@@ -67,7 +67,7 @@ def test_missing_server_says_how_to_install_it(
         pass
 
 
-def test_server_that_ends_at_once_is_told_with_its_last_line(tmp_path: Path) -> None:
+def test_server_that_exits_at_once_is_reported_with_its_last_line(tmp_path: Path) -> None:
     command = ["sh", "-c", "echo no such setting >&2; exit 3"]
     with (
         pytest.raises(RuntimeError, match="sh did not start: no such setting"),

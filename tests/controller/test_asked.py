@@ -1,4 +1,4 @@
-"""What stands beside the records of a decision, and what never does."""
+"""The request that is stored beside the records of a decision, without secrets."""
 
 from functools import partial
 from random import Random

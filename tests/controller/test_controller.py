@@ -1,4 +1,4 @@
-"""The loop: what is answered when, and who sees what."""
+"""The controller's loop: order of answers, and visibility of state."""
 
 import asyncio
 from collections.abc import Callable
@@ -124,7 +124,7 @@ async def test_events_are_decided_in_the_order_of_the_calls(office: Office) -> N
     assert len(office.names()) == 50
 
 
-async def test_a_refusal_is_told_at_once_and_writes_nothing(office: Office) -> None:
+async def test_refusal_is_answered_at_once_and_writes_nothing(office: Office) -> None:
     office.log.hold()
     assert await code_of(office.namespace("no good")) == "INVALID_TOPIC_EXCEPTION"
     office.log.release()
@@ -192,7 +192,7 @@ async def test_a_decision_that_contradicts_its_image_is_our_own_mistake(office: 
         await office.controller.submit(lambda _: twice)
 
 
-async def test_who_contradicts_the_image_is_in_office_no_more(office: Office) -> None:
+async def test_controller_that_contradicts_its_image_is_no_longer_active(office: Office) -> None:
     twice = create_namespace(Cluster().context(), CreateNamespace("a"))
     await office.controller.submit(lambda _: twice)
     waiting = []

@@ -1,4 +1,4 @@
-"""What a failing log leaves behind."""
+"""State of the controller after the log fails."""
 
 import asyncio
 from functools import partial

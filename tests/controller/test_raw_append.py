@@ -274,7 +274,7 @@ async def test_of_two_writers_who_saw_the_same_version_one_wins(office: Office) 
     assert office.controller.image.config(2, "orders") == {"a": "1"}
 
 
-async def test_a_request_asked_again_while_it_is_under_way_is_done_once(office: Office) -> None:
+async def test_repeat_of_a_request_in_flight_is_done_once(office: Office) -> None:
     origin = Origin(request_id="r1", request_hash=b"hash")
     office.log.hold()
     first, again = office.namespace("a", origin=origin), office.namespace("a", origin=origin)
@@ -286,7 +286,7 @@ async def test_a_request_asked_again_while_it_is_under_way_is_done_once(office: 
     assert await code_of(office.namespace("a", origin=origin)) == "DUPLICATE_RESOURCE"
 
 
-async def test_an_id_without_a_hash_is_nobodys(office: Office) -> None:
+async def test_request_id_without_a_hash_belongs_to_no_request(office: Office) -> None:
     office.log.hold()
     first = office.namespace("a", origin=Origin(request_id="r1", request_hash=b"hash"))
     other = office.namespace("b", origin=Origin(request_id="r1"))

@@ -1,4 +1,4 @@
-"""What the controller does on its own, when the clock says so."""
+"""The controller's timers."""
 
 from functools import partial
 
@@ -98,7 +98,7 @@ async def test_silent_brokers_are_fenced_one_an_event(cluster: _Cluster) -> None
     assert cluster.is_fenced(2)
 
 
-async def test_who_is_heard_of_is_not_fenced(cluster: _Cluster) -> None:
+async def test_broker_with_heartbeats_is_not_fenced(cluster: _Cluster) -> None:
     for _ in range(20):
         await cluster.pass_time(1_000)
         await cluster.beat(1)

@@ -64,7 +64,7 @@ async def test_records_can_be_appended_inside(office: Office) -> None:
     assert office.controller.image.config(4, "") == {"a": "1"}
 
 
-async def test_what_may_be_aborted_cannot_be_asked_again(office: Office) -> None:
+async def test_request_inside_a_transaction_cannot_be_repeated(office: Office) -> None:
     origin = Origin(request_id="r1", request_hash=b"hash")
     with pytest.raises(RequestError, match="no request id"):
         async with office.controller.transaction("t", origin=origin):
@@ -171,7 +171,7 @@ async def test_a_body_that_swallows_the_failure_does_not_end_in_peace(office: Of
 
 
 @pytest.mark.parametrize("error", [UnavailableError("the disk is full"), FencedError("epoch 2")])
-async def test_an_end_that_fails_tells_whether_it_may_stand(
+async def test_failed_end_of_a_transaction_has_an_outcome(
     office: Office, error: MetadataLogError
 ) -> None:
     async def body() -> None:
@@ -241,7 +241,7 @@ async def test_a_cluster_of_an_old_level_has_no_transactions() -> None:
     assert len(office.log.batches) == 1
 
 
-async def test_an_event_that_waited_for_a_caller_who_left_is_not_decided(office: Office) -> None:
+async def test_waiting_event_of_a_cancelled_caller_is_not_decided(office: Office) -> None:
     async with office.controller.transaction("import"):
         gone, stays = office.namespace("x"), office.controller.submit(nothing)
         gone.cancel()
@@ -274,7 +274,7 @@ async def test_a_transaction_on_disk_replays_to_the_committed_image(tmp_path: Pa
     assert sorted(n.name for n in controller.image.namespaces()) == ["a", "c"]
 
 
-async def test_who_waits_for_a_transaction_that_failed_does_not_wait_for_its_body(
+async def test_waiting_for_a_failed_transaction_does_not_wait_for_its_body(
     office: Office,
 ) -> None:
     async def body() -> None:
@@ -292,7 +292,7 @@ async def test_who_waits_for_a_transaction_that_failed_does_not_wait_for_its_bod
     assert office.names() == ["x"]
 
 
-async def test_who_comes_while_the_end_is_committed_does_not_overtake(office: Office) -> None:
+async def test_event_during_the_commit_of_the_end_does_not_overtake(office: Office) -> None:
     async def run() -> None:
         async with office.controller.transaction("import") as transaction:
             await transaction.submit(_namespace("a"))

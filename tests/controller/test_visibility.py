@@ -1,4 +1,4 @@
-"""What readers see while batches are in flight: every batch that is committed, and nothing more."""
+"""Readers see exactly the committed batches while others are in flight."""
 
 import asyncio
 from functools import partial

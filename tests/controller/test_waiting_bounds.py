@@ -1,4 +1,4 @@
-"""However many requests come at once, only so many wait: the others are told to try again."""
+"""The queue of waiting requests is bounded; requests beyond it are asked to try again."""
 
 import asyncio
 from pathlib import Path

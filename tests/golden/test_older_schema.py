@@ -1,4 +1,4 @@
-"""A log of a release that knew less is read through fastavro and goes on in today's schema."""
+"""A log with an older schema is read through fastavro and continued in today's schema."""
 
 import copy
 import json

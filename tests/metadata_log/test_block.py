@@ -1,4 +1,4 @@
-"""The frame of a block: what can be one, and where it ends."""
+"""The frame of a block: validity, and where it ends."""
 
 import google_crc32c
 import pytest

@@ -39,14 +39,14 @@ def test_full_disk_refuses_the_lock_and_does_not_keep_it(directory: Path) -> Non
     lock.release()
 
 
-def test_holder_that_did_not_say_who_it_is_is_unknown(directory: Path) -> None:
+def test_lock_holder_without_a_process_id_is_unknown(directory: Path) -> None:
     with (directory / LOCK).open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         with pytest.raises(UnavailableError, match="by process unknown;"):
             lock_directory(OsFs(), directory)
 
 
-def test_who_only_looks_for_a_writer_keeps_none_out(
+def test_looking_for_a_writer_does_not_block_writers(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with (directory / LOCK).open("w") as looking:

@@ -1,4 +1,4 @@
-"""The own log: what is acknowledged can be read, in order, by anyone."""
+"""The own log: acknowledged batches are readable, in order, by any reader."""
 
 import asyncio
 import os
@@ -115,7 +115,7 @@ async def test_reader_sees_what_is_committed_while_the_writer_goes_on(directory:
     await log.close()
 
 
-async def test_second_writer_is_refused_and_told_who_holds_the_log(directory: Path) -> None:
+async def test_second_writer_is_refused_with_the_holder_of_the_lock(directory: Path) -> None:
     log = await MetadataLog.open(directory)
     assert writer_process(directory) == os.getpid()
     with pytest.raises(UnavailableError, match=f"process {os.getpid()}"):

@@ -138,7 +138,7 @@ def test_what_two_quick_restarts_differ_by_is_no_warning(
     assert not caplog.records
 
 
-def test_times_that_no_calendar_holds_are_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_times_outside_the_calendar_are_printed(caplog: pytest.LogCaptureFixture) -> None:
     assert _clock(Machine(), 2**62).now_ms() == 2**62
     assert f"{2**62} ms" in caplog.text
 

@@ -1,4 +1,4 @@
-"""A log's start that moves up while somebody opens or reads it, whatever call it comes before."""
+"""The log's start moves up while a reader opens or reads it, before any call."""
 
 import asyncio
 import os

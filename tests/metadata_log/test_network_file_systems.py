@@ -1,4 +1,4 @@
-"""A log is not written on a network file system, unless told."""
+"""A log on a network file system is refused without an option."""
 
 from collections import namedtuple
 from pathlib import Path
@@ -30,7 +30,7 @@ async def test_network_file_system_is_refused_for_writing(directory: Path) -> No
 
 
 @pytest.mark.usefixtures("_on_nfs")
-async def test_network_file_system_is_taken_when_told(
+async def test_network_file_system_is_allowed_by_option(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(ALLOW, "1")

@@ -1,4 +1,4 @@
-"""The index of a segment: what is found in it, when an entry is made, and what spoils nothing."""
+"""The index of a segment: lookups, when entries are added, and harmless damage."""
 
 import logging
 from pathlib import Path

@@ -65,7 +65,7 @@ async def test_request_is_forgotten_when_it_falls_out_of_the_window(
     await log.close()
 
 
-async def test_id_without_a_hash_only_says_who_asked(directory: Path) -> None:
+async def test_request_id_without_a_hash_is_not_deduplicated(directory: Path) -> None:
     log = await MetadataLog.open(directory)
     batch = topics(0, 1, request_id="r1", request_hash=None)
     assert (await log.append(batch)).base_offset != (await log.append(batch)).base_offset
@@ -128,7 +128,7 @@ async def test_batch_of_a_request_is_read_at_its_place(directory: Path) -> None:
         read_batch(OsFs(), directory, found.place)
 
 
-async def test_damage_in_the_window_is_told_with_file_and_byte(written: Path) -> None:
+async def test_damage_in_the_window_names_file_and_byte(written: Path) -> None:
     log = await MetadataLog.open(written)
     segment = min(written.glob("*.avro"))
     content = bytearray(segment.read_bytes())

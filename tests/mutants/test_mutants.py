@@ -1,4 +1,4 @@
-"""The tool itself: which changes it finds, that it draws the same, and who noticed them."""
+"""The mutation tool: the mutants it finds, its sampling, and the tests that notice them."""
 
 import shutil
 import subprocess

@@ -284,7 +284,7 @@ def test_image_newer_than_the_point_is_a_mistake_of_the_caller() -> None:
         load_image(log, 0, start=load_image(log))
 
 
-def test_progress_tells_the_end_of_each_batch() -> None:
+def test_progress_reports_the_end_of_each_batch() -> None:
     log = FakeLog(batches((topic("t"), topic("u")), (topic("v"),), (topic("w"), topic("x"))))
     seen: list[int] = []
     load_image(log, 3, progress=seen.append)

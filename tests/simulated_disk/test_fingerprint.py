@@ -1,4 +1,4 @@
-"""A fingerprint differs wherever a check of the log may: what it takes for equal is judged once."""
+"""Disk states with equal fingerprints are checked once; any relevant difference shows."""
 
 from collections.abc import Callable
 

@@ -32,7 +32,7 @@ def test_waiting_for_what_never_comes_is_noticed() -> None:
         SimulatedLoop().run(wait())
 
 
-def test_time_passes_only_when_it_is_told_to() -> None:
+def test_time_passes_only_when_advanced() -> None:
     loop = SimulatedLoop()
     fired: list[float] = []
     loop.call_later(2.0, lambda: fired.append(loop.time()))
@@ -45,7 +45,7 @@ def test_time_passes_only_when_it_is_told_to() -> None:
     assert loop.time() == 2.5
 
 
-def test_exception_that_nobody_waits_for_is_kept() -> None:
+def test_exception_of_an_unawaited_task_is_kept() -> None:
     loop = SimulatedLoop()
 
     def fail() -> None:

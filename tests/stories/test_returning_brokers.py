@@ -1,4 +1,4 @@
-"""What changed while a broker was down is put right when it comes back."""
+"""A broker that was down catches up with changes when it returns."""
 
 import pytest
 

@@ -27,7 +27,7 @@ def test_killed_writer_has_lost_nothing_that_it_answered() -> None:
     assert "appends answered" in outcome.notes[0]
 
 
-def test_one_untold_append_of_each_caller_may_be_there() -> None:
+def test_one_unanswered_append_of_each_caller_may_be_committed() -> None:
     log = [batch(10, 0, 0), batch(11, 1, 0), batch(12, 0, 1), batch(13, 1, 1), batch(14, 0, 2)]
     assert broken_promises(parse(7, TOLD), log[:3]) == []
     assert broken_promises(parse(7, TOLD), log) == []
@@ -38,7 +38,7 @@ def test_lost_answer_is_noticed() -> None:
     assert broken == "lost: caller 0 was told of 2 appends, 1 are there"
 
 
-def test_append_that_nobody_asked_for_is_noticed() -> None:
+def test_append_that_was_never_requested_is_noticed() -> None:
     log = [batch(10, 0, 0), batch(11, 1, 0), batch(12, 0, 1), batch(13, 0, 2), batch(14, 0, 3)]
     assert "phantom: 7/0/3" in broken_promises(parse(7, TOLD), log)[0]
     assert "phantom" in broken_promises(parse(7, TOLD), [*log[:3], batch(13, 0, 9, 6)])[0]

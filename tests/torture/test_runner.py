@@ -1,4 +1,4 @@
-"""The runner: pieces are counted once, a run is gone on with, and failures are told."""
+"""The runner: pieces are counted once, runs resume, and failures are reported."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What all verbs that change a cluster have in common."""
+"""Options that all commands that change a cluster have in common."""
 
 import json
 import os
@@ -38,7 +38,7 @@ def test_batch_says_who_asked_how_and_why(metalog: Metalog, log: Path) -> None:
     }
 
 
-def test_principal_is_the_user_of_the_system_unless_told(
+def test_principal_defaults_to_the_system_user(
     metalog: Metalog, log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
@@ -108,7 +108,7 @@ def test_mirror_takes_no_changes_and_names_fork(
     assert metalog("topics", "list", "--log", mirror).code == 0
 
 
-def test_second_writer_is_told_to_try_again(metalog: Metalog, log: Path) -> None:
+def test_second_writer_is_asked_to_try_again(metalog: Metalog, log: Path) -> None:
     from metadata_log.fs import OsFs
     from metadata_log.lock import lock_directory
 

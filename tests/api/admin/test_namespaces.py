@@ -36,7 +36,7 @@ def test_namespaces_are_listed_with_their_topics(metalog: Metalog, log: Path) ->
     assert len(metalog("namespaces", "list", "--log", log).out.splitlines()) == 3
 
 
-def test_namespace_goes_with_what_is_below_it_only_when_told(metalog: Metalog, log: Path) -> None:
+def test_namespace_with_children_is_deleted_only_recursively(metalog: Metalog, log: Path) -> None:
     metalog("topics", "create", "org:apache:a", "--log", log)
     refused = metalog("namespaces", "delete", "org", "--log", log)
     assert (refused.code, "'org:apache'" in refused.err) == (3, True)

@@ -110,7 +110,7 @@ def test_move_begins_is_listed_and_is_called_off(metalog: Metalog, log: Path) ->
     assert metalog("reassignments", "list", "--log", log, "--json").json["reassignments"] == []
 
 
-def test_move_keeps_the_number_of_replicas_when_told(metalog: Metalog, log: Path) -> None:
+def test_move_keeps_the_number_of_replicas_on_request(metalog: Metalog, log: Path) -> None:
     arguments = ["orders/0=1,2,3", "--keep-replication-factor", "--log", log]
     answer = metalog("reassignments", "start", *arguments)
     assert (answer.code, answer.err.split(":")[1]) == (3, " INVALID_REPLICATION_FACTOR")
@@ -124,7 +124,7 @@ def test_preferred_replica_that_is_not_in_sync_is_not_elected(metalog: Metalog, 
     assert refused.err.startswith("error: PREFERRED_LEADER_NOT_AVAILABLE: ")
 
 
-def test_unclean_election_elects_who_is_there(metalog: Metalog, log: Path) -> None:
+def test_unclean_election_elects_a_live_replica(metalog: Metalog, log: Path) -> None:
     metalog("brokers", "fence", 1, "--log", log)
     metalog("brokers", "fence", 2, "--log", log)
     metalog("brokers", "unfence", 1, "--log", log)

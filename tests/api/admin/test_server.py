@@ -117,7 +117,7 @@ def test_each_kind_of_change_reaches_the_service(metalog: Metalog, url: str) -> 
         assert (answer.code, answer.err) == (0, ""), arguments
 
 
-def test_service_tells_its_past_too(metalog: Metalog, url: str) -> None:
+def test_service_answers_questions_about_the_past(metalog: Metalog, url: str) -> None:
     before = metalog("topics", "list", "--server", url, "--at", "3", "--json").json
     assert (before["as_of"], before["topics"]) == (3, [])
 
@@ -151,9 +151,7 @@ def test_lists_and_descriptions_are_those_of_the_log(
         assert here.err.startswith(there.err.rstrip()), arguments
 
 
-def test_a_request_asked_again_with_its_id_is_answered_as_before(
-    metalog: Metalog, url: str, log: Path
-) -> None:
+def test_repeated_request_gets_its_first_answer(metalog: Metalog, url: str, log: Path) -> None:
     for where in (("--server", url), ("--log", log)):
         arguments = ["topics", "create", "again", "--request-id", "night-shift", "--json", *where]
         first = metalog(*arguments)
@@ -181,7 +179,7 @@ def test_growth_asked_again_with_its_id_happens_once(metalog: Metalog, url: str,
         assert len(topic["partitions"]) == 5
 
 
-def test_a_registration_asked_again_with_its_id_is_the_same(metalog: Metalog, log: Path) -> None:
+def test_repeated_registration_keeps_its_epoch(metalog: Metalog, log: Path) -> None:
     arguments = ["--listener", "h:1", "--request-id", "new", "--json", "--log", log]
     first = metalog("brokers", "register", 9, *arguments)
     again = metalog("brokers", "register", 9, *arguments)
@@ -214,14 +212,14 @@ def test_what_changes_nothing_commits_nowhere(metalog: Metalog, url: str, log: P
         assert (each.code, each.json["committed_at"] is None) == (3, False)
 
 
-def test_waiting_for_brokers_that_say_nothing_ends(metalog: Metalog, url: str) -> None:
+def test_waiting_for_silent_brokers_ends(metalog: Metalog, url: str) -> None:
     late = metalog("brokers", "wait", 3, "--server", url, "--within", 0.1)
     assert late.code == 4
     assert "offset 3 is not applied everywhere: broker 1 unknown" in late.err
     assert metalog("brokers", "wait", 3, "--log", "log").code == 2
 
 
-def test_what_is_not_committed_is_applied_by_nobody(metalog: Metalog, log: Path) -> None:
+def test_uncommitted_request_is_not_applied(metalog: Metalog, log: Path) -> None:
     for broker_id in (1, 2, 3):
         metalog("brokers", "unregister", broker_id, "--log", log)
     with _serving(log) as url:
@@ -237,7 +235,7 @@ def silent() -> Iterator[str]:
         yield f"kafka://127.0.0.1:{listening.getsockname()[1]}"
 
 
-def test_waiting_for_a_service_that_says_nothing_ends(
+def test_waiting_for_a_silent_service_ends(
     metalog: Metalog, silent: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(brokers, "_ANSWER_WITHIN_S", 0.3)

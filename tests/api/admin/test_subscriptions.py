@@ -1,4 +1,4 @@
-"""subscriptions register, list, delete; and the warnings of who creates topics and namespaces."""
+"""subscriptions register, list, delete; warnings when a new topic or namespace matches more."""
 
 from pathlib import Path
 

@@ -106,7 +106,7 @@ def test_placement_can_be_named(metalog: Metalog, log: Path, placement: str) -> 
     assert {leaders.count(broker) for broker in (1, 2, 3)} == {2}
 
 
-def test_placement_looks_at_the_load_unless_told(metalog: Metalog, log: Path) -> None:
+def test_placement_is_load_aware_by_default(metalog: Metalog, log: Path) -> None:
     metalog("topics", "create", "a", "--partitions", 5, "--log", log)
     brokers = metalog("brokers", "list", "--log", log, "--json").json["brokers"]
     assert [broker["leads"] for broker in brokers] == [3, 3, 3]

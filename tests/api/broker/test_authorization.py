@@ -31,7 +31,7 @@ async def broker(tmp_path: Path, rights: Rights) -> Broker:
     return broker
 
 
-async def test_without_rights_nothing_is_told_of_any_topic(broker: Broker) -> None:
+async def test_without_rights_no_topic_is_disclosed(broker: Broker) -> None:
     assert await broker.errors() == [TOPIC_REFUSED] * 4
     # In the same words, whether it exists or not.
     assert await broker.errors(name="missing") == [TOPIC_REFUSED] * 4

@@ -1,4 +1,4 @@
-"""The file that tells the next start that a broker ended in order, and lost nothing."""
+"""The clean-shutdown file: the next start reports a shutdown that lost nothing."""
 
 import asyncio
 import errno

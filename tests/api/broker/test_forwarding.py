@@ -1,4 +1,4 @@
-"""What a broker passes on to the controller: the same bytes there and back, and its refusals."""
+"""Requests that a broker forwards to the controller: same bytes both ways, and refusals."""
 
 import asyncio
 import contextlib
@@ -184,7 +184,7 @@ def _origin_of(log: Path, command: str) -> Origin:
     return next(o for o in origins if o is not None and o.command == command)
 
 
-async def test_broker_that_may_not_forward_is_told_so_and_nothing_is_done(tmp_path: Path) -> None:
+async def test_broker_without_the_right_to_forward_is_refused(tmp_path: Path) -> None:
     async with guarded(tmp_path) as (at, rights):
         rights.but = {(Operation.CLUSTER_ACTION, CLUSTER)}
         async with (
@@ -253,7 +253,7 @@ async def test_whatever_clients_ask_of_the_controller_is_forwarded(tmp_path: Pat
         (UnavailableError("no answer; the outcome is unknown"), 7),
     ],
 )
-async def test_controller_that_is_away_is_told_in_the_response(
+async def test_absent_controller_is_reported_in_the_response(
     error: MetadataLogError, code: int
 ) -> None:
     async with broker(refusing(error)) as port:

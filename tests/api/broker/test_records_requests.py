@@ -42,7 +42,7 @@ async def test_partition_of_mode_none_is_neither_read_nor_written(broker: Broker
     assert await broker.errors(partition=2) == ["LEADER_NOT_AVAILABLE"] * 4
 
 
-async def test_mode_that_was_not_told_yet_is_waited_for(broker: Broker) -> None:
+async def test_unknown_mode_is_not_leader_or_follower(broker: Broker) -> None:
     broker.cluster.update(update("b", STRANGE))
     assert await broker.errors() == ["NOT_LEADER_OR_FOLLOWER"] * 4
 
@@ -55,7 +55,7 @@ async def test_known_id_under_another_name_is_inconsistent(broker: Broker) -> No
     assert await broker.errors(name="b", topic_id=ID) == ["INCONSISTENT_TOPIC_ID"] * 4
 
 
-async def test_id_that_nobody_knows_is_unknown(broker: Broker) -> None:
+async def test_unknown_topic_id_is_refused(broker: Broker) -> None:
     assert await broker.errors(name="b", topic_id=STRANGE) == ["UNKNOWN_TOPIC_ID"] * 4
 
 

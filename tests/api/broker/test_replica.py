@@ -62,7 +62,7 @@ async def test_high_watermark_waits_for_all_in_sync(replica: Replica) -> None:
     assert replica.high_watermark == 2
 
 
-async def test_leader_alone_needs_nobody(replica: Replica) -> None:
+async def test_sole_leader_commits_alone(replica: Replica) -> None:
     replica.assign(state(isr=(ME,)), 0)
     await write(replica, b"a")
     assert replica.high_watermark == 1

@@ -1,4 +1,4 @@
-"""What a broker does with its folders when the controller speaks."""
+"""The folders of a broker follow the controller's requests."""
 
 import asyncio
 import errno

@@ -1,4 +1,4 @@
-"""The stream on which the controller tells a broker of the log."""
+"""The controller's stream of updates to a broker."""
 
 import asyncio
 import contextlib
@@ -187,7 +187,7 @@ async def test_broker_whose_offset_is_known_goes_on_from_there(tmp_path: Path) -
             assert types(again) == [expected]
 
 
-async def test_new_controller_tells_everything_again(tmp_path: Path) -> None:
+async def test_new_controller_sends_a_full_update(tmp_path: Path) -> None:
     async with server(tmp_path) as at:
         broker_epoch = await at.register(1)
         await create(at, "a", (1,))

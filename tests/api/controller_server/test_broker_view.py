@@ -1,4 +1,4 @@
-"""What each broker is told of the log."""
+"""Updates for one broker, computed from two images."""
 
 from collections.abc import Iterable
 
@@ -108,7 +108,7 @@ def test_deleted_topic_is_stopped_with_deletion_and_forgotten() -> None:
     assert changed(before, made, 3).stops == ()
 
 
-def test_recreated_topic_is_forgotten_before_it_is_told_anew() -> None:
+def test_recreated_topic_is_removed_before_it_is_sent_again() -> None:
     made = cluster()
     made.create("a", (1,))
     before = made.image
@@ -131,7 +131,7 @@ def test_replica_that_was_reassigned_away_is_deleted() -> None:
     assert changed(before, made, 1).stops == ()
 
 
-def test_moved_topic_is_told_under_its_new_name_and_the_old_one_forgotten() -> None:
+def test_moved_topic_is_sent_under_its_new_name_and_the_old_one_removed() -> None:
     made = cluster()
     made.create("a", (1,))
     made.do(create_namespace, CreateNamespace("org"))
@@ -151,7 +151,7 @@ def _shrink(made: Cluster, delay_ms: int) -> None:
     made.do(delete_partitions, DeletePartitions(topics=(shrink,), delay_ms=delay_ms))
 
 
-def test_modes_are_told_to_everybody() -> None:
+def test_modes_are_sent_to_every_broker() -> None:
     made = cluster()
     made.create("a", (1, 2), (2, 1))
     before = made.image

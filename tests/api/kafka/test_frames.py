@@ -1,4 +1,4 @@
-"""Frames: what is written is read, and nothing is believed that is not there."""
+"""Frames round-trip, and malformed ones are refused."""
 
 from typing import Any
 
@@ -95,7 +95,7 @@ def test_answer_to_api_versions_has_the_oldest_header() -> None:
     assert raw.hex() == "0000000c" + "00000102" + "0000" + "01" + "00000000" + "00"
 
 
-def test_version_that_is_not_taken_is_told_apart_with_its_number() -> None:
+def test_unsupported_version_is_reported_with_its_number() -> None:
     raw = bytearray(frames.encode_request(apis.API_VERSIONS, 4, 77, ApiVersionsRequest())[4:])
     raw[3] = 99
     with pytest.raises(UnsupportedVersionError) as caught:

@@ -1,4 +1,4 @@
-"""The listener on real sockets: order, limits, and what a stranger may send."""
+"""The Kafka listener on real sockets: order, limits, and malformed input."""
 
 import asyncio
 import socket
@@ -85,7 +85,7 @@ async def test_stranger_is_cut_off_and_others_go_on(tmp_path: Path, garbage: byt
         assert (await at.client.metadata()).cluster_id is not None
 
 
-async def test_who_hangs_up_with_as_many_requests_as_are_taken_is_forgotten() -> None:
+async def test_client_that_disconnects_at_the_request_limit_is_released() -> None:
     begun, may_answer = 0, asyncio.Event()
 
     async def slow(_: frames.RequestFrame, __: Caller) -> MetadataResponse:
@@ -271,7 +271,7 @@ async def test_service_goes_on_where_it_ended(tmp_path: Path) -> None:
         assert at.service.controller_epoch > epoch
 
 
-async def test_nobody_at_the_address_is_said_in_one_line() -> None:
+async def test_unreachable_address_is_reported_in_one_line() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     with pytest.raises(UnavailableError, match=f"127.0.0.1:{port} does not answer"):
@@ -323,7 +323,7 @@ async def test_decision_outlives_the_connection_that_asked_for_it(tmp_path: Path
         await create(at, "next")
 
 
-async def test_who_makes_too_many_partitions_is_told_how_long_to_wait(tmp_path: Path) -> None:
+async def test_client_over_its_quota_gets_the_time_to_wait(tmp_path: Path) -> None:
     quota = ClientQuotaRecord(
         entity=(EntityData(entity_type="client-id", entity_name="metalog"),),
         key=MUTATION_RATE,

@@ -1,4 +1,4 @@
-"""What clients are told, and which partitions they may use."""
+"""Metadata responses, and the partitions that clients may use."""
 
 from typing import Any
 
@@ -67,7 +67,7 @@ def test_strict_rule_hides_read_only_too(cluster: Cluster) -> None:
     assert errors(ask(cluster, "a", "b", strict=True)) == expected
 
 
-def test_client_that_knows_modes_is_told_them_all(cluster: Cluster) -> None:
+def test_client_that_knows_modes_gets_all_of_them(cluster: Cluster) -> None:
     response = ask(cluster, "a", "b", strict=True, knows_modes=True)
     modes = [[p.mode for p in topic.partitions] for topic in response.topics]
     assert modes == [[READ_WRITE, READ_ONLY], [READ_WRITE, NONE]]
@@ -89,7 +89,7 @@ def test_all_topics_are_asked_for_with_null_and_in_the_oldest_version_with_none(
     assert names(MetadataRequest(topics=()), 0) == ["a", "b"]
 
 
-def test_unknown_topics_are_told_by_name_and_by_id(cluster: Cluster) -> None:
+def test_unknown_topics_are_reported_by_name_and_by_id(cluster: Cluster) -> None:
     assert [topic.error_code for topic in ask(cluster, "nowhere").topics] == [3]
     request = MetadataRequest(topics=(MetadataRequestTopic(name=None),))
     response = metadata_response(

@@ -1,4 +1,4 @@
-"""Appends over a socket: what is answered is committed, in order, and refusals are told."""
+"""Appends over a socket: answers mean committed, in order; refusals carry their reason."""
 
 import asyncio
 from pathlib import Path
@@ -130,7 +130,7 @@ class _FailingFile:
         self._file.sync()
 
 
-async def test_fenced_log_is_told_to_every_caller(directory: Path) -> None:
+async def test_every_caller_gets_the_error_of_a_fenced_log(directory: Path) -> None:
     fs = _FailingFs()
     log = await MetadataLog.open(directory, fs=fs)
     server = await serve_socket(log, cluster_id=CLUSTER_ID)
@@ -239,7 +239,7 @@ async def test_wrong_cluster_is_refused(server: SocketServer) -> None:
     assert refused.value.code == "INCONSISTENT_CLUSTER_ID"
 
 
-async def test_nobody_listening_is_one_line(server: SocketServer) -> None:
+async def test_refused_connection_is_one_line(server: SocketServer) -> None:
     await server.close()
     with pytest.raises(UnavailableError, match=f"{LOOPBACK}:{server.port} does not answer"):
         await connect(server)

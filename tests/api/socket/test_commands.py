@@ -81,7 +81,7 @@ async def test_command_is_refused_with_its_code_and_the_connection_goes_on(
         await client.run(CreateNamespace("a"))
 
 
-async def test_command_asked_again_is_carried_out_once(directory: Path) -> None:
+async def test_repeated_command_is_carried_out_once(directory: Path) -> None:
     async with _connected(directory) as (service, client):
         request = CreateNamespace("org")
         first = await client.run(request, request_id="r1")
@@ -163,7 +163,7 @@ async def test_append_expects_versions_of_objects(directory: Path) -> None:
         assert caught.value.current is None
 
 
-async def test_kafka_client_is_told_the_current_version_too(tmp_path: Path) -> None:
+async def test_kafka_client_gets_the_current_version_too(tmp_path: Path) -> None:
     async with server(tmp_path) as at:
         expected = ExpectedVersion("namespace:org", 7)
         rows = AppendRows(rows=encode_rows(NOTE), count=1, expected_versions=(expected,))

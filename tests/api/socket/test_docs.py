@@ -1,4 +1,4 @@
-"""The examples of docs/socket.md are what is sent."""
+"""The examples of docs/socket.md are the bytes on the wire."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What is said over the socket, as bytes."""
+"""Encoding of the frames of the socket protocol."""
 
 import contextlib
 import struct

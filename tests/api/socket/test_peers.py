@@ -91,7 +91,7 @@ async def test_what_was_sent_before_the_connection_broke_is_committed_whole_or_n
         (request(1), "not a hello"),
     ],
 )
-async def test_who_begins_otherwise_is_told_and_disconnected(
+async def test_client_without_hello_is_refused_and_disconnected(
     server: SocketServer, raw: OpenRaw, sent: bytes, why: str, directory: Path
 ) -> None:
     peer = await raw(server, hello=sent)
@@ -161,7 +161,7 @@ async def test_client_is_answered_in_the_newest_version_that_both_speak(
     )
 
 
-async def test_client_of_which_no_version_is_spoken_here_is_told_which_are(
+async def test_unsupported_version_is_refused_with_the_supported_ones(
     server: SocketServer, raw: OpenRaw
 ) -> None:
     hello = Hello(version=9, oldest_version=7, schema=newest_schema())
@@ -294,7 +294,7 @@ async def other_server(answer: Answer) -> AsyncIterator[int]:
         await ended.wait()
 
 
-async def test_server_that_is_none_is_told_apart() -> None:
+async def test_peer_that_is_not_a_server_is_recognised() -> None:
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"220 mail.example ESMTP\r\n")
 

@@ -88,7 +88,7 @@ async def test_large_append_is_read_to_its_end_though_too_much_is_in_flight(
 
 
 @pytest.mark.usefixtures("impatient")
-async def test_idle_client_is_told_and_appends_again_after_connecting(
+async def test_idle_client_is_notified_and_appends_after_reconnecting(
     log: MetadataLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "IDLE_TIMEOUT_S", 0.3)

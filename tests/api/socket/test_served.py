@@ -92,7 +92,7 @@ async def test_another_end_and_a_time_are_refused(directory: Path) -> None:
             await client.append(dated)
 
 
-async def test_a_request_asked_again_is_committed_once(directory: Path) -> None:
+async def test_repeated_request_is_committed_once(directory: Path) -> None:
     async with _served(directory) as (_, client):
         asked = [client.append(_note("one", "r1")) for _ in range(4)]
         first, *again = await asyncio.gather(*asked)

@@ -44,7 +44,7 @@ def _view(cluster: Cluster) -> View:
     return View(image=context.image, index=context.index, sessions=context.sessions)
 
 
-def test_a_removal_says_when_it_is_due_and_who_is_waited_for(cluster: Cluster) -> None:
+def test_removal_shows_when_it_is_due_and_the_brokers_it_waits_for(cluster: Cluster) -> None:
     (removal,) = list_removals(_view(cluster))
     assert (removal.topic, removal.partition_id, removal.mode) == ("orders", 1, READ_ONLY)
     assert removal.due_ms == START_MS + 1_000

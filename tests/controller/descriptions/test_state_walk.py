@@ -1,4 +1,4 @@
-"""What partitions and replicas walk through when things happen to them."""
+"""The states of partitions and replicas through a run."""
 
 from collections.abc import Callable
 

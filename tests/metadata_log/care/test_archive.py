@@ -172,9 +172,7 @@ def test_archive_of_another_log_is_refused_also_when_it_ends_at_the_same_offset(
     assert archive_places(OsFs(), stranger) == []
 
 
-def test_archive_that_lost_what_says_how_far_it_goes_is_not_begun_anew(
-    log: Path, place: str
-) -> None:
+def test_archive_that_lost_its_mark_and_manifest_is_not_started_over(log: Path, place: str) -> None:
     run(log, place)
     for name in (MANIFEST, COMMIT_MARK):
         opened(place).delete(name)

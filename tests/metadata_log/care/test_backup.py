@@ -195,7 +195,7 @@ def stop_after(monkeypatch: pytest.MonkeyPatch, store: Store, files: int) -> Non
     monkeypatch.setattr(store, "put", counted)
 
 
-def test_first_run_that_was_stopped_is_made_anew_when_the_start_moved_up(
+def test_interrupted_first_run_starts_over_when_the_log_start_moved_up(
     log: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:

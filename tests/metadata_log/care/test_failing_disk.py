@@ -103,7 +103,7 @@ def test_repair_keeps_what_stands_before_a_bad_sector(log: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [COMMIT_MARK, MANIFEST])
-def test_small_files_that_the_disk_does_not_give_are_made_anew(log: Path, name: str) -> None:
+def test_unreadable_small_files_are_rebuilt(log: Path, name: str) -> None:
     fs = BadSectors(name, 0)
     assert any(WHY in finding.what for finding in inspect_log(fs, log).damage)
     result = _repaired(fs, log)

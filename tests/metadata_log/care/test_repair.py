@@ -79,7 +79,7 @@ def len_of(kept: list[Batch]) -> int:
     return kept[-1].end_offset if kept else 0
 
 
-def test_damaged_header_is_made_anew_bit_for_bit(log: Path, tmp_path: Path) -> None:
+def test_damaged_header_is_rebuilt_bit_for_bit(log: Path, tmp_path: Path) -> None:
     rng = random.Random(4)
     end = blocks_at(log)
     for path in segments(log)[1:]:

@@ -1,4 +1,4 @@
-"""What is in Kafka's metadata log directory, and where replay of it starts."""
+"""Kafka's metadata log directory: its files, and where replay starts."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Segments as one log: what must follow what, and how reading goes on."""
+"""Segments as one log: order checks, and reading on past damage."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Spark gets what is committed: not less, and not what a writer that lost the log wrote."""
+"""Spark reads exactly the committed records, not what a fenced writer wrote."""
 
 import shutil
 from pathlib import Path

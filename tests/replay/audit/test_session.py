@@ -1,4 +1,4 @@
-"""Spark is started where the environment says; what goes wrong is named, in one line."""
+"""Spark starts where the environment says; failures are named in one line."""
 
 import os
 import socket
@@ -106,7 +106,7 @@ def test_damaged_log_is_corrupt_and_our_reader_names_the_place(
 
 
 @pytest.mark.spark
-def test_session_is_made_anew_after_its_process_was_ended_in_the_middle_of_a_query(
+def test_session_is_restarted_after_its_process_was_killed_during_a_query(
     shared_spark: SharedSpark,
 ) -> None:
     """What the time limit of a test does."""

@@ -1,4 +1,4 @@
-"""The base that history is cut at keeps versions, and what was not understood."""
+"""The base checkpoint keeps versions and records that were not understood."""
 
 from functools import partial
 from pathlib import Path

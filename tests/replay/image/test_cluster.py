@@ -1,4 +1,4 @@
-"""What broker and controller records do."""
+"""Effects of broker and controller records."""
 
 from typing import Any
 

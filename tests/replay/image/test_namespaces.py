@@ -1,4 +1,4 @@
-"""What namespace records do."""
+"""Effects of namespace records."""
 
 import pytest
 

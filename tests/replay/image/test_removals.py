@@ -1,4 +1,4 @@
-"""What records about leaving partitions, deleted replicas and notes do."""
+"""Effects of records about partition removals, deleted replicas and notes."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What ACL, SCRAM and delegation token records do."""
+"""Effects of ACL, SCRAM and delegation token records."""
 
 import msgspec
 import pytest

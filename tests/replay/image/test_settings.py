@@ -1,4 +1,4 @@
-"""What configs, features, quotas, producer ids and the migration state do."""
+"""Effects of config, feature, quota, producer id and migration records."""
 
 import pytest
 

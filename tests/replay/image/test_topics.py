@@ -1,4 +1,4 @@
-"""What topic and partition records do, and what they cannot do."""
+"""Effects of topic and partition records, and contradictions."""
 
 import msgspec
 import pytest

@@ -114,7 +114,7 @@ def test_newest_falls_back_to_the_snapshot_before_a_damaged_one(
     assert warning.startswith("snapshot passed over: snapshot at end offset 8")
 
 
-def test_damaged_snapshot_is_pruned_and_made_anew(
+def test_damaged_snapshot_is_pruned_and_created_again(
     store: SnapshotStore, engine: Engine, chunk_hash: bytes
 ) -> None:
     _change_content(engine, chunk_hash, b"")

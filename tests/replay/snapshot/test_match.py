@@ -67,7 +67,7 @@ def test_snapshot_of_another_cluster_is_not_taken(store: SnapshotStore) -> None:
     assert not is_of(FakeLog(TEN_TOPICS.log, cluster_id="another"), info)
 
 
-def test_snapshot_made_under_other_rules_is_passed_over_and_made_anew(
+def test_snapshot_of_other_replay_rules_is_skipped_and_created_again(
     store: SnapshotStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("replay.snapshot.info.RULES_VERSION", RULES_VERSION + 1)

@@ -80,7 +80,7 @@ def test_downgrade_leads_back_to_nothing_and_upgrade_to_all(engine: Engine) -> N
     assert _tables(engine) == {*metadata.tables, VERSION_TABLE}
 
 
-def test_database_without_schema_is_refused_and_told_what_to_run(url: URL) -> None:
+def test_database_without_schema_is_refused_with_the_command_to_run(url: URL) -> None:
     open_database(url, create=True).dispose()
     with pytest.raises(RequestError, match=r"revision none.*metalog snapshot create") as refused:
         SnapshotStore.open(url, CLUSTER)

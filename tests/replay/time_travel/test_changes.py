@@ -86,7 +86,7 @@ def test_a_moved_topic_keeps_its_object_and_its_configs_get_another_name() -> No
     ]
 
 
-def test_an_aborted_change_is_told_apart_and_changes_nothing() -> None:
+def test_aborted_change_is_marked_and_changes_nothing() -> None:
     lead = [change("orders", 0, leader=leader) for leader in (2, 3)]
     log = log_of((BEGIN, lead[0]), (RETENTION, ABORT), (BEGIN, lead[1]), (END,))
     leaders = [c for c in changes_in(log, 2) if c[1].endswith(("#leader", "#retention.ms"))]

@@ -1,4 +1,4 @@
-"""What differs between two images."""
+"""Differences between two images."""
 
 import random
 

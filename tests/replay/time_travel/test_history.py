@@ -54,7 +54,7 @@ def changes_of(log: FakeLog, name: str) -> list[tuple[int, dict[str, tuple[objec
     ]
 
 
-def test_history_tells_each_change_with_what_was_before() -> None:
+def test_history_shows_each_change_with_the_value_before() -> None:
     log = log_of(ONE_PARTITION, (change("orders", 0, leader=2),), (change("orders", 0, isr=(2,)),))
     assert changes_of(log, "partition:orders/0")[1:] == [
         (2, {"leader": (1, 2), "leader_epoch": (0, 1), "partition_epoch": (0, 1)}),
