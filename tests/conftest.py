@@ -15,7 +15,7 @@ SPARK_TIME_LIMIT_S = 1_800
 
 SPARK_TESTS = (
     "tests/replay/audit/",
-    "tests/api/test_documents.py",
+    "tests/api/test_documents.py::test_audit_",
     "tests/test_docs.py::test_commands_print_what_the_document_says[README.md]",
     "tests/test_docs.py::test_commands_print_what_the_document_says[docs/commands.md]",
 )

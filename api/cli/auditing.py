@@ -1,9 +1,11 @@
 """Spark: audit."""
 
+import itertools
 import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -25,40 +27,81 @@ _ROWS_MAX = 1_000
 @app.command()
 @reads_only
 def audit(
-    name: Annotated[str, typer.Argument(metavar="list|sql|NAME", help="What to ask.")],
-    log: Annotated[
-        str | None,
-        typer.Argument(metavar="[LOG]", help="Else METALOG_LOG.", show_default=False),
-    ] = None,
-    query: Annotated[str | None, typer.Argument(metavar="[SELECT ...]", show_default=False)] = None,
+    arguments: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="list|NAME...|sql [LOG] [SELECT ...]",
+            help="What to ask, then the log, else METALOG_LOG.",
+            show_default=False,
+        ),
+    ],
     since: Annotated[str, typer.Option(metavar="POINT", help="First, inclusive.")] = "start",
     until: Annotated[str, typer.Option(metavar="POINT", help="Last, inclusive.")] = "end",
     limit: Annotated[int, typer.Option(min=1, help="Print at most this many rows.")] = _ROWS_MAX,
     show_secrets: ShowSecrets = False,
     json: Json = False,
 ) -> None:
-    """Ask Spark about a log: `list`, a query by NAME, or `sql LOG "SELECT ..."`."""
+    """Ask Spark about a log: `list`, queries by NAME, or `sql LOG "SELECT ..."`."""
     from api.cli.reading import open_reader
 
-    if name == "list":
+    if arguments == ["list"]:
         _print_queries(as_json=json)
         return
-    if os.environ.get("METALOG_LOG") and (log is None or (name == "sql" and query is None)):
-        log, query = os.environ["METALOG_LOG"], log
-    if not log:
-        raise typer.BadParameter("LOG is missing")
-    if (name == "sql") != (query is not None):
-        raise typer.BadParameter("`audit sql` takes a query, the others take none")
+    names, log, query = _parsed(arguments)
     with open_reader(log_place(log)) as reader:
-        columns, rows, about = _ask(
-            reader, name, query, since, until, limit, show_secrets=show_secrets
+        answers, document = _ask(
+            reader, names, query, since, until, limit, show_secrets=show_secrets
         )
     if json:
-        print_json({**about, "columns": columns, "rows": rows})
+        single = len(answers) == 1
+        print_json({**document, **(answers[0].document() if single else _by_name(answers))})
         return
-    print_table(columns, [[value_text(value) for value in row] for row in rows])
-    if about["truncated"]:
-        print_line(f"... only the first {limit:,} rows: --limit")
+    for answer in answers:
+        if len(answers) > 1:
+            print_line(f"{answer.name}:")
+        print_table(answer.columns, [[value_text(value) for value in row] for row in answer.rows])
+        if answer.truncated:
+            print_line(f"... only the first {limit:,} rows: --limit")
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """The answer to one query."""
+
+    name: str
+    columns: list[str]
+    rows: list[list[Any]]
+    truncated: bool
+
+    def document(self) -> dict[str, Any]:
+        return {"truncated": self.truncated, "columns": self.columns, "rows": self.rows}
+
+
+def _by_name(answers: list[_Answer]) -> dict[str, Any]:
+    return {"audits": {answer.name: answer.document() for answer in answers}}
+
+
+def _parsed(arguments: list[str]) -> tuple[list[str], str, str | None]:
+    """Return the names of the queries, the log, and the text of a query.
+
+    The first argument is a name; those that follow are, as long as there are queries of the name.
+    """
+    is_sql = arguments[0] == "sql"
+    more = [] if is_sql else list(itertools.takewhile(_is_query, arguments[1:]))
+    names, rest = [arguments[0], *more], arguments[1 + len(more) :]
+    if os.environ.get("METALOG_LOG") and len(rest) == int(is_sql):
+        rest.insert(0, os.environ["METALOG_LOG"])
+    if not rest:
+        raise typer.BadParameter("LOG is missing")
+    if len(rest) != 1 + is_sql:
+        raise typer.BadParameter("`audit sql` takes a query, the others take none")
+    return names, rest[0], rest[1] if is_sql else None
+
+
+def _is_query(name: str) -> bool:
+    from replay.audit.queries import QUERIES
+
+    return name in QUERIES
 
 
 def _print_queries(*, as_json: bool) -> None:
@@ -74,44 +117,42 @@ def _print_queries(*, as_json: bool) -> None:
 
 def _ask(
     reader: "LogReader",
-    name: str,
+    names: list[str],
     query: str | None,
     since: str,
     until: str,
     limit: int,
     *,
     show_secrets: bool,
-) -> tuple[list[str], list[list[Any]], dict[str, Any]]:
+) -> tuple[list[_Answer], dict[str, Any]]:
     from api.cli.reading import about, first_offset_of, offset_of
     from api.cli.spark import local_time_is_utc, spark_and_files
     from records.errors import RequestError
     from replay.audit.queries import QUERIES, Range, run_sql
 
-    if name != "sql" and name not in QUERIES:
-        raise RequestError(
-            "INVALID_REQUEST", f"{name!r} is not an audit; `metalog audit list` lists them"
-        )
+    for name in names:
+        if query is None and name not in QUERIES:
+            raise RequestError(
+                "INVALID_REQUEST", f"{name!r} is not an audit; `metalog audit list` lists them"
+            )
     offsets = Range(first_offset_of(reader, since), offset_of(reader, until))
+    answers = []
     with spark_and_files(reader) as (spark, files), local_time_is_utc():
-        if query is None:
-            with QUERIES[name].run(spark, files, offsets) as frame:
-                columns, found = _collect(frame, limit)
-        else:
-            asked = run_sql(spark, files, query, offsets, show_secrets=show_secrets)
-            with _refusing(), asked as frame:
-                columns, found = _collect(frame, limit)
+        for name in names:
+            if query is None:
+                with QUERIES[name].run(spark, files, offsets) as frame:
+                    answers.append(_collect(name, frame, limit))
+            else:
+                asked = run_sql(spark, files, query, offsets, show_secrets=show_secrets)
+                with _refusing(), asked as frame:
+                    answers.append(_collect(name, frame, limit))
+    return answers, {**about(reader, offsets.last), "since": offsets.first}
+
+
+def _collect(name: str, frame: "DataFrame", limit: int) -> _Answer:
+    found = frame.limit(limit + 1).collect()
     rows = [[_plain(value) for value in row] for row in found[:limit]]
-    document = {
-        **about(reader, offsets.last),
-        "since": offsets.first,
-        "truncated": len(found) > limit,
-    }
-    return columns, rows, document
-
-
-def _collect(frame: "DataFrame", limit: int) -> tuple[list[str], list[Any]]:
-    """Return the columns and the rows, at most one more than may be shown."""
-    return frame.columns, frame.limit(limit + 1).collect()
+    return _Answer(name, frame.columns, rows, truncated=len(found) > limit)
 
 
 @contextmanager

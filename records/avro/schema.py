@@ -2,7 +2,7 @@
 
 import functools
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from records import registry
@@ -30,21 +30,41 @@ def envelope_schema_json() -> str:
 @functools.cache
 def documented_schema() -> dict[str, Any]:
     """Return the same schema with `doc` and `kafka` on every field."""
-    defined: set[str] = set()
-    envelope = registry.schema("Envelope")
-    fields = []
-    for field in envelope["fields"]:
-        if field["name"] == "payload":
-            payload = [registry.schema(cls.__name__) for cls in registry.RECORD_TYPES]
-            field = {**field, "type": payload}
-        fields.append(_defining_uuid(field, defined))
-    return {**envelope, "fields": fields}
+    return _with_payload([registry.schema(cls.__name__) for cls in registry.RECORD_TYPES])
+
+
+def projected_schema(columns: Collection[str], types: Collection[str]) -> dict[str, Any]:
+    """Return a schema that reads part of a segment: some columns, and the fields of some records.
+
+    Args:
+        columns: Of the envelope, apart from `payload`, which is always read.
+        types: Names of record types; records of the others are read without fields.
+    """
+    payload = [
+        schema if schema["name"] in types else {**schema, "fields": []}
+        for schema in (registry.schema(cls.__name__) for cls in registry.RECORD_TYPES)
+    ]
+    return stored_schema(_with_payload(payload, {"payload", *columns}))
 
 
 def stored_schema(documented: dict[str, Any]) -> dict[str, Any]:
     """Return a documented schema, of any release, in the form its segments carry."""
     stored: dict[str, Any] = _stripped(documented)
     return stored
+
+
+def _with_payload(
+    payload: list[dict[str, Any]], columns: Collection[str] | None = None
+) -> dict[str, Any]:
+    """Return the envelope's schema with a payload union, and only some columns if any are given."""
+    defined: set[str] = set()
+    envelope = registry.schema("Envelope")
+    fields = [
+        _defining_uuid({**field, "type": payload} if field["name"] == "payload" else field, defined)
+        for field in envelope["fields"]
+        if columns is None or field["name"] in columns
+    ]
+    return {**envelope, "fields": fields}
 
 
 def _defining_uuid(node: Any, defined: set[str]) -> Any:

@@ -1,5 +1,6 @@
 """Spark types of Avro schemas, as Spark's own Avro reader maps them."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from pyspark.sql import types as T
@@ -16,9 +17,9 @@ _PRIMITIVES = {
 }
 
 
-def struct_type(schema: dict[str, Any]) -> T.StructType:
+def struct_type(schema: Mapping[str, Any]) -> T.StructType:
     """Return the Spark type of an Avro record; a union of records is a struct of its members."""
-    struct = _spark_type(schema, {})
+    struct = _spark_type(dict(schema), {})
     assert isinstance(struct, T.StructType)
     return struct
 

@@ -1,10 +1,10 @@
 """The digest of docs/digest.md, in plain Spark SQL."""
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from replay.audit.history import History
@@ -20,70 +20,75 @@ _ALWAYS_LISTED = {
 }
 """Parts that have a line even when empty; parts added by later releases have none then."""
 
-Items = Callable[[Column], Column]
-"""Returns the items of a value, joined."""
+Items = Callable[[str], str]
+"""Returns the SQL of a value's items, joined, from the SQL of the value."""
 
 
-def _item(text: Column) -> Column:
-    length = F.octet_length(text).cast("string")
-    return F.coalesce(F.concat(length, F.lit(":"), text), F.lit("-"))
+def _item(text: str) -> str:
+    return f"coalesce(concat(octet_length({text}), ':', {text}), '-')"
 
 
-def _plain(value: Column) -> Column:
-    return _item(value.cast("string"))
+def _plain(value: str) -> str:
+    return _item(f"CAST({value} AS string)")
 
 
-def _flag(value: Column) -> Column:
-    return _item(F.when(value, "1").when(~value, "0"))
+def _flag(value: str) -> str:
+    return f"coalesce(if({value}, '1:1', '1:0'), '-')"
 
 
-def _base64(value: Column) -> Column:
+def base64_text(value: str) -> str:
+    """Return the SQL of bytes as URL-safe base64."""
     # Some releases of Spark break long base64 into lines.
-    return F.translate(F.base64(value), "+/\r\n", "-_")
+    return f"translate(base64({value}), '+/\\r\\n', '-_')"
 
 
-def _octets(value: Column) -> Column:
-    return _item(_base64(value))
+def _octets(value: str) -> str:
+    return _item(base64_text(value))
 
 
-def id_text(value: Column) -> Column:
-    """Return an id as 22 characters of URL-safe base64."""
-    return F.substring(_base64(value), 1, 22)
+def id_text(value: str) -> str:
+    """Return the SQL of an id as 22 characters of URL-safe base64."""
+    return f"substring({base64_text(value)}, 1, 22)"
 
 
-def _id(value: Column) -> Column:
-    return _item(id_text(value))
+def _id(value: str) -> str:
+    return f"coalesce('22:' || {id_text(value)}, '-')"
 
 
-def _double(value: Column) -> Column:
-    return _item(F.java_method(F.lit("java.lang.Double"), F.lit("doubleToRawLongBits"), value))
+def _double(value: str) -> str:
+    return _item(f"java_method('java.lang.Double', 'doubleToRawLongBits', {value})")
 
 
 def _list(element: Items) -> Items:
-    def items(values: Column) -> Column:
-        present = F.coalesce(values, F.array())
-        return F.concat(_plain(F.size(present)), F.array_join(F.transform(present, element), ""))
+    def items(values: str) -> str:
+        present = f"coalesce({values}, array())"
+        joined = f"array_join(transform({present}, e -> {element('e')}), '')"
+        return f"concat({_plain(f'size({present})')}, {joined})"
 
     return items
 
 
 def _sorted(element: Items) -> Items:
     """Sort a list of strings, or of structures whose first field is a string."""
-    return lambda values: _list(element)(F.array_sort(values))
+    return lambda values: _list(element)(f"array_sort({values})")
 
 
 def _set(element: Items) -> Items:
     """Remove duplicates from a list."""
-    return lambda values: _sorted(element)(F.array_distinct(values))
+    return lambda values: _sorted(element)(f"array_distinct({values})")
 
 
-def _sorted_ids(values: Column) -> Column:
+def _sorted_ids(values: str) -> str:
     # Sorted by their texts: base64 does not keep the order of the bytes.
-    return _list(_item)(F.array_sort(F.transform(values, id_text)))
+    return _list(_item)(f"array_sort(transform({values}, id -> {id_text('id')}))")
 
 
 def _struct(**fields: Items) -> Items:
-    return lambda value: F.concat(*(items(value[name]) for name, items in fields.items()))
+    return lambda value: _row(value, fields)
+
+
+def _row(value: str, fields: Mapping[str, Items]) -> str:
+    return f"concat({', '.join(items(f'{value}.{name}') for name, items in fields.items())})"
 
 
 _INTS = _list(_plain)
@@ -193,31 +198,37 @@ def audit_digest(history: History) -> str:
     return hashlib.sha256("".join(digest_lines(state(history))).encode("ascii")).hexdigest()
 
 
-def digest_lines(frames: Mapping[str, DataFrame]) -> list[str]:
+def digest_lines(frames: Iterable[DataFrame]) -> list[str]:
     """Return lines `<part> <count> <lane 0> <lane 1> <lane 2> <lane 3>\\n`, ordered by part.
 
     Two states that differ, differ in the lines of the parts that differ.
+
+    Args:
+        frames: As `state` returns them.
     """
-    rows = reduce(DataFrame.union, (_rows(part, frames[part]) for part in sorted(frames)))
-    digests = rows.select("part", F.sha2("text", 256).alias("sha"))
-    sums = digests.groupBy("part").agg(
-        F.count("sha"), *(F.sum(_half_word(number)) for number in range(_HALF_WORDS))
+    rows = reduce(DataFrame.union, map(_rows, frames))
+    sums = (
+        f"sum(CAST(conv(substring(sha, {1 + 8 * n}, 8), 16, 10) AS long))"
+        for n in range(_HALF_WORDS)
     )
-    by_part = {part: numbers for part, *numbers in sums.collect()}
+    digests = rows.selectExpr("part", "sha2(text, 256) AS sha").groupBy("part")
+    by_part = {
+        part: numbers
+        for part, *numbers in digests.agg(F.expr("count(*)"), *map(F.expr, sums)).collect()
+    }
     nothing = [0] * (1 + _HALF_WORDS)
     listed = sorted(_ALWAYS_LISTED | by_part.keys())
     return [_line(part, *by_part.get(part, nothing)) for part in listed]
 
 
-def _rows(part: str, frame: DataFrame) -> DataFrame:
-    fields = [items(F.col(name)) for name, items in ROWS[part].items()]
-    text = F.concat(_item(F.lit(part)), *fields)
-    return frame.select(F.lit(part).alias("part"), text.alias("text"))
-
-
-def _half_word(number: int) -> Column:
-    hexadecimal = F.substring("sha", 1 + 8 * number, 8)
-    return F.conv(hexadecimal, 16, 10).cast("long")
+def _rows(objects: DataFrame) -> DataFrame:
+    """Return (part string, text string): the row of each object."""
+    names = " ".join(f"WHEN {part} IS NOT null THEN '{part}'" for part in objects.columns)
+    texts = " ".join(
+        f"WHEN {part} IS NOT null THEN '{len(part)}:{part}' || {_row(part, ROWS[part])}"
+        for part in objects.columns
+    )
+    return objects.selectExpr(f"CASE {names} END AS part", f"CASE {texts} END AS text")
 
 
 def _line(part: str, count: int, *half_words: int) -> str:

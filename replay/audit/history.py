@@ -1,15 +1,15 @@
 """The records that make up the state at an offset, each with the position of its effect."""
 
-import functools
-import operator
-from collections.abc import Callable
+from collections.abc import Sequence
 from functools import cached_property
+from itertools import pairwise
 from types import TracebackType
 
-from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from records import registry
+from records.avro.schema import projected_schema
 from records.errors import RequestError, UnknownHistoryError
 from replay.audit.avro_types import UNION_MEMBER_PREFIX
 from replay.audit.log_frame import LogFiles, read_base, read_log
@@ -35,21 +35,34 @@ _RARE = frozenset(registry.BY_NAME) - _BULK - _SILENT
 
 _FOR_EVER = 2**63 - 1
 
+_MARKER_TYPES = ("BeginTransactionRecord", "EndTransactionRecord", "AbortTransactionRecord")
+
+_MARKERS = """
+    sort_array(collect_list(CASE
+        WHEN BeginTransactionRecord IS NOT NULL THEN struct(position, 'begin' AS kind)
+        WHEN EndTransactionRecord IS NOT NULL THEN struct(position, 'end' AS kind)
+        WHEN AbortTransactionRecord IS NOT NULL THEN struct(position, 'abort' AS kind)
+    END)) AS markers
+"""
+
 
 class History:
     """All records up to an offset, inclusive: base checkpoint, then the log.
 
-    There are two scans. One caches the rare record types, which are read many times; the other
-    reads the partitions' records and leaves caching to the caller. Use it in a `with` statement,
-    which frees the cache.
+    There are two scans, each of which decodes only its own records. One caches the rare record
+    types, which are read several times; the other reads the partitions' records. Use it in a `with`
+    statement, which frees the cache.
     """
 
-    def __init__(self, spark: SparkSession, files: LogFiles, at: int) -> None:
-        """Open a log; segments that must be cut are copied.
+    def __init__(
+        self, spark: SparkSession, files: LogFiles, at: int, *, columns: Sequence[str] = ()
+    ) -> None:
+        """Open a log, whose files are frozen.
 
         Args:
             at: In [files.history_start - 1, files.end_offset); the lowest one is the state before
                 the first kept record.
+            columns: Of the envelope, which all frames have besides their own.
 
         Raises:
             UnknownHistoryError: `at` is before the kept history.
@@ -64,14 +77,10 @@ class History:
                 "OFFSET_OUT_OF_RANGE",
                 f"offset {at} is not committed: the log ends at {files.end_offset}",
             )
-        log = read_log(spark, files, start=files.base_end_offset, end=at + 1)
-        self._rows = _placed(log, F.col("offset"))
-        if files.base is not None:
-            # The base's rows come before every replayed record. Among themselves they have no
-            # order, because each is the whole state of its object.
-            position = F.lit(files.base_end_offset - 1).cast("long")
-            self._rows = self._rows.union(_placed(read_base(spark, files), position))
-        self._kept: dict[Callable[[History], DataFrame], DataFrame] = {}
+        self._spark = spark
+        self._files = files
+        self._at = at
+        self._columns = tuple(columns)
 
     def __enter__(self) -> "History":
         return self
@@ -82,31 +91,17 @@ class History:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        # Last first: Spark replans every cached frame that depends on a dropped one.
-        for frame in reversed(self._kept.values()):
-            frame.unpersist()
-        self._kept.clear()
+        if "rare_written" in self.__dict__:
+            self.rare_written.unpersist()
 
-    def kept(self, compute: "Callable[[History], DataFrame]") -> DataFrame:
-        """Cache a frame that several parts need."""
-        if compute not in self._kept:
-            self._kept[compute] = compute(self).persist()
-        return self._kept[compute]
+    def sql(self, text: str, **frames: DataFrame) -> DataFrame:
+        """Run a query over frames, which it names in braces; `{rare}` is `self.rare`."""
+        # One text costs one call of Java; an expression made of columns costs one for each.
+        return self._spark.sql(text, **{"rare": self.rare, **frames})
 
     def has(self, *names: str) -> bool:
         """True if any of these rare record types occurs."""
-        return not self._present.isdisjoint(names)
-
-    def of(self, name: str) -> DataFrame:
-        """Return the records of one rare type that took effect.
-
-        Returns:
-            One row per record: `position` long, then the record's fields. The last record of a key
-            is the one with the highest position.
-        """
-        rows = self.rare.where(F.col(name).isNotNull()).select("position", f"{name}.*")
-        # Spark removes everything that depends on an empty frame from its plan.
-        return rows if self.has(name) else rows.where(F.lit(False))
+        return any(self._found[name] for name in names)
 
     @cached_property
     def rare(self) -> DataFrame:
@@ -114,9 +109,10 @@ class History:
 
         Returns:
             One row per record: `position` long, and a struct for each rare record type under its
-            name, of which one is not null.
+            name, of which one is not null. The last record of a key is the one with the highest
+            position.
         """
-        return self.kept(_rare_in_effect)
+        return self._in_effect(self.rare_written).coalesce(1)
 
     @cached_property
     def partitions(self) -> DataFrame:
@@ -126,21 +122,68 @@ class History:
             One row per record: `position` long and the structs PartitionRecord and
             PartitionChangeRecord, of which one is not null.
         """
-        return self._in_effect(self._of_types(_BULK))
+        return self._in_effect(self.partitions_written)
+
+    def effects(self) -> DataFrame:
+        """Return the records that took effect: `position` and the chosen columns of the envelope.
+
+        Markers of transactions are not among them, nor records that have no effect.
+        """
+        marked = " OR ".join(f"{name} IS NOT null" for name in _MARKER_TYPES)
+        rare = self.rare.where(f"NOT ({marked})").select("position", *self._columns)
+        return rare.union(self.partitions.select("position", *self._columns))
 
     @cached_property
-    def _present(self) -> frozenset[str]:
-        names = sorted(_RARE)
-        counts = self.kept(_rare_rows).agg(*(F.count(name).alias(name) for name in names)).first()
-        assert counts is not None
-        return frozenset(name for name in names if counts[name])
+    def rare_written(self) -> DataFrame:
+        """The same as `rare`, whether the records took effect or not."""
+        return self._of_types(_RARE).persist()
+
+    @cached_property
+    def partitions_written(self) -> DataFrame:
+        """The same as `partitions`, whether the records took effect or not."""
+        return self._of_types(_BULK)
+
+    def resolved(self, written: DataFrame) -> DataFrame:
+        """Drop the rows of a transaction that is still open, and tell the aborted ones.
+
+        Returns:
+            The rows with one column more: aborted_at long, the position where the transaction
+            began that was aborted; null if the row took effect.
+        """
+        if not self._unfinished:
+            return written.selectExpr("*", "CAST(null AS long) AS aborted_at")
+        inside = "position BETWEEN aborted_at AND last"
+        joined = written.join(self._spans(), F.expr(inside), "left")
+        return joined.where(f"last IS null OR last < {_FOR_EVER}").drop("last")
+
+    @cached_property
+    def _found(self) -> Row:
+        """How many there are of each rare type, and the markers of transactions, in order."""
+        counts = [f"count({name}) AS {name}" for name in sorted(_RARE)]
+        found = self.rare_written.selectExpr(*counts, _MARKERS).first()
+        assert found is not None
+        return found
 
     def _of_types(self, names: frozenset[str]) -> DataFrame:
-        members = {name: F.col(f"payload.{UNION_MEMBER_PREFIX}{name}") for name in sorted(names)}
-        wanted = functools.reduce(operator.or_, (m.isNotNull() for m in members.values()))
-        return self._rows.where(wanted).select(
-            "position", *(member.alias(name) for name, member in members.items())
+        schema = projected_schema({"offset", *self._columns}, names)
+        log = read_log(
+            self._spark,
+            self._files,
+            start=self._files.base_end_offset,
+            end=self._at + 1,
+            schema=schema,
         )
+        rows = log.selectExpr("offset AS position", *self._columns, "payload")
+        if self._files.base is not None:
+            # The base's rows come before every replayed record. Among themselves they have no
+            # order, because each is the whole state of its object.
+            position = f"{self._files.base_end_offset - 1}L AS position"
+            base = read_base(self._spark, self._files, schema)
+            rows = rows.union(base.selectExpr(position, *self._columns, "payload"))
+        members = {name: f"payload.{UNION_MEMBER_PREFIX}{name}" for name in sorted(names)}
+        wanted = " OR ".join(f"{member} IS NOT NULL" for member in members.values())
+        named = (f"{member} AS {name}" for name, member in members.items())
+        return rows.where(wanted).selectExpr("position", *self._columns, *named)
 
     def _in_effect(self, rows: DataFrame) -> DataFrame:
         """Drop the rows of transactions that were aborted or are still open.
@@ -148,40 +191,26 @@ class History:
         Nothing else is written while a transaction is open, so a completed transaction's records
         keep their order when they take effect at its end.
         """
-        if not self.has("BeginTransactionRecord"):
+        if not self._unfinished:
             return rows
-        unfinished = F.broadcast(self.kept(_unfinished_transactions))
-        inside = F.col("position").between(F.col("begin"), F.col("last"))
-        return rows.join(unfinished, inside, "left_anti")
+        return rows.join(self._spans(), F.expr("position BETWEEN aborted_at AND last"), "left_anti")
+
+    @cached_property
+    def _unfinished(self) -> list[tuple[int, int]]:
+        return _unfinished_transactions(self._found["markers"])
+
+    def _spans(self) -> DataFrame:
+        """Return (aborted_at long, last long) of each transaction that did not end."""
+        # VALUES stay in Java; rows of Python would start its workers.
+        values = ", ".join(f"({begin}L, {last}L)" for begin, last in self._unfinished)
+        return self._spark.sql(f"VALUES {values} AS spans(aborted_at, last)").hint("broadcast")
 
 
-def _placed(rows: DataFrame, position: Column) -> DataFrame:
-    return rows.select(position.alias("position"), "payload")
-
-
-def _rare_rows(history: History) -> DataFrame:
-    return history._of_types(_RARE)
-
-
-def _rare_in_effect(history: History) -> DataFrame:
-    return history._in_effect(history.kept(_rare_rows)).coalesce(1)
-
-
-def _unfinished_transactions(history: History) -> DataFrame:
-    """Return (begin long, last long), one row per transaction that did not end."""
-    began, ended = F.col("BeginTransactionRecord"), F.col("EndTransactionRecord")
-    markers = history.kept(_rare_rows).where(
-        began.isNotNull() | ended.isNotNull() | F.col("AbortTransactionRecord").isNotNull()
-    )
-    # There are few markers, so one task may sort them all.
-    following = Window.orderBy("position")
-    return (
-        markers.select(
-            began.isNotNull().alias("began"),
-            F.col("position").alias("begin"),
-            F.lead(ended.isNotNull()).over(following).alias("ended"),
-            F.lead("position", 1, _FOR_EVER).over(following).alias("last"),
-        )
-        .where("began AND NOT coalesce(ended, false)")
-        .select("begin", "last")
-    )
+def _unfinished_transactions(markers: list[Row]) -> list[tuple[int, int]]:
+    """Return the first and last position of each transaction that did not end."""
+    after_all = Row(position=_FOR_EVER, kind="none")
+    return [
+        (marker.position, following.position)
+        for marker, following in pairwise([*markers, after_all])
+        if marker.kind == "begin" and following.kind != "end"
+    ]

@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
+from replay.audit import settings
+from replay.audit.changes import changes
 from replay.audit.digest import digest_lines, id_text
 from replay.audit.history import History
 from replay.audit.log_frame import LogFiles
@@ -14,7 +15,7 @@ from replay.audit.parts.topics import names_taken
 from replay.audit.session import separate_session
 from replay.audit.sql_check import as_frame, check_analyzed, check_parsed, parse_query
 from replay.audit.state import state
-from replay.audit.views import LOG_VIEW, VIEWS, log_view, member, part_view
+from replay.audit.views import LOG_VIEW, VIEWS, log_view, part_view
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,12 +77,18 @@ def run_sql(
         yield frame
 
 
-def _over_log(text: str) -> _Run:
+def _over_changes(text: str) -> _Run:
+    """Run a query over the relation `changes`, and the rows that took effect as `effects`."""
+
     @contextmanager
     def run(spark: SparkSession, files: LogFiles, offsets: Range) -> Iterator[DataFrame]:
-        with separate_session(spark) as own:
-            log_view(own, files, offsets.first, offsets.last + 1).createOrReplaceTempView(LOG_VIEW)
-            yield own.sql(text)
+        columns = (*settings.COLUMNS, "batch_offset")
+        with History(spark, files, offsets.last, columns=columns) as history:
+            yield history.sql(
+                text,
+                changes=changes(history, offsets.first),
+                effects=history.effects().where(f"position >= {offsets.first}"),
+            )
 
     return run
 
@@ -95,10 +102,15 @@ def _over_topics(text: str) -> _Run:
     @contextmanager
     def run(spark: SparkSession, files: LogFiles, offsets: Range) -> Iterator[DataFrame]:
         with separate_session(spark) as own, History(own, files, offsets.last) as history:
-            topic_id = id_text(F.col("topic_id")).alias("topic_id")
-            names = names_taken(history).select(topic_id, "full_name", "position")
+            topic_id = id_text("topic_id")
+            names = names_taken(history).selectExpr(
+                f"{topic_id} AS topic_id", "full_name", "position"
+            )
             names.createOrReplaceTempView("names")
-            removals = history.of("RemoveTopicRecord").select(topic_id, "position")
+            removals = history.sql(f"""
+                SELECT {id_text("RemoveTopicRecord.topic_id")} AS topic_id, position
+                FROM {{rare}} WHERE RemoveTopicRecord IS NOT null
+            """)
             removals.createOrReplaceTempView("removals")
             log_view(own, files, offsets.first, offsets.last + 1).createOrReplaceTempView(LOG_VIEW)
             yield own.sql(text)
@@ -106,29 +118,30 @@ def _over_topics(text: str) -> _Run:
     return run
 
 
+_STATE_COLUMNS = "part, objects, lane_0, lane_1, lane_2, lane_3"
+
+
 @contextmanager
 def _state(spark: SparkSession, files: LogFiles, offsets: Range) -> Iterator[DataFrame]:
     with History(spark, files, offsets.last) as history:
-        rows = [line.split() for line in digest_lines(state(history))]
-    yield spark.createDataFrame(
-        [(part, int(count), *lanes) for part, count, *lanes in rows],
-        "part string, objects long, lane_0 string, lane_1 string, lane_2 string, lane_3 string",
-    )
+        lines = [line.split() for line in digest_lines(state(history))]
+    rows = (f"('{part}', {count}L, {str(lanes)[1:-1]})" for part, count, *lanes in lines)
+    # VALUES stay in Java; rows of Python would start its workers.
+    yield spark.sql(f"VALUES {', '.join(rows)} AS parts({_STATE_COLUMNS})")
 
 
 _CHANGES = """
-    SELECT offset, time, type, principal, command, reason, topic_id, partition_id
-    FROM log
-    WHERE type NOT IN ('NoOpRecord', 'NoOpRunRecord', 'LeaderChangeMessage')
-    ORDER BY offset
+    SELECT offset, time, kind, name, field, before, after, record, principal, command, reason,
+           in_effect
+    FROM {changes}
+    ORDER BY offset, kind, name, field
 """
 
 _BY_PRINCIPAL = """
-    SELECT coalesce(principal, '-') AS principal, coalesce(command, '-') AS command,
+    SELECT coalesce(origin.principal, '-') AS principal, coalesce(origin.command, '-') AS command,
            count(DISTINCT batch_offset) AS batches, count(*) AS records,
-           min(time) AS first, max(time) AS last
-    FROM log
-    WHERE type NOT IN ('NoOpRecord', 'NoOpRunRecord', 'LeaderChangeMessage')
+           timestamp_millis(min(timestamp)) AS first, timestamp_millis(max(timestamp)) AS last
+    FROM {effects}
     GROUP BY 1, 2
     ORDER BY batches DESC, principal, command
 """
@@ -162,37 +175,36 @@ _DELETIONS = """
     ORDER BY offset
 """
 
-_LEADER_CHURN = f"""
-    WITH changes AS (
-        SELECT time, topic_id, partition_id,
-               {member("PartitionChangeRecord")}.leader <> -2 AS names_leader,
-               size({member("PartitionChangeRecord")}.isr) AS isr_size,
-               lag(size(coalesce({member("PartitionChangeRecord")}.isr,
-                                 {member("PartitionRecord")}.isr))) IGNORE NULLS
-                   OVER (PARTITION BY topic_id, partition_id ORDER BY offset) AS isr_size_before,
-               type
-        FROM log WHERE type IN ('PartitionRecord', 'PartitionChangeRecord')
-    )
-    SELECT date_trunc('HOUR', time) AS hour, topic_id, partition_id,
-           count_if(names_leader) AS leader_changes,
-           count_if(isr_size < isr_size_before) AS isr_shrinks
-    FROM changes
-    WHERE type = 'PartitionChangeRecord'
-    GROUP BY ALL
+# A partition that is new, or gone, has no leader before, or after.
+_LEADER_CHURN = """
+    SELECT hour, name, id,
+           count_if(field = 'leader') AS leader_changes,
+           count_if(field = 'isr' AND size(from_json(after, 'array<int>'))
+                                      < size(from_json(before, 'array<int>'))) AS isr_shrinks
+    FROM {changes}
+    WHERE kind = 'partitions' AND field IN ('leader', 'isr') AND in_effect
+          AND before IS NOT null AND after IS NOT null
+    GROUP BY hour, name, id
     HAVING leader_changes > 0 OR isr_shrinks > 0
-    ORDER BY leader_changes DESC, isr_shrinks DESC, hour, topic_id, partition_id
+    ORDER BY leader_changes DESC, isr_shrinks DESC, hour, name, id
 """
 
 _ALL = (
     Query("state", "the parts of the state at the end of the range, and their digests", _state),
-    Query("changes", "every change with who made it and why", _over_log(_CHANGES)),
-    Query("who", "batches and records by principal and command", _over_log(_BY_PRINCIPAL)),
+    Query(
+        "changes", "every field that changed, with who changed it and why", _over_changes(_CHANGES)
+    ),
+    Query(
+        "who",
+        "batches and records that took effect by principal and command",
+        _over_changes(_BY_PRINCIPAL),
+    ),
     Query("topic-lives", "when each topic came and went, and by whom", _over_topics(_TOPIC_LIVES)),
     Query("deletions", "who deleted which topic", _over_topics(_DELETIONS)),
     Query(
         "leader-churn",
         "changes of leader and shrunk ISRs by partition and hour",
-        _over_log(_LEADER_CHURN),
+        _over_changes(_LEADER_CHURN),
     ),
 )
 

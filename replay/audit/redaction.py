@@ -1,7 +1,9 @@
 """Removes secrets from frames; `records.secrets` defines them."""
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from collections.abc import Collection
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructField
 
 from records.secrets import PUBLIC_CONFIGS, REDACTED, SECRET_FIELDS
 from replay.audit.avro_types import UNION_MEMBER_PREFIX
@@ -18,31 +20,43 @@ def redact_log(rows: DataFrame) -> DataFrame:
     `extra` holds data unknown to this release, any of which may be secret; `asked` holds encoded
     requests, which are useless in SQL.
     """
-    return rows.withColumn("payload", _redact_payload(F.col("payload"))).drop("extra", "asked")
-
-
-def _redact_payload(payload: Column) -> Column:
-    """Return the payload of a log frame, with text in place of secret fields."""
-    for record, fields in SECRET_FIELDS.items():
-        member = f"{UNION_MEMBER_PREFIX}{record}"
-        for field in fields:
-            secret = payload.getField(member).getField(field)
-            payload = payload.withField(f"{member}.{field}", _hidden(secret))
-    config = payload.getField(f"{UNION_MEMBER_PREFIX}ConfigRecord")
-    value = _hidden_config(config.getField("name"), config.getField("value"))
-    return payload.withField(f"{UNION_MEMBER_PREFIX}ConfigRecord.value", value)
+    payload = rows.schema["payload"].dataType
+    members = (f"'{each.name}', {_member(each)}" for each in payload.fields)
+    # One structure from all members: replacing field by field repeats the payload each time.
+    columns = (
+        f"named_struct({', '.join(members)}) AS payload" if name == "payload" else name
+        for name in rows.columns
+        if name not in ("extra", "asked")
+    )
+    return rows.selectExpr(*columns)
 
 
 def redact_part(name: str, frame: DataFrame) -> DataFrame:
     """Return a part of the state, with text in place of secret columns."""
-    if name == "configs":
-        return frame.withColumn("value", _hidden_config(F.col("name"), F.col("value")))
-    return frame.withColumns({field: _hidden(F.col(field)) for field in _PARTS.get(name, ())})
+    hidden = _hidden_fields("", name == "configs", _PARTS.get(name, ()))
+    return frame.selectExpr(*(f"{hidden.get(each, each)} AS {each}" for each in frame.columns))
 
 
-def _hidden(secret: Column) -> Column:
-    return F.when(secret.isNotNull(), F.lit(REDACTED))
+def _member(member: StructField) -> str:
+    """Return the SQL of a member of the payload, with text in place of secret fields."""
+    path = f"payload.{member.name}"
+    record = member.name.removeprefix(UNION_MEMBER_PREFIX)
+    hidden = _hidden_fields(f"{path}.", record == "ConfigRecord", SECRET_FIELDS.get(record, ()))
+    if not hidden:
+        return path
+    names = member.dataType.names
+    fields = ", ".join(f"'{each}', {hidden.get(each, f'{path}.{each}')}" for each in names)
+    return f"if({path} IS null, null, named_struct({fields}))"
 
 
-def _hidden_config(name: Column, value: Column) -> Column:
-    return F.when(name.isin(*sorted(PUBLIC_CONFIGS)), value).otherwise(_hidden(value))
+def _hidden_fields(path: str, is_config: bool, secret: Collection[str]) -> dict[str, str]:
+    """Return the SQL in place of each field that may be secret, by name."""
+    if is_config:
+        public = ", ".join(f"'{name}'" for name in sorted(PUBLIC_CONFIGS))
+        value = f"{path}value"
+        return {"value": f"if({path}name IN ({public}), {value}, {_hidden(value)})"}
+    return {field: _hidden(f"{path}{field}") for field in secret}
+
+
+def _hidden(secret: str) -> str:
+    return f"if({secret} IS NOT null, '{REDACTED}', null)"

@@ -33,6 +33,8 @@ _QUICK_SETTINGS = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.shuffle.partitions": "1",
+    # Without compiled code, its cache costs more than what it saves.
+    "spark.sql.subexpressionElimination.enabled": "false",
     "spark.sql.ui.explainMode": "simple",
 }
 

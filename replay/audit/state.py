@@ -1,43 +1,55 @@
-"""The state at an offset, computed in Spark alone: one frame per part.
+"""The state at an offset, computed in Spark alone: its parts, in a few frames.
 
 docs/replay.md says what each record does. This is its second implementation; the first is
 `replay/image`, of which nothing is used here.
 """
 
-from collections.abc import Callable
+from collections.abc import Iterator
 
 from pyspark.sql import DataFrame
 
 from replay.audit.history import History
+from replay.audit.parts import last_words as words
 from replay.audit.parts.brokers import brokers
-from replay.audit.parts.configs import configs
-from replay.audit.parts.last_words import of_type
+from replay.audit.parts.configs import topic_configs
 from replay.audit.parts.partitions import partitions
 from replay.audit.parts.removals import pending_partition_removals
-from replay.audit.parts.topics import topics
 
-PARTS: dict[str, Callable[[History], DataFrame]] = {
-    "acls": of_type("AccessControlEntryRecord"),
-    "brokers": brokers,
-    "client_quotas": of_type("ClientQuotaRecord"),
-    "configs": configs,
-    "controllers": of_type("RegisterControllerRecord"),
-    "delegation_tokens": of_type("DelegationTokenRecord"),
-    "features": of_type("FeatureLevelRecord"),
-    "namespaces": of_type("NamespaceRecord"),
-    "notes": of_type("NoteRecord"),
-    "partitions": partitions,
-    "pending_partition_removals": pending_partition_removals,
-    "producer_ids": of_type("ProducerIdsRecord"),
-    "replica_deletions": of_type("ReplicaDeletionRecord"),
-    "scram": of_type("UserScramCredentialRecord"),
-    "topics": topics,
-    "zk_migration": of_type("ZkMigrationStateRecord"),
-}
-"""Each part by its name in docs/digest.md. A frame holds the part's fields under their own names
-and in the records' types: ids and bytes are binary, lists are as written."""
+PARTS = words.PARTS | {"brokers", "partitions", "pending_partition_removals"}
+"""Names of the parts, as in docs/digest.md."""
 
 
-def state(history: History) -> dict[str, DataFrame]:
-    """Return the frames of all parts, lazily evaluated."""
-    return {name: part(history) for name, part in PARTS.items()}
+def state(history: History) -> list[DataFrame]:
+    """Return the objects of all parts that are not known to be empty, lazily evaluated.
+
+    Returns:
+        Frames with one row per object and a column per part, of which one is not null: a struct of
+        the part's fields under their own names and in the records' types. Ids and bytes are binary,
+        lists are as written. The objects of a part may be in several frames.
+    """
+    spoken = {word.part for name, word in words.WORDS.items() if history.has(name)}
+    present = {"partitions", *spoken}
+    if history.has("RegisterBrokerRecord"):
+        present.add("brokers")
+    if history.has("DeleteTopicPartitionsRecord"):
+        present.add("pending_partition_removals")
+    return list(_frames(history, present))
+
+
+def part(history: History, name: str) -> DataFrame:
+    """Return the objects of one part, their fields as columns."""
+    frames = [frame.select(f"{name}.*") for frame in _frames(history, {name})]
+    return frames[0] if len(frames) == 1 else frames[0].union(frames[1])
+
+
+def _frames(history: History, parts: set[str]) -> Iterator[DataFrame]:
+    if spoken := parts & words.PARTS:
+        yield words.last_words(history, spoken)
+    if "configs" in parts and words.follow_topics(history):
+        yield topic_configs(history)
+    if "brokers" in parts:
+        yield brokers(history)
+    if "partitions" in parts:
+        yield partitions(history)
+    if "pending_partition_removals" in parts:
+        yield pending_partition_removals(history)

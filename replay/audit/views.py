@@ -1,7 +1,6 @@
 """The log and the state as SQL views: flat columns, ids as 22 characters."""
 
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from records import registry
@@ -10,7 +9,7 @@ from replay.audit.digest import id_text
 from replay.audit.history import History
 from replay.audit.log_frame import LogFiles, open_log
 from replay.audit.redaction import redact_part
-from replay.audit.state import PARTS
+from replay.audit.state import PARTS, part
 
 LOG_VIEW = "log"
 VIEWS = frozenset({LOG_VIEW, *PARTS})
@@ -38,37 +37,37 @@ def log_view(
         partition_id int, principal, command, reason, request_id, client, trace_parent, and
         payload, the struct with one member per record type.
     """
-    return open_log(spark, files, start=start, end=end, show_secrets=show_secrets).select(
+    return open_log(spark, files, start=start, end=end, show_secrets=show_secrets).selectExpr(
         "offset",
         "leader_epoch",
-        F.timestamp_millis("timestamp").alias("time"),
+        "timestamp_millis(timestamp) AS time",
         "timestamp",
         "batch_offset",
         "record_version",
-        _type().alias("type"),
-        _common_field("topic_id").alias("topic_id"),
-        _common_field("partition_id").alias("partition_id"),
-        *(F.col(f"origin.{name}").alias(name) for name in _ORIGIN),
+        f"{_type()} AS type",
+        f"{id_text(_common_field('topic_id'))} AS topic_id",
+        f"{_common_field('partition_id')} AS partition_id",
+        *(f"origin.{name}" for name in _ORIGIN),
         "payload",
     )
 
 
 def part_view(history: History, name: str, *, show_secrets: bool = False) -> DataFrame:
     """Return a part of the state with its ids as text, by default without secrets."""
-    part = PARTS[name](history)
-    return _readable(part if show_secrets else redact_part(name, part))
+    found = part(history, name)
+    return _readable(found if show_secrets else redact_part(name, found))
 
 
-def _type() -> Column:
+def _type() -> str:
     names = [cls.__name__ for cls in registry.RECORD_TYPES]
-    return F.coalesce(*(F.when(F.col(member(n)).isNotNull(), F.lit(n)) for n in names))
+    cases = " ".join(f"WHEN {member(name)} IS NOT null THEN '{name}'" for name in names)
+    return f"CASE {cases} END"
 
 
-def _common_field(field: str) -> Column:
-    """Return a field that several record types share under one name; an id as text."""
+def _common_field(field: str) -> str:
+    """Return a field that several record types share under one name."""
     names = [cls.__name__ for cls in registry.RECORD_TYPES if field in cls.__struct_fields__]
-    value = F.coalesce(*(F.col(f"{member(name)}.{field}") for name in names))
-    return id_text(value) if field == "topic_id" else value
+    return f"coalesce({', '.join(f'{member(name)}.{field}' for name in names)})"
 
 
 def _readable(frame: DataFrame) -> DataFrame:
@@ -79,4 +78,4 @@ def _readable(frame: DataFrame) -> DataFrame:
         if isinstance(field.dataType, T.BinaryType)
         and (field.name == "id" or field.name.endswith("_id"))
     }
-    return frame.select(*(id_text(F.col(n)).alias(n) if n in ids else n for n in frame.columns))
+    return frame.selectExpr(*(f"{id_text(n)} AS {n}" if n in ids else n for n in frame.columns))

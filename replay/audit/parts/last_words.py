@@ -1,10 +1,10 @@
 """Parts in which the last record about a key is the whole state of the key."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Set
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame
 
 from replay.audit.history import History
 
@@ -12,112 +12,99 @@ _REPLICA_GONE = 7
 TOPIC_RESOURCE = 2
 
 
-def _always(record: Column) -> Column:
-    return F.lit(True)
-
-
-def _never(record: Column) -> Column:
-    return F.lit(False)
-
-
 @dataclass(frozen=True)
 class Word:
-    """Meaning of a record type: its part, its key, and whether it sets or removes the key."""
+    """Meaning of a record type, in SQL over a column `r` that holds the record.
+
+    Attributes:
+        part: The part whose state it sets.
+        key: Expressions that make up the key.
+        kept: True if the record sets the key, false if it removes it.
+    """
 
     part: str
-    key: Callable[[Column], list[Column]]
-    kept: Callable[[Column], Column] = _always
+    key: tuple[str, ...]
+    kept: str = "true"
 
 
-def _quota_key(quota: Column) -> list[Column]:
-    pairs = F.transform(
-        F.array_sort(F.array_distinct(quota["entity"])),
-        lambda part: F.array(part["entity_type"], part["entity_name"]),
-    )
-    return [quota["key"], F.to_json(pairs)]
-
+_QUOTA_KEY = """
+    to_json(transform(array_sort(array_distinct(r.entity)),
+                      e -> array(e.entity_type, e.entity_name)))
+"""
+_CONFIG_KEY = ("r.resource_type", "r.resource_name", "r.name")
 
 WORDS: dict[str, Word] = {
-    "AccessControlEntryRecord": Word("acls", lambda r: [F.hex(r["id"])]),
-    "RemoveAccessControlEntryRecord": Word("acls", lambda r: [F.hex(r["id"])], _never),
-    "ClientQuotaRecord": Word("client_quotas", _quota_key, lambda r: ~r["remove"]),
-    "ConfigRecord": Word(
-        "configs",
-        lambda r: [r["resource_type"], r["resource_name"], r["name"]],
-        lambda r: r["value"].isNotNull(),
-    ),
-    "RegisterControllerRecord": Word("controllers", lambda r: [r["controller_id"]]),
-    "DelegationTokenRecord": Word("delegation_tokens", lambda r: [r["token_id"]]),
-    "RemoveDelegationTokenRecord": Word("delegation_tokens", lambda r: [r["token_id"]], _never),
-    "FeatureLevelRecord": Word(
-        "features", lambda r: [r["name"]], lambda r: r["feature_level"] != 0
-    ),
-    "NamespaceRecord": Word("namespaces", lambda r: [F.hex(r["namespace_id"])]),
-    "RemoveNamespaceRecord": Word("namespaces", lambda r: [F.hex(r["namespace_id"])], _never),
-    "NoteRecord": Word("notes", lambda r: [r["at_offset"], r["author"], r["text"]]),
-    "ProducerIdsRecord": Word("producer_ids", lambda r: []),
+    "AccessControlEntryRecord": Word("acls", ("hex(r.id)",)),
+    "RemoveAccessControlEntryRecord": Word("acls", ("hex(r.id)",), "false"),
+    "ClientQuotaRecord": Word("client_quotas", ("r.key", _QUOTA_KEY), "NOT r.remove"),
+    "ConfigRecord": Word("configs", _CONFIG_KEY, "r.value IS NOT NULL"),
+    "RegisterControllerRecord": Word("controllers", ("r.controller_id",)),
+    "DelegationTokenRecord": Word("delegation_tokens", ("r.token_id",)),
+    "RemoveDelegationTokenRecord": Word("delegation_tokens", ("r.token_id",), "false"),
+    "FeatureLevelRecord": Word("features", ("r.name",), "r.feature_level <> 0"),
+    "NamespaceRecord": Word("namespaces", ("hex(r.namespace_id)",)),
+    "RemoveNamespaceRecord": Word("namespaces", ("hex(r.namespace_id)",), "false"),
+    "NoteRecord": Word("notes", ("r.at_offset", "r.author", "r.text")),
+    "ProducerIdsRecord": Word("producer_ids", ("''",)),
     "ReplicaDeletionRecord": Word(
         "replica_deletions",
-        lambda r: [F.hex(r["topic_id"]), r["partition_id"], r["broker_id"]],
-        lambda r: r["state"] != _REPLICA_GONE,
+        ("hex(r.topic_id)", "r.partition_id", "r.broker_id"),
+        f"r.state <> {_REPLICA_GONE}",
     ),
-    "UserScramCredentialRecord": Word("scram", lambda r: [r["name"], r["mechanism"]]),
-    "RemoveUserScramCredentialRecord": Word("scram", lambda r: [r["name"], r["mechanism"]], _never),
-    "TopicRecord": Word("topics", lambda r: [F.hex(r["topic_id"])]),
-    "MoveTopicRecord": Word("topics", lambda r: [F.hex(r["topic_id"])]),
-    "RemoveTopicRecord": Word("topics", lambda r: [F.hex(r["topic_id"])], _never),
-    "ZkMigrationStateRecord": Word("zk_migration", lambda r: []),
+    "UserScramCredentialRecord": Word("scram", ("r.name", "r.mechanism")),
+    "RemoveUserScramCredentialRecord": Word("scram", ("r.name", "r.mechanism"), "false"),
+    "TopicRecord": Word("topics", ("hex(r.topic_id)",)),
+    "MoveTopicRecord": Word("topics", ("hex(r.topic_id)",)),
+    "RemoveTopicRecord": Word("topics", ("hex(r.topic_id)",), "false"),
+    "ZkMigrationStateRecord": Word("zk_migration", ("''",)),
 }
 
+PARTS = frozenset(word.part for word in WORDS.values())
 
-def last_words(history: History) -> DataFrame:
-    """Return the last record about each key of each part, unless it removed the key.
+_PLACE = """
+    struct(coalesce(TopicRecord.topic_id, MoveTopicRecord.topic_id) AS topic_id,
+           coalesce(TopicRecord.name, MoveTopicRecord.name) AS name,
+           coalesce(TopicRecord.namespace_id, MoveTopicRecord.namespace_id) AS namespace_id)
+"""
+
+
+def follow_topics(history: History) -> bool:
+    """True if configs of topics must be looked up by topic, because names changed hands."""
+    return history.has("RemoveTopicRecord", "MoveTopicRecord")
+
+
+def last_words(history: History, parts: Set[str]) -> DataFrame:
+    """Return the objects of some parts.
+
+    Configs of topics are left out if they follow topics; see configs.py.
 
     Returns:
-        (part string, and a struct for each record type in `WORDS` under its name, of which one is
-        not null).
+        One row per object, with a column per part: its object as a struct, null in rows of others.
     """
-    spoken = [name for name in WORDS if history.has(name)]
-    # Topics' configs follow the topic, not its name; see configs.py.
-    of_topic = F.coalesce(F.col("ConfigRecord.resource_type") == TOPIC_RESOURCE, F.lit(False))
-    words = (
-        history.rare.where(~of_topic)
-        .select(
-            "position",
-            _by_type(spoken, lambda word, record: F.lit(word.part)).alias("part"),
-            _by_type(spoken, lambda word, record: _key(word, record)).alias("key"),
-            _by_type(spoken, lambda word, record: word.kept(record)).alias("kept"),
-            *WORDS,
-        )
-        .where(F.col("part").isNotNull())
-    )
-    last = words.groupBy("part", "key").agg(
-        F.max_by(F.struct("kept", *WORDS), "position").alias("last")
-    )
-    # Without any such record Spark has no type for the column.
-    return last.where(F.col("last.kept").cast("boolean")).select(
-        "part", *(f"last.{name}" for name in WORDS)
-    )
+    spoken = [name for name, word in WORDS.items() if word.part in parts]
+    setting = [name for name in spoken if WORDS[name].kept != "false"]
+    of_topic = f"coalesce(ConfigRecord.resource_type = {TOPIC_RESOURCE}, false)"
+    left_out = of_topic if follow_topics(history) else "false"
+    return history.sql(f"""
+        SELECT {", ".join(f"{_object(part)} AS {part}" for part in sorted(parts))}
+        FROM (SELECT last.*
+              FROM (SELECT max_by(struct(word.kept, {", ".join(setting)}), position) AS last
+                    FROM (SELECT *, CASE {" ".join(map(_when, spoken))} END AS word FROM {{rare}})
+                    WHERE word IS NOT NULL AND NOT {left_out}
+                    GROUP BY word.part, word.key)
+              WHERE last.kept)
+    """)
 
 
-def _by_type(names: list[str], value: Callable[[Word, Column], Column]) -> Column:
-    cases = F.when(F.lit(False), None)
-    for name in names:
-        record = F.col(name)
-        cases = cases.when(record.isNotNull(), value(WORDS[name], record))
-    return cases
+def _when(name: str) -> str:
+    word = WORDS[name]
+    key = ", ".join(f"CAST({part} AS string)" for part in word.key)
+    said = f"struct('{word.part}' AS part, array({key}) AS key, {word.kept} AS kept)"
+    return f"WHEN {name} IS NOT NULL THEN " + re.sub(r"\br\.", f"{name}.", said)
 
 
-def _key(word: Word, record: Column) -> Column:
-    return F.array(*(part.cast("string") for part in word.key(record))).cast("array<string>")
-
-
-def of_type(name: str) -> Callable[[History], DataFrame]:
-    """Return a function for the part that consists of the records of one type."""
-
-    def part(history: History) -> DataFrame:
-        words = history.kept(last_words)
-        rows = words.where(F.col(name).isNotNull()).select(f"{name}.*")
-        return rows if history.has(name) else rows.where(F.lit(False))
-
-    return part
+def _object(part: str) -> str:
+    if part == "topics":
+        return f"CASE WHEN TopicRecord IS NOT NULL OR MoveTopicRecord IS NOT NULL THEN {_PLACE} END"
+    (record,) = (name for name, word in WORDS.items() if word.part == part and word.kept != "false")
+    return record

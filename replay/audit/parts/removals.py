@@ -1,47 +1,48 @@
 """Partition removals, pending and completed."""
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from replay.audit.history import History
 from replay.audit.parts.topics import topic_removals
 
-_PARTITION = ["topic_id", "partition_id"]
-
 
 def pending_partition_removals(history: History) -> DataFrame:
-    """Return (topic_id binary, partition_id int, delay_ms long, create_time_ms long)."""
-    begun = _each_partition(history.of("DeleteTopicPartitionsRecord"))
-    last = begun.groupBy(*_PARTITION).agg(
-        F.max("position").alias("begun_at"),
-        F.max_by("delay_ms", "position").alias("delay_ms"),
-        F.max_by("create_time_ms", "position").alias("create_time_ms"),
-    )
-    ended = (
-        _each_partition(history.of("CancelDeleteTopicPartitionsRecord"))
-        .union(partition_removals(history))
-        .groupBy(*_PARTITION)
-        .agg(F.max("position").alias("ended_at"))
-    )
-    return (
-        last.join(ended, _PARTITION, "left")
-        .join(topic_removals(history), "topic_id", "left")
-        .where("begun_at > coalesce(greatest(ended_at, removed_at), -2)")
-        .select(*_PARTITION, "delay_ms", "create_time_ms")
+    """Return the removals that have begun and not ended.
+
+    Returns:
+        pending_partition_removals struct (topic_id binary, partition_id int, delay_ms long,
+        create_time_ms long).
+    """
+    return history.sql(
+        """
+        SELECT struct(topic_id, partition_id, begun.delay_ms, begun.create_time_ms)
+                   AS pending_partition_removals
+        FROM (SELECT topic_id, partition_id,
+                     max_by(begun, position) FILTER (WHERE begun IS NOT null) AS begun,
+                     max(position) FILTER (WHERE begun IS NOT null) AS begun_at,
+                     max(position) FILTER (WHERE begun IS null) AS ended_at
+              FROM (SELECT position, topic_id, explode(partition_ids) AS partition_id, begun
+                    FROM (SELECT position,
+                              coalesce(DeleteTopicPartitionsRecord.topic_id,
+                                       CancelDeleteTopicPartitionsRecord.topic_id,
+                                       RemovePartitionsRecord.topic_id) AS topic_id,
+                              coalesce(DeleteTopicPartitionsRecord.partition_ids,
+                                       CancelDeleteTopicPartitionsRecord.partition_ids,
+                                       RemovePartitionsRecord.partition_ids) AS partition_ids,
+                              DeleteTopicPartitionsRecord AS begun
+                          FROM {rare}))
+              GROUP BY topic_id, partition_id)
+             LEFT JOIN {removals} USING (topic_id)
+        WHERE begun_at > coalesce(greatest(ended_at, removed_at), -2)
+        """,
+        removals=topic_removals(history),
     )
 
 
 def partition_removals(history: History) -> DataFrame:
     """Return (topic_id binary, partition_id int, position long) of each removal of a partition."""
-    return _each_partition(history.of("RemovePartitionsRecord"))
-
-
-def _each_partition(rows: DataFrame) -> DataFrame:
-    return (
-        rows.withColumn("partition_id", F.explode("partition_ids"))
-        .drop("partition_ids")
-        .select(
-            *_PARTITION,
-            *(name for name in rows.columns if name not in ("topic_id", "partition_ids")),
-        )
-    )
+    return history.sql("""
+        SELECT RemovePartitionsRecord.topic_id,
+               explode(RemovePartitionsRecord.partition_ids) AS partition_id, position
+        FROM {rare} WHERE RemovePartitionsRecord IS NOT null
+    """)

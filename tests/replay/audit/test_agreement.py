@@ -50,9 +50,9 @@ def test_part_of_a_later_release_has_a_line_when_it_is_not_empty(
     spark: "SparkSession", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(ROWS, "later", ROWS["features"])
-    for rows in ([], [("f", 1)]):
-        frame = spark.createDataFrame(rows, "name string, feature_level int")
-        found = digest_lines({"later": frame})
+    for rows in ([], [(("f", 1),)]):
+        frame = spark.createDataFrame(rows, "later struct<name: string, feature_level: int>")
+        found = digest_lines([frame])
         assert len(found) == len(FIRST_PARTS) + len(rows)
         assert [line for line in found if line.startswith("later 1 ")] == found[7 : 7 + len(rows)]
 

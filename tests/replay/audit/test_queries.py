@@ -163,9 +163,17 @@ def test_query_that_fails_is_refused(
     assert capsys.readouterr().err.startswith("error: INVALID_REQUEST: ")
 
 
-@pytest.mark.parametrize("name", ["changes", "who", "leader-churn"])
-def test_query_over_the_log_gives_rows(spark: "SparkSession", files: LogFiles, name: str) -> None:
-    assert ask(spark, files, name)
+def test_several_queries_are_answered_by_one_command(
+    spark: "SparkSession", demo_log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = ["changes", "who", "leader-churn"]
+    assert run(["audit", *names, str(demo_log), "--limit", "3", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert list(document["audits"]) == names
+    assert all(0 < len(answer["rows"]) <= 3 for answer in document["audits"].values())
+    assert run(["audit", "who", "deletions", str(demo_log), "--limit", "1"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert (lines[0], "deletions:" in lines) == ("who:", True)
 
 
 async def test_log_that_is_being_written_is_read_up_to_its_mark(

@@ -6,13 +6,18 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+from api.cli.main import run
 from metadata_log.segment import decode_header
 from records.errors import UnavailableError
 from replay.audit.masters import check_answers
 from tests.replay.audit.conftest import SharedSpark
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 def audit(log: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -84,25 +89,43 @@ def test_one_master_of_several_is_enough(closed_port: int) -> None:
         check_answers(f"spark://127.0.0.1:{closed_port}", "MASTER")
 
 
-@pytest.mark.spark
-@pytest.mark.parametrize("arguments", [("audit", "who"), ("digest", "--by", "spark")])
-def test_damaged_log_is_corrupt_and_our_reader_names_the_place(
-    tmp_path: Path, arguments: tuple[str, ...]
-) -> None:
+@pytest.fixture
+def damaged(tmp_path: Path) -> Path:
+    """A log of one segment, in which a bit has flipped."""
     log = tmp_path / "log"
-    made = audit(log, "demo", "--topics", "2", "--changes", "10")
-    assert made.returncode == 0
+    assert run(["demo", str(log), "--topics", "2", "--changes", "10", "--json"]) == 0
     (segment,) = log.glob("*.avro")
     data = bytearray(segment.read_bytes())
     _, header_end = decode_header(bytes(data))
     data[header_end + 200] ^= 0xFF
     segment.write_bytes(data)
-    done = audit(log, *arguments)
-    assert done.returncode == 5
-    assert done.stderr.startswith(f"error: CORRUPT: {segment} byte ")
-    assert ", from offset " in done.stderr
-    assert "org.apache" not in done.stderr
-    assert done.stderr.count("\n") == 1
+    return log
+
+
+def says_where_it_is_damaged(log: Path, error: str) -> bool:
+    (segment,) = log.glob("*.avro")
+    return (
+        error.startswith(f"error: CORRUPT: {segment} byte ")
+        and ", from offset " in error
+        and "org.apache" not in error
+        and error.count("\n") == 1
+    )
+
+
+@pytest.mark.spark
+def test_damaged_log_is_corrupt_and_our_reader_names_the_place(damaged: Path) -> None:
+    done = audit(damaged, "digest", "--by", "spark")
+    assert (done.returncode, says_where_it_is_damaged(damaged, done.stderr)) == (5, True)
+
+
+@pytest.mark.spark
+def test_damage_is_found_by_the_audits_of_a_session_that_goes_on(
+    spark: "SparkSession", damaged: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    assert run(["audit", "who", str(damaged)]) == 5
+    assert says_where_it_is_damaged(damaged, capsys.readouterr().err)
+    assert spark.range(3).count() == 3
 
 
 @pytest.mark.spark

@@ -1,0 +1,225 @@
+"""The relation of effective changes, compared with computations in plain Python."""
+
+import json
+import random
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from metadata_log.kraft.directory import open_directory
+from metadata_log.kraft.importer import import_directory
+from metadata_log.log_reader import LogReader
+from records.base import Record
+from records.configs import ConfigRecord
+from records.control import AbortTransactionRecord, BeginTransactionRecord, EndTransactionRecord
+from records.envelope import Envelope
+from records.partitions import PartitionChangeRecord, PartitionRecord
+from records.security import UserScramCredentialRecord
+from records.text import uuid_text
+from records.topics import MoveTopicRecord, RemoveTopicRecord
+from replay.audit import settings
+from replay.audit.changes import SCHEMA, changes
+from replay.audit.committed_files import committed_files
+from replay.audit.history import History
+from replay.audit.log_frame import LogFiles
+from replay.audit.queries import QUERIES, Range
+from replay.timeline import Timeline
+from tests.histories import random_history
+from tests.real_logs import DataSet, each_data_set_where
+from tests.replay.audit.log_on_disk import write_log
+from tests.replay.builders import FakeLog, batches, change, namespace, partition, topic, uid
+
+if TYPE_CHECKING:
+    from pyspark.sql import Row, SparkSession
+
+pytestmark = pytest.mark.spark
+
+HOUR_MS = 3_600_000
+
+
+def changes_in(spark: "SparkSession", files: LogFiles, first: int = 0) -> "list[Row]":
+    at = files.end_offset - 1
+    with History(spark, files, at, columns=settings.COLUMNS) as history:
+        rows: list[Row] = (
+            changes(history, first).orderBy("offset", "kind", "name", "field").collect()
+        )
+    return rows
+
+
+def test_change_names_what_was_before_whoever_aborted_in_between(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    log = batches(
+        (namespace("shop"), topic("orders"), partition("orders", 0)),
+        (
+            BeginTransactionRecord(),
+            change("orders", 0, leader=2),
+            change("orders", 0, leader=3),
+            AbortTransactionRecord(),
+        ),
+        (change("orders", 0, leader=1),),
+        (MoveTopicRecord(topic_id=uid("orders"), namespace_id=uid("shop"), name="sales"),),
+        (change("orders", 0, leader=2), BeginTransactionRecord(), change("orders", 0, leader=3)),
+    )
+    found = changes_in(spark, write_log(tmp_path, log), first=3)
+    assert list(found[0].asDict()) == list(SCHEMA)
+    leaders = [
+        (r["offset"], r["name"], r["before"], r["after"], r["in_effect"])
+        for r in found
+        if r["field"] == "leader"
+    ]
+    # A record that names the leader that stands changes nothing; an open transaction is not known.
+    assert leaders == [
+        (4, "orders/0", "1", "2", False),
+        (5, "orders/0", "2", "3", False),
+        (9, "shop:sales/0", "1", "2", True),
+    ]
+
+
+def test_what_a_topic_holds_goes_with_it_and_secrets_stay_hidden(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    def config(value: str) -> Record:
+        return ConfigRecord(resource_type=2, resource_name="orders", name="unknown", value=value)
+
+    scram = UserScramCredentialRecord(
+        name="ada", mechanism=1, salt=b"s", stored_key=b"k", server_key=b"k", iterations=4_096
+    )
+    log = batches(
+        (topic("orders"), partition("orders", 0), config("a"), scram),
+        (RemoveTopicRecord(topic_id=uid("orders")),),
+        (config("b"),),
+    )
+    found = changes_in(spark, write_log(tmp_path, log))
+    id_ = uuid_text(uid("orders"))
+    gone = {(r["kind"], r["id"], r["field"]) for r in found if r["after"] is None}
+    assert {
+        ("topics", id_, "name"),
+        ("partitions", f"{id_}/0", "isr"),
+        ("configs", f"topic/{id_}", "unknown"),
+    } <= gone
+    configs = [(r["offset"], r["id"], r["name"]) for r in found if r["kind"] == "configs"]
+    assert configs == [
+        (2, f"topic/{id_}", "topic/orders"),
+        (4, f"topic/{id_}", "topic/orders"),
+        (5, "topic/orders", "topic/orders"),
+    ]
+    values = {r["after"] for r in found if r["kind"] in ("configs", "scram")}
+    assert values == {"(redacted)", "4096", None}
+
+
+_KINDS = {
+    "acl": "acls",
+    "broker": "brokers",
+    "deletion": "replica_deletions",
+    "feature": "features",
+    "namespace": "namespaces",
+    "partition": "partitions",
+    "removal": "pending_partition_removals",
+    "scram": "scram",
+    "token": "delegation_tokens",
+}
+_FIELDS = {
+    *("replicas", "isr", "removing_replicas", "adding_replicas", "leader", "mode"),
+    *("leader_recovery_state", "name", "level", "delay_ms", "create_time_ms", "state"),
+    *("fenced", "in_controlled_shutdown", "rack", "broker_epoch", "iterations", "operation"),
+    *("host", "principal", "resource_name", "owner", "requester", "max_timestamp"),
+}
+"""Those that hold no ids and are not derived."""
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_changes_equal_those_of_replay_on_a_random_history(
+    spark: "SparkSession", tmp_path: Path, seed: int
+) -> None:
+    history = random_history(random.Random(seed), 200)
+    log = FakeLog(history)
+    expected = Counter(
+        (c.offset, kind, c.field, text(c.before), text(c.after), c.in_effect)
+        for c in Timeline(log).changes(0, log.end_offset)
+        if (kind := _KINDS.get(c.object.partition(":")[0])) and c.field in _FIELDS
+    )
+    found = Counter(
+        (r["offset"], r["kind"], field, r["before"], r["after"], r["in_effect"])
+        for r in changes_in(spark, write_log(tmp_path, history))
+        if (field := r["field"].removeprefix("feature_")) in _FIELDS
+        and r["kind"] in _KINDS.values()
+    )
+    assert (found - expected, expected - found) == (Counter(), Counter())
+
+
+def text(value: Any) -> str | None:
+    match value:
+        case None | str():
+            return value
+        case bool() | list():
+            return json.dumps(value, separators=(",", ":"))
+    return str(value)
+
+
+def in_effect(rows: Iterable[Envelope]) -> Iterator[Envelope]:
+    """Yield what took effect of whole transactions."""
+    pending: list[Envelope] | None = None
+    for row in rows:
+        match row.payload:
+            case BeginTransactionRecord():
+                pending = []
+            case EndTransactionRecord():
+                yield from pending or ()
+                pending = None
+            case AbortTransactionRecord():
+                pending = None
+            case _ if pending is None:
+                yield row
+            case _:
+                pending.append(row)
+
+
+def churn(rows: Iterable[Envelope], first: int) -> Counter[tuple[int, str, str]]:
+    """Count changed leaders and shrunk ISRs by hour and partition."""
+    counted: Counter[tuple[int, str, str]] = Counter()
+    now: dict[tuple[bytes, int], tuple[int | None, int]] = {}
+    for row in in_effect(rows):
+        record = row.payload
+        if not isinstance(record, PartitionRecord | PartitionChangeRecord):
+            continue
+        key = (record.topic_id, record.partition_id)
+        leader, isr = now.get(key, (None, 0))
+        new_leader = leader if record.leader == -2 else record.leader
+        new_isr = isr if record.isr is None else len(record.isr)
+        if row.offset >= first and leader is not None:
+            where = (row.timestamp // HOUR_MS * HOUR_MS, f"{uuid_text(key[0])}/{key[1]}")
+            counted[(*where, "leader")] += new_leader != leader
+            counted[(*where, "isr")] += new_isr < isr
+        now[key] = (new_leader, new_isr)
+    return +counted
+
+
+@each_data_set_where(
+    lambda each: str(each) in ("ogs59-3node-history/data_kafka-1", "otus-histories/HW02_kafka_data")
+)
+@pytest.mark.parametrize("half", [False, True])
+def test_leader_churn_counts_changes_in_a_real_log(
+    spark: "SparkSession", tmp_path: Path, data_set: DataSet, half: bool
+) -> None:
+    import_directory(open_directory(data_set.materialise(tmp_path)), tmp_path / "log")
+    with LogReader.open(tmp_path / "log") as reader:
+        files = committed_files(reader)
+        rows = [row for batch in reader.batches() for row in batch.rows]
+    first = files.end_offset // 2 if half else 0
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Kolkata")
+    try:
+        with QUERIES["leader-churn"].run(spark, files, Range(first, files.end_offset - 1)) as frame:
+            answer = frame.selectExpr("unix_millis(hour) AS hour_ms", "*").collect()
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+    found = {
+        (r["hour_ms"], r["id"], field): r[column]
+        for r in answer
+        for field, column in (("leader", "leader_changes"), ("isr", "isr_shrinks"))
+        if r[column]
+    }
+    assert found == churn(rows, first)
