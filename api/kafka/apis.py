@@ -17,6 +17,7 @@ from api.kafka.messages import (
     quotas,
     records_io,
     replicas,
+    tokens,
     topics,
     users,
 )
@@ -48,6 +49,7 @@ RUN_COMMAND_KEY = 10_003
 """Private keys, far above Kafka's; clients ignore them."""
 
 _T, _B, _R, _D, _U, _Q = topics, brokers, replicas, records_io, users, quotas
+_K = tokens
 
 PRODUCE = Api(0, _D.ProduceRequest, _D.ProduceResponse, 3, 9, 9)
 FETCH = Api(1, _D.FetchRequest, _D.FetchResponse, 4, 12, 12)
@@ -65,6 +67,18 @@ OFFSET_FOR_LEADER_EPOCH = Api(
 DESCRIBE_ACLS = Api(29, acls.DescribeAclsRequest, acls.DescribeAclsResponse, 1, 3, 2)
 CREATE_ACLS = Api(30, acls.CreateAclsRequest, acls.CreateAclsResponse, 1, 3, 2)
 DELETE_ACLS = Api(31, acls.DeleteAclsRequest, acls.DeleteAclsResponse, 1, 3, 2)
+CREATE_DELEGATION_TOKEN = Api(
+    38, _K.CreateDelegationTokenRequest, _K.CreateDelegationTokenResponse, 1, 3, 2
+)
+RENEW_DELEGATION_TOKEN = Api(
+    39, _K.RenewDelegationTokenRequest, _K.RenewDelegationTokenResponse, 1, 2, 2
+)
+EXPIRE_DELEGATION_TOKEN = Api(
+    40, _K.ExpireDelegationTokenRequest, _K.ExpireDelegationTokenResponse, 1, 2, 2
+)
+DESCRIBE_DELEGATION_TOKEN = Api(
+    41, _K.DescribeDelegationTokenRequest, _K.DescribeDelegationTokenResponse, 1, 3, 2
+)
 DESCRIBE_CLIENT_QUOTAS = Api(
     48, _Q.DescribeClientQuotasRequest, _Q.DescribeClientQuotasResponse, 0, 1, 1
 )
@@ -100,6 +114,10 @@ ALL = (
     DESCRIBE_ACLS,
     CREATE_ACLS,
     DELETE_ACLS,
+    CREATE_DELEGATION_TOKEN,
+    RENEW_DELEGATION_TOKEN,
+    EXPIRE_DELEGATION_TOKEN,
+    DESCRIBE_DELEGATION_TOKEN,
     DESCRIBE_CLIENT_QUOTAS,
     ALTER_CLIENT_QUOTAS,
     DESCRIBE_USER_SCRAM_CREDENTIALS,

@@ -1,11 +1,11 @@
-"""Which command each request about ACLs, users and quotas stands for, with the conversions."""
+"""The command that each request about ACLs, users, quotas and tokens stands for; conversions."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 
-from api.kafka import acls, apis, quotas, users
+from api.kafka import acls, apis, quotas, tokens, users
 from api.kafka.apis import Api
 from api.kafka.fields import Response
 from records.errors import RequestError
@@ -46,6 +46,21 @@ TRANSLATIONS: Mapping[Api, Translation] = {
         acls.deletion_response,
         acls.deletion_refused,
         needs_authorizer=True,
+    ),
+    apis.CREATE_DELEGATION_TOKEN: Translation(
+        "tokens create", tokens.creation, tokens.creation_response, tokens.creation_refused
+    ),
+    apis.RENEW_DELEGATION_TOKEN: Translation(
+        "tokens renew", tokens.renewal, tokens.renewal_response, tokens.renewal_refused
+    ),
+    apis.EXPIRE_DELEGATION_TOKEN: Translation(
+        "tokens expire", tokens.expiration, tokens.expiration_response, tokens.expiration_refused
+    ),
+    apis.DESCRIBE_DELEGATION_TOKEN: Translation(
+        "tokens describe",
+        tokens.description,
+        tokens.description_response,
+        tokens.description_refused,
     ),
     apis.DESCRIBE_CLIENT_QUOTAS: Translation(
         "quotas describe",

@@ -11,7 +11,7 @@ from api.questions.past import Past
 from api.questions.question import Computed, Question
 from api.redaction import redact_record
 from metadata_log.limits import MIB
-from records.envelope import Envelope, Origin
+from records.envelope import Asked, Envelope, Origin
 from records.json import fields_json, to_json
 from replay.time_travel.objects import parse_object
 
@@ -124,8 +124,14 @@ def row_json(row: Envelope, *, show_secrets: bool, show_asked: bool = False) -> 
     if row.extra is not None and show_secrets:
         document["extra"] = fields_json(row.extra)
     if row.asked is not None and show_asked:
-        document["asked"] = asked_json(row.asked)
+        asked = row.asked if show_secrets else _without_seed_of_token(row.asked)
+        document["asked"] = asked_json(asked)
     return document
+
+
+def _without_seed_of_token(asked: Asked) -> Asked:
+    """Leave out the seed of a decision that can have drawn the id of a token from it."""
+    return replace(asked, seed=None) if asked.command in _DRAW_TOKENS else asked
 
 
 def origin_json(origin: Origin | None) -> dict[str, Any] | None:
@@ -141,6 +147,8 @@ def _fields(row: Envelope, *, show_secrets: bool) -> dict[str, Any]:
     fields = to_json(row.payload)
     return fields if show_secrets else redact_record(type(row.payload).__name__, fields)
 
+
+_DRAW_TOKENS = ("tokens create", "transaction")
 
 DUMP = Question(name="dump", request=ShowRows, item=Row, tell=rows_shown)
 TAIL = Question(name="tail", request=FollowRows, answer=RowsFollowed, tell=rows_followed)

@@ -110,6 +110,9 @@ def test_hmac_and_key_are_written_nowhere_and_the_id_is_redacted(
         assert secret.decode("latin-1") not in caplog.text
     document, _ = text.split('"type":"DelegationTokenRecord"', 1)
     assert created["token_id"] not in document
+    # Nor what the id was drawn from.
+    (made,) = [r for r in printed[2].lines if r.get("asked", {}).get("command") == "tokens create"]
+    assert "seed" not in made["asked"]
     assert [row.asked.response for row in rows if row.asked and row.asked.response]
 
 

@@ -15,7 +15,7 @@ from api.kafka import apis
 from api.kafka.apis import Api
 from api.kafka.errors import name_of
 from api.kafka.fields import Request
-from api.kafka.messages import quotas, users
+from api.kafka.messages import quotas, tokens, users
 from api.kafka.messages.acls import (
     AclFilterFields,
     CreateAclsRequest,
@@ -157,6 +157,9 @@ REQUESTS: dict[Api, Callable[[Server], Request]] = {
             ),
         ),
     ),
+    apis.CREATE_DELEGATION_TOKEN: lambda _: tokens.CreateDelegationTokenRequest(
+        owner_principal_type="User", owner_principal_name="ann"
+    ),
     apis.DESCRIBE_CLIENT_QUOTAS: lambda _: quotas.DescribeClientQuotasRequest(),
     apis.ALTER_CLIENT_QUOTAS: lambda _: quotas.AlterClientQuotasRequest(
         entries=tuple(
@@ -195,6 +198,13 @@ REQUESTS: dict[Api, Callable[[Server], Request]] = {
         command="topics delete", payload=packed(DeleteTopics(topics=("a", "b")))
     ),
 }
+
+OF_OWNERS = {
+    apis.RENEW_DELEGATION_TOKEN,
+    apis.EXPIRE_DELEGATION_TOKEN,
+    apis.DESCRIBE_DELEGATION_TOKEN,
+}
+"""Requests that everybody may make, about tokens of their own."""
 
 TOPIC_RIGHTS = {
     apis.PRODUCE: (Operation.WRITE, A, "NOT_LEADER_OR_FOLLOWER"),
@@ -238,7 +248,7 @@ async def test_every_kafka_request_that_is_advertised_is_tried(tmp_path: Path) -
         listener = ControllerListener(at.service, ListenerSettings())
     advertised = set(listener.answering().apis().values())
     # As in Kafka: what is spoken here is told to everybody.
-    assert set(REQUESTS) == advertised - {apis.API_VERSIONS}
+    assert set(REQUESTS) | OF_OWNERS == advertised - {apis.API_VERSIONS}
 
 
 @pytest.mark.parametrize("api", REQUESTS, ids=lambda api: api.name)

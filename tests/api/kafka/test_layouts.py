@@ -27,6 +27,10 @@ _OURS = (
     apis.DELETE_PARTITIONS,
     apis.FOLLOW_LOG,
     apis.RUN_COMMAND,
+    apis.CREATE_DELEGATION_TOKEN,
+    apis.RENEW_DELEGATION_TOKEN,
+    apis.EXPIRE_DELEGATION_TOKEN,
+    apis.DESCRIBE_DELEGATION_TOKEN,
 )
 _SHARED = [api for api in apis.ALL if api not in _OURS]
 _PRIVATE_TAG_MIN = 100
