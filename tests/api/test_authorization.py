@@ -477,3 +477,14 @@ def _state_of(image: MetadataImage, name: str) -> object:
     topic = image.topic_by_full_name(name)
     assert topic is not None
     return topic, image.partitions(topic.topic_id), image.config(TOPIC, name)
+
+
+@by_each_way
+async def test_a_pattern_for_everything_shows_what_the_caller_may_see(
+    tmp_path: Path, way: str
+) -> None:
+    async with guarded(tmp_path) as (at, rights):
+        seen = {"b", "full:t"}
+        rights.only = {(Operation.DESCRIBE, topic_resource(name)) for name in seen}
+        answer = await WAYS[way](at).run("topics list", ListTopics(pattern=".*"))
+        assert {topic.name for topic in answer.response} == seen

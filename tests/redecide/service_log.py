@@ -25,6 +25,7 @@ from controller.decisions.namespaces import CreateNamespace, DeleteNamespace, Mo
 from controller.decisions.partition_removal import DeletePartitions, TopicShrink
 from controller.decisions.quotas import AlterQuotas, EntityChange, QuotaChange
 from controller.decisions.reassignments import AlterReassignments, PartitionTarget
+from controller.decisions.subscriptions import DeleteSubscription, RegisterSubscription
 from controller.decisions.tokens import CreateToken
 from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
 from controller.decisions.users import AlterUsers, Expected, ScramDeletion
@@ -108,6 +109,8 @@ def _requests() -> Iterator[tuple[str, Any]]:
     yield "partitions delete", _shrunk("striped.7", 3, delay_ms=3_600_000)
     yield "partitions cancel-delete", "striped.7"
     yield "partitions delete", _shrunk("classic.7", 2)
+    yield "subscriptions register", RegisterSubscription(group="audit", pattern="org:.*")
+    yield "subscriptions delete", DeleteSubscription(group="audit")
     yield "topics move", MoveTopics(from_namespace="", to_namespace="org", topic="classic.1")
     yield "namespaces delete", DeleteNamespace(name="org:apache")
     yield "topics delete", DeleteTopics(topics=("balanced.7", "nobody"))

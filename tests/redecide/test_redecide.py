@@ -34,6 +34,8 @@ from tests.redecide.service_log import ask_for_everything, steps
 _SCENARIOS = (
     "broker_shuts_down_in_order",
     "clients_have_quotas",
+    "namespaces_have_limits",
+    "namespaces_limit_the_rate",
     "placements",
     "shrink_outlives_a_broker_that_is_down",
 )
