@@ -62,7 +62,7 @@ class Pattern:
         built = builder.choice(parse(pattern))
         self._first, self._last, self._matches_nothing = built.first, built.last, built.nullable
         self._chars, self._follow = builder.chars, builder.follow
-        self._by_char: dict[int, _Positions] = {}
+        self._by_char: dict[str, _Positions] = {}
         self._following: dict[_Positions, _Positions] = {}
         self._states_max = states_max
         self.steps = 0
@@ -93,14 +93,17 @@ class Pattern:
 
     def _read(self, text: str) -> tuple[_Positions, _Positions]:
         """Return the positions reached at the end of a text, and those that may come next."""
+        by_char, followers = self._by_char, self._following
         reached, following = 0, self._first
-        for char in text:
-            self.steps += 1
-            reached = following & self._at(min(ord(char), OTHER))
+        for count, char in enumerate(text, 1):
+            allowed = by_char.get(char)
+            reached = following & (self._at(char) if allowed is None else allowed)
             if not reached:
+                self.steps += count
                 return 0, 0
-            found = self._following.get(reached)
+            found = followers.get(reached)
             following = self._after(reached) if found is None else found
+        self.steps += len(text)
         return reached, following
 
     def _after(self, reached: _Positions) -> _Positions:
@@ -113,10 +116,8 @@ class Pattern:
             self._following[reached] = following
         return following
 
-    def _at(self, code: int) -> _Positions:
-        found = self._by_char.get(code)
-        if found is None:
-            found = self._by_char[code] = self._positions_of(1 << code)
+    def _at(self, char: str) -> _Positions:
+        found = self._by_char[char] = self._positions_of(1 << min(ord(char), OTHER))
         return found
 
     def _positions_of(self, wanted: Chars) -> _Positions:
