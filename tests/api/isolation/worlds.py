@@ -13,6 +13,7 @@ from api.service import Service
 from controller.authorization.acls import SUPER_USERS, AclAuthorizer
 from controller.authorization.authorizer import Operation, ResourceType
 from controller.authorization.caller import Caller
+from controller.decisions.cluster_index import SUBSCRIBED_PATTERN
 from controller.decisions.context import Settings
 from controller.decisions.features import bootstrap_records
 from controller.decisions.levels import NEW_CLUSTER_LEVELS
@@ -80,8 +81,8 @@ class Tenant:
         yield ConfigRecord(
             resource_type=GROUP,
             resource_name=f"{name}-group",
-            name="subscribed.pattern",
-            value=f"{name}:.*",
+            name=SUBSCRIBED_PATTERN,
+            value=".*",  # matches what the other tenant creates
         )
         yield ClientQuotaRecord(
             entity=(EntityData(entity_type="user", entity_name=self.user),),
