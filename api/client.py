@@ -113,7 +113,7 @@ class MetadataClient(CommandClient):
             UnavailableError: no answer, the outcome is unknown.
         """
         response = await self._ask(topics.creation_request(request), CreateTopicsResponse)
-        return topics.created(response)
+        return topics.created(response, with_configs=request.with_configs)
 
     async def delete_topics(self, request: DeleteTopics) -> tuple[TopicResult, ...]:
         """Delete topics; returns one result per topic.

@@ -2,9 +2,12 @@
 
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
 from api.kafka.errors import NONE, code_of, name_of
 from api.kafka.messages.topics import (
     CreatableTopic,
+    CreatableTopicConfig,
     CreatableTopicResult,
     CreateTopicsRequest,
     CreateTopicsResponse,
@@ -23,6 +26,8 @@ from api.kafka.messages.topics import (
 )
 from controller.authorization.authorizer import UNRESTRICTED, Access, Operation, topic_resource
 from controller.decisions.assignments import Assignment
+from controller.decisions.created_configs import CreatedConfig
+from controller.decisions.effective_configs import source_of
 from controller.decisions.lookup import TopicRef, ref_text
 from controller.decisions.outcome import Refusal
 from controller.decisions.partition_removal import DeletePartitions, ShrinkResult, TopicShrink
@@ -43,6 +48,7 @@ def creation(request: CreateTopicsRequest) -> CreateTopics:
     return CreateTopics(
         topics=tuple([_new_topic(topic) for topic in request.topics]),
         validate_only=request.validate_only,
+        with_configs=True,
     )
 
 
@@ -94,18 +100,36 @@ def creation_response(results: Iterable[TopicResult]) -> CreateTopicsResponse:
     results = tuple(results)
     return CreateTopicsResponse(
         throttle_time_ms=_throttle_ms(results),
-        topics=tuple(
+        topics=tuple([_creatable_result(result) for result in results]),
+    )
+
+
+def _creatable_result(result: TopicResult) -> CreatableTopicResult:
+    """Return a topic's result; counts and configs need the right to describe configs."""
+    common = CreatableTopicResult(
+        name=result.name,
+        topic_id=result.topic_id or ZERO_UUID,
+        error_code=_code(result.refusal),
+        error_message=_message(result.refusal),
+    )
+    if result.refusal is not None:
+        return common
+    if result.configs is None:
+        return replace(common, topic_config_error_code=code_of("TOPIC_AUTHORIZATION_FAILED"))
+    return replace(
+        common,
+        num_partitions=result.partitions,
+        replication_factor=result.replication_factor,
+        configs=tuple(
             [
-                CreatableTopicResult(
-                    name=result.name,
-                    topic_id=result.topic_id or ZERO_UUID,
-                    error_code=_code(result.refusal),
-                    error_message=_message(result.refusal),
-                    num_partitions=result.partitions if result.refusal is None else -1,
-                    replication_factor=result.replication_factor if result.refusal is None else -1,
-                    configs=() if result.refusal is None else None,
+                CreatableTopicConfig(
+                    name=config.name,
+                    value=config.value,
+                    read_only=False,
+                    config_source=config.source.code,
+                    is_sensitive=False,
                 )
-                for result in results
+                for config in result.configs
             ]
         ),
     )
@@ -117,8 +141,10 @@ def creation_refused(request: CreateTopicsRequest, error: RequestError) -> Creat
     return creation_response([TopicResult(name=t.name, refusal=refusal) for t in request.topics])
 
 
-def created(response: CreateTopicsResponse) -> tuple[TopicResult, ...]:
-    """Return the results in a response."""
+def created(
+    response: CreateTopicsResponse, *, with_configs: bool = False
+) -> tuple[TopicResult, ...]:
+    """Return the results in a response, with configs if they were asked for."""
     return tuple(
         [
             TopicResult(
@@ -127,8 +153,20 @@ def created(response: CreateTopicsResponse) -> tuple[TopicResult, ...]:
                 partitions=max(topic.num_partitions, 0),
                 replication_factor=max(topic.replication_factor, 0),
                 refusal=_refusal(topic.error_code, topic.error_message),
+                configs=_created_configs(topic) if with_configs else (),
             )
             for topic in response.topics
+        ]
+    )
+
+
+def _created_configs(topic: CreatableTopicResult) -> tuple[CreatedConfig, ...] | None:
+    if topic.topic_config_error_code != NONE:
+        return None
+    return tuple(
+        [
+            CreatedConfig(config.name, config.value or "", source_of(config.config_source))
+            for config in topic.configs or ()
         ]
     )
 

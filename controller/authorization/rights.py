@@ -117,13 +117,27 @@ def _check_new_topic(access: Access, topic: NewTopic) -> None:
     access.require(Operation.CREATE, CLUSTER, topic_resource(topic.full_name))
 
 
+def _created(
+    access: Access, request: Any, results: tuple[TopicResult, ...]
+) -> tuple[TopicResult, ...]:
+    """Remove configs that the caller may not describe, and groups that it may not see."""
+    shown = [
+        result
+        if not result.configs
+        or access.allows(Operation.DESCRIBE_CONFIGS, topic_resource(result.name))
+        else replace(result, configs=None)
+        for result in results
+    ]
+    return topics_warned(access, request, tuple(shown))
+
+
 CREATE_TOPICS = Guard(
     items=Items(
         field="topics",
         check=_check_new_topic,
         refused=lambda topic, refusal: TopicResult(name=topic.full_name, refusal=refusal),
     ),
-    shown=topics_warned,
+    shown=_created,
 )
 DELETE_TOPICS = _topics(Operation.DELETE, lambda ref: ref, _topic_result)
 

@@ -74,6 +74,11 @@ _SOURCE_CODES = {
 _SERVER_SOURCES = (ConfigSource.BROKER, ConfigSource.CLUSTER, ConfigSource.STATIC)
 
 
+def source_of(code: int) -> ConfigSource:
+    """Return the source with a code; DEFAULT for one that is unknown."""
+    return next((s for s, known in _SOURCE_CODES.items() if known == code), ConfigSource.DEFAULT)
+
+
 class Level(NamedTuple):
     """A level, the name of its resource ("" if it has none), and the lookup of a config there."""
 

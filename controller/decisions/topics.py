@@ -13,6 +13,7 @@ from controller.decisions.assignments import Assignment, Placement, checked
 from controller.decisions.configs import ConfigChange, ResourceChange, config_records
 from controller.decisions.context import Context, PlannedTopic
 from controller.decisions.counted_records import CountedRecordList
+from controller.decisions.created_configs import CreatedConfig, CreatedConfigs
 from controller.decisions.ids import can_be_id, new_id
 from controller.decisions.items import decide_each
 from controller.decisions.lookup import (
@@ -69,11 +70,15 @@ class NewTopic(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CreateTopics(Request["tuple[TopicResult, ...]"], frozen=True, kw_only=True):
-    """A request to create topics. `placement` names one for all; None means the controller's."""
+    """A request to create topics. `placement` names one for all; None means the controller's.
+
+    `with_configs`: the results hold the effective configs of each topic.
+    """
 
     topics: tuple[NewTopic, ...]
     placement: str | None = None
     validate_only: bool = False
+    with_configs: bool = False
 
 
 class DeleteTopics(Request["tuple[TopicResult, ...]"], frozen=True, kw_only=True):
@@ -87,7 +92,8 @@ class TopicResult(msgspec.Struct, frozen=True, kw_only=True):
     """Result of one topic.
 
     `name` is as in the request. A creation that is only validated has no id. `subscriptions` are
-    those that match a topic that was created; None: there were too many to look at.
+    those that match a topic that was created; None: there were too many to look at. `configs` are
+    the effective ones, if asked for; None: the caller may not describe them.
     """
 
     name: str
@@ -96,6 +102,7 @@ class TopicResult(msgspec.Struct, frozen=True, kw_only=True):
     replication_factor: int = 0
     refusal: Refusal | None = None
     subscriptions: tuple[Subscription, ...] | None = ()
+    configs: tuple[CreatedConfig, ...] | None = ()
 
 
 def create_topics(
@@ -161,6 +168,7 @@ class _Creation:
     def __init__(self, context: Context, request: CreateTopics) -> None:
         self._context = context
         self._validate_only = request.validate_only
+        self._configs = CreatedConfigs(context) if request.with_configs else None
         self._placement = Placement(context, request.placement)
         self._subscriptions = SubscriptionMatcher(context)
         self._unified_names: dict[tuple[Uuid | None, str], str] = {}
@@ -198,7 +206,14 @@ class _Creation:
             partitions=len(plan.assignments),
             replication_factor=len(plan.assignments[0].broker_ids),
             subscriptions=self._subscriptions.of_topic(topic.full_name),
+            configs=self._effective(topic, plan),
         )
+
+    def _effective(self, topic: NewTopic, plan: _Plan) -> tuple[CreatedConfig, ...]:
+        if self._configs is None:
+            return ()
+        own = {record.name: record.value or "" for record in plan.configs}
+        return self._configs.of_topic(topic.namespace, own)
 
     def _check_id(self, topic: NewTopic) -> None:
         if topic.topic_id is None:

@@ -473,6 +473,19 @@ async def test_without_its_one_right_a_request_about_the_cluster_is_refused(
             assert set(await refusals(at.client, command, case.request)) <= REFUSED
 
 
+@by_each_way
+async def test_configs_of_a_created_topic_need_the_right_to_describe_them(
+    tmp_path: Path, way: str
+) -> None:
+    described = (Operation.DESCRIBE_CONFIGS, topic_resource("d"))
+    async with guarded(tmp_path) as (at, rights):
+        for name, more in (("c", ()), ("d", (described,))):
+            rights.only = {(Operation.CREATE, topic_resource(name)), *more}
+            request = CreateTopics(topics=(NewTopic(name=name),), with_configs=True)
+            (result,) = (await WAYS[way](at).run("topics create", request)).response
+            assert (result.configs is None) == (not more)
+
+
 def _state_of(image: MetadataImage, name: str) -> object:
     topic = image.topic_by_full_name(name)
     assert topic is not None

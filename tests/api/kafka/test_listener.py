@@ -155,6 +155,25 @@ async def test_topic_is_created_described_and_deleted(tmp_path: Path) -> None:
         assert refused.refusal.code == "UNKNOWN_TOPIC_ID"
 
 
+async def test_created_topic_comes_with_its_effective_configs(tmp_path: Path) -> None:
+    async with server(tmp_path) as at:
+        await at.register(1)
+        topic = NewTopic(
+            name="orders", partitions=1, replication_factor=1, configs=(("flush.ms", "3"),)
+        )
+        request = creation_request(CreateTopics(topics=(topic,)))
+        answer = await at.client.connection.request(request, CreateTopicsResponse)
+        (created,) = answer.topics
+        assert created.configs is not None
+        found = {c.name: (c.value, c.config_source) for c in created.configs}
+        assert found["flush.ms"] == ("3", 1)
+        assert found["retention.ms"] == ("604800000", 5)
+        asked = CreateTopics(topics=(replace(topic, name="other"),), with_configs=True)
+        (result,) = await at.client.create_topics(asked)
+        assert result.configs is not None
+        assert {c.name: (c.value, c.source.code) for c in result.configs} == found
+
+
 async def test_refusals_keep_code_and_message(tmp_path: Path) -> None:
     async with server(tmp_path) as at:
         (result,) = await at.client.create_topics(CreateTopics(topics=(NewTopic(name="a b"),)))

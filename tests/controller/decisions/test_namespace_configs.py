@@ -1,6 +1,7 @@
 """Configs of namespaces: inherited by the topics in and below them, gone with the namespace."""
 
 import pytest
+from msgspec.structs import replace
 
 from controller.decisions.configs import (
     AlterConfigs,
@@ -19,9 +20,11 @@ from controller.decisions.namespaces import (
     delete_namespace,
     move_topics,
 )
+from controller.decisions.topic_configs import TOPIC_CONFIGS
+from controller.decisions.topics import CreateTopics, NewTopic, create_topics
 from records.configs import ConfigRecord
 from replay.image.configs import BROKER, NAMESPACE, TOPIC
-from tests.controller.cluster import Cluster
+from tests.controller.cluster import Cluster, assigned
 
 
 @pytest.fixture
@@ -132,3 +135,21 @@ def test_topic_cannot_have_a_limit_of_a_namespace(cluster: Cluster) -> None:
 def test_every_default_of_a_namespace_is_valid() -> None:
     for definition in NAMESPACE_CONFIGS.values():
         definition.check(definition.default)
+
+
+def test_created_topics_answer_their_effective_configs_if_asked(cluster: Cluster) -> None:
+    _set(cluster, NAMESPACE, "org", "retention.ms", "2")
+    _set(cluster, BROKER, "", "log.roll.hours", "1")
+    topic = NewTopic(
+        name="new", namespace="org:apache", assignments=assigned([1]), configs=(("flush.ms", "3"),)
+    )
+    (result,) = cluster.do(create_topics, CreateTopics(topics=(topic,), with_configs=True))
+    assert result.configs is not None
+    found = {config.name: (config.value, config.source.value) for config in result.configs}
+    assert found.keys() == TOPIC_CONFIGS.keys()
+    assert found["flush.ms"] == ("3", "topic")
+    assert found["retention.ms"] == ("2", "namespace")
+    assert found["segment.ms"] == ("3600000", "cluster")
+    assert found["segment.bytes"] == (str(2**30), "default")
+    (plain,) = cluster.do(create_topics, CreateTopics(topics=(replace(topic, name="other"),)))
+    assert plain.configs == ()

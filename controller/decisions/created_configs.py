@@ -1,0 +1,47 @@
+"""Effective configs of topics that a request creates (KIP-525)."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from controller.decisions.effective_configs import (
+    ConfigLevels,
+    ConfigSource,
+    effective_config,
+    namespace_levels,
+)
+from controller.decisions.topic_configs import TOPIC_CONFIGS
+
+
+class CreatedConfig(msgspec.Struct, frozen=True):
+    """An effective config of a new topic, and the kind of level that sets it."""
+
+    name: str
+    value: str
+    source: ConfigSource
+
+
+class CreatedConfigs:
+    """Effective configs of the topics of one request; what a namespace gives is computed once."""
+
+    def __init__(self, context: ConfigLevels) -> None:
+        """Take the levels above the topics."""
+        self._context = context
+        self._inherited: dict[str, dict[str, CreatedConfig]] = {}
+
+    def of_topic(self, namespace: str, own: Mapping[str, str]) -> tuple[CreatedConfig, ...]:
+        """Return all configs of a topic that sets these itself, ordered by name."""
+        found = dict(self._of_namespace(namespace))
+        for name, value in own.items():
+            found[name] = CreatedConfig(name, value, ConfigSource.TOPIC)
+        return tuple([found[name] for name in sorted(found)])
+
+    def _of_namespace(self, namespace: str) -> dict[str, CreatedConfig]:
+        if namespace not in self._inherited:
+            configs = {}
+            for name, definition in TOPIC_CONFIGS.items():
+                levels = namespace_levels(self._context, namespace)
+                found = effective_config(levels, definition)
+                configs[name] = CreatedConfig(name, found.effective, found.source)
+            self._inherited[namespace] = configs
+        return self._inherited[namespace]
