@@ -1,7 +1,6 @@
 """What a scenario can do to its cluster: one function a verb."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
@@ -17,25 +16,14 @@ from controller.decisions.alter_topics import AlterTopics, TopicAlteration, alte
 from controller.decisions.assignments import Assignment
 from controller.decisions.brokers import unregister_broker
 from controller.decisions.configs import (
-    AlterConfigs,
     ConfigChange,
     Operation,
-    ReplaceConfigs,
-    ResourceChange,
-    alter_configs,
-    replace_configs,
 )
 from controller.decisions.controllers import RegisterController, register_controller
 from controller.decisions.deletion_reports import (
     ReplicaReport,
     ReportDeletions,
     report_deletions,
-)
-from controller.decisions.effective_configs import (
-    BROKER,
-    CLUSTER_DEFAULT,
-    effective_config,
-    topic_levels,
 )
 from controller.decisions.elections import (
     ElectLeaders,
@@ -46,12 +34,6 @@ from controller.decisions.elections import (
 from controller.decisions.growth import CreatePartitions, TopicGrowth, create_partitions
 from controller.decisions.heartbeats import fence_stale_broker
 from controller.decisions.mutation_quotas import MUTATION_RATE
-from controller.decisions.namespaces import (
-    CreateNamespace,
-    DeleteNamespace,
-    create_namespace,
-    delete_namespace,
-)
 from controller.decisions.partition_removal import (
     DeletePartitions,
     TopicShrink,
@@ -76,7 +58,6 @@ from controller.decisions.tokens import (
     renew_token,
     token_hmac,
 )
-from controller.decisions.topic_configs import TOPIC_CONFIGS
 from controller.decisions.topics import (
     CreateTopics,
     DeleteTopics,
@@ -92,13 +73,12 @@ from controller.decisions.users import (
     alter_users,
 )
 from records.base import ZERO_UUID, Uuid
-from records.configs import ClientQuotaRecord, ConfigRecord, EntityData, FeatureLevelRecord
+from records.configs import ClientQuotaRecord, EntityData, FeatureLevelRecord
 from records.envelope import Origin
 from records.errors import RequestError
 from records.partitions import PartitionChangeRecord
-from replay.image.configs import RESOURCE_TYPES, TOPIC
 from tests.controller.cluster import Cluster, assigned, credential
-from tests.scenarios import access, tenancy
+from tests.scenarios import access, configuring, tenancy
 
 
 def run(cluster: Cluster, line: str) -> list[str]:
@@ -366,63 +346,6 @@ def _sweep(cluster: Cluster) -> None:
     cluster.decide(elect_unclean_leaders)
 
 
-def _configure(cluster: Cluster, resources: str, *deleted: str, **values: str) -> Any:
-    """Resources as `cluster`, `broker/1`, `topic/a+topic/b`; a name without a value is deleted."""
-    changes = [ConfigChange(key, value) for key, value in values.items()]
-    changes += [ConfigChange(key, operation=Operation.DELETE) for key in deleted]
-    changed = tuple([_changed(name, changes) for name in resources.split("+")])
-    return cluster.do(alter_configs, AlterConfigs(resources=changed))
-
-
-def _change_items(cluster: Cluster, resource: str, *, operation: Operation, **values: str) -> Any:
-    """Append items to lists, or take them out."""
-    changes = [ConfigChange(key, value, operation) for key, value in values.items()]
-    return cluster.do(alter_configs, AlterConfigs(resources=(_changed(resource, changes),)))
-
-
-def _replace_configs(cluster: Cluster, resource: str, **values: str) -> Any:
-    changes = [ConfigChange(key, value) for key, value in values.items()]
-    return cluster.do(replace_configs, ReplaceConfigs(resources=(_changed(resource, changes),)))
-
-
-def _changed(resource: str, changes: list[ConfigChange]) -> ResourceChange:
-    type_, name = _config_resource(resource)
-    return ResourceChange(resource_type=type_, resource_name=name, changes=tuple(changes))
-
-
-def _config_resource(text: str) -> tuple[int, str]:
-    kind, _, name = text.partition("/")
-    return (BROKER, CLUSTER_DEFAULT) if kind == "cluster" else (RESOURCE_TYPES[kind], name)
-
-
-def _write_config(cluster: Cluster, resource: str, **values: str) -> None:
-    """Write configs as they are, as a log from elsewhere would hold them."""
-    type_, name = _config_resource(resource)
-    if type_ == TOPIC:
-        name = cluster.image.full_name(cluster.topic(name))
-    cluster.write(
-        [
-            ConfigRecord(resource_type=type_, resource_name=name, name=key, value=value)
-            for key, value in values.items()
-        ]
-    )
-
-
-def _effective(cluster: Cluster, topic: str, name: str) -> str:
-    """Answer with the effective value of a topic's config and the kind of level that sets it."""
-    levels = topic_levels(cluster.context(), cluster.topic(topic))
-    found = effective_config(levels, TOPIC_CONFIGS[name])
-    return f"{found.effective} from {found.source.value}"
-
-
-def _create_namespace(cluster: Cluster, name: str) -> None:
-    cluster.do(create_namespace, CreateNamespace(name))
-
-
-def _delete_namespace(cluster: Cluster, name: str) -> None:
-    cluster.do(delete_namespace, DeleteNamespace(name=name, recursive=True))
-
-
 def _quota(cluster: Cluster, *words: str, **changes: str) -> Any:
     """`quota user/ann client-id/x KEY=1.5 OTHER=none`, where `user/` is the default one.
 
@@ -549,6 +472,7 @@ def _replica_lists(text: str) -> list[list[int]]:
 _VERBS: dict[str, Callable[..., Any]] = {
     **tenancy.VERBS,
     **access.VERBS,
+    **configuring.VERBS,
     "brokers": _brokers,
     "register-broker": _register,
     "heartbeat": _heartbeat,
@@ -570,14 +494,6 @@ _VERBS: dict[str, Callable[..., Any]] = {
     "elect": _elect,
     "balance-leaders": _balance,
     "elect-unclean-leaders": _sweep,
-    "configure": _configure,
-    "append-items": partial(_change_items, operation=Operation.APPEND),
-    "subtract-items": partial(_change_items, operation=Operation.SUBTRACT),
-    "replace-configs": _replace_configs,
-    "write-config": _write_config,
-    "effective": _effective,
-    "create-namespace": _create_namespace,
-    "delete-namespace": _delete_namespace,
     "quota": _quota,
     "static-configs": _configure_statically,
     "create-token": _create_token,
