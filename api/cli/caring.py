@@ -89,21 +89,17 @@ def _replayed(fs: "ByteStore", directory: Path, found: "Inspection") -> "Proof |
 
 
 def _verify_document(found: "Inspection", proof: "Proof | None") -> dict[str, Any]:
-    import msgspec
+    from api.care_answers import Verified
 
-    return {
+    about: dict[str, Any] = {
         "as_of": None if found.end_offset is None else found.end_offset - 1,
         "history_start": found.history_start,
         "log_end": found.end_offset,
-        "segments": found.segments,
-        "batches": found.blocks,
-        "records": found.records,
-        "bytes": found.size_bytes,
-        **({"not_understood": fields_of(proof.not_understood)} if proof else {}),
-        "digest": proof.digest if proof else None,
-        "damage": [msgspec.structs.asdict(finding) for finding in found.damage],
-        "notes": [msgspec.structs.asdict(finding) for finding in found.notes],
     }
+    # What was not understood is known only after a replay.
+    if proof is not None:
+        about["not_understood"] = fields_of(proof.not_understood)
+    return {**about, **fields_of(Verified.of(found, proof))}
 
 
 def _print_inspection(log: str, found: "Inspection", proof: "Proof | None") -> None:

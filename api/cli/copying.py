@@ -71,17 +71,10 @@ def _print_copy(
     what: str, dest: str, reader: "LogReader", result: "CopyResult", *, json: bool
 ) -> None:
     if json:
+        from api.care_answers import Copied
         from api.cli.reading import about
 
-        document = {
-            **about(reader),
-            "start_offset": result.start_offset,
-            "end_offset": result.end_offset,
-            "previous_end_offset": result.previous_end_offset,
-            "files": list(result.files),
-            "bytes": result.size_bytes,
-        }
-        print_json(document)
+        print_json({**about(reader), **fields_of(Copied.of(result))})
         return
     print_line(f"{what} {dest}: offsets {result.start_offset} to {result.end_offset - 1}")
     before = result.previous_end_offset
@@ -156,22 +149,15 @@ def _offset_in(splice: "Splice", at: str) -> int:
 
 
 def _restore_document(offset: int, result: "RestoreResult", proof: "Proof") -> dict[str, Any]:
-    document: dict[str, Any] = {
+    from api.care_answers import Restored
+
+    return {
         "as_of": offset,
         "history_start": result.history_start,
         "log_end": result.end_offset,
         "not_understood": fields_of(proof.not_understood),
-        "digest": proof.digest,
-        "segments": result.segments,
-        "bytes": result.size_bytes,
-        "writer_epoch": result.writer_epoch,
+        **fields_of(Restored.of(result, proof)),
     }
-    if result.cut_batch is not None:
-        document["mid_batch"] = True
-        document["cut_batch"] = {"base_offset": result.cut_batch[0], "end": result.cut_batch[1]}
-    if proof.pending_transaction is not None:
-        document["pending_transaction"] = proof.pending_transaction
-    return document
 
 
 def _print_restore(log: Path, offset: int, result: "RestoreResult", proof: "Proof") -> None:
@@ -213,6 +199,7 @@ def retain(
 
     Also beside a running writer. The start moves to the beginning of the segment that holds POINT.
     """
+    from api.care_answers import Retained
     from api.cli.reading import log_about, offset_of, open_reader
     from metadata_log.care.archive import check_archived
     from metadata_log.fs import OsFs
@@ -233,19 +220,9 @@ def retain(
     with progress("replaying", start, min(keep_from, end)) as advance:
         result = move_start(directory, keep_from, check_dropped=check_dropped, progress=advance)
     if json:
-        print_json(_retain_document(result, log_about(log)))
+        print_json({**log_about(log), **fields_of(Retained.of(result))})
     else:
         _print_retain(log, result)
-
-
-def _retain_document(result: "RetainResult", about: dict[str, Any]) -> dict[str, Any]:
-    return {
-        **about,
-        "previous_history_start": result.previous_history_start,
-        "dropped_segments": result.dropped_segments,
-        "dropped_bytes": result.dropped_bytes,
-        "digest": result.digest,
-    }
 
 
 def _print_retain(log: Path, result: "RetainResult") -> None:

@@ -3,13 +3,15 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from api.cli.app import app, need_command
 from api.cli.arguments import OFFSET_MAX, At, Json, Log
+from api.cli.asking import fields_of
 from api.cli.errors import reads_only
+from api.cli.image_view import not_understood_text
 from api.cli.output import (
     print_json,
     print_line,
@@ -22,7 +24,6 @@ from api.cli.typer_app import App
 
 if TYPE_CHECKING:
     from metadata_log.log_reader import LogReader
-    from replay.snapshot.info import SnapshotInfo
     from replay.snapshot.store import SnapshotStore
 
 snapshots = App(
@@ -97,6 +98,7 @@ def create(
     json: Json = False,
 ) -> None:
     """Store the image at a point, from the newest snapshot before it and the records since."""
+    from api.care_answers import Snapshot
     from api.cli.reading import about, offset_of
     from replay.snapshot.making import create_snapshot, prune_snapshots
 
@@ -108,9 +110,9 @@ def create(
             )
         if rotate is not None:
             prune_snapshots(reader, store, rotate, rotated_only=True)
-        document = {**about(reader, offset), **_document(found)}
+        end = about(reader, offset)
     if json:
-        print_json(document)
+        print_json({**end, **fields_of(Snapshot.of(found))})
     else:
         print_line(f"snapshot of the image as of offset {found.end_offset - 1}")
         print_line(f"  digest {found.digest}")
@@ -120,13 +122,15 @@ def create(
 @reads_only
 def list_(log: Log, database: Database = None, json: Json = False) -> None:
     """List the snapshots of a log, oldest first."""
+    from api.care_answers import Snapshot, Snapshots
     from api.cli.reading import about
 
     with _opened_or_none(log, database) as (reader, store):
         found = [] if store is None else store.list()
         end = about(reader)
     if json:
-        print_json({**end, "snapshots": [_document(info) for info in found]})
+        listed = Snapshots(snapshots=tuple(map(Snapshot.of, found)))
+        print_json({**end, **fields_of(listed)})
         return
     print_table(
         ("end offset", "epoch", "time", "confirmed", "made", "digest"),
@@ -148,14 +152,18 @@ def list_(log: Log, database: Database = None, json: Json = False) -> None:
 @reads_only
 def show(log: Log, end_offset: EndOffset, database: Database = None, json: Json = False) -> None:
     """Load one snapshot, check its digest, and show what it is."""
+    from api.care_answers import Snapshot
     from api.cli.reading import about
 
     with _opened(log, database) as (reader, store):
         found = store.verify(end_offset)
-        document = {**about(reader, found.end_offset - 1), **_document(found)}
+        document = {**about(reader, found.end_offset - 1), **fields_of(Snapshot.of(found))}
     if json:
         print_json(document)
         return
+    not_understood = document.pop("not_understood")
+    if not_understood is not None:
+        print_line(not_understood_text(not_understood))
     for name, value in document.items():
         print_line(f"{name.replace('_', ' '):<14}{value_text(value)}")
 
@@ -170,6 +178,7 @@ def prune(
     json: Json = False,
 ) -> None:
     """Delete old snapshots, and the chunks that no other snapshot needs."""
+    from api.care_answers import Pruned
     from api.cli.reading import about
     from replay.snapshot.making import prune_snapshots
 
@@ -178,18 +187,6 @@ def prune(
         left = 0 if store is None else len(store.list())
         end = about(reader)
     if json:
-        print_json({**end, "deleted": deleted, "left": left})
+        print_json({**end, **fields_of(Pruned(deleted=deleted, left=left))})
     else:
         print_line(f"deleted {deleted}, {left} left")
-
-
-def _document(info: "SnapshotInfo") -> dict[str, Any]:
-    return {
-        "end_offset": info.end_offset,
-        "leader_epoch": info.leader_epoch,
-        "timestamp": info.timestamp_ms,
-        "confirmed": info.confirmed,
-        "digest": info.digest,
-        "rotated": info.rotated,
-        "created_at": info.created_at_ms,
-    }

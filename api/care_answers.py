@@ -1,0 +1,156 @@
+"""Answers of the commands that care for a log, in the shape of their JSON.
+
+What an answer says of its place in the log is beside it: `replay.about.About`.
+"""
+
+from typing import Self
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from metadata_log.care.backup import CopyResult
+from metadata_log.care.findings import Finding, Inspection
+from metadata_log.care.restore import RestoreResult
+from replay.care.proof import Proof
+from replay.care.retain import RetainResult
+from replay.snapshot.info import SnapshotInfo
+
+
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """A snapshot in SQL. `end_offset` is exclusive, times are in ms since 1970."""
+
+    end_offset: int
+    leader_epoch: int
+    timestamp: int
+    confirmed: bool
+    digest: str
+    rotated: bool
+    created_at: int
+
+    @classmethod
+    def of(cls, info: SnapshotInfo) -> Self:
+        """Return the answer for a row of the table."""
+        return cls(
+            end_offset=info.end_offset,
+            leader_epoch=info.leader_epoch,
+            timestamp=info.timestamp_ms,
+            confirmed=info.confirmed,
+            digest=info.digest,
+            rotated=info.rotated,
+            created_at=info.created_at_ms,
+        )
+
+
+class Snapshots(msgspec.Struct, frozen=True, kw_only=True):
+    """The snapshots of a log, oldest first."""
+
+    snapshots: tuple[Snapshot, ...]
+
+
+class Pruned(msgspec.Struct, frozen=True, kw_only=True):
+    """How many snapshots were deleted, and how many are left."""
+
+    deleted: int
+    left: int
+
+
+class Verified(msgspec.Struct, frozen=True, kw_only=True):
+    """What was checked and found. `digest` is None if the log could not be replayed."""
+
+    segments: int
+    batches: int
+    records: int
+    bytes: int
+    digest: str | None
+    damage: tuple[Finding, ...]
+    notes: tuple[Finding, ...]
+
+    @classmethod
+    def of(cls, found: Inspection, proof: Proof | None) -> Self:
+        """Return the answer of an inspection, and of the replay after it."""
+        return cls(
+            segments=found.segments,
+            batches=found.blocks,
+            records=found.records,
+            bytes=found.size_bytes,
+            digest=proof.digest if proof else None,
+            damage=tuple(found.damage),
+            notes=tuple(found.notes),
+        )
+
+
+class Copied(msgspec.Struct, frozen=True, kw_only=True):
+    """The files that a backup or archive copied, and what it holds now, `end_offset` exclusive."""
+
+    start_offset: int
+    end_offset: int
+    previous_end_offset: int | None
+    files: tuple[str, ...]
+    bytes: int
+
+    @classmethod
+    def of(cls, result: CopyResult) -> Self:
+        """Return the answer of a copy."""
+        return cls(
+            start_offset=result.start_offset,
+            end_offset=result.end_offset,
+            previous_end_offset=result.previous_end_offset,
+            files=result.files,
+            bytes=result.size_bytes,
+        )
+
+
+class CutBatch(msgspec.Struct, frozen=True):
+    """A batch that was cut, as the original had it; `end` is exclusive."""
+
+    base_offset: int
+    end: int
+
+
+class Restored(msgspec.Struct, frozen=True, kw_only=True):
+    """A log that was restored and proved by replay.
+
+    `mid_batch` and `cut_batch` are set if the last batch was cut, `pending_transaction` if a
+    transaction is open.
+    """
+
+    digest: str
+    segments: int
+    bytes: int
+    writer_epoch: int | None
+    mid_batch: bool | UnsetType = UNSET
+    cut_batch: CutBatch | UnsetType = UNSET
+    pending_transaction: int | UnsetType = UNSET
+
+    @classmethod
+    def of(cls, result: RestoreResult, proof: Proof) -> Self:
+        """Return the answer of a restoration."""
+        cut, pending = result.cut_batch, proof.pending_transaction
+        return cls(
+            digest=proof.digest,
+            segments=result.segments,
+            bytes=result.size_bytes,
+            writer_epoch=result.writer_epoch,
+            mid_batch=UNSET if cut is None else True,
+            cut_batch=UNSET if cut is None else CutBatch(*cut),
+            pending_transaction=UNSET if pending is None else pending,
+        )
+
+
+class Retained(msgspec.Struct, frozen=True, kw_only=True):
+    """What was dropped before the new start of history; no `digest` if there was nothing to do."""
+
+    previous_history_start: int
+    dropped_segments: int
+    dropped_bytes: int
+    digest: str | None
+
+    @classmethod
+    def of(cls, result: RetainResult) -> Self:
+        """Return the answer of a retention run."""
+        return cls(
+            previous_history_start=result.previous_history_start,
+            dropped_segments=result.dropped_segments,
+            dropped_bytes=result.dropped_bytes,
+            digest=result.digest,
+        )
