@@ -23,10 +23,14 @@ _MARKERS: frozenset[type[Record]] = frozenset(
 
 
 class Resolved(msgspec.Struct, frozen=True, gc=False):
-    """Rows with a known outcome: in effect, or aborted with their transaction."""
+    """Rows with a known outcome: in effect, or aborted with their transaction.
+
+    `closed_by` is the record that ended or aborted it; None for rows outside a transaction.
+    """
 
     rows: Sequence[Envelope]
     in_effect: bool = True
+    closed_by: Envelope | None = None
 
 
 class Transactions:
@@ -64,9 +68,9 @@ class Transactions:
                 case BeginTransactionRecord():
                     self._begin(row)
                 case EndTransactionRecord():
-                    yield Resolved(self._close(row))
+                    yield Resolved(self._close(row), closed_by=row)
                 case AbortTransactionRecord():
-                    yield Resolved(self._close(row), in_effect=False)
+                    yield Resolved(self._close(row), in_effect=False, closed_by=row)
                 case _ if self.begin_offset is None:
                     yield Resolved((row,))
                 case _:

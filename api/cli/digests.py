@@ -5,8 +5,30 @@ from pathlib import Path
 from api.questions.objects import Digest
 from api.questions.question import Computed
 
-WAYS = ("replay", "snapshot", "spark")
+WAYS = ("replay", "snapshot", "sql", "spark")
 """The first two are questions, which a service answers too."""
+
+
+def by_sql(log: Path | str, at: str, database: str | None) -> Computed:
+    """Compute it from the tables of the SQL history alone.
+
+    Raises:
+        RequestError: HISTORY_NOT_FOUND, there are no tables; OFFSET_OUT_OF_RANGE, they do not
+            reach so far.
+    """
+    from api.cli.reading import offset_of
+    from api.questions.past import Past
+    from metadata_log.log_reader import LogReader
+    from replay.sql_history.store import HistoryStore, default_url
+    from replay.sql_history.sync import check_same_log
+
+    with LogReader.open(log) as reader:
+        past = Past(reader, resolve=offset_of)
+        offset = past.offset(at)
+        with HistoryStore.open(database or default_url(reader.directory)) as store:
+            check_same_log(reader, store)
+            answer = Digest(digest=store.digest(offset), by="sql")
+    return Computed(answer=answer, about=lambda: past.about(offset))
 
 
 def by_spark(log: Path | str, at: str) -> Computed:

@@ -4,7 +4,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Make a log": ("init", "demo", "import"),
     "Look at a log": ("info", "image", "dump", "tail", "digest"),
     "Look at the past": ("history", "blame", "diff"),
-    "Snapshots and Spark": ("snapshot", "audit"),
+    "Snapshots, SQL and Spark": ("snapshot", "sql", "audit"),
     "Take care of a log": ("verify", "repair", "backup", "restore", "archive", "retain"),
     "Change a cluster": (
         *("topics", "namespaces", "configs", "subscriptions", "brokers", "partitions"),

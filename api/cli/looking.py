@@ -102,18 +102,24 @@ def digest(
     log: LogOrServer,
     at: At = "end",
     by: Annotated[
-        str, Option("--by", metavar="replay|snapshot|spark", help="How to compute it.")
+        str, Option("--by", metavar="replay|snapshot|sql|spark", help="How to compute it.")
     ] = "replay",
+    database: Annotated[
+        str | None,
+        Option(metavar="URL", help="With --by sql; default: sqlite:///LOG/history.db"),
+    ] = None,
     json: Json = False,
     server: Server = None,
 ) -> None:
     """Print the digest of the image at a point, computed in the way named."""
-    from api.cli.digests import WAYS, by_spark
+    from api.cli.digests import WAYS, by_spark, by_sql
     from api.questions.objects import DIGEST, ShowDigest
 
     if by not in WAYS:
         raise bad_parameter(f"{by!r} is none of {', '.join(WAYS)}", param_hint="--by")
-    if by == "spark":
+    if by == "sql":
+        told = by_sql(log.place("--by sql"), at, database)
+    elif by == "spark":
         told = by_spark(log.place("--by spark"), at)
     else:
         told = log.ask(DIGEST, ShowDigest(by=by), at=at)

@@ -38,6 +38,7 @@ _MODULES = {
     "looking": ("dump", "image", "digest"),
     "past": ("history", "diff", "blame"),
     "snapshots": ("snapshot",),
+    "sql": ("sql",),
     "caring": ("verify", "repair"),
     "copying": ("backup", "restore", "archive", "retain"),
     "auditing": ("audit",),

@@ -165,7 +165,7 @@ def show(log: Log, end_offset: EndOffset, database: Database = None, json: Json 
     if not_understood is not None:
         print_line(not_understood_text(not_understood))
     for name, value in document.items():
-        print_line(f"{name.replace('_', ' '):<14}{value_text(value)}")
+        print_line(f"{name.replace('_', ' '):<16}{value_text(value)}")
 
 
 @snapshots.command()

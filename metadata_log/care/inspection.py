@@ -280,7 +280,7 @@ def _belongs(name: str, indexes: set[str]) -> bool:
     return (
         name in _KNOWN
         or name in indexes
-        or name.startswith("snapshots.db")
+        or name.startswith(("snapshots.db", "history.db"))
         or segment_offset(name) is not None
         or checkpoint_id(name) is not None
         or claimed_epoch(name) is not None

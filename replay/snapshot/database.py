@@ -1,8 +1,8 @@
-"""Opens the snapshot database, with settings that make commits durable.
+"""Opens a database, with settings that make commits durable.
 
-SQLite keeps its rollback journal (not a write-ahead log), so that the database is one file that
-can be read in a directory without write permission. `synchronous` is FULL: a commit is on stable
-storage when it returns. Snapshots are written rarely, so the cost does not matter.
+Unless a write-ahead log is wanted, SQLite keeps its rollback journal, so that the database is one
+file that can be read in a directory without write permission. `synchronous` is FULL: a commit is on
+stable storage when it returns. Snapshots are written rarely, so the cost does not matter.
 """
 
 import os
@@ -40,8 +40,19 @@ def default_url(directory: Path) -> URL:
     return URL.create("sqlite", database=str(directory.absolute() / SNAPSHOTS_NAME))
 
 
-def open_database(url: str | URL, *, create: bool = False) -> Engine:
+def open_database(
+    url: str | URL,
+    *,
+    create: bool = False,
+    wal: bool = False,
+    missing: tuple[str, str] = ("SNAPSHOT_NOT_FOUND", "metalog snapshot create"),
+) -> Engine:
     """Return an engine; only `create` creates a missing SQLite file.
+
+    Args:
+        wal: Let SQLite keep a write-ahead log, so that readers and a writer never wait for each
+            other. Readers then need to write in the directory.
+        missing: The code of the error if there is none, and the command that makes one.
 
     Raises:
         RequestError: `url` is not a database that can be opened, or it does not exist.
@@ -52,7 +63,7 @@ def open_database(url: str | URL, *, create: bool = False) -> Engine:
         parsed = make_url(url)
         shown = parsed.render_as_string(hide_password=True)
         if parsed.get_backend_name() == "sqlite":
-            return _open_sqlite(parsed, create)
+            return _open_sqlite(parsed, create, wal, missing)
         if parsed.get_backend_name() == "postgresql":
             # Snapshot isolation: another process must not prune rows between two reads.
             return create_engine(parsed, isolation_level="REPEATABLE READ")
@@ -95,18 +106,15 @@ def writing(engine: Engine) -> Iterator[Connection]:
         yield connection
 
 
-def _open_sqlite(url: URL, create: bool) -> Engine:
+def _open_sqlite(url: URL, create: bool, wal: bool, missing: tuple[str, str]) -> Engine:
     if url.database in (None, "", ":memory:"):
         raise ArgumentError("no file is named")
     path = Path(str(url.database)).absolute()
     if create:
         _create_file(path)
     elif not path.exists():
-        raise RequestError(
-            "SNAPSHOT_NOT_FOUND",
-            f"{path} does not exist: no snapshot was made yet; make one with "
-            "`metalog snapshot create`",
-        )
+        code, command = missing
+        raise RequestError(code, f"{path} does not exist yet; make it with `{command}`")
     uri = f"file:{quote(str(path))}?mode=rw"
     engine = create_engine(
         url,
@@ -115,6 +123,8 @@ def _open_sqlite(url: URL, create: bool) -> Engine:
         ),
     )
     event.listen(engine, "connect", _configure_sqlite)
+    if wal:
+        event.listen(engine, "connect", _write_ahead)
     event.listen(engine, "begin", _begin_sqlite)
     return engine
 
@@ -131,6 +141,14 @@ def _configure_sqlite(connection: sqlite3.Connection, _entry: ConnectionPoolEntr
     connection.isolation_level = None
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA synchronous = FULL")
+
+
+def _write_ahead(connection: sqlite3.Connection, _entry: ConnectionPoolEntry) -> None:
+    connection.execute("PRAGMA journal_mode = WAL")
+    # After a power loss the newest transactions may be gone, whole; they are made from a log again.
+    connection.execute("PRAGMA synchronous = NORMAL")
+    # In KiB. The default of 2 MiB writes the same pages again and again.
+    connection.execute("PRAGMA cache_size = -65536")
 
 
 def _begin_sqlite(connection: Connection) -> None:

@@ -8,3 +8,9 @@ VERSION_TABLE = "metalog_alembic_version"
 
 FORMAT = 1
 """Version of the parts and values in `parts`. Snapshots of another format are skipped."""
+
+HISTORY_REVISION = "0001"
+"""The newest migration of the history, which leads to the tables of `sql_history.tables`."""
+
+HISTORY_VERSION_TABLE = "metalog_history_alembic_version"
+"""Where Alembic notes that one."""

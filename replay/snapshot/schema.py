@@ -1,17 +1,39 @@
-"""The database schema: applied by Alembic's migrations, checked by everything else."""
+"""Database schemas: applied by Alembic's migrations, checked by everything else."""
 
+import msgspec
 from sqlalchemy import Connection, Engine, column, inspect, select, table
 
 from records.errors import RequestError
 from replay.snapshot.database import reading, writing
-from replay.snapshot.revision import SCHEMA_REVISION, VERSION_TABLE
+from replay.snapshot.revision import (
+    HISTORY_REVISION,
+    HISTORY_VERSION_TABLE,
+    SCHEMA_REVISION,
+    VERSION_TABLE,
+)
 
-_MIGRATIONS = "migrations:"
 
-_version = table(VERSION_TABLE, column("version_num"))
+class Schema(msgspec.Struct, frozen=True):
+    """What is kept in a database.
+
+    Attributes:
+        migrations: Where Alembic finds them, as `package:directory`.
+        revision: The newest migration.
+        version_table: Where Alembic notes the revision; a name of its own, for shared databases.
+        made_by: The command that applies the migrations.
+    """
+
+    migrations: str
+    revision: str
+    version_table: str
+    made_by: str
 
 
-def upgrade(engine: Engine) -> None:
+SNAPSHOTS = Schema("migrations:", SCHEMA_REVISION, VERSION_TABLE, "metalog snapshot create")
+HISTORY = Schema("migrations:history", HISTORY_REVISION, HISTORY_VERSION_TABLE, "metalog sql sync")
+
+
+def upgrade(engine: Engine, schema: Schema = SNAPSHOTS) -> None:
     """Migrate the schema to this release's; on an error nothing changes.
 
     Raises:
@@ -19,7 +41,7 @@ def upgrade(engine: Engine) -> None:
         UnavailableError: the database cannot be reached or written.
     """
     with reading(engine) as connection:
-        if _revision(connection, engine) == SCHEMA_REVISION:
+        if _revision(connection, engine, schema) == schema.revision:
             return
     # Takes a second to import, and is needed once in a database's life.
     from alembic import command
@@ -27,12 +49,12 @@ def upgrade(engine: Engine) -> None:
 
     with writing(engine) as connection:
         config = Config()
-        config.set_main_option("script_location", _MIGRATIONS)
+        config.set_main_option("script_location", schema.migrations)
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
 
 
-def check(engine: Engine) -> None:
+def check(engine: Engine, schema: Schema = SNAPSHOTS) -> None:
     """Check that the schema is this release's.
 
     Raises:
@@ -41,25 +63,26 @@ def check(engine: Engine) -> None:
         UnavailableError: the database cannot be reached.
     """
     with reading(engine) as connection:
-        revision = _revision(connection, engine)
-    if revision != SCHEMA_REVISION:
+        revision = _revision(connection, engine, schema)
+    if revision != schema.revision:
         raise RequestError(
             "SCHEMA_OUT_OF_DATE",
             f"{engine.url.render_as_string()}: the schema is at revision {revision or 'none'}, "
-            f"this release needs {SCHEMA_REVISION}; upgrade it with `metalog snapshot create`",
+            f"this release needs {schema.revision}; upgrade it with `{schema.made_by}`",
         )
 
 
-def _revision(connection: Connection, engine: Engine) -> str | None:
+def _revision(connection: Connection, engine: Engine, schema: Schema) -> str | None:
     """Return the revision of the schema, None before the first."""
-    if not inspect(connection).has_table(VERSION_TABLE):
+    if not inspect(connection).has_table(schema.version_table):
         return None
-    revision = connection.scalar(select(_version.c.version_num))
+    version = table(schema.version_table, column("version_num"))
+    revision = connection.scalar(select(version.c.version_num))
     # Revisions are numbers of four digits.
-    if revision is not None and revision > SCHEMA_REVISION:
+    if revision is not None and revision > schema.revision:
         raise RequestError(
             "UNSUPPORTED_VERSION",
             f"{engine.url.render_as_string()}: the schema is at revision {revision}, this release "
-            f"knows {SCHEMA_REVISION}; use a newer release",
+            f"knows {schema.revision}; use a newer release",
         )
     return revision

@@ -21,6 +21,7 @@ READING: dict[str, list[str]] = {
     "snapshot list": ["snapshot", "list", "{log}"],
     "snapshot show": ["snapshot", "show", "{log}", "{end}"],
     "snapshot prune": ["snapshot", "prune", "{log}"],
+    "sql sync": ["sql", "sync", "{log}"],
     "verify": ["verify", "{log}"],
     "backup": ["backup", "{log}", "{tmp}/new/backup"],
     "archive": ["archive", "{log}", "{tmp}/new/archive"],

@@ -173,6 +173,11 @@ class FakeLog:
         """End of the batches."""
         return self.log[-1].end_offset if self.log else self.history_start
 
+    @property
+    def confirmed_end(self) -> int:
+        """End of what is final: all of it."""
+        return self.end_offset
+
     def position(self, end_offset: int) -> Position:
         """Chain the batches up to an end offset, as blocks on disk are."""
         crc, leader_epoch = 0, 0 if self.base is None else self.base.leader_epoch

@@ -130,7 +130,7 @@ class _DiesAt:
 
 
 def test_opening_without_upgrade_makes_no_file(url: URL) -> None:
-    with pytest.raises(RequestError, match="no snapshot was made yet") as refused:
+    with pytest.raises(RequestError, match="does not exist yet; make it with") as refused:
         SnapshotStore.open(url, CLUSTER)
     assert refused.value.code == "SNAPSHOT_NOT_FOUND"
     assert not Path(str(url.database)).exists()

@@ -1,0 +1,12 @@
+"""Alembic's environment for the SQL history, as `migrations/env.py`."""
+
+from alembic import context
+
+from replay.snapshot.revision import HISTORY_VERSION_TABLE
+
+context.configure(
+    connection=context.config.attributes["connection"],
+    version_table=HISTORY_VERSION_TABLE,
+)
+with context.begin_transaction():
+    context.run_migrations()

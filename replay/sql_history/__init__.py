@@ -1,0 +1,1 @@
+"""History in SQL: every state that every object had, for plain SELECTs."""

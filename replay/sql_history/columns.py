@@ -1,0 +1,210 @@
+"""Columns: how the fields of an object are stored in SQL, and read back without loss.
+
+Ids are 22 characters, other bytes base64, lists and structures JSON. A float has a second column
+with its bits: SQLite keeps neither NaN nor the sign of zero.
+"""
+
+import json
+import struct
+import typing
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from hashlib import sha256
+from types import UnionType
+from typing import Any
+
+import msgspec
+from sqlalchemy import BigInteger, Boolean, Column, Double, String, Text
+from sqlalchemy.types import TypeEngine
+
+from records.base import Uuid
+from records.text import bytes_text, parse_bytes, parse_uuid, uuid_text
+from replay.image.versions import UNKNOWN
+
+BITS = "_bits"
+_CACHE_SIZE_MAX = 65_536
+
+Convert = Callable[[Any], Any]
+
+
+class Form(msgspec.Struct, frozen=True):
+    """How values of one Python type are stored: the column's type, and both conversions."""
+
+    type: TypeEngine[Any]
+    nullable: bool
+    store: Convert
+    load: Convert
+
+
+class FieldColumn(msgspec.Struct, frozen=True):
+    """A column, and the field of the object it holds. A float's field has two columns."""
+
+    name: str
+    field: str
+    form: Form
+
+    def column(self, comment: str) -> Column[Any]:
+        """Make the SQLAlchemy column."""
+        return Column(self.name, self.form.type, nullable=self.form.nullable, comment=comment)
+
+
+def field_columns(cls: type[msgspec.Struct], fields: Iterable[str]) -> list[FieldColumn]:
+    """Return the columns of some fields of a structure, in their order."""
+    hints = typing.get_type_hints(cls)
+    return [column for name in fields for column in _columns_of(name, hints[name])]
+
+
+def row_encoder(columns: Sequence[FieldColumn]) -> Callable[[Any], tuple[Any, ...]]:
+    """Return a function that gives the values of an object's columns.
+
+    It is compiled: most of the time of a sync goes through here.
+    """
+    names = {f"store_{i}": each.form.store for i, each in enumerate(columns)}
+    items = "".join(
+        f"value.{each.field}, " if each.form.store is _same else f"store_{i}(value.{each.field}), "
+        for i, each in enumerate(columns)
+    )
+    exec(f"def row(value): return ({items})", names)
+    encode: Callable[[Any], tuple[Any, ...]] = names["row"]
+    return encode
+
+
+def row_decoder(
+    cls: type[msgspec.Struct], columns: Sequence[FieldColumn]
+) -> Callable[[Sequence[Any]], Any]:
+    """Return a function that makes an object of the values of its columns.
+
+    A float is read from its bits. Fields without a column, which no digest holds, are unknown.
+    """
+    read = {
+        each.field: (i, each.form.load)
+        for i, each in enumerate(columns)
+        if each.form is not SHA256_FORM
+    }
+    beside = dict.fromkeys(set(cls.__struct_fields__) - set(read), UNKNOWN)
+
+    def decode(row: Sequence[Any]) -> Any:
+        return cls(**{name: load(row[i]) for name, (i, load) in read.items()}, **beside)
+
+    return decode
+
+
+def _columns_of(name: str, hint: Any) -> Iterator[FieldColumn]:
+    if hint is float:
+        yield FieldColumn(name, name, _form(hint))
+        yield FieldColumn(name + BITS, name, _BITS_FORM)
+    else:
+        yield FieldColumn(name, name, _form(hint))
+
+
+def _form(hint: Any) -> Form:
+    inner, nullable = _without_none(hint)
+    if inner in _SCALARS:
+        type_, store, load = _SCALARS[inner]
+    else:
+        type_ = Text()
+        store, load = _json_text(inner), _from_json_text(inner)
+    if not nullable:
+        return Form(type_, inner is float, store, load)
+    return Form(type_, True, _or_none(store), _or_none(load))
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _or_none(convert: Convert) -> Convert:
+    if convert is _same:
+        return _same
+    return lambda value: None if value is None else convert(value)
+
+
+def _cached(convert: Convert) -> Convert:
+    """Keep the newest results: ids and lists of replicas repeat."""
+    known: dict[Any, Any] = {}
+
+    def lookup(value: Any) -> Any:
+        found = known.get(value)
+        if found is None:
+            if len(known) >= _CACHE_SIZE_MAX:
+                known.clear()
+            found = known[value] = convert(value)
+        return found
+
+    return lookup
+
+
+def _bits(value: float) -> int:
+    (bits,) = struct.unpack(">q", struct.pack(">d", value))
+    return int(bits)
+
+
+def _from_bits(bits: int) -> float:
+    (value,) = struct.unpack(">d", struct.pack(">q", bits))
+    return float(value)
+
+
+def _without_none(hint: Any) -> tuple[Any, bool]:
+    if typing.get_origin(hint) in (UnionType, typing.Union):
+        (inner,) = (arg for arg in typing.get_args(hint) if arg is not type(None))
+        return inner, True
+    return hint, False
+
+
+def _json_text(hint: Any) -> Convert:
+    to_json = _to_json(hint)
+    return _cached(lambda value: json.dumps(to_json(value), ensure_ascii=False))
+
+
+def _from_json_text(hint: Any) -> Convert:
+    from_json = _from_json(hint)
+    return lambda text: from_json(json.loads(text))
+
+
+def _to_json(hint: Any) -> Convert:
+    inner, nullable = _without_none(hint)
+    if nullable:
+        return _or_none(_to_json(inner))
+    if inner in _SCALARS:
+        return _SCALARS[inner][1]
+    if typing.get_origin(inner) is tuple:
+        items = _items(inner, _to_json)
+        return lambda values: [item(each) for item, each in zip(items(values), values, strict=True)]
+    fields = {name: _to_json(each) for name, each in typing.get_type_hints(inner).items()}
+    return lambda value: {name: item(getattr(value, name)) for name, item in fields.items()}
+
+
+def _from_json(hint: Any) -> Convert:
+    inner, nullable = _without_none(hint)
+    if nullable:
+        return _or_none(_from_json(inner))
+    if inner in _SCALARS:
+        return _SCALARS[inner][2]
+    if typing.get_origin(inner) is tuple:
+        items = _items(inner, _from_json)
+        return lambda values: tuple(
+            item(each) for item, each in zip(items(values), values, strict=True)
+        )
+    fields = {name: _from_json(each) for name, each in typing.get_type_hints(inner).items()}
+    return lambda value: inner(**{name: item(value[name]) for name, item in fields.items()})
+
+
+def _items(hint: Any, convert: Callable[[Any], Convert]) -> Callable[[Any], list[Convert]]:
+    """Return for the values of a tuple the conversion of each."""
+    args = typing.get_args(hint)
+    if args[-1] is Ellipsis:
+        item = convert(args[0])
+        return lambda values: [item] * len(values)
+    fixed = [convert(arg) for arg in args]
+    return lambda values: fixed
+
+
+_SCALARS: dict[Any, tuple[TypeEngine[Any], Convert, Convert]] = {
+    int: (BigInteger(), _same, _same),
+    bool: (Boolean(), _same, bool),
+    str: (Text(), _same, _same),
+    float: (Double(), _same, _same),
+    Uuid: (String(22), _cached(uuid_text), parse_uuid),
+    bytes: (Text(), bytes_text, parse_bytes),
+}
+SHA256_FORM = Form(String(64), False, lambda text: sha256(text.encode()).hexdigest(), _same)
+_BITS_FORM = Form(BigInteger(), False, _bits, _from_bits)

@@ -1,0 +1,145 @@
+"""The history of one log in a database: where it stands, and the states in it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+import msgspec
+from sqlalchemy import URL, Connection, Engine, or_, select
+
+from metadata_log.position import Position
+from records.errors import RequestError, UnknownHistoryError
+from replay.image.digest import digest_of_parts, digest_of_rows, row_text
+from replay.snapshot.database import open_database, reading
+from replay.snapshot.schema import HISTORY, check, upgrade
+from replay.sql_history.columns import row_decoder
+from replay.sql_history.tables import VERSION_TABLES, VersionTable, position
+
+HISTORY_NAME = "history.db"
+"""The default database, in the log directory."""
+
+
+def default_url(directory: Path) -> URL:
+    """Return the default database of a log's history."""
+    return URL.create("sqlite", database=str(directory.absolute() / HISTORY_NAME))
+
+
+class HistoryPosition(msgspec.Struct, frozen=True, kw_only=True):
+    """Which log the tables are of, and the offsets they hold: [start_offset, end_offset)."""
+
+    cluster_id: str
+    start_offset: int
+    end_offset: int
+    leader_epoch: int
+    last_crc32c: int | None
+    rules: int
+    not_understood: int
+    not_understood_from: int | None
+
+    @property
+    def proof(self) -> Position:
+        """Proof of position, to be compared with a log's."""
+        return Position(
+            cluster_id=self.cluster_id,
+            end_offset=self.end_offset,
+            leader_epoch=self.leader_epoch,
+            last_crc32c=self.last_crc32c,
+        )
+
+
+class HistoryStore:
+    """The tables of one database."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+
+    @classmethod
+    @contextmanager
+    def open(cls, url: str | URL, *, create: bool = False) -> Iterator[Self]:
+        """Open a database, and close it in the end.
+
+        Args:
+            create: Make the database and its tables, or migrate them, if necessary.
+
+        Raises:
+            RequestError: not a database of this release; there is none.
+            UnavailableError: it cannot be reached.
+        """
+        engine = open_database(
+            url, create=create, wal=True, missing=("HISTORY_NOT_FOUND", "metalog sql sync")
+        )
+        try:
+            if create:
+                upgrade(engine, HISTORY)
+            else:
+                check(engine, HISTORY)
+            yield cls(engine)
+        finally:
+            engine.dispose()
+
+    def position(self) -> HistoryPosition | None:
+        """Return where the tables stand; None if nothing was synced yet.
+
+        Raises:
+            UnavailableError: the database cannot be reached.
+        """
+        with reading(self.engine) as connection:
+            return read_position(connection)
+
+    def objects(self, part: str, at: int) -> Iterator[Any]:
+        """Yield the objects of a part as of offset `at`, in any order.
+
+        Raises:
+            UnknownHistoryError, RequestError, UnavailableError: as for `digest`.
+        """
+        with reading(self.engine) as connection:
+            _check_point(read_position(connection), at)
+            yield from _objects(connection, VERSION_TABLES[part], at)
+
+    def digest(self, at: int) -> str:
+        """Return the digest of the image as of offset `at`, computed from the tables alone.
+
+        Raises:
+            UnknownHistoryError: `at` is before what the tables know.
+            RequestError: OFFSET_OUT_OF_RANGE, the tables do not reach so far; sync them.
+            UnavailableError: the database cannot be reached.
+        """
+        with reading(self.engine) as connection:
+            _check_point(read_position(connection), at)
+            return digest_of_parts(
+                {
+                    name: digest_of_rows(map(row_text(each.part), _objects(connection, each, at)))
+                    for name, each in VERSION_TABLES.items()
+                }
+            )
+
+
+def read_position(connection: Connection) -> HistoryPosition | None:
+    """Read where the tables stand; None if nothing was synced yet."""
+    row = connection.execute(select(position)).mappings().one_or_none()
+    if row is None:
+        return None
+    return HistoryPosition(**{name: row[name] for name in HistoryPosition.__struct_fields__})
+
+
+def _objects(connection: Connection, versions: VersionTable, at: int) -> Iterator[Any]:
+    columns = versions.table.c
+    query = select(*(columns[each.name] for each in versions.fields)).where(
+        columns.valid_from_offset <= at,
+        or_(columns.valid_to_offset.is_(None), columns.valid_to_offset > at),
+    )
+    return map(row_decoder(versions.part.row_type, versions.fields), connection.execute(query))
+
+
+def _check_point(found: HistoryPosition | None, at: int) -> None:
+    if found is None or at >= found.end_offset:
+        raise RequestError(
+            "OFFSET_OUT_OF_RANGE",
+            f"offset {at} is not in the tables yet, they end at "
+            f"{0 if found is None else found.end_offset} (exclusive); run `metalog sql sync LOG`",
+        )
+    if at < found.start_offset - 1:
+        raise UnknownHistoryError(
+            f"offset {at} is unknown: the tables start at {found.start_offset}"
+        )

@@ -1,0 +1,194 @@
+"""Brings the tables up to the end of a log.
+
+Each transaction adds what some thousand records did and moves the position; it refuses to when
+another process has moved it. So every record is in the tables exactly once, whatever dies when.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+
+import msgspec
+from sqlalchemy import Connection, insert, update
+
+from records.errors import CorruptLogError, RequestError, UnavailableError, UnknownHistoryError
+from replay.image.provenance import NotUnderstood
+from replay.image.rules import RULES_VERSION
+from replay.loader import BatchSource
+from replay.snapshot.database import writing
+from replay.snapshot.making import ConfirmedSource
+from replay.sql_history.changes import Run, follow
+from replay.sql_history.pending import Pending
+from replay.sql_history.store import HistoryPosition, HistoryStore, read_position
+from replay.sql_history.tables import position
+from replay.timeline import Timeline
+
+_TRANSACTION_ROWS = 20_000
+
+
+class Synced(msgspec.Struct, frozen=True, kw_only=True):
+    """What was added: the offsets [from_offset, to_offset), so many records that can change
+    objects, and so many states in each table.
+    """
+
+    from_offset: int
+    to_offset: int
+    changes: int
+    rows: dict[str, int]
+
+
+def sync(
+    timeline: Timeline,
+    source: ConfirmedSource,
+    store: HistoryStore,
+    progress: Callable[[int], None] | None = None,
+) -> Synced:
+    """Add everything that is final in a log and not in the tables yet.
+
+    Args:
+        timeline: Of `source`; gives the state to continue from.
+        progress: Called with the end offset of each part that was added.
+
+    Raises:
+        RequestError: WRONG_LOG, the tables are of another log, or of another history of this one;
+            UNSUPPORTED_VERSION, other replay rules made them.
+        UnknownHistoryError: the log no longer has what follows the tables.
+        UnavailableError: the database cannot be reached, or another process is syncing too.
+        CorruptLogError: a record contradicts the state before it. What is before it was added, but
+            for the last few.
+    """
+    before = check_same_log(source, store)
+    start = source.history_start if before is None else before.end_offset
+    end = max(source.confirmed_end, start)
+    image = timeline.image(start - 1)
+    writer = _Writer(source, store, start, before)
+    if before is None:
+        writer.pending.add_base(image)
+    try:
+        for run in follow(source, image, end):
+            if writer.add(run) and progress is not None:
+                progress(writer.written_end)
+    except CorruptLogError:
+        # What is before the record that caused it is right.
+        writer.write()
+        raise
+    writer.write()
+    return Synced(
+        from_offset=start,
+        to_offset=writer.written_end,
+        changes=writer.changes,
+        rows=dict(sorted(writer.rows.items())),
+    )
+
+
+class _Writer:
+    """Gathers runs and writes them, whole runs up to where the log can be continued."""
+
+    def __init__(
+        self,
+        source: ConfirmedSource,
+        store: HistoryStore,
+        start: int,
+        before: HistoryPosition | None,
+    ) -> None:
+        self.pending = Pending()
+        self.written_end = start
+        self.changes = 0
+        self.rows: Counter[str] = Counter()
+        self._source = source
+        self._store = store
+        self._start = start
+        self._written = before
+        # Runs after the last place where the log can be continued, and that place.
+        self._unfinished: list[Run] = []
+        self._next: HistoryPosition | None = None
+
+    def add(self, run: Run) -> bool:
+        """Add a run; True if it and those before it were written."""
+        self._unfinished.append(run)
+        if run.end_offset is None:
+            return False
+        for each in self._unfinished:
+            self.pending.add(each)
+        self._unfinished = []
+        self._next = self._position(run.end_offset, run.image.provenance.not_understood)
+        if self.pending.length < _TRANSACTION_ROWS:
+            return False
+        self.write()
+        return True
+
+    def write(self) -> None:
+        """Write what was gathered."""
+        if self._next is None:
+            return
+        with writing(self._store.engine) as connection:
+            self._move(connection, self._next)
+            self.pending.write(connection)
+        self._written, self._next = self._next, None
+        self.written_end = self._written.end_offset
+        self.changes += len(self.pending.changes)
+        self.rows.update(self.pending.counts)
+        self.pending = Pending()
+
+    def _move(self, connection: Connection, to: HistoryPosition) -> None:
+        if read_position(connection) != self._written:
+            raise UnavailableError(
+                f"{self._store.engine.url.render_as_string()}: another process is syncing it; "
+                "wait for that one"
+            )
+        values = {"id": 1, **msgspec.structs.asdict(to)}
+        if self._written is None:
+            connection.execute(insert(position), values)
+        else:
+            connection.execute(update(position), values)
+
+    def _position(self, end_offset: int, not_understood: NotUnderstood | None) -> HistoryPosition:
+        proof = self._source.position(end_offset)
+        start = self._start if self._written is None else self._written.start_offset
+        return HistoryPosition(
+            cluster_id=proof.cluster_id,
+            start_offset=start,
+            end_offset=end_offset,
+            leader_epoch=proof.leader_epoch,
+            last_crc32c=proof.last_crc32c,
+            rules=RULES_VERSION,
+            not_understood=0 if not_understood is None else not_understood.records,
+            not_understood_from=None if not_understood is None else not_understood.first_offset,
+        )
+
+
+def check_same_log(source: BatchSource, store: HistoryStore) -> HistoryPosition | None:
+    """Check that the tables are of this log; return where they stand, None if they are empty.
+
+    Raises:
+        RequestError, UnknownHistoryError, UnavailableError: as for `sync`.
+    """
+    found, where = store.position(), store.engine.url.render_as_string()
+    if found is None:
+        return None
+    if found.rules != RULES_VERSION:
+        raise RequestError(
+            "UNSUPPORTED_VERSION",
+            f"{where}: made under version {found.rules} of the replay rules, this release has "
+            f"version {RULES_VERSION}; remove the database and sync again",
+        )
+    here = source.position(source.history_start)
+    if here.cluster_id != found.cluster_id:
+        raise _wrong_log(
+            where, f"the tables are of cluster {found.cluster_id}, the log is of {here.cluster_id}"
+        )
+    if found.end_offset > source.end_offset:
+        raise _wrong_log(
+            where, f"the tables go up to {found.end_offset}, the log only to {source.end_offset}"
+        )
+    if found.end_offset < source.history_start:
+        raise UnknownHistoryError(
+            f"{where}: the tables end at {found.end_offset}, and the log starts at "
+            f"{source.history_start}: what is between is gone; sync into a new database"
+        )
+    if source.position(found.end_offset).contradicts(found.proof):
+        raise _wrong_log(where, f"at offset {found.end_offset} the log has another history")
+    return found
+
+
+def _wrong_log(where: str, why: str) -> RequestError:
+    return RequestError("WRONG_LOG", f"{where}: {why}; sync into another database")

@@ -1,0 +1,178 @@
+"""The tables of the history. Migrations create them; a test keeps the two equal.
+
+A row of a `_version` table is one state of one object. It holds from `valid_from_offset` on, up to
+`valid_to_offset` (exclusive; null: still). So the state as of offset N is
+`valid_from_offset <= N AND (valid_to_offset IS NULL OR valid_to_offset > N)`.
+"""
+
+import msgspec
+from sqlalchemy import BigInteger, Column, Integer, MetaData, PrimaryKeyConstraint, Table, Text
+
+from records.registry import schema
+from replay.image.parts import PARTS, Part
+from replay.sql_history.columns import BITS, SHA256_FORM, FieldColumn, field_columns
+
+metadata = MetaData(naming_convention={"pk": "pk_%(table_name)s"})
+
+position = Table(
+    "history_position",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False, comment="Always 1."),
+    Column("cluster_id", Text, nullable=False, comment="Of the log that this is the history of."),
+    Column(
+        "start_offset",
+        BigInteger,
+        nullable=False,
+        comment="What happened below this offset is unknown.",
+    ),
+    Column(
+        "end_offset", BigInteger, nullable=False, comment="Everything below this offset is here."
+    ),
+    Column("leader_epoch", BigInteger, nullable=False, comment="Of the last record before it."),
+    Column(
+        "last_crc32c",
+        BigInteger,
+        comment="CRC-32C of the log's last block before it; with the epoch it proves which log.",
+    ),
+    Column("rules", BigInteger, nullable=False, comment="Version of the replay rules."),
+    Column(
+        "not_understood",
+        BigInteger,
+        nullable=False,
+        comment="Records so far that the release which read them did not know.",
+    ),
+    Column("not_understood_from", BigInteger, comment="Offset of the first of them, if known."),
+    comment="One row: which log the tables are of, and up to where.",
+)
+
+change = Table(
+    "change",
+    metadata,
+    Column("offset", BigInteger, primary_key=True, autoincrement=False, comment="Of the record."),
+    Column("time_ms", BigInteger, nullable=False, comment="When it was appended, ms since 1970."),
+    Column("record", Text, nullable=False, comment="Its type."),
+    Column(
+        "effective_offset",
+        BigInteger,
+        comment="Where it takes effect: the end of its transaction, else its own offset; null: "
+        "its transaction was aborted.",
+    ),
+    Column("principal", Text, comment="Who; null: the log does not say."),
+    Column("client", Text, comment="The client's name and address."),
+    Column("command", Text, comment="What was done."),
+    Column("reason", Text, comment="Why."),
+    Column("request_id", Text, comment="Id of the request."),
+    Column("trace_parent", Text, comment="W3C trace parent of the request."),
+    comment="Each record that can change the cluster: when, who, why.",
+    sqlite_with_rowid=False,
+)
+
+VALIDITY = {
+    "record_offset": "The record that made this state, in change.offset.",
+    "valid_from_offset": "It holds from this offset on.",
+    "valid_from_ms": "Time of that, ms since 1970; null: unknown, before the kept history.",
+    "valid_to_offset": "It holds up to this offset, exclusive; null: it still does.",
+    "valid_to_ms": "Time of that.",
+}
+"""What each `_version` table has behind its key. Without a time, the offset is that of the base."""
+
+_ALWAYS_SET = ("record_offset", "valid_from_offset")
+
+
+class VersionTable(msgspec.Struct, frozen=True):
+    """Where the states of the objects of one part of the image are.
+
+    Attributes:
+        key: Columns that tell an object from the others; with `record_offset`, a state.
+        fields: Columns of an object's fields.
+    """
+
+    part: Part
+    table: Table
+    key: tuple[FieldColumn, ...]
+    fields: tuple[FieldColumn, ...]
+
+
+def _version_table(part_name: str, name: str, comment: str, key: tuple[str, ...]) -> VersionTable:
+    part = PARTS[part_name]
+    names = [each for each in part.row_type.__struct_fields__ if each not in part.beside]
+    fields = field_columns(part.row_type, names)
+    if part_name == "notes":
+        # The text itself may be too long for PostgreSQL's indexes.
+        fields.append(FieldColumn("text_sha256", "text", SHA256_FORM))
+    docs = {field["name"]: field["doc"] for field in schema(part.record_type.__name__)["fields"]}
+    columns = {each.name: each.column(_comment(each, docs)) for each in fields}
+    table = Table(
+        name,
+        metadata,
+        *(columns.pop(each) for each in key),
+        *(
+            Column(column, BigInteger, nullable=column not in _ALWAYS_SET, comment=text)
+            for column, text in VALIDITY.items()
+        ),
+        *columns.values(),
+        PrimaryKeyConstraint(*key, "record_offset"),
+        comment=comment,
+        sqlite_with_rowid=False,
+    )
+    by_name = {each.name: each for each in fields}
+    return VersionTable(part, table, tuple(by_name[each] for each in key), tuple(fields))
+
+
+def _comment(column: FieldColumn, docs: dict[str, str]) -> str:
+    if column.name == column.field + BITS:
+        return f"The bits of {column.field}, which a float column cannot always keep."
+    if column.name != column.field:
+        return f"SHA-256 of {column.field}, hexadecimal."
+    # The record that marks partitions for removal lists several.
+    return docs.get(column.field) or docs[f"{column.field}s"]
+
+
+_ALL: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
+    ("topics", "topic_version", "Topics, by id.", ("topic_id",)),
+    (
+        "partitions",
+        "partition_version",
+        "Partitions: replicas, leader, in-sync replicas.",
+        ("topic_id", "partition_id"),
+    ),
+    (
+        "configs",
+        "config_version",
+        "Keys that are set; passwords too are as the log has them.",
+        ("resource_type", "resource_name", "name"),
+    ),
+    ("namespaces", "namespace_version", "Namespaces, by id.", ("namespace_id",)),
+    ("brokers", "broker_version", "Registered brokers.", ("broker_id",)),
+    ("controllers", "controller_version", "Registered controllers.", ("controller_id",)),
+    ("features", "feature_version", "Finalized feature levels.", ("name",)),
+    ("acls", "acl_version", "ACLs, by id.", ("id",)),
+    ("client_quotas", "client_quota_version", "Client quotas.", ("entity", "key")),
+    (
+        "scram",
+        "scram_version",
+        "SCRAM credentials, with their keys as the log has them.",
+        ("name", "mechanism"),
+    ),
+    ("delegation_tokens", "delegation_token_version", "Delegation tokens.", ("token_id",)),
+    (
+        "pending_partition_removals",
+        "pending_removal_version",
+        "Partitions that are to be removed.",
+        ("topic_id", "partition_id"),
+    ),
+    (
+        "replica_deletions",
+        "replica_deletion_version",
+        "Replicas that brokers are deleting.",
+        ("topic_id", "partition_id", "broker_id"),
+    ),
+    ("notes", "note_version", "Notes.", ("at_offset", "author", "text_sha256")),
+    ("producer_ids", "producer_ids_version", "The last block of producer ids.", ()),
+    ("zk_migration", "zk_migration_version", "State of a migration from ZooKeeper.", ()),
+)
+
+VERSION_TABLES = {
+    part: _version_table(part, name, comment, key) for part, name, comment, key in _ALL
+}
+"""By part of the image."""

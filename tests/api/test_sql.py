@@ -1,0 +1,70 @@
+"""`metalog sql sync`, and plain SQL on what it made."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from tests.api.conftest import Metalog
+from tests.sql_document import DOCUMENT, answered
+
+
+@pytest.fixture
+def history(demo_log: Path, metalog: Metalog, tmp_path: Path) -> Path:
+    """The history of the demo's log."""
+    path = tmp_path / "history.db"
+    found = metalog("sql", "sync", str(demo_log), "--database", f"sqlite:///{path}", "--json").json
+    assert found["from"] == 0
+    assert found["to"] == found["log_end"] == found["as_of"] + 1
+    assert found["changes"] > 0
+    return path
+
+
+def test_a_person_with_sqlite_reads_the_past(
+    history: Path, demo_log: Path, metalog: Metalog
+) -> None:
+    at = 300
+    image = metalog("image", str(demo_log), "--at", str(at), "--part", "partitions", "--json").json
+    with sqlite3.connect(f"file:{history}?mode=ro", uri=True) as connection:
+        (count,) = connection.execute(
+            "SELECT COUNT(*) FROM partition_version WHERE valid_from_offset <= :at "
+            "AND (valid_to_offset IS NULL OR valid_to_offset > :at)",
+            {"at": at},
+        ).fetchone()
+    assert count == len(image["parts"]["partitions"]) > 0
+
+
+def test_digest_by_sql_is_that_of_replay(history: Path, demo_log: Path, metalog: Metalog) -> None:
+    for at in ("end", "300", "start"):
+        by_sql = ["--by", "sql", "--database", f"sqlite:///{history}"]
+        answers = [
+            metalog("digest", str(demo_log), "--at", at, "--json", *by).json for by in ([], by_sql)
+        ]
+        assert answers[0]["digest"] == answers[1]["digest"]
+        assert answers[1]["by"] == "sql"
+
+
+def test_another_log_is_refused(history: Path, metalog: Metalog, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    metalog("init", str(other))
+    answer = metalog("sql", "sync", str(other), "--database", f"sqlite:///{history}")
+    assert answer.code == 3
+    assert answer.err.startswith("error: WRONG_LOG: ")
+
+
+def test_without_tables_the_command_that_makes_them_is_named(
+    demo_log: Path, metalog: Metalog, tmp_path: Path
+) -> None:
+    database = f"sqlite:///{tmp_path}/none.db"
+    answer = metalog("digest", str(demo_log), "--by", "sql", "--database", database)
+    assert answer.code == 3
+    assert "HISTORY_NOT_FOUND" in answer.err
+    assert "metalog sql sync" in answer.err
+
+
+def test_the_document_shows_what_its_queries_print(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = DOCUMENT.read_text("utf-8")
+    assert text.count("```sql\n") == text.count("```text\n") == 10
+    assert answered(text, tmp_path) == text

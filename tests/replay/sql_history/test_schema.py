@@ -1,0 +1,50 @@
+"""Migrations make the tables and views that the code and the documents use."""
+
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import inspect
+
+from replay.image.parts import PARTS
+from replay.snapshot.database import writing
+from replay.snapshot.revision import HISTORY_REVISION, HISTORY_VERSION_TABLE
+from replay.snapshot.schema import HISTORY, upgrade
+from replay.sql_history.store import HistoryStore
+from replay.sql_history.tables import VERSION_TABLES, metadata
+
+
+def test_migrations_make_the_tables_the_code_uses(store: HistoryStore) -> None:
+    with store.engine.connect() as connection:
+        context = MigrationContext.configure(
+            connection, opts={"version_table": HISTORY_VERSION_TABLE}
+        )
+        assert compare_metadata(context, metadata) == []
+        look = inspect(connection)
+        for table in metadata.tables.values():
+            key = look.get_pk_constraint(table.name)
+            assert key["constrained_columns"] == [c.name for c in table.primary_key.columns]
+
+
+def test_every_part_of_an_image_has_a_table() -> None:
+    assert VERSION_TABLES.keys() == PARTS.keys()
+
+
+def test_every_column_and_table_is_explained() -> None:
+    for table in metadata.tables.values():
+        assert table.comment
+        assert all(column.comment for column in table.columns), table.name
+
+
+def test_downgrade_leads_back_to_nothing_and_upgrade_to_all(store: HistoryStore) -> None:
+    config = Config()
+    config.set_main_option("script_location", HISTORY.migrations)
+    assert ScriptDirectory.from_config(config).get_heads() == [HISTORY_REVISION]
+    with writing(store.engine) as connection:
+        config.attributes["connection"] = connection
+        command.downgrade(config, "base")
+    assert inspect(store.engine).get_table_names() == [HISTORY_VERSION_TABLE]
+    assert inspect(store.engine).get_view_names() == []
+    upgrade(store.engine, HISTORY)
+    assert {*inspect(store.engine).get_table_names()} == {*metadata.tables, HISTORY_VERSION_TABLE}

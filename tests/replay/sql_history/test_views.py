@@ -1,0 +1,85 @@
+"""The views for people, against the same questions asked of images."""
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+from sqlalchemy import text
+
+from replay.image.metadata import MetadataImage
+from replay.image.partitions import Partition
+from replay.sql_history.store import HistoryStore
+from replay.sql_history.sync import sync
+from replay.timeline import Timeline
+from tests.histories import random_history
+from tests.replay.builders import FakeLog, batches, change, namespace, partition, topic
+
+
+def rows(store: HistoryStore, query: str) -> list[tuple[Any, ...]]:
+    with store.engine.connect() as connection:
+        return [tuple(row) for row in connection.execute(text(query))]
+
+
+def _is_leaderless(partition: Partition) -> bool:
+    return partition.leader == -1
+
+
+def _is_under_replicated(partition: Partition) -> bool:
+    return len(partition.isr) < len(partition.replicas) - len(partition.adding_replicas)
+
+
+_KINDS = {"leaderless": _is_leaderless, "under_replicated": _is_under_replicated}
+
+
+def _states(log: FakeLog, end_offset: int) -> Iterator[tuple[int, MetadataImage]]:
+    image = MetadataImage.EMPTY
+    for offset in range(end_offset):
+        image = Timeline(log).image(offset)
+        yield offset, image
+
+
+def outages(log: FakeLog, end_offset: int) -> set[tuple[str, int, int | None]]:
+    """Return kind, begin and end of each outage, found by looking at every image."""
+    found: set[tuple[str, int, int | None]] = set()
+    open_: dict[tuple[str, bytes, int], int] = {}
+    for offset, image in _states(log, end_offset):
+        now = {
+            (kind, each.topic_id, each.partition_id)
+            for kind, holds in _KINDS.items()
+            for known in image.topics()
+            for each in image.partitions(known.topic_id)
+            if holds(each)
+        }
+        for key in open_.keys() - now:
+            found.add((key[0], open_.pop(key), offset))
+        for key in now - open_.keys():
+            open_[key] = offset
+    return found | {(key[0], begin, None) for key, begin in open_.items()}
+
+
+def test_outages_are_those_that_every_image_shows(store: HistoryStore) -> None:
+    log = FakeLog(random_history(random.Random(11), 40))
+    end_offset = sync(Timeline(log), log, store).to_offset
+    expected = outages(log, end_offset)
+    assert {kind for kind, _, _ in expected} == _KINDS.keys()
+    assert set(rows(store, "SELECT kind, from_offset, to_offset FROM outages")) == expected
+
+
+def test_names_are_full_and_those_of_then(store: HistoryStore) -> None:
+    log = FakeLog(
+        batches(
+            (namespace("org"), topic("orders", namespace="org"), partition("orders", 0)),
+            (topic("plain"), partition("plain", 0), change("plain", 0, isr=(), leader=-1)),
+        )
+    )
+    sync(Timeline(log), log, store)
+    assert rows(store, "SELECT topic FROM topics_now ORDER BY 1") == [("org:orders",), ("plain",)]
+    assert rows(store, "SELECT topic, leader FROM partitions_now ORDER BY 1") == [
+        ("org:orders", 1),
+        ("plain", -1),
+    ]
+    assert rows(store, "SELECT topic, partition_id FROM under_replicated") == [("plain", 0)]
+    assert rows(store, "SELECT record, changes FROM changes_by_principal ORDER BY 1")[0] == (
+        "NamespaceRecord",
+        1,
+    )
