@@ -33,6 +33,7 @@ from controller.steps import Steps
 from replay.image.configs import NAMESPACE
 from replay.image.metadata import MetadataImage
 from tests.controller.cluster import Cluster
+from tests.controller.effort import lines_run
 
 
 class Hidden:
@@ -215,3 +216,18 @@ def test_steps_of_a_transaction_take_from_one_bucket(cluster: Cluster) -> None:
     assert create("z", 1) == ["THROTTLING_QUOTA_EXCEEDED"]
     result = steps.result(None, "t")
     assert [charge.mutations for charge in result.charges] == [25]
+
+
+def test_a_limit_costs_the_same_however_much_a_namespace_holds() -> None:
+    few, many = _effort(10), _effort(300)
+    assert many == few
+
+
+def _effort(topics: int) -> int:
+    """Return the work of one creation in a namespace with limits that holds this many topics."""
+    cluster = _cluster()
+    for name in (MAX_TOPICS, MAX_PARTITIONS, MAX_MUTATIONS):
+        _limit(cluster, "org", name, 100_000)
+    _create(cluster, *[_new(f"t{n}", "org:a") for n in range(topics)])
+    _create(cluster, _new("first", "org:a"))  # fills caches
+    return lines_run(lambda: _create(cluster, _new("new", "org:a")))
