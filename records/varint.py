@@ -32,6 +32,11 @@ def encode_long(value: int) -> bytes:
         return bytes((low, second, third, fourth, rest >> 28 & 0x7F | 0x80, rest >> 35))
     if not -(1 << 63) <= value < 1 << 63:
         raise OverflowError(f"{value} does not fit in 64 bits")
+    return _groups(rest)
+
+
+def _groups(rest: int) -> bytes:
+    """Return the groups of seven bits of a number that is not negative."""
     out = bytearray()
     while rest > 0x7F:
         out.append(rest & 0x7F | 0x80)
@@ -84,12 +89,7 @@ def encode_unsigned(value: int) -> bytes:
     """Encode an unsigned 32-bit integer."""
     if not 0 <= value < 1 << 32:
         raise OverflowError(f"{value} does not fit in 32 bits without a sign")
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
+    return _groups(value)
 
 
 def decode_unsigned(data: bytes, position: int) -> tuple[int, int]:
