@@ -289,7 +289,7 @@ async def test_all_batches_of_a_long_request_are_one_answer(tmp_path: Path) -> N
 
 def _password(value: str, name: str = "ssl.key.password") -> AlterConfigs:
     change = ConfigChange(name, value)
-    broker = ResourceChange(resource_type=BROKER, resource_name="", changes=(change,))
+    broker = ResourceChange(resource_type=BROKER, resource_name="1", changes=(change,))
     return AlterConfigs(resources=(broker,))
 
 
@@ -310,6 +310,7 @@ async def test_hash_of_a_request_leaves_its_secrets_out(tmp_path: Path, step: bo
     first, same_but_secret, other = (_hash(*one) for one in asked)
     assert first == same_but_secret != other
     async with server(tmp_path) as at:
+        await at.register(1)
         await at.client.run(*asked[0], request_id="r1")
     with LogReader.open(tmp_path / "log") as reader:
         hashes = [row.origin.request_hash for row in _rows(reader) if row.origin is not None]
@@ -325,6 +326,7 @@ async def test_same_id_with_another_secret_is_another_request(tmp_path: Path, st
         for request in (_password("hunter2"), _password("hunter3"))
     )
     async with server(tmp_path) as at:
+        await at.register(1)
         answer = await at.client.run(*first, request_id="r1")
         assert await at.client.run(*first, request_id="r1") == answer
         end = at.service.image.provenance.next_offset
@@ -344,7 +346,7 @@ async def test_request_of_a_release_that_hashed_secrets_is_not_carried_out_again
         principal="User:ann", command="configs alter", request_id="r1", request_hash=whole
     )
     record = ConfigRecord(
-        resource_type=BROKER, resource_name="", name="ssl.key.password", value="hunter2"
+        resource_type=BROKER, resource_name="1", name="ssl.key.password", value="hunter2"
     )
     await _written(tmp_path / "log", (origin, [record]))
     admin = LocalAdmin(tmp_path / "log", principal="User:ann")
