@@ -9,7 +9,10 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from metadata_log.care.backup import CopyResult
+from metadata_log.care.failing_disk import Unreadable
 from metadata_log.care.findings import Finding, Inspection
+from metadata_log.care.intact import Lost
+from metadata_log.care.repair import RepairResult
 from metadata_log.care.restore import RestoreResult
 from replay.care.proof import Proof
 from replay.care.retain import RetainResult
@@ -134,6 +137,29 @@ class Restored(msgspec.Struct, frozen=True, kw_only=True):
             mid_batch=UNSET if cut is None else True,
             cut_batch=UNSET if cut is None else CutBatch(*cut),
             pending_transaction=UNSET if pending is None else pending,
+        )
+
+
+class Repaired(msgspec.Struct, frozen=True, kw_only=True):
+    """A copy of what is provably intact; `complete` if nothing acknowledged is missing."""
+
+    digest: str
+    complete: bool
+    lost_offsets: int
+    rebuilt: tuple[str, ...]
+    lost: tuple[Lost, ...]
+    unreadable: tuple[Unreadable, ...]
+
+    @classmethod
+    def of(cls, result: RepairResult, proof: Proof) -> Self:
+        """Return the answer of a repair."""
+        return cls(
+            digest=proof.digest,
+            complete=result.is_complete,
+            lost_offsets=result.lost_offsets,
+            rebuilt=result.rebuilt,
+            lost=result.lost,
+            unreadable=result.unreadable,
         )
 
 

@@ -166,19 +166,14 @@ def repair(
 
 
 def _repair_document(result: "RepairResult", proof: "Proof") -> dict[str, Any]:
-    import msgspec
+    from api.care_answers import Repaired
 
     return {
         "as_of": result.end_offset - 1,
         "history_start": result.history_start,
         "log_end": result.end_offset,
         "not_understood": fields_of(proof.not_understood),
-        "digest": proof.digest,
-        "complete": result.is_complete,
-        "lost_offsets": result.lost_offsets,
-        "rebuilt": list(result.rebuilt),
-        "lost": [msgspec.structs.asdict(lost) for lost in result.lost],
-        "unreadable": [msgspec.structs.asdict(lost) for lost in result.unreadable],
+        **fields_of(Repaired.of(result, proof)),
     }
 
 
