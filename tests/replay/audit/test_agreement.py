@@ -13,6 +13,7 @@ from metadata_log.kraft.importer import import_directory
 from metadata_log.log_reader import LogReader
 from metadata_log.mirror import MirrorBuilder
 from records.configs import ClientQuotaRecord, EntityData
+from replay.audit import log_frame
 from replay.audit.committed_files import committed_files
 from replay.audit.digest import ROWS, audit_digest, digest_lines
 from replay.audit.history import History
@@ -24,7 +25,7 @@ from replay.loader import BatchSource, images, load_image
 from tests.histories import random_history
 from tests.real_logs import DataSet, each_data_set_where
 from tests.replay.audit.log_on_disk import write_log
-from tests.replay.builders import FakeLog, batches
+from tests.replay.builders import FakeLog, batches, partition, topic
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -75,6 +76,17 @@ def test_audit_agrees_with_replay_before_the_first_record(
     history = random_history(random.Random(0), 20)
     files, log = write_log(tmp_path, history), FakeLog(history)
     assert lines_by_audit(spark, files, -1) == lines_by_replay(log, -1)
+
+
+def test_audit_agrees_with_replay_without_the_reader_of_spark(
+    spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_frame, "READERS", ())
+    user = EntityData(entity_type="user", entity_name="ada")
+    quota = ClientQuotaRecord(entity=(user,), key="k", value=1.0, remove=False)
+    history = batches([quota], [topic("orders"), partition("orders", 0)])
+    files, log = write_log(tmp_path, history), FakeLog(history)
+    assert lines_by_audit(spark, files, 2) == lines_by_replay(log, 2)
 
 
 def test_entity_of_a_quota_is_a_set(spark: "SparkSession", tmp_path: Path) -> None:
