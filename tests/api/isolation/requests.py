@@ -9,8 +9,13 @@ from typing import Any
 
 import msgspec
 
+from api.commands import find_command
+from api.transactions import Step
+from controller.decisions.alter_topics import UNSET
+from controller.decisions.configs import Operation
 from records.base import ZERO_UUID, Uuid
 from records.text import uuid_text
+from replay.image.configs import NAMESPACE, TOPIC
 from tests.api.isolation.worlds import Tenant
 from tests.replay.builders import uid
 
@@ -42,6 +47,9 @@ class Asker:
             return self._items(arguments, field)
         if as_type in (None, type(None)):
             return None
+        if as_type is Step:
+            command = find_command(self._rng.choice(_STEPS))
+            return Step.of(command.name, self.request(command.request))
         if issubclass(as_type, msgspec.Struct):
             return self._struct(as_type)
         if issubclass(as_type, enum.Enum):
@@ -59,17 +67,23 @@ class Asker:
         """Return a structure; most fields that need not be set are left as they are."""
         hints = typing.get_type_hints(as_type, include_extras=True)
         given = {
-            field.name: self.request(hints[field.name], field.name)
+            field.name: self._field(as_type, field.name, hints[field.name])
             for field in msgspec.structs.fields(as_type)
-            if field.required or self._rng.random() < 0.4
+            if field.required or self._rng.random() < 0.3
         }
         return as_type(**given)
+
+    def _field(self, of_type: type[msgspec.Struct], name: str, as_type: Any) -> Any:
+        likely = _LIKELY.get(f"{of_type.__name__}.{name}")
+        if likely is not None and self._rng.random() < 0.8:
+            return self._rng.choice(likely)
+        return self.request(as_type, name)
 
     def _scalar(self, as_type: type, field: str) -> Any:
         if as_type is str:
             return self._text(field)
         if as_type is int:
-            return self._rng.choice((0, 0, 1, 1, 2, 3, -1, 100))
+            return self._rng.choice(_NUMBERS.get(field, (0, 0, 1, 1, 2, 3, -1, 100)))
         if as_type is bool:
             return self._rng.random() < 0.3
         if as_type is float:
@@ -86,6 +100,38 @@ class Asker:
             return self._rng.choice((".*", "orders", "bravo.*", "alpha.*"))
         return self._rng.choice(self._texts)
 
+
+_STEPS = ("topics create", "topics delete", "configs alter", "partitions create", "topics list")
+_NUMBERS = {
+    "partitions": (1, 2, 5),
+    "replication_factor": (1, -1, 2),
+    "broker_ids": (1,),
+    "partition_id": (0, 1, 2, 7),
+    "resource_type": (2, 2, 100, 100, 4, 32),
+}
+"""By field: what is mostly possible, so that more than the first check is met."""
+_LIKELY: dict[str, tuple[Any, ...]] = {
+    "NewTopic.name": ("made", "orders", "t7", "wide"),
+    "NewTopic.namespace": ("alpha", "bravo", "alpha:inner", ""),
+    "NewTopic.assignments": ((),),
+    "NewTopic.topic_id": (None,),
+    "NewTopic.configs": ((), (("retention.ms", "1000"),)),
+    "CreateTopics.placement": (None,),
+    "CreatePartitions.placement": (None,),
+    "TopicGrowth.assignments": (None,),
+    "ConfigChange.name": ("retention.ms", "cleanup.policy"),
+    "ConfigChange.value": ("1000", "compact"),
+    "ConfigChange.operation": (Operation.SET, Operation.DELETE),
+    "ResourceChange.resource_type": (TOPIC, NAMESPACE),
+    "TopicAlteration.assignments": ((),),
+    "TopicAlteration.replication_factor": (UNSET,),
+    "MoveTopics.topic": (None, "orders", "plans", "made"),
+    **dict.fromkeys(
+        ("MoveTopics.from_namespace", "MoveTopics.to_namespace"),
+        ("alpha", "bravo", "alpha:inner", "bravo:inner"),
+    ),
+}
+"""The same by structure and field."""
 
 _KINDS = ("topic:", "partition:", "config:", "namespace:", "acl:", "quota:", "scram:", "broker:")
 
