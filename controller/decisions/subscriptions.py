@@ -69,7 +69,7 @@ def register_subscription(
     if group not in known and len(known) >= SUBSCRIPTIONS_MAX:
         raise RequestError(
             "POLICY_VIOLATION",
-            f"{len(known)} groups have registered patterns; {SUBSCRIPTIONS_MAX} are allowed",
+            f"at most {SUBSCRIPTIONS_MAX} groups may have registered patterns",
         )
     is_new = known.get(group) != pattern
     return ControllerResult(
