@@ -158,12 +158,15 @@ class SegmentScan:
         self.position, self.next_offset, self.last_crc32c = position, None, None
 
     def _next_block(self) -> StoredBlock:
+        start = self.position - self._buffer_at
         try:
-            block = self._parse(_READ_SIZE)
+            if not 0 <= start < len(self._buffer):
+                start = self._fill(_READ_SIZE)
+            block = parse_block(self._buffer, start, self.position, self._sync_marker)
             if block is None:
-                start = self.position - self._buffer_at
                 size = block_size(self._buffer, start) or _READ_SIZE
-                block = self._parse(max(size, _READ_SIZE), refill=True)
+                start = self._fill(max(size, _READ_SIZE))
+                block = parse_block(self._buffer, start, self.position, self._sync_marker)
         except CorruptLogError as error:
             raise corrupt(self.path, self.position, str(error), self.next_offset) from error
         if block is None:
@@ -175,14 +178,12 @@ class SegmentScan:
             )
         return block
 
-    def _parse(self, size: int, *, refill: bool = False) -> StoredBlock | None:
-        start = self.position - self._buffer_at
-        if refill or not 0 <= start < len(self._buffer):
-            size = min(size, self._limit - self.position)
-            self._buffer = self._file.pread(size, self.position)
-            self._buffer_at = self.position
-            start = 0
-        return parse_block(self._buffer, start, self.position, self._sync_marker)
+    def _fill(self, size: int) -> int:
+        """Read bytes from the current position on; return its place in the buffer."""
+        size = min(size, self._limit - self.position)
+        self._buffer = self._file.pread(size, self.position)
+        self._buffer_at = self.position
+        return 0
 
     def _can_skip(self, block: StoredBlock, body: bytes, needles: Needles) -> bool:
         """True if a block holds no needle and provably follows the block before it."""

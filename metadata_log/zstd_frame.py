@@ -7,29 +7,41 @@ except ImportError:  # before Python 3.14
 
 __all__ = ["decompress_frame", "zstd"]
 
+_DESCRIPTOR = 4
+# Frame_Content_Size_flag and Single_Segment_flag; the size is absent if none of them is set.
+# Source: RFC 8878, section 3.1.1.1.1.
+_SIZE_FLAGS = 0b1110_0000
+
 
 def decompress_frame(stored: bytes, size_bytes_max: int) -> bytes:
     """Return the content of exactly one frame that names its size.
 
-    Everything is bounded by the size in the frame before anything is allocated: a few stored bytes
-    can expand to gigabytes, in one frame or in many.
+    The output grows with the content, to `size_bytes_max` at most, whatever the frame claims: a few
+    stored bytes can expand to gigabytes, in one frame or in many.
 
     Raises:
         ValueError: the frame is damaged, too large, of another size than it says, or followed by
             other bytes.
     """
+    decompressor = zstd.ZstdDecompressor()
     try:
-        size = zstd.get_frame_info(stored).decompressed_size
-        if size is None or size > size_bytes_max:
-            raise ValueError(f"frame claims {size} bytes, at most {size_bytes_max} are allowed")
-        decompressor = zstd.ZstdDecompressor()
-        # One byte more than the frame names, so that the decompressor also checks the checksum.
-        content: bytes = decompressor.decompress(stored, max_length=size + 1)
-        if not decompressor.eof:
-            raise ValueError(f"frame of {size} bytes is cut short, or holds more")
+        # One byte more than allowed, so that the decompressor also checks the checksum.
+        content: bytes = decompressor.decompress(stored, max_length=size_bytes_max + 1)
+        if not decompressor.eof or len(content) > size_bytes_max or not _names_size(stored):
+            raise ValueError(_reason(stored, size_bytes_max))
     except zstd.ZstdError as error:
         raise ValueError(f"zstandard frame is damaged: {error}") from error
-    rest = len(decompressor.unused_data)
-    if rest:
-        raise ValueError(f"{rest} bytes follow the frame")
+    if decompressor.unused_data:
+        raise ValueError(f"{len(decompressor.unused_data)} bytes follow the frame")
     return content
+
+
+def _names_size(stored: bytes) -> bool:
+    return bool(stored[_DESCRIPTOR] & _SIZE_FLAGS)
+
+
+def _reason(stored: bytes, size_bytes_max: int) -> str:
+    size = zstd.get_frame_info(stored).decompressed_size
+    if size is None or size > size_bytes_max:
+        return f"frame claims {size} bytes, at most {size_bytes_max} are allowed"
+    return f"frame of {size} bytes is cut short, or holds more"
