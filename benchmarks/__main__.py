@@ -23,8 +23,10 @@ from benchmarks import (
     log_size,
     object_history,
     placement,
+    raw_append,
     repeated,
     replaying,
+    snapshot_beside,
     snapshot_load,
     socket_append,
     spark_scan,
@@ -51,7 +53,9 @@ BENCHES: dict[str, Bench] = {
     "large-topic": large_topic.run,
     "acls": acl_decisions.run,
     "placement": placement.run,
+    "raw-append": raw_append.run,
     "repeated": repeated.run,
+    "snapshot-beside": snapshot_beside.run,
     "spark": spark_scan.run,
 }
 

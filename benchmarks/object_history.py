@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benchmarks.cluster_history import history as cluster_history
@@ -15,49 +16,59 @@ from replay.loader import load_image
 from replay.time_travel.objects import parse_object
 from replay.timeline import Timeline
 
-_RECORDS = 300_000
 _SEED = 20_261_121
 # A log of users' commands holds about so many records a batch.
 _BATCH_RECORDS = 27
 _APPENDS_AT_ONCE = 256
+_PARTITION_TARGET, _BROKER_TARGET = 0.1, 1.1
+# By these offsets there are topics.
+_EARLY = 20_000
 
 
 def run(scratch: Path) -> list[Result]:
-    """Measure on an own log of 300,000 generated records in batches of 27."""
-    log = scratch / f"own-{_RECORDS}"
-    if not log.exists():
-        asyncio.run(_write(log))
+    """Measure on own logs of generated records, in batches of 27."""
+    small = _measured(scratch, 300_000, ("partition", "broker"), rounds=3)
+    # A replay takes 20 seconds.
+    return small + _measured(scratch, 1_500_000, ("partition",), rounds=1)
+
+
+def _measured(scratch: Path, records: int, kinds: Sequence[str], rounds: int) -> list[Result]:
+    log = scratch / f"own-{records}"
+    asyncio.run(write_log(log, records))
+    results = []
     with LogReader.open(log) as reader:
         timeline, at = Timeline(reader), reader.end_offset - 1
-        topic = min(load_image(reader).topics(), key=lambda each: each.name)
-        partition, broker = parse_object(f"partition:{topic.name}/0"), parse_object("broker:1")
-        asked = {
-            "history of a partition": (lambda: list(timeline.history(partition)), 0.1),
-            "blame of a partition": (lambda: timeline.blame(partition, at), 0.1),
-            "history of a broker": (lambda: list(timeline.history(broker)), 1.1),
-            "blame of a broker": (lambda: timeline.blame(broker, at), 1.1),
-        }
-        results = []
-        for name, (ask, target) in asked.items():
-            timed = time_in_turn(ask, lambda: load_image(reader), rounds=3)
-            results.append(
-                Result(
-                    name=f"{name} / full replay of {_RECORDS:,}",
-                    ours=milliseconds(timed.ours),
-                    peer=milliseconds(timed.peer),
-                    ratio=timed.share,
-                    target=target,
-                    at_most=True,
+        topic = min(load_image(reader, _EARLY).topics(), key=lambda each: each.name)
+        names = {"partition": f"partition:{topic.name}/0", "broker": "broker:1"}
+        for kind in kinds:
+            name = parse_object(names[kind])
+            asked: dict[str, Callable[[], object]] = {
+                "history": lambda name=name: list(timeline.history(name)),  # type: ignore[misc]
+                "blame": lambda name=name: timeline.blame(name, at),  # type: ignore[misc]
+            }
+            for what, ask in asked.items():
+                timed = time_in_turn(
+                    ask, lambda: load_image(reader), rounds=rounds, warmups=int(rounds > 1)
                 )
-            )
+                results.append(
+                    Result(
+                        name=f"{what} of a {kind} / full replay of {records:,}",
+                        ours=milliseconds(timed.ours),
+                        peer=milliseconds(timed.peer),
+                        ratio=timed.share,
+                        target=_PARTITION_TARGET if kind == "partition" else _BROKER_TARGET,
+                        at_most=True,
+                    )
+                )
     return results
 
 
-async def _write(directory: Path) -> None:
+async def write_log(directory: Path, count: int) -> None:
+    """Make an own log of generated records."""
     create_log(directory, CLUSTER_ID)
     log = await MetadataLog.open(directory)
     records = itertools.chain.from_iterable(
-        batch.records for batch in cluster_history(_RECORDS, _SEED)
+        batch.records for batch in cluster_history(count, _SEED)
     )
     while group := list(itertools.islice(records, _BATCH_RECORDS * _APPENDS_AT_ONCE)):
         parts = [

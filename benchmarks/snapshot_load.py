@@ -8,8 +8,8 @@ from metadata_log.log_reader import LogReader
 from replay.image.digest import image_digest
 from replay.loader import load_image
 from replay.snapshot.database import default_url
-from replay.snapshot.making import create_snapshot
 from replay.snapshot.store import SnapshotStore
+from replay.snapshot_making import create_snapshot
 from replay.timeline import Timeline
 
 _RECORDS = 300_000

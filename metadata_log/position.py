@@ -4,17 +4,17 @@ Blocks are chained by their CRCs, so two equal positions have the same history b
 derived from a log keeps its position, and is used only while the log agrees with it.
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import Protocol
 
 import msgspec
 
 from metadata_log.batch import Batch
+from metadata_log.checkpoint import Checkpoint
+from metadata_log.commit_mark import CommitMark
 from metadata_log.manifest import Kind
 from records.control import NoOpRunRecord
 from records.errors import RequestError
-
-if TYPE_CHECKING:
-    from metadata_log.log_reader import LogReader
 
 
 class Position(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -37,7 +37,30 @@ class Position(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return len(crcs) > 1 or mine != (other.cluster_id, other.end_offset, other.leader_epoch)
 
 
-def position_at(log: "LogReader", end_offset: int) -> Position:
+class ChainedLog(Protocol):
+    """A log whose blocks are chained by their CRCs."""
+
+    @property
+    def kind(self) -> Kind: ...
+
+    @property
+    def cluster_id(self) -> str: ...
+
+    @property
+    def base(self) -> Checkpoint | None: ...
+
+    @property
+    def history_start(self) -> int: ...
+
+    @property
+    def mark(self) -> CommitMark:
+        """The commit mark up to which it is read."""
+
+    def batches(self, from_offset: int, to_offset: int) -> Iterator[Batch]:
+        """The whole batches that hold any offset in [from_offset, to_offset)."""
+
+
+def position_at(log: ChainedLog, end_offset: int) -> Position:
     """Return the position at an end offset; reads at most two blocks.
 
     Args:
@@ -60,7 +83,7 @@ def position_at(log: "LogReader", end_offset: int) -> Position:
     )
 
 
-def _at_start(log: "LogReader") -> tuple[int, int | None]:
+def _at_start(log: ChainedLog) -> tuple[int, int | None]:
     if log.base is None:
         return 0, None
     header = log.base.header
@@ -69,7 +92,7 @@ def _at_start(log: "LogReader") -> tuple[int, int | None]:
     return log.base.leader_epoch, header.previous_crc32c if is_known else None
 
 
-def _crc_before(log: "LogReader", offset: int) -> int:
+def _crc_before(log: ChainedLog, offset: int) -> int:
     """Return the CRC of the block that ends at an offset, taken from the next block or the mark."""
     following = next(iter(log.batches(offset, offset + 1)), None)
     if following is None:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from replay.loader import Replayer as Replayer
     from replay.loader import load_image as load_image
     from replay.snapshot.info import SnapshotInfo as SnapshotInfo
-    from replay.snapshot.making import create_snapshot as create_snapshot
     from replay.snapshot.store import SnapshotStore as SnapshotStore
+    from replay.snapshot_making import create_snapshot as create_snapshot
     from replay.time_travel.objects import parse_object as parse_object
     from replay.timeline import Timeline as Timeline
 else:
@@ -32,7 +32,7 @@ else:
             "image.provenance": "Provenance",
             "loader": "BatchSource Replayer load_image",
             "snapshot.info": "SnapshotInfo",
-            "snapshot.making": "create_snapshot",
+            "snapshot_making": "create_snapshot",
             "snapshot.store": "SnapshotStore",
             "time_travel.objects": "parse_object",
             "timeline": "Timeline",

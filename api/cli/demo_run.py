@@ -56,8 +56,8 @@ async def write_demo(directory: Path, options: DemoOptions) -> dict[str, Any]:
 def _make_snapshot(directory: Path, cluster_id: str, clock: SimulatedClock) -> None:
     # Importing SQLAlchemy takes longer than a short demo.
     from replay.snapshot.database import default_url
-    from replay.snapshot.making import create_snapshot
     from replay.snapshot.store import SnapshotStore
+    from replay.snapshot_making import create_snapshot
 
     url = default_url(directory)
     with (

@@ -100,7 +100,7 @@ def create(
     """Store the image at a point, from the newest snapshot before it and the records since."""
     from api.care_answers import Snapshot
     from api.cli.reading import about, offset_of
-    from replay.snapshot.making import create_snapshot, prune_snapshots
+    from replay.snapshot_making import create_snapshot, prune_snapshots
 
     with _opened(log, database, upgrade=True) as (reader, store):
         offset = offset_of(reader, at)
@@ -180,7 +180,7 @@ def prune(
     """Delete old snapshots, and the chunks that no other snapshot needs."""
     from api.care_answers import Pruned
     from api.cli.reading import about
-    from replay.snapshot.making import prune_snapshots
+    from replay.snapshot_making import prune_snapshots
 
     with _opened_or_none(log, database) as (reader, store):
         deleted = 0 if store is None else prune_snapshots(reader, store, keep)

@@ -17,9 +17,9 @@ from metadata_log.log_reader import LogReader
 from replay.loader import load_image
 from replay.snapshot.database import default_url, open_database, writing
 from replay.snapshot.file import SnapshotFile
-from replay.snapshot.making import create_snapshot
 from replay.snapshot.ports import SNAPSHOTS_NAME
 from replay.snapshot.store import SnapshotStore
+from replay.snapshot_making import create_snapshot
 from replay.timeline import Timeline
 from tests.histories import random_history
 from tests.replay.builders import topic

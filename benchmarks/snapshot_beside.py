@@ -1,0 +1,81 @@
+"""Appends beside a snapshot in the making, against appends alone."""
+
+import asyncio
+import contextlib
+import time
+from pathlib import Path
+
+from api.service import Service
+from api.snapshot_maker import SnapshotMaker
+from benchmarks.harness import Result
+from benchmarks.object_history import write_log
+from controller.authorization.caller import Caller
+from metadata_log.batch import NewBatch
+from metadata_log.log_reader import LogReader
+from records.configs import ConfigRecord
+from replay.timeline import Timeline
+
+_RECORDS = 100_000
+_APPENDS = 300
+_ROUNDS = 3
+_TARGET = 1.5
+
+
+def run(scratch: Path) -> list[Result]:
+    """Measure the latency of single appends to a service of 100,000 records."""
+    log = scratch / "log"
+    asyncio.run(write_log(log, _RECORDS))
+    return asyncio.run(_measured(log))
+
+
+async def _measured(log: Path) -> list[Result]:
+    service = await Service.open(log)
+    alone: list[float] = []
+    beside: list[float] = []
+    try:
+        for _ in range(_ROUNDS):  # in turn, so that both see the same machine
+            alone += [await _append(service, n) for n in range(_APPENDS)]
+            beside += await _beside(service, log)
+    finally:
+        await service.close()
+    ours, peer = (sorted(each)[len(each) * 99 // 100] for each in (beside, alone))
+    return [
+        Result(
+            name="append beside a snapshot in the making / alone, 99 %",
+            ours=f"{ours * 1_000:.1f} ms",
+            peer=f"{peer * 1_000:.1f} ms",
+            ratio=ours / peer,
+            target=_TARGET,
+            at_most=True,
+        )
+    ]
+
+
+async def _beside(service: Service, log: Path) -> list[float]:
+    """Append until a snapshot that the service's maker began is there."""
+    before = _newest(log)
+    maker = SnapshotMaker(log, 1, 0, lambda: service.image.provenance.next_offset, before)
+    making = asyncio.create_task(maker.run())
+    seconds: list[float] = []
+    try:
+        while _newest(log) == before:
+            seconds += [await _append(service, n) for n in range(_APPENDS // 10)]
+    finally:
+        making.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await making
+    return seconds
+
+
+def _newest(log: Path) -> int:
+    with LogReader.open(log) as reader:
+        return Timeline.of(reader).newest_snapshot_end()
+
+
+async def _append(service: Service, number: int) -> float:
+    record = ConfigRecord(
+        resource_type=4, resource_name="", name="log.retention.ms", value=str(number)
+    )
+    start = time.perf_counter()
+    await service.append(NewBatch(records=(record,)), caller=Caller())
+    return time.perf_counter() - start
