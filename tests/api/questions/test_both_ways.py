@@ -39,6 +39,7 @@ VERBS: dict[str, list[list[object]]] = {
     "users describe": [["users", "list"]],
     "quotas describe": [["quotas", "describe"]],
     "quotas explain": [["quotas", "explain", "--user", "ann"]],
+    "tokens describe": [["tokens", "describe"]],
     "info": [["info", "LOG"]],
     "image": [
         ["image", "LOG", "--json"],
