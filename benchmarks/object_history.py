@@ -21,8 +21,6 @@ _SEED = 20_261_121
 _BATCH_RECORDS = 27
 _APPENDS_AT_ONCE = 256
 _PARTITION_TARGET, _BROKER_TARGET = 0.1, 1.1
-# By these offsets there are topics.
-_EARLY = 20_000
 
 
 def run(scratch: Path) -> list[Result]:
@@ -38,7 +36,7 @@ def _measured(scratch: Path, records: int, kinds: Sequence[str], rounds: int) ->
     results = []
     with LogReader.open(log) as reader:
         timeline, at = Timeline(reader), reader.end_offset - 1
-        topic = min(load_image(reader, _EARLY).topics(), key=lambda each: each.name)
+        topic = min(load_image(reader).topics(), key=lambda each: each.name)
         names = {"partition": f"partition:{topic.name}/0", "broker": "broker:1"}
         for kind in kinds:
             name = parse_object(names[kind])
