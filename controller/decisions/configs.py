@@ -8,6 +8,7 @@ import re
 
 import msgspec
 
+from controller.decisions.cluster_index import SUBSCRIBED_PATTERN
 from controller.decisions.config_checks import check_configs
 from controller.decisions.config_definitions import ConfigType, list_items
 from controller.decisions.config_impact import topics_changed
@@ -137,9 +138,12 @@ def replace_configs(
 
 
 def _replacement(context: Context, resource: ResourceChange) -> ResourceChange:
-    """Return the incremental change that leaves only the configs of a replacement."""
+    """Return the incremental change that leaves only the configs of a replacement.
+
+    And a group's subscription: it is stored as a config, but has commands of its own.
+    """
     named = _by_name(context, resource)
-    kept = {change.name for change in resource.changes}
+    kept = {SUBSCRIBED_PATTERN, *(change.name for change in resource.changes)}
     old = context.image.config(named.resource_type, ref_text(named.resource_name))
     deletions = [ConfigChange(n, operation=Operation.DELETE) for n in sorted(old.keys() - kept)]
     return msgspec.structs.replace(named, changes=(*resource.changes, *deletions))
