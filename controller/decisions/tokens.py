@@ -1,7 +1,7 @@
 """Delegation tokens: created, renewed, expired; and removed once their time is over.
 
 A token proves itself by its HMAC, made of its id and a secret key that stands in the static
-configs of the controllers. The HMAC is in no record: it is told once, when the token is created.
+configs of the controllers. No record holds the HMAC: only the answer to the creation does.
 
 Source: KIP-48, KIP-373, KIP-900; DelegationTokenControlManager of Kafka 4.0;
 docs/kafka_rules.md, section 12.
@@ -55,7 +55,7 @@ class CreateToken(Request["TokenCreated"], frozen=True, kw_only=True):
 
 
 class TokenCreated(msgspec.Struct, frozen=True, kw_only=True):
-    """A new token; times in ms since 1970. `hmac` is None when an answer is told again."""
+    """A new token; times in ms since 1970. `hmac` is None in the answer to a repeated request."""
 
     token_id: str
     hmac: bytes | None
@@ -101,7 +101,7 @@ def create_token(context: Context, request: CreateToken) -> ControllerResult[Tok
 
     Raises:
         RequestError: DELEGATION_TOKEN_AUTH_DISABLED, UNSUPPORTED_VERSION, INVALID_PRINCIPAL_TYPE,
-            or DELEGATION_TOKEN_REQUEST_NOT_ALLOWED: nobody knows who the owner is.
+            or DELEGATION_TOKEN_REQUEST_NOT_ALLOWED: the owner has not authenticated.
     """
     secret_key = _secret_key(context)
     requester = context.caller.principal
@@ -139,8 +139,8 @@ def renew_token(context: Context, request: RenewToken) -> ControllerResult[Token
     """Let a token live longer, within its maximum.
 
     Raises:
-        RequestError: DELEGATION_TOKEN_AUTH_DISABLED, DELEGATION_TOKEN_NOT_FOUND,
-            DELEGATION_TOKEN_OWNER_MISMATCH or DELEGATION_TOKEN_EXPIRED.
+        RequestError: DELEGATION_TOKEN_AUTH_DISABLED, UNSUPPORTED_VERSION,
+            DELEGATION_TOKEN_NOT_FOUND, DELEGATION_TOKEN_EXPIRED or DELEGATION_TOKEN_OWNER_MISMATCH.
     """
     token = _own_token(context, request)
     period_ms = _bounded(request.period_ms, _period(context, _EXPIRY_TIME))
@@ -198,14 +198,14 @@ def _own_token(context: Context, request: RenewToken | ExpireToken) -> Delegatio
     token = _found(context, secret_key, request)
     if token is None:
         raise RequestError("DELEGATION_TOKEN_NOT_FOUND", "there is no such delegation token")
+    if _is_expired(context, token):
+        raise RequestError("DELEGATION_TOKEN_EXPIRED", "the delegation token is expired")
     principal = context.caller.principal
     if principal != token.owner and principal not in token.renewers:
         raise RequestError(
             "DELEGATION_TOKEN_OWNER_MISMATCH",
             f"{principal} is neither the owner nor a renewer of the delegation token",
         )
-    if _is_expired(context, token):
-        raise RequestError("DELEGATION_TOKEN_EXPIRED", "the delegation token is expired")
     return token
 
 
