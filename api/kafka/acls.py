@@ -7,7 +7,7 @@ is shown, or deletes, what it cannot read.
 from collections.abc import Iterable
 from itertools import groupby
 
-from api.kafka.errors import NONE, code_of
+from api.kafka.errors import code_of, refusal_code, refusal_message
 from api.kafka.messages.acls import (
     ANY,
     AclCreationResult,
@@ -94,7 +94,8 @@ def creation_response(results: Iterable[AclCreation]) -> CreateAclsResponse:
         results=tuple(
             [
                 AclCreationResult(
-                    error_code=_code(result.refusal), error_message=_message(result.refusal)
+                    error_code=refusal_code(result.refusal),
+                    error_message=refusal_message(result.refusal),
                 )
                 for result in results
             ]
@@ -118,8 +119,8 @@ def deletion_response(results: Iterable[AclDeletion]) -> DeleteAclsResponse:
         filter_results=tuple(
             [
                 DeleteAclsFilterResult(
-                    error_code=_code(result.refusal),
-                    error_message=_message(result.refusal),
+                    error_code=refusal_code(result.refusal),
+                    error_message=refusal_message(result.refusal),
                     matching_acls=tuple([_deleted(acl) for acl in result.deleted]),
                 )
                 for result in results
@@ -165,11 +166,3 @@ def _deleted(acl: AclFound) -> DeletedAcl:
         operation=acl.operation,
         permission_type=acl.permission_type,
     )
-
-
-def _code(refusal: Refusal | None) -> int:
-    return NONE if refusal is None else code_of(refusal.code)
-
-
-def _message(refusal: Refusal | None) -> str | None:
-    return None if refusal is None else refusal.message

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from api.kafka.errors import NONE, code_of
+from api.kafka.errors import refusal_code
 from api.kafka.messages.brokers import (
     AlteredPartition,
     AlteredPartitionResult,
@@ -128,7 +128,7 @@ def alteration_response(results: Iterable[PartitionResult]) -> AlterPartitionRes
 def _altered_result(result: PartitionResult) -> AlteredPartitionResult:
     partition = result.partition
     if partition is None:
-        code = NONE if result.refusal is None else code_of(result.refusal.code)
+        code = refusal_code(result.refusal)
         return AlteredPartitionResult(partition_index=result.partition_id, error_code=code)
     return AlteredPartitionResult(
         partition_index=partition.partition_id,

@@ -3,6 +3,7 @@
 Source: Errors of Kafka 4.0.
 """
 
+from controller.decisions.outcome import Refusal
 from records.errors import (
     FencedError,
     MetadataLogError,
@@ -109,6 +110,16 @@ def code_for(error: MetadataLogError) -> int:
         case UnavailableError():
             return CODES["REQUEST_TIMED_OUT"]
     return UNKNOWN_SERVER_ERROR
+
+
+def refusal_code(refusal: Refusal | None) -> int:
+    """Return the code of an item's refusal; NONE for an item that was not refused."""
+    return NONE if refusal is None else code_of(refusal.code)
+
+
+def refusal_message(refusal: Refusal | None) -> str | None:
+    """Return the message of an item's refusal, None for an item that was not refused."""
+    return None if refusal is None else refusal.message
 
 
 def name_of(code: int) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from api.kafka.errors import NONE, code_of
+from api.kafka.errors import code_of, refusal_code, refusal_message
 from api.kafka.messages.quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,
@@ -78,8 +78,8 @@ def alteration_response(results: Iterable[QuotaResult]) -> AlterClientQuotasResp
         entries=tuple(
             [
                 EntryResult(
-                    error_code=NONE if result.refusal is None else code_of(result.refusal.code),
-                    error_message=None if result.refusal is None else result.refusal.message,
+                    error_code=refusal_code(result.refusal),
+                    error_message=refusal_message(result.refusal),
                     entity=_entity_data(result.entity),
                 )
                 for result in results

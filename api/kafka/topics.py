@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from api.kafka.errors import NONE, code_of, name_of
+from api.kafka.errors import NONE, code_of, name_of, refusal_code, refusal_message
 from api.kafka.messages.topics import (
     CreatableTopic,
     CreatableTopicConfig,
@@ -109,8 +109,8 @@ def _creatable_result(result: TopicResult) -> CreatableTopicResult:
     common = CreatableTopicResult(
         name=result.name,
         topic_id=result.topic_id or ZERO_UUID,
-        error_code=_code(result.refusal),
-        error_message=_message(result.refusal),
+        error_code=refusal_code(result.refusal),
+        error_message=refusal_message(result.refusal),
     )
     if result.refusal is not None:
         return common
@@ -221,8 +221,8 @@ def _deleted(ref: TopicRef, result: TopicResult, before: Access) -> DeletableTop
     return DeletableTopicResult(
         name=name,
         topic_id=topic_id,
-        error_code=_code(result.refusal),
-        error_message=_message(result.refusal),
+        error_code=refusal_code(result.refusal),
+        error_message=refusal_message(result.refusal),
     )
 
 
@@ -305,8 +305,8 @@ def _statuses(result: ShrinkResult, mode: int) -> tuple[PartitionStatus, ...]:
         )
     status = PartitionStatus(
         partition_index=_REFUSED,
-        error_code=_code(result.refusal),
-        error_message=_message(result.refusal),
+        error_code=refusal_code(result.refusal),
+        error_message=refusal_message(result.refusal),
     )
     return (status,)
 
@@ -346,14 +346,6 @@ def shrunk(response: DeletePartitionsResponse) -> tuple[ShrinkResult, ...]:
 def _throttle_ms(results: Iterable[TopicResult | ShrinkResult]) -> int:
     """Return when requests refused for a quota may be retried, in ms from now."""
     return max((r.refusal.retry_ms for r in results if r.refusal is not None), default=0)
-
-
-def _code(refusal: Refusal | None) -> int:
-    return NONE if refusal is None else code_of(refusal.code)
-
-
-def _message(refusal: Refusal | None) -> str | None:
-    return None if refusal is None else refusal.message
 
 
 def _refusal(code: int, message: str | None) -> Refusal | None:

@@ -6,7 +6,7 @@ further.
 
 from collections.abc import Iterable
 
-from api.kafka.errors import NONE, code_of
+from api.kafka.errors import code_of, refusal_code, refusal_message
 from api.kafka.messages.users import (
     AlterUserScramCredentialsRequest,
     AlterUserScramCredentialsResponse,
@@ -38,8 +38,8 @@ def description_response(
             [
                 DescribeUserScramCredentialsResult(
                     user=user.user,
-                    error_code=_code(user.refusal),
-                    error_message=_message(user.refusal),
+                    error_code=refusal_code(user.refusal),
+                    error_message=refusal_message(user.refusal),
                     credential_infos=tuple(
                         [
                             CredentialInfo(mechanism=c.mechanism, iterations=c.iterations)
@@ -78,8 +78,8 @@ def alteration_response(results: Iterable[UserResult]) -> AlterUserScramCredenti
             [
                 AlterUserScramCredentialsResult(
                     user=result.user,
-                    error_code=_code(result.refusal),
-                    error_message=_message(result.refusal),
+                    error_code=refusal_code(result.refusal),
+                    error_message=refusal_message(result.refusal),
                 )
                 for result in by_user.values()
             ]
@@ -118,11 +118,3 @@ def _keys(item: ScramCredentialUpsertion) -> ScramKeys:
     if len(item.salted_password) != mechanism.key_size_bytes:
         return ScramKeys(b"", b"")
     return keys_of(mechanism.hash_name, item.salted_password)
-
-
-def _code(refusal: Refusal | None) -> int:
-    return NONE if refusal is None else code_of(refusal.code)
-
-
-def _message(refusal: Refusal | None) -> str | None:
-    return None if refusal is None else refusal.message
