@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[2]
 NAMESPACE = "organisation:department-of-logistics"
 TOPIC = f"{NAMESPACE}:orders.received.from.all.of.the.regional.warehouses.v1"
 OTHER = "returns.received.from.all.of.the.regional.warehouses.and.shops.v2"
+USER = "operator.of.the.night.shift@logistics.example.com"
 
 _TIMES = frozenset({"timestamp", "created_at", "due"})
 
@@ -38,6 +39,15 @@ TABLES = {
     ("partitions", "list", "--removing", "--log", "{log}"): ("admin/partitions", ("topic", "due")),
     ("reassignments", "list", "--log", "{log}"): ("admin/reassignments", ("topic",)),
     ("features", "describe", "--log", "{log}"): ("admin/features", ("feature",)),
+    ("subscriptions", "list", "--log", "{log}"): ("admin/subscriptions", ("group", "pattern")),
+    ("acls", "list", "--log", "{log}"): ("admin/acls", ("acl", "principal", "resource_name")),
+    ("users", "list", "--log", "{log}"): ("admin/users", ("user", "mechanism")),
+    ("quotas", "describe", "--log", "{log}"): ("admin/quotas", ("user", "client-id")),
+    ("quotas", "explain", "--user", USER, "--client-id", "etl", "--log", "{log}"): (
+        "admin/quotas",
+        ("quota", "user"),
+    ),
+    ("tokens", "describe", "--log", "{log}"): ("admin/tokens", ("owner", "renewers")),
 }
 ROWS = {
     ("dump", "{log}"): ("type", "timestamp", "principal"),
@@ -67,8 +77,24 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
         *("--delete-partitions-delay", "3600000"),
     )
     _change(log, "reassignments", "start", f"{TOPIC}/0=3,1")
+    _secure(log, log.parent / "secret")
     assert run(["snapshot", "create", str(log)]) == 0
     return log
+
+
+def _secure(log: Path, secret: Path) -> None:
+    secret.write_text("of the controllers, and of the user")
+    _change(log, "subscriptions", "register", "auditors-of-the-night-shift", f"{NAMESPACE}:.*")
+    _change(
+        *(log, "acls", "create", "--principal", f"User:{USER}", "--operation", "read"),
+        *("--topic", TOPIC.rpartition(":")[2], "--namespace", NAMESPACE),
+    )
+    _change(log, "users", "create", USER, "--password-file", str(secret))
+    _change(log, "quotas", "set", "--user", USER, "--client-id", "etl", "producer_byte_rate=4096")
+    _change(
+        *(log, "tokens", "create", "--owner", f"User:{USER}", "--renewer", f"User:{USER}"),
+        *("--secret-key-file", str(secret)),
+    )
 
 
 def _change(log: Path, *arguments: str) -> None:
