@@ -8,6 +8,7 @@ import asyncio
 import gc
 import random
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -286,7 +287,7 @@ class Service:
         """Return where a request was committed; the controller handles those in flight."""
         if origin is None or not is_repeatable(origin):
             return None
-        found = await self._log.find_request(origin, earlier_hash(command, request))
+        found = await self._log.find_request(origin, partial(earlier_hash, command, request))
         end_offset = self.image.provenance.next_offset
         return found if found is not None and found.result.end_offset <= end_offset else None
 

@@ -8,7 +8,7 @@ from metadata_log.append_result import AppendResult
 from metadata_log.batch import Batch, NewBatch
 from metadata_log.clock import Clock
 from metadata_log.log_reader import LogReader
-from metadata_log.request_window import Committed
+from metadata_log.request_window import Committed, EarlierHash
 from records.envelope import Origin
 
 
@@ -59,12 +59,12 @@ class ServedLog(LogPort, Protocol):
         ...
 
     async def find_request(
-        self, origin: Origin, earlier_hash: bytes | None = None
+        self, origin: Origin, earlier_hash: EarlierHash | None = None
     ) -> Committed | None:
         """Return where a request was committed; None for a new one, or one in flight.
 
         Args:
-            earlier_hash: The hash that an earlier release stored for the request, if another.
+            earlier_hash: As in `RequestWindow.find`.
 
         Raises:
             RequestError: the id was used for another request.

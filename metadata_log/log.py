@@ -32,7 +32,7 @@ from metadata_log.log_reader import LogReader
 from metadata_log.opening import OwnedLog, own_log
 from metadata_log.own_thread import RunBlocking, in_own_thread
 from metadata_log.request_batches import first_batch
-from metadata_log.request_window import Committed, RequestWindow, is_repeatable
+from metadata_log.request_window import Committed, EarlierHash, RequestWindow, is_repeatable
 from records.control import LeaderChangeMessage, LeaderChangeVoter
 from records.envelope import Asked, Envelope, Origin
 from records.errors import (
@@ -190,14 +190,14 @@ class MetadataLog:
         return first_batch(self._fs, self.directory, committed)
 
     async def find_request(
-        self, origin: Origin, earlier_hash: bytes | None = None
+        self, origin: Origin, earlier_hash: EarlierHash | None = None
     ) -> Committed | None:
         """Return where a request was committed; None for a new one, or one in flight.
 
         For callers that decide before they append: a repeated request must not be decided again.
 
         Args:
-            earlier_hash: The hash that an earlier release stored for the request, if another.
+            earlier_hash: As in `RequestWindow.find`.
 
         Raises:
             RequestError: the id was used for another request.

@@ -5,6 +5,7 @@ again; ids are known by principal, so that callers cannot take each other's. The
 memory: the window reaches back a number of offsets, and is read from the tail.
 """
 
+from collections.abc import Callable
 from typing import Self
 
 import msgspec
@@ -18,6 +19,9 @@ from records.errors import RequestError
 
 RequestKey = tuple[str | None, str]
 """A principal and its request id."""
+
+EarlierHash = Callable[[], bytes | None]
+"""Computes the hash that an earlier release stored for a request; None: it is the same."""
 
 
 class Committed(msgspec.Struct, frozen=True, gc=False):
@@ -49,11 +53,13 @@ class RequestWindow:
             window.add(batch.rows[0].origin, result, place)
         return window
 
-    def find(self, origin: Origin | None, earlier_hash: bytes | None = None) -> Committed | None:
+    def find(
+        self, origin: Origin | None, earlier_hash: EarlierHash | None = None
+    ) -> Committed | None:
         """Return where this request was committed already, None for a new one.
 
         Args:
-            earlier_hash: The hash that an earlier release stored for it, if another.
+            earlier_hash: Called only if the id is known with another hash.
 
         Raises:
             RequestError: INVALID_REQUEST, the id was used for another request.
@@ -62,7 +68,8 @@ class RequestWindow:
         found = None if key is None else self._committed.get(key)
         if origin is None or found is None:
             return None
-        if found.request_hash not in (origin.request_hash, earlier_hash):
+        is_same = found.request_hash == origin.request_hash
+        if not is_same and (earlier_hash is None or found.request_hash != earlier_hash()):
             raise RequestError(
                 "INVALID_REQUEST",
                 f"request id {origin.request_id!r} was used for another request, at offset "

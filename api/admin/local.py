@@ -29,7 +29,7 @@ from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
 from metadata_log.manifest import Kind
 from metadata_log.request_batches import first_batch
-from metadata_log.request_window import RequestWindow
+from metadata_log.request_window import EarlierHash, RequestWindow
 from records.envelope import Origin
 from records.errors import RequestError
 from replay.image.metadata import MetadataImage
@@ -99,7 +99,8 @@ class LocalAdmin:
         origin = self._caller.origin(found.name, reason=reason, trace_parent=trace_parent)
         if request_id is not None:
             origin = identified(origin, request_id, found.name, packed(request))
-            first = self._first_answer(origin, decide, earlier_hash(found.name, request))
+            earlier = partial(earlier_hash, found.name, request)
+            first = self._first_answer(origin, decide, earlier)
             if first is not None:
                 return first
         read = self._read()
@@ -115,7 +116,7 @@ class LocalAdmin:
         return answer
 
     def _first_answer(
-        self, origin: Origin, decide: Decision[Any], earlier: bytes | None
+        self, origin: Origin, decide: Decision[Any], earlier: EarlierHash
     ) -> Answer[Any] | None:
         """Return the answer to a repeated request, None for a new one."""
         with LogReader.open(self._directory) as reader:

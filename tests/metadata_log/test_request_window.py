@@ -52,6 +52,29 @@ async def test_same_id_for_another_request_is_refused(directory: Path) -> None:
     await log.close()
 
 
+async def test_hash_of_an_earlier_release_is_computed_only_if_the_hash_differs(
+    directory: Path,
+) -> None:
+    computed = []
+
+    def earlier_hash() -> bytes:
+        computed.append(b"r1")
+        return b"r1"
+
+    async def find(request_id: str, request_hash: bytes) -> request_window.Committed | None:
+        origin = Origin(request_id=request_id, request_hash=request_hash)
+        return await log.find_request(origin, earlier_hash)
+
+    log = await MetadataLog.open(directory)
+    first = await log.append(topics(0, 1, request_id="r1"))
+    assert await find("new", b"new") is None
+    assert result_of(await find("r1", b"r1")) == first
+    assert computed == []
+    assert result_of(await find("r1", b"without secrets")) == first
+    assert len(computed) == 1
+    await log.close()
+
+
 async def test_request_is_forgotten_when_it_falls_out_of_the_window(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
