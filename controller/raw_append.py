@@ -212,11 +212,11 @@ def _check_levels(context: Context, records: tuple[Record, ...]) -> None:
 
 
 def _check_features_left(after: MetadataImage, records: tuple[Record, ...]) -> None:
-    """Refuse to take a feature away from what it brought."""
+    """Refuse to remove a feature while the image holds objects that need it."""
     changed = {record.name for record in records if isinstance(record, FeatureLevelRecord)}
     for name in sorted(changed):
         if not after.feature(name) and feature_in_use(after, name):
-            raise _invalid(f"what the feature {name} brought is in use")
+            raise _invalid(f"objects that need the feature {name} are left")
 
 
 def _check_surroundings(after: MetadataImage, record: Record) -> None:

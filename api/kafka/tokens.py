@@ -1,7 +1,7 @@
 """Requests about delegation tokens: conversion between Kafka's messages and our commands.
 
 Kafka's description holds the id and the HMAC of each token. Here the id is redacted and the HMAC
-empty: the log does not hold it, and it is told once.
+empty: the log does not hold it, and only the answer to the creation has it.
 """
 
 from collections.abc import Iterable

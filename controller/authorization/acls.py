@@ -197,7 +197,7 @@ def namespaces_around(resource: Resource) -> list[Resource]:
 
 
 def entries_that_count(image: MetadataImage, resource: Resource) -> frozenset[Acl]:
-    """Return the entries that match a resource or a namespace around it, whoever they are for."""
+    """Return the entries that match a resource or a namespace around it, for any principal."""
     return frozenset(
         [
             entry

@@ -1,4 +1,4 @@
-"""The rights that subscriptions need, and who is warned about them.
+"""The rights that subscriptions need, and which of them a warning shows.
 
 A consumer needs READ on its group (Kafka's right to join it), which implies DESCRIBE. Warnings name
 groups and patterns, so they show only groups that the caller may DESCRIBE.

@@ -1,4 +1,4 @@
-"""Entities of client quotas: whom a quota limits, and which of several applies to a client.
+"""Entities of client quotas: users, client ids and addresses, and which quota applies to a client.
 
 An entity is a set of pairs of a type and a name; the name None stands for every client that has no
 quota of its own.

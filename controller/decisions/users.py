@@ -1,6 +1,6 @@
 """Users' SCRAM credentials: set and removed.
 
-A request holds keys, never a password nor its salted form: whoever asks derives them
+A request holds keys, never a password or its salted form: the client derives the keys
 (`controller.scram`), so that nothing on the way can store or log more than the records do.
 
 Source: KIP-554; ScramControlManager of Kafka 4.0; docs/kafka_rules.md, section 12.

@@ -25,7 +25,7 @@ class CredentialDescription(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UserDescription(msgspec.Struct, frozen=True, kw_only=True):
-    """A user with its credentials, or why they are not told."""
+    """A user with its credentials, or the reason why there are none to show."""
 
     user: str
     credentials: tuple[CredentialDescription, ...] = ()

@@ -77,7 +77,7 @@ def _object(
     rest: str = "''",
     is_whole: bool = True,
 ) -> str:
-    """Return the SQL of an object and what is said of it.
+    """Return the SQL of an object and of the values that a record gives its fields.
 
     Args:
         fields: The SQL of each field's value, as text.

@@ -38,11 +38,11 @@ class Reach(Protocol):
         """True if a row can affect the object. Call it with rows of decoded blocks, in order."""
 
     def add_missed(self) -> bool:
-        """Search for what was found too late as well; True if there is any, then read again."""
+        """Add needles for objects that were found after their records; True if any: read again."""
 
 
 def reach_of(name: ObjectName) -> Reach | None:
-    """Return the reach of an object; None if its blocks cannot be told by their bytes.
+    """Return the reach of an object; None if no bytes identify its blocks.
 
     Raises:
         ValueError, OverflowError: no object can have this name.
@@ -123,7 +123,7 @@ class _TopicReach:
                 self.needles.add(name.encode("utf-8", "surrogatepass"))
 
     def add_missed(self) -> bool:
-        """Search for what was found too late as well; True if there is any, then read again."""
+        """Add needles for objects that were found after their records; True if any: read again."""
         missed, self._missed = self._missed, set()
         for found in missed:
             self._add_id(found)

@@ -165,7 +165,7 @@ def test_a_level_counts_from_its_record_on() -> None:
     cluster.do(append_records, AppendRecords(records=(level, namespace)))
     gone = replace(level, feature_level=0)
     error = cluster.refused(append_records, AppendRecords(records=(gone,)))
-    assert "what the feature namespace.version brought is in use" in str(error)
+    assert "objects that need the feature namespace.version are left" in str(error)
 
 
 def test_a_feature_stays_while_an_acl_of_a_namespace_is_left() -> None:
