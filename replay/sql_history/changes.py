@@ -154,7 +154,8 @@ class _Runs:
         states = []
         for (part, key), change in self._touched.items():
             old, new = _state(before, part, key), _state(after, part, key)
-            if old != new:
+            # 0.0 equals -0.0, and is another value nevertheless.
+            if old != new or repr(old) != repr(new):
                 states.append(NewState(part, key, old, new, change))
         run = Run(self._rows, states, end_offset, after)
         self._image, self._delta = after, MetadataDelta(after)

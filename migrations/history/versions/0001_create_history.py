@@ -949,25 +949,39 @@ def _sizes() -> dict[str, str]:
     return {f"{each}_size": f"json_array_length({array.format(each)})" for each in lists}
 
 
-# Of intervals that follow each other without a gap, one row.
+# Of intervals that follow each other without a gap, one row, with the topic's name of its begin.
+# A state that its own transaction replaced held nowhere.
 _INTERVALS = """
-SELECT '{kind}' AS kind, topic, topic_id, partition_id,
-  MIN(valid_from_offset) AS from_offset,
-  CASE WHEN COUNT(valid_to_offset) = COUNT(*) THEN MAX(valid_to_offset) END AS to_offset,
-  MIN(valid_from_ms) AS from_ms,
-  CASE WHEN COUNT(valid_to_ms) = COUNT(*) THEN MAX(valid_to_ms) END AS to_ms,
-  CASE WHEN COUNT(valid_to_ms) = COUNT(*) THEN MAX(valid_to_ms) - MIN(valid_from_ms) END
-    AS duration_ms
+SELECT '{kind}' AS kind, t.topic, i.*, i.to_ms - i.from_ms AS duration_ms
 FROM (
-  SELECT s.*, SUM(CASE WHEN before_to = valid_from_offset THEN 0 ELSE 1 END)
-    OVER (PARTITION BY topic_id, partition_id ORDER BY record_offset) AS number
+  SELECT topic_id, partition_id,
+    MIN(valid_from_offset) AS from_offset,
+    CASE WHEN COUNT(valid_to_offset) = COUNT(*) THEN MAX(valid_to_offset) END AS to_offset,
+    CASE WHEN COUNT(valid_from_ms) = COUNT(*) THEN MIN(valid_from_ms) END AS from_ms,
+    CASE WHEN COUNT(valid_to_ms) = COUNT(*) THEN MAX(valid_to_ms) END AS to_ms
   FROM (
-    SELECT h.*, LAG(valid_to_offset)
-      OVER (PARTITION BY topic_id, partition_id ORDER BY record_offset) AS before_to
-    FROM partition_states h WHERE {kind} = 1
-  ) s
-) numbered
-GROUP BY topic, topic_id, partition_id, number
+    SELECT s.*, SUM(CASE WHEN before_to = valid_from_offset THEN 0 ELSE 1 END)
+      OVER (PARTITION BY topic_id, partition_id ORDER BY record_offset) AS number
+    FROM (
+      SELECT h.*, LAG(valid_to_offset)
+        OVER (PARTITION BY topic_id, partition_id ORDER BY record_offset) AS before_to
+      FROM partition_states h
+      WHERE {kind} = 1 AND (valid_to_offset IS NULL OR valid_to_offset > valid_from_offset)
+    ) s
+  ) numbered
+  GROUP BY topic_id, partition_id, number
+) i
+JOIN topic_states t ON t.topic_id = i.topic_id
+  AND t.valid_from_offset <= i.from_offset
+  AND (t.valid_to_offset IS NULL OR t.valid_to_offset > i.from_offset)
+"""
+
+_PARTITIONS = """
+SELECT t.topic, p.*,
+  CASE WHEN p.leader = -1 THEN 1 ELSE 0 END AS leaderless,
+  CASE WHEN {isr_size} < {replicas_size} - {adding_replicas_size} THEN 1 ELSE 0 END
+    AS under_replicated
+FROM partition_version p
 """
 
 _VIEWS = {
@@ -979,17 +993,15 @@ _VIEWS = {
           AND (n.valid_to_offset IS NULL OR n.valid_to_offset > t.valid_from_offset)
     """,
     "topics_now": "SELECT * FROM topic_states WHERE valid_to_offset IS NULL",
-    "partition_states": """
-        SELECT t.topic, p.*,
-          CASE WHEN p.leader = -1 THEN 1 ELSE 0 END AS leaderless,
-          CASE WHEN {isr_size} < {replicas_size} - {adding_replicas_size} THEN 1 ELSE 0 END
-            AS under_replicated
-        FROM partition_version p
+    "partition_states": _PARTITIONS
+    + """
         JOIN topic_states t ON t.topic_id = p.topic_id
           AND t.valid_from_offset <= p.valid_from_offset
           AND (t.valid_to_offset IS NULL OR t.valid_to_offset > p.valid_from_offset)
     """,
-    "partitions_now": "SELECT * FROM partition_states WHERE valid_to_offset IS NULL",
+    # A topic may have moved since the partition's state began.
+    "partitions_now": _PARTITIONS
+    + "JOIN topics_now t ON t.topic_id = p.topic_id WHERE p.valid_to_offset IS NULL",
     "under_replicated": "SELECT * FROM partitions_now WHERE under_replicated = 1",
     "outages": _INTERVALS.replace("{kind}", "leaderless")
     + " UNION ALL "

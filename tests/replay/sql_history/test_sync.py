@@ -1,5 +1,6 @@
 """The tables hold every state of every object, each record once, whatever comes between."""
 
+import math
 import random
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 from sqlalchemy import URL, text
 
 from metadata_log.batch import Batch
+from records.configs import ClientQuotaRecord, EntityData
 from records.control import (
     AbortTransactionRecord,
     BeginTransactionRecord,
@@ -73,6 +75,21 @@ def test_a_log_that_grows_is_synced_in_any_parts(
         offset for (offset,) in rows(store, 'SELECT "offset" FROM change ORDER BY 1')
     ] == expected
     assert recorded == len(expected)
+
+
+def test_the_sign_of_zero_is_a_state_of_its_own(store: HistoryStore) -> None:
+    quota = [
+        ClientQuotaRecord(
+            entity=(EntityData(entity_type="user", entity_name="ann"),),
+            key="producer_byte_rate",
+            value=value,
+            remove=False,
+        )
+        for value in (0.0, -0.0, math.nan, -math.nan, 0.0)
+    ]
+    log = FakeLog(batches(*((each,) for each in quota)))
+    synced(log, store)
+    assert_same_digests(log, store, range(5))
 
 
 def test_a_second_sync_adds_nothing(store: HistoryStore) -> None:

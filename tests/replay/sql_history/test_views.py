@@ -6,13 +6,24 @@ from typing import Any
 
 from sqlalchemy import text
 
+from records.control import BeginTransactionRecord, EndTransactionRecord
+from records.topics import MoveTopicRecord
 from replay.image.metadata import MetadataImage
 from replay.image.partitions import Partition
 from replay.sql_history.store import HistoryStore
 from replay.sql_history.sync import sync
 from replay.timeline import Timeline
 from tests.histories import random_history
-from tests.replay.builders import FakeLog, batches, change, namespace, partition, topic
+from tests.replay.builders import (
+    Base,
+    FakeLog,
+    batches,
+    change,
+    namespace,
+    partition,
+    topic,
+    uid,
+)
 
 
 def rows(store: HistoryStore, query: str) -> list[tuple[Any, ...]]:
@@ -83,3 +94,48 @@ def test_names_are_full_and_those_of_then(store: HistoryStore) -> None:
         "NamespaceRecord",
         1,
     )
+
+
+def test_a_topic_that_moved_has_its_new_name_now_and_one_outage(store: HistoryStore) -> None:
+    log = FakeLog(
+        batches(
+            (topic("old"), partition("old", 0), change("old", 0, isr=(), leader=-1)),
+            (MoveTopicRecord(topic_id=uid("old"), namespace_id=None, name="new"),),
+            (change("old", 0, isr=(2,)),),
+            (change("old", 0, leader=2),),
+        )
+    )
+    sync(Timeline(log), log, store)
+    for view in ("topics_now", "partitions_now", "under_replicated"):
+        assert rows(store, f"SELECT topic FROM {view}") == [("new",)], view
+    assert rows(
+        store, "SELECT topic, from_offset, to_offset FROM outages WHERE kind = 'leaderless'"
+    ) == [("old", 2, 5)]
+
+
+def test_what_a_transaction_overwrites_is_no_outage(store: HistoryStore) -> None:
+    log = FakeLog(
+        batches(
+            (topic("orders"), partition("orders", 0)),
+            (
+                BeginTransactionRecord(name=None),
+                change("orders", 0, isr=(), leader=-1),
+                change("orders", 0, isr=(1, 2, 3), leader=1),
+                EndTransactionRecord(),
+            ),
+        )
+    )
+    sync(Timeline(log), log, store)
+    assert rows(store, "SELECT * FROM outages") == []
+
+
+def test_an_outage_of_before_the_kept_history_has_no_begin(store: HistoryStore) -> None:
+    base = Base(9, (topic("orders"), partition("orders", 0, isr=(), leader=-1)))
+    log = FakeLog(
+        batches((change("orders", 0, isr=(2,)),), (change("orders", 0, leader=2),), base_offset=9),
+        base,
+    )
+    sync(Timeline(log), log, store)
+    assert rows(
+        store, "SELECT from_offset, to_offset, from_ms, duration_ms FROM outages ORDER BY kind"
+    )[0] == (8, 10, None, None)
