@@ -32,7 +32,16 @@ _LOCK_TIMEOUT_S = 30
 
 _BEGIN = "sqlite_begin"
 
+_MADE_BY = "made_by"
+
 _PASSWORD = re.compile(":[^:@]*@")
+
+# What to do next, by what SQLite's names of errors begin with.
+_ADVICE = {
+    "SQLITE_FULL": "free space, then try again",
+    "SQLITE_READONLY": "the file and its directory must be writable, for readers of a write-ahead "
+    "log too",
+}
 
 
 def default_url(directory: Path) -> URL:
@@ -66,7 +75,11 @@ def open_database(
             return _open_sqlite(parsed, create, wal, missing)
         if parsed.get_backend_name() == "postgresql":
             # Snapshot isolation: another process must not prune rows between two reads.
-            return create_engine(parsed, isolation_level="REPEATABLE READ")
+            return create_engine(
+                parsed,
+                isolation_level="REPEATABLE READ",
+                execution_options={_MADE_BY: missing[1]},
+            )
         raise ArgumentError("unknown kind of database")
     except (ArgumentError, NoSuchModuleError, ValueError) as error:
         raise RequestError(
@@ -121,6 +134,7 @@ def _open_sqlite(url: URL, create: bool, wal: bool, missing: tuple[str, str]) ->
         creator=lambda: sqlite3.connect(
             uri, uri=True, timeout=_LOCK_TIMEOUT_S, check_same_thread=False
         ),
+        execution_options={_MADE_BY: missing[1]},
     )
     event.listen(engine, "connect", _configure_sqlite)
     if wal:
@@ -166,14 +180,20 @@ def _named_errors(engine: Engine) -> Iterator[None]:
             f"{where}: another writer was faster, try again: {_reason(error)}"
         ) from error
     except OperationalError as error:
-        raise UnavailableError(f"{where}: {_reason(error)}; try again") from error
+        raise UnavailableError(f"{where}: {_reason(error)}; {_advice(error)}") from error
     except DatabaseError as error:
         if type(error) is not DatabaseError:
             raise
+        made_by = engine.get_execution_options()[_MADE_BY]
         raise CorruptLogError(
-            f"{where}: {_reason(error)}; snapshots are made from the log: move the file away and "
-            "make them anew with `metalog snapshot create`"
+            f"{where}: {_reason(error)}; it is made from the log: move the file away and make it "
+            f"anew with `{made_by}`"
         ) from error
+
+
+def _advice(error: DatabaseError) -> str:
+    name = getattr(error.orig, "sqlite_errorname", "")
+    return next((what for start, what in _ADVICE.items() if name.startswith(start)), "try again")
 
 
 def _reason(error: DatabaseError) -> str:

@@ -68,3 +68,15 @@ def test_the_document_shows_what_its_queries_print(
     text = DOCUMENT.read_text("utf-8")
     assert text.count("```sql\n") == text.count("```text\n") == 10
     assert answered(text, tmp_path) == text
+
+
+def test_a_damaged_database_is_named_with_the_command_that_makes_it_anew(
+    history: Path, demo_log: Path, metalog: Metalog
+) -> None:
+    history.write_bytes(b"no database")
+    database = ["--database", f"sqlite:///{history}"]
+    for command in (["sql", "sync", str(demo_log)], ["digest", str(demo_log), "--by", "sql"]):
+        answer = metalog(*command, *database)
+        assert answer.code == 5
+        assert answer.err.count("\n") == 1
+        assert answer.err.endswith("move the file away and make it anew with `metalog sql sync`\n")
