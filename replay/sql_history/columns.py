@@ -118,19 +118,22 @@ def _or_none(convert: Convert) -> Convert:
     return lambda value: None if value is None else convert(value)
 
 
-def _cached(convert: Convert) -> Convert:
-    """Keep the newest results: ids and lists of replicas repeat."""
-    known: dict[Any, Any] = {}
+class _Known(dict[Any, Any]):
+    """The newest results of a conversion: ids and lists of replicas repeat."""
 
-    def lookup(value: Any) -> Any:
-        found = known.get(value)
-        if found is None:
-            if len(known) >= _CACHE_SIZE_MAX:
-                known.clear()
-            found = known[value] = convert(value)
+    def __init__(self, convert: Convert) -> None:
+        self._convert = convert
+
+    def __missing__(self, value: Any) -> Any:
+        if len(self) >= _CACHE_SIZE_MAX:
+            self.clear()
+        found = self[value] = self._convert(value)
         return found
 
-    return lookup
+
+def _cached(convert: Convert) -> Convert:
+    # A lookup in C, which is half the time of a function.
+    return _Known(convert).__getitem__
 
 
 def _bits(value: float) -> int:
