@@ -26,21 +26,23 @@ def read_secret(file: str | None, *, option: str, prompt: str, confirm: bool = F
             is empty, too long, or not UTF-8.
         OSError: the file cannot be read.
     """
-    secret = _prompted(option, prompt, confirm) if file is None else _read(file, option)
+    try:
+        secret = _prompted(option, prompt, confirm) if file is None else _read(file, option)
+        # Standard input, in some locales, has bytes that are not UTF-8 as surrogates.
+        secret.encode()
+    except UnicodeError:
+        raise typer.BadParameter("it is not UTF-8", param_hint=option) from None
     if not secret:
         raise typer.BadParameter("it is empty", param_hint=option)
     return secret
 
 
 def _read(file: str, option: str) -> str:
-    try:
-        if file == "-":
-            text = sys.stdin.read(_SIZE_CHARACTERS_MAX + 1)
-        else:
-            with open(file, encoding="utf-8", newline="") as opened:
-                text = opened.read(_SIZE_CHARACTERS_MAX + 1)
-    except UnicodeDecodeError:
-        raise typer.BadParameter("it is not UTF-8", param_hint=option) from None
+    if file == "-":
+        text = sys.stdin.read(_SIZE_CHARACTERS_MAX + 1)
+    else:
+        with open(file, encoding="utf-8", newline="") as opened:
+            text = opened.read(_SIZE_CHARACTERS_MAX + 1)
     if len(text) > _SIZE_CHARACTERS_MAX:
         raise typer.BadParameter(
             f"it has more than {_SIZE_CHARACTERS_MAX} characters", param_hint=option

@@ -56,7 +56,7 @@ class ConfigSource(enum.Enum):
 
     @property
     def code(self) -> int:
-        """Kafka's code; clients take that of NAMESPACE, which is ours, for an unknown source."""
+        """Kafka's code; that of NAMESPACE, which is ours, is Kafka's for an unknown source."""
         return _SOURCE_CODES[self]
 
 
@@ -69,7 +69,8 @@ _SOURCE_CODES = {
     ConfigSource.BROKER_LOGGER: 6,
     ConfigSource.CLIENT_METRICS: 7,
     ConfigSource.GROUP: 8,
-    ConfigSource.NAMESPACE: 100,
+    # Clients such as kafka-python raise at codes that Kafka does not have.
+    ConfigSource.NAMESPACE: 0,
 }
 _SERVER_SOURCES = (ConfigSource.BROKER, ConfigSource.CLUSTER, ConfigSource.STATIC)
 

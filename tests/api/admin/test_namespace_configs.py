@@ -86,8 +86,8 @@ def test_explanation_names_every_level_nearest_first(metalog: Metalog, org: Path
     (found,) = metalog(*arguments, "--json").json["configs"]
     levels = [(c["level"], c["name"], c["value"], c["source_code"]) for c in found["levels"]]
     assert levels == [
-        ("namespace/org:apache", "retention.ms", "5", 100),
-        ("namespace/org", "retention.ms", "6", 100),
+        ("namespace/org:apache", "retention.ms", "5", 0),
+        ("namespace/org", "retention.ms", "6", 0),
         ("cluster", "log.retention.minutes", "2", 3),
         ("default", "log.retention.hours", "168", 5),
     ]

@@ -4,6 +4,9 @@ import base64
 import hashlib
 import io
 import itertools
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -115,6 +118,19 @@ def test_password_comes_from_standard_input_or_a_prompt(
     monkeypatch.setattr("sys.stdin", io.StringIO("\n"))
     answer = metalog("users", "create", "bob", "--password-file", "-", "--log", log)
     assert (answer.code, "it is empty" in answer.err) == (2, True)
+
+
+@pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
+def test_password_that_is_not_utf_8_is_refused(log: Path, locale: str) -> None:
+    answer = subprocess.run(
+        [sys.executable, "-m", "api.cli", "users", "create", "ann", "--password-file", "-"],
+        input=b"\xff\xfe",
+        capture_output=True,
+        env={**os.environ, "METALOG_LOG": str(log), "LC_ALL": locale},
+    )
+    assert (answer.returncode, answer.stdout) == (2, b"")
+    assert b"--password-file: it is not UTF-8" in answer.stderr
+    assert not credentials(log)
 
 
 def test_request_that_is_sent_again_sets_the_credential_once(

@@ -17,15 +17,18 @@ from api.kafka.listener import PIPELINE_MAX, Answering, Listener
 from api.kafka.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from api.kafka.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from api.kafka.messages.topics import CreateTopicsResponse, DeleteTopicsResponse
-from api.kafka.topics import creation_request, deletion_request
+from api.kafka.topics import created, creation_request, deletion_request
 from api.session import Session
 from controller.authorization.caller import Caller
 from controller.decisions.assignments import Assignment
 from controller.decisions.configs import AlterConfigs, ConfigChange, ResourceChange
 from controller.decisions.context import Settings
-from controller.decisions.effective_configs import BROKER
+from controller.decisions.effective_configs import BROKER, ConfigSource
+from controller.decisions.features import FeatureUpdate, UpdateFeatures
 from controller.decisions.ids import new_id
+from controller.decisions.levels import NAMESPACE_FEATURE
 from controller.decisions.mutation_quotas import MUTATION_RATE
+from controller.decisions.namespaces import CreateNamespace
 from controller.decisions.partition_removal import (
     DELETE_PARTITIONS_ENABLED,
     DeletePartitions,
@@ -38,6 +41,7 @@ from metadata_log.creation import create_log
 from metadata_log.log import MetadataLog
 from records.configs import ClientQuotaRecord, EntityData
 from records.errors import RequestError, UnavailableError
+from replay.image.configs import NAMESPACE
 from tests.api.kafka.servers import CLUSTER_ID, Server, server
 
 ENABLED = Settings(static_configs={DELETE_PARTITIONS_ENABLED: "true"})
@@ -172,6 +176,39 @@ async def test_created_topic_comes_with_its_effective_configs(tmp_path: Path) ->
         (result,) = await at.client.create_topics(asked)
         assert result.configs is not None
         assert {c.name: (c.value, c.source.code) for c in result.configs} == found
+
+
+async def test_config_of_a_namespace_has_a_source_that_clients_know(tmp_path: Path) -> None:
+    async with server(tmp_path) as at:
+        await at.register(1)
+        await at.client.run(
+            UpdateFeatures(updates=(FeatureUpdate(name=NAMESPACE_FEATURE, level=1),))
+        )
+        await at.client.run(CreateNamespace("org"))
+        await at.client.run(
+            AlterConfigs(
+                resources=(
+                    ResourceChange(
+                        resource_type=NAMESPACE,
+                        resource_name="org",
+                        changes=(ConfigChange("flush.ms", "3"),),
+                    ),
+                )
+            )
+        )
+        asked = CreateTopics(
+            topics=(NewTopic(name="orders", namespace="org", partitions=1, replication_factor=1),),
+            with_configs=True,
+        )
+        answer = await at.client.connection.request(creation_request(asked), CreateTopicsResponse)
+        sources = {c.name: c.config_source for c in answer.topics[0].configs or ()}
+        assert sources["flush.ms"] in range(
+            9
+        )  # Kafka 4.0 has no others; kafka-python raises at them
+        (result,) = created(answer, with_configs=True)
+        assert ("flush.ms", ConfigSource.NAMESPACE) in [
+            (c.name, c.source) for c in result.configs or ()
+        ]
 
 
 async def test_refusals_keep_code_and_message(tmp_path: Path) -> None:
