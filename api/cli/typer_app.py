@@ -170,12 +170,12 @@ class App(typer.Typer):
 
 def _with_typer(function: Any) -> Any:
     """Copy a command with typer's parameters instead of those of `parameters`."""
-    copy = FunctionType(
+    copy: Any = FunctionType(
         *(function.__code__, function.__globals__, function.__name__),
         *(function.__defaults__, function.__closure__),
     )
     update_wrapper(copy, function)
-    del copy.__wrapped__  # type: ignore[attr-defined]
+    del copy.__wrapped__
     copy.__annotations__ = {
         name: _typer_annotation(annotation) for name, annotation in copy.__annotations__.items()
     }
@@ -184,7 +184,7 @@ def _with_typer(function: Any) -> Any:
     parameters = [
         p.replace(annotation=_typer_annotation(p.annotation)) for p in signature.parameters.values()
     ]
-    copy.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    copy.__signature__ = signature.replace(parameters=parameters)
     return copy
 
 

@@ -7,6 +7,7 @@ Source: KIP-48, KIP-373, KIP-900; DelegationTokenControlManager of Kafka 4.0;
 docs/kafka_rules.md, section 12.
 """
 
+import functools
 import hmac as hmacs
 from collections.abc import Mapping
 
@@ -91,6 +92,8 @@ class TokenExpiry(msgspec.Struct, frozen=True, kw_only=True):
     expiration_timestamp: int
 
 
+# Finding a token by its HMAC compares those of all tokens.
+@functools.lru_cache(maxsize=65_536)
 def token_hmac(secret_key: str, token_id: str) -> bytes:
     """Return the HMAC that proves a token."""
     return hmacs.digest(secret_key.encode(), token_id.encode(), "sha512")

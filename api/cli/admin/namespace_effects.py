@@ -9,18 +9,13 @@ from api.cli.output import count_text
 if TYPE_CHECKING:
     from controller.decisions.acls import AclFound
     from controller.decisions.move_effects import MoveEffects
-    from controller.decisions.namespaces import NamespaceResult
+    from controller.decisions.namespaces import DeletedConfigs, NamespaceResult
     from controller.decisions.subscriptions import Subscription
-
-_RESOURCES = {2: "topic", 100: "namespace"}
 
 
 def deletion_lines(result: "NamespaceResult", verb: str) -> tuple[str, ...]:
     """Return what goes besides topics and namespaces, as lines of text."""
-    configs = [
-        f"{verb} {', '.join(each.names)} of {_RESOURCES[each.resource_type]}/{each.resource_name}"
-        for each in result.configs
-    ]
+    configs = [f"{verb} {', '.join(each.names)} of {_resource(each)}" for each in result.configs]
     acls = [f"{verb} {acl_line(acl)}" for acl in result.acls or ()]
     partitions = [f"{verb} {count_text(result.partitions, 'partition')}"] * bool(result.topics)
     return (*partitions, *configs, *acls)
@@ -31,11 +26,7 @@ def deletion_json(result: "NamespaceResult") -> dict[str, Any]:
     return {
         "partitions": result.partitions,
         "configs": [
-            {
-                "resource": f"{_RESOURCES[each.resource_type]}/{each.resource_name}",
-                "names": list(each.names),
-            }
-            for each in result.configs
+            {"resource": _resource(each), "names": list(each.names)} for each in result.configs
         ],
         "acls": _acls_json(result.acls),
     }
@@ -69,6 +60,12 @@ def effects_json(effects: "MoveEffects") -> dict[str, Any]:
     document["acls_lost"] = _acls_json(effects.acls_lost)
     document["acls_gained"] = _acls_json(effects.acls_gained)
     return document
+
+
+def _resource(configs: "DeletedConfigs") -> str:
+    from replay.image.configs import RESOURCE_NAMES
+
+    return f"{RESOURCE_NAMES[configs.resource_type]}/{configs.resource_name}"
 
 
 def acl_line(acl: "AclFound") -> str:
