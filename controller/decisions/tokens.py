@@ -9,13 +9,13 @@ docs/kafka_rules.md, section 12.
 
 import functools
 import hmac as hmacs
-from collections.abc import Mapping
 
 import msgspec
 from msgspec.structs import replace
 
 from controller.authorization.authorizer import Access, Operation, user_resource
 from controller.authorization.caller import ANONYMOUS
+from controller.decisions.broker_configs import BROKER_CONFIGS
 from controller.decisions.context import USER_OPERATION_RECORDS_MAX, Context, Settings
 from controller.decisions.effective_configs import whole_number
 from controller.decisions.ids import new_id
@@ -33,12 +33,6 @@ SECRET_KEY = "delegation.token.secret.key"
 CHECK_INTERVAL = "delegation.token.expiry.check.interval.ms"
 _MAX_LIFETIME = "delegation.token.max.lifetime.ms"
 _EXPIRY_TIME = "delegation.token.expiry.time.ms"
-_HOUR_MS = 3_600_000
-_DEFAULTS: Mapping[str, int] = {
-    CHECK_INTERVAL: _HOUR_MS,
-    _EXPIRY_TIME: 24 * _HOUR_MS,
-    _MAX_LIFETIME: 7 * 24 * _HOUR_MS,
-}
 _USER_TYPE = "User:"
 
 
@@ -273,4 +267,4 @@ def _period(context: Context, name: str) -> int:
 
 def _configured(settings: Settings, name: str) -> int:
     value = whole_number(settings.static_configs.get(name, ""))
-    return _DEFAULTS[name] if value is None else value
+    return int(BROKER_CONFIGS[name].default) if value is None else value
