@@ -23,7 +23,14 @@ COLUMNS = ("timestamp", "origin")
 
 _ROW = "position, aborted_at, timestamp, origin, record"
 
-_RESOURCE_TYPES = {2: "topic", 4: "broker", 8: "broker-logger", 16: "client-metrics", 32: "group"}
+_RESOURCE_TYPES = {
+    2: "topic",
+    4: "broker",
+    8: "broker-logger",
+    16: "client-metrics",
+    32: "group",
+    100: "namespace",
+}
 
 
 def settings(history: History) -> DataFrame:

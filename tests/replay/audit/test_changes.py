@@ -26,6 +26,7 @@ from replay.audit.committed_files import committed_files
 from replay.audit.history import History
 from replay.audit.log_frame import LogFiles
 from replay.audit.queries import QUERIES, Range
+from replay.image.configs import NAMESPACE, RESOURCE_NAMES, TOPIC
 from replay.timeline import Timeline
 from tests.histories import random_history
 from tests.real_logs import DataSet, each_data_set_where
@@ -79,11 +80,15 @@ def test_change_names_what_was_before_whoever_aborted_in_between(
     ]
 
 
+def test_resources_of_configs_are_named_as_in_the_image() -> None:
+    assert settings._RESOURCE_TYPES == RESOURCE_NAMES
+
+
 def test_what_a_topic_holds_goes_with_it_and_secrets_stay_hidden(
     spark: "SparkSession", tmp_path: Path
 ) -> None:
-    def config(value: str) -> Record:
-        return ConfigRecord(resource_type=2, resource_name="orders", name="unknown", value=value)
+    def config(value: str, type_: int = TOPIC, of: str = "orders") -> Record:
+        return ConfigRecord(resource_type=type_, resource_name=of, name="unknown", value=value)
 
     scram = UserScramCredentialRecord(
         name="ada", mechanism=1, salt=b"s", stored_key=b"k", server_key=b"k", iterations=4_096
@@ -92,6 +97,7 @@ def test_what_a_topic_holds_goes_with_it_and_secrets_stay_hidden(
         (topic("orders"), partition("orders", 0), config("a"), scram),
         (RemoveTopicRecord(topic_id=uid("orders")),),
         (config("b"),),
+        (namespace("shop"), config("c", NAMESPACE, "shop")),
     )
     found = changes_in(spark, write_log(tmp_path, log))
     id_ = uuid_text(uid("orders"))
@@ -106,6 +112,7 @@ def test_what_a_topic_holds_goes_with_it_and_secrets_stay_hidden(
         (2, f"topic/{id_}", "topic/orders"),
         (4, f"topic/{id_}", "topic/orders"),
         (5, "topic/orders", "topic/orders"),
+        (7, "namespace/shop", "namespace/shop"),
     ]
     values = {r["after"] for r in found if r["kind"] in ("configs", "scram")}
     assert values == {"(redacted)", "4096", None}
