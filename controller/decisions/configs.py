@@ -4,7 +4,6 @@ Source: KIP-339 (incremental changes), KIP-133 (replacing all); docs/kafka_rules
 """
 
 import enum
-import re
 
 import msgspec
 
@@ -16,7 +15,7 @@ from controller.decisions.config_resources import definitions, find_definition, 
 from controller.decisions.context import Context, RecordList
 from controller.decisions.effective_configs import BROKER, CLUSTER_DEFAULT
 from controller.decisions.items import decide_each
-from controller.decisions.lookup import TopicRef, find_namespace, ref_text
+from controller.decisions.lookup import TopicRef, find_namespace, is_broker_id, ref_text
 from controller.decisions.names import named_more_than_once
 from controller.decisions.outcome import Refusal
 from controller.refusals import invalid_config, named_twice, unknown_topic, unknown_topic_id
@@ -28,8 +27,6 @@ from records.text import uuid_text
 from replay.image.configs import BROKER_LOGGER, NAMESPACE, TOPIC, ConfigResource
 from replay.image.metadata import MetadataImage
 
-# The form in which brokers look up their id; configs of "01" would never be found.
-_BROKER_ID = re.compile(r"0|[1-9][0-9]{0,9}")
 _ROOT_LOGGER = "root"
 
 
@@ -223,7 +220,7 @@ def _check_resource_name(resource: ConfigResource) -> None:
     type_, name = resource
     if type_ == BROKER and name == CLUSTER_DEFAULT:
         return
-    if type_ in (BROKER, BROKER_LOGGER) and not _BROKER_ID.fullmatch(name):
+    if type_ in (BROKER, BROKER_LOGGER) and not is_broker_id(name):
         raise RequestError("INVALID_REQUEST", f"{name!r} is not the id of a broker")
     if not name and type_ != TOPIC:
         reason = "a resource of configs needs a name"

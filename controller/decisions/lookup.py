@@ -1,5 +1,6 @@
 """Finds the objects that a request names."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 
@@ -15,6 +16,14 @@ TopicRef = str | Uuid
 """A topic by its full name or by its id."""
 
 DEFAULT_NAMESPACE = ""
+
+# The form in which brokers look up their id; configs of "01" would never be found.
+_BROKER_ID = re.compile(r"0|[1-9][0-9]{0,9}")
+
+
+def is_broker_id(name: str) -> bool:
+    """True if the name of a config resource is the id of a broker, as brokers write it."""
+    return _BROKER_ID.fullmatch(name) is not None
 
 
 def find_topic(image: MetadataImage, ref: TopicRef) -> Topic:

@@ -18,7 +18,7 @@ from controller.decisions.effective_configs import (
     levels_of,
     settings_of,
 )
-from controller.decisions.lookup import TopicRef, find_namespace, find_topic
+from controller.decisions.lookup import TopicRef, find_namespace, find_topic, is_broker_id
 from controller.descriptions.topics import configs_version
 from controller.descriptions.view import View
 from records.errors import RequestError
@@ -200,5 +200,4 @@ def _resource(view: View, resource_type: int, name: TopicRef) -> ConfigResource:
 
 
 def _is_registered(view: View, name: str) -> bool:
-    is_number = name.isascii() and name.isdigit()
-    return is_number and view.image.broker(int(name)) is not None
+    return is_broker_id(name) and view.image.broker(int(name)) is not None

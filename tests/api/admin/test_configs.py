@@ -94,6 +94,7 @@ def test_validated_change_changes_nothing(metalog: Metalog, log: Path) -> None:
         (["describe", "topic/absent"], "UNKNOWN_TOPIC_OR_PARTITION"),
         (["describe", "broker/9"], "BROKER_ID_NOT_REGISTERED"),
         (["describe", "broker/x"], "BROKER_ID_NOT_REGISTERED"),
+        (["describe", "broker/01"], "BROKER_ID_NOT_REGISTERED"),
     ],
 )
 def test_refused_request_prints_its_code_and_exits_3(
