@@ -40,25 +40,55 @@ def server_configs(
     """Return the server-level configs, with further super users.
 
     Raises:
-        typer.BadParameter: one is malformed, or there is no authorizer for the super users.
+        typer.BadParameter: one is malformed or a secret, or there is no authorizer for the super
+            users.
     """
-    configs = _parsed(given or [])
-    if not super_users:
-        return configs
     from controller.authorization.acls import SUPER_USERS
 
-    for user in super_users:
+    configs = _parsed(given or [])
+    _check(configs, authorizer)
+    _check_super_users(super_users or [], authorizer, "--super-user")
+    if SUPER_USERS in configs:
+        in_configs = [user.strip() for user in configs[SUPER_USERS].split(";")]
+        _check_super_users([u for u in in_configs if u], authorizer, f"--config {SUPER_USERS}")
+    listed = [user for user in (configs.get(SUPER_USERS), *(super_users or ())) if user]
+    return {**configs, SUPER_USERS: ";".join(listed)} if super_users else configs
+
+
+def _check(configs: dict[str, str], authorizer: str) -> None:
+    from controller.authorization.acls import ALLOW_EVERYONE
+    from controller.decisions.tokens import SECRET_KEY
+
+    if SECRET_KEY in configs:
+        raise typer.BadParameter(
+            "arguments can be seen by every user of the machine; use --secret-key-file",
+            param_hint=f"--config {SECRET_KEY}",
+        )
+    value = configs.get(ALLOW_EVERYONE)
+    if value is None:
+        return
+    if value.strip().lower() not in ("true", "false"):
+        raise typer.BadParameter(
+            f"{value!r} is neither true nor false", param_hint=f"--config {ALLOW_EVERYONE}"
+        )
+    if authorizer != _ACL_NAME:
+        raise _without_authorizer(f"--config {ALLOW_EVERYONE}")
+
+
+def _check_super_users(users: list[str], authorizer: str, option: str) -> None:
+    for user in users:
         if not re.fullmatch("[^:;]+:[^;]+", user):
             raise typer.BadParameter(
-                f"{user!r} is not a principal such as User:ann", param_hint="--super-user"
+                f"{user!r} is not a principal such as User:ann", param_hint=option
             )
-    if authorizer != _ACL_NAME:
-        raise typer.BadParameter(
-            f"everybody may do everything; say --authorizer {_ACL_NAME}",
-            param_hint="--super-user",
-        )
-    listed = [user for user in (configs.get(SUPER_USERS), *super_users) if user]
-    return {**configs, SUPER_USERS: ";".join(listed)}
+    if users and authorizer != _ACL_NAME:
+        raise _without_authorizer(option)
+
+
+def _without_authorizer(option: str) -> typer.BadParameter:
+    return typer.BadParameter(
+        f"everybody may do everything; say --authorizer {_ACL_NAME}", param_hint=option
+    )
 
 
 def authorizer_of(name: str, configs: dict[str, str]) -> "Authorizer":

@@ -78,6 +78,10 @@ async def test_the_settings_of_the_service_count_in_explanations(tmp_path: Path)
         ["--authorizer", "acls"],
         ["--authorizer", "acl", "--super-user", "ann"],
         ["--super-user", "User:ann"],
+        ["--config", "super.users=User:ann"],
+        ["--authorizer", "acl", "--config", "super.users=User:bob;ann"],
+        ["--config", "allow.everyone.if.no.acl.found=true"],
+        ["--authorizer", "acl", "--config", "allow.everyone.if.no.acl.found=yes"],
     ],
 )
 def test_authorizers_that_are_none_are_wrong_usage(
@@ -85,3 +89,12 @@ def test_authorizers_that_are_none_are_wrong_usage(
 ) -> None:
     metalog("init", tmp_path / "log")
     assert metalog("serve", tmp_path / "log", *arguments).code == 2
+
+
+def test_secret_key_is_no_argument(metalog: Metalog, tmp_path: Path) -> None:
+    metalog("init", tmp_path / "log")
+    key = "delegation.token.secret.key=hidden"
+    refused = metalog("serve", tmp_path / "log", "--config", key)
+    assert refused.code == 2
+    assert "--secret-key-file" in refused.err
+    assert "hidden" not in refused.err
