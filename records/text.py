@@ -39,4 +39,4 @@ def parse_bytes(text: str) -> bytes:
     try:
         return base64.b64decode(text, altchars=b"-_", validate=True)
     except ValueError as error:
-        raise ValueError(f"{text!r} is not base64") from error
+        raise ValueError("it is not base64") from error  # it may be a secret

@@ -41,7 +41,7 @@ WILDCARD = "*"
 EVERYBODY = "User:*"
 """The principal of entries for all principals."""
 
-_HOST_RANGES_LEVEL = 32
+HOST_RANGES_LEVEL = 32
 """First metadata.version at which a host may be a range of addresses."""
 
 
@@ -217,7 +217,7 @@ def _is_in_namespace(resource: Resource) -> bool:
 def _asked(image: MetadataImage, principal: str, host: str | None, operation: Operation) -> _Asked:
     hosts = [WILDCARD] if host is None else [host, HOST_RANGE, WILDCARD]
     address = None
-    if host is not None and (image.feature("metadata.version") or 0) >= _HOST_RANGES_LEVEL:
+    if host is not None and (image.feature("metadata.version") or 0) >= HOST_RANGES_LEVEL:
         address = _address(host)
     if address is None and HOST_RANGE in hosts:
         hosts.remove(HOST_RANGE)

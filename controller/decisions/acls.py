@@ -4,11 +4,17 @@ Source: KIP-50, KIP-290 (prefixes); AclControlManager of Kafka 4.0; docs/kafka_r
 Entries on namespaces (KIP-37) are ours.
 """
 
+import ipaddress
 from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from controller.authorization.acls import WILDCARD, PatternType, PermissionType
+from controller.authorization.acls import (
+    HOST_RANGES_LEVEL,
+    WILDCARD,
+    PatternType,
+    PermissionType,
+)
 from controller.authorization.authorizer import CLUSTER, Operation, ResourceType
 from controller.decisions.context import Context, RecordList
 from controller.decisions.ids import new_id
@@ -21,7 +27,7 @@ from controller.result import ControllerResult
 from records.base import Uuid
 from records.errors import RequestError
 from records.security import AccessControlEntryRecord, RemoveAccessControlEntryRecord
-from replay.image.acls import Acl, subject
+from replay.image.acls import HOST_RANGE, Acl, subject
 from replay.image.metadata import MetadataImage
 
 ANY = 1
@@ -203,7 +209,7 @@ def _check(context: Context, acl: AclBinding) -> None:
 
     Raises:
         RequestError: INVALID_REQUEST; UNSUPPORTED_VERSION or INVALID_TOPIC_EXCEPTION for
-            namespaces.
+            namespaces; UNSUPPORTED_VERSION for a range of hosts.
     """
     _check_code("resource type", acl.resource_type, _RESOURCE_TYPES)
     _check_code(
@@ -222,6 +228,8 @@ def _check(context: Context, acl: AclBinding) -> None:
             "INVALID_REQUEST",
             f"{acl.principal!r} is not a principal; write its type and name, as User:ann",
         )
+    if HOST_RANGE in acl.host:
+        _check_host_range(context, acl.host)
     if acl.resource_type == ResourceType.CLUSTER.value and acl.resource_name != CLUSTER.name:
         raise RequestError(
             "INVALID_REQUEST", f"the only name of a cluster resource is {CLUSTER.name!r}"
@@ -231,6 +239,20 @@ def _check(context: Context, acl: AclBinding) -> None:
         is_literal = acl.pattern_type == PatternType.LITERAL.value
         if is_literal and acl.resource_name != WILDCARD:
             check_namespace_name(acl.resource_name)
+
+
+def _check_host_range(context: Context, host: str) -> None:
+    """Refuse a range that would match no host: a DENY of it would deny nobody."""
+    try:
+        ipaddress.ip_network(host, strict=False)
+    except ValueError:
+        raise RequestError("INVALID_REQUEST", f"{host!r} is not a range of addresses") from None
+    if context.metadata_version < HOST_RANGES_LEVEL:
+        raise RequestError(
+            "UNSUPPORTED_VERSION",
+            f"ranges of hosts need metadata.version {HOST_RANGES_LEVEL}, "
+            f"it is {context.metadata_version}",
+        )
 
 
 def _check_code(what: str, code: int, known: set[int] | frozenset[int]) -> None:
