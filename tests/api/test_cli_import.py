@@ -47,6 +47,8 @@ def test_import_reports_what_it_found(metalog: Metalog, source: Path, tmp_path: 
         "as_of",
         "history_start",
         "log_end",
+        "not_understood",
+        "confirmed_end",
     }
     assert (report["records"], report["first_offset"], report["last_offset"]) == (3_000, 0, 2_999)
     assert sum(report["by_type"].values()) == 3_000
