@@ -16,7 +16,7 @@ Source: StandardAuthorizerData of Kafka 4.0 (1 to 5), KIP-37 (namespaces), KIP-1
 
 import enum
 import ipaddress
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 from immutables import Map
@@ -28,7 +28,7 @@ from controller.authorization.authorizer import (
     namespace_resource,
 )
 from controller.authorization.caller import Caller
-from replay.image.acls import HOST_RANGE, Acl, AclsBySubject, AclSubject
+from replay.image.acls import HOST_RANGE, Acl, AclPattern, AclsBySubject, AclSubject
 from replay.image.metadata import NAMESPACE_SEPARATOR, MetadataImage
 
 SUPER_USERS = "super.users"
@@ -196,17 +196,22 @@ def namespaces_around(resource: Resource) -> list[Resource]:
     ]
 
 
-def entries_that_count(image: MetadataImage, resource: Resource) -> frozenset[Acl]:
-    """Return the entries that match a resource or a namespace around it, for any principal."""
+def patterns_that_count(image: MetadataImage, resource: Resource) -> frozenset[AclPattern]:
+    """Return the patterns of entries that match a resource or a namespace around it."""
     return frozenset(
         [
-            entry
+            pattern
             for each in (*namespaces_around(resource), resource)
-            for subjects in _matching(image, each)
-            for entries in subjects.values()
-            for entry in entries
+            for pattern, _ in _matching(image, each)
         ]
     )
+
+
+def entries_on(image: MetadataImage, patterns: Iterable[AclPattern]) -> Iterator[Acl]:
+    """Yield the entries on exactly these patterns, for any principal."""
+    for pattern in patterns:
+        for entries in image.acls_on(*pattern).values():
+            yield from entries
 
 
 def _is_in_namespace(resource: Resource) -> bool:
@@ -235,7 +240,7 @@ def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 def _search(image: MetadataImage, resource: Resource, asked: _Asked, found: _Found) -> None:
     """Add what matches a resource; the first entries that were found stay."""
-    for subjects in _matching(image, resource):
+    for _, subjects in _matching(image, resource):
         found.matches = True
         for subject in asked.subjects:
             entries = subjects.get(subject)
@@ -243,20 +248,22 @@ def _search(image: MetadataImage, resource: Resource, asked: _Asked, found: _Fou
                 _take(entries, asked, found)
 
 
-def _matching(image: MetadataImage, resource: Resource) -> Iterator[AclsBySubject]:
-    """Yield the entries whose pattern matches a resource, the closest patterns first."""
+def _matching(
+    image: MetadataImage, resource: Resource
+) -> Iterator[tuple[AclPattern, AclsBySubject]]:
+    """Yield the patterns that match a resource, with their entries, the closest patterns first."""
     code, name = resource.type.value, resource.name
     literal = image.acls_on(code, _LITERAL, name)
     if literal:
-        yield literal
+        yield (code, _LITERAL, name), literal
     for length in range(len(name), -1, -1):
         prefixed = image.acls_on(code, _PREFIXED, name[:length])
         if prefixed:
-            yield prefixed
+            yield (code, _PREFIXED, name[:length]), prefixed
     if name != WILDCARD:
         wildcard = image.acls_on(code, _LITERAL, WILDCARD)
         if wildcard:
-            yield wildcard
+            yield (code, _LITERAL, WILDCARD), wildcard
 
 
 def _take(entries: frozenset[Acl], asked: _Asked, found: _Found) -> None:

@@ -5,11 +5,11 @@ inherited configs, ACLs, subscriptions, and the folders of replicas.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from controller.authorization.acls import entries_that_count
+from controller.authorization.acls import entries_on, patterns_that_count
 from controller.authorization.authorizer import topic_resource
 from controller.decisions.acls import AclFound, in_order
 from controller.decisions.context import Context
@@ -17,7 +17,7 @@ from controller.decisions.effective_configs import Setting, effective_config, na
 from controller.decisions.names import full_name
 from controller.decisions.subscriptions import Subscription, SubscriptionMatcher
 from controller.decisions.topic_configs import TOPIC_CONFIGS
-from replay.image.acls import Acl
+from replay.image.acls import Acl, AclPattern
 from replay.image.configs import TOPIC
 from replay.image.topics import Topic
 
@@ -58,7 +58,8 @@ def move_effects(
 ) -> MoveEffects:
     """Return what changes when topics move from one namespace to another.
 
-    O(topics), each with its partitions, the configs it sets, and the ACLs on its names.
+    O(topics, each with its partitions, the configs it sets and the length of its names; ACLs that
+    are lost or gained).
     """
     image = context.image
     partitions = [p for topic in topics for p in image.partitions(topic.topic_id)]
@@ -104,14 +105,17 @@ def _config_shifts(
     )
 
 
-def _acls(context: Context, names: Sequence[tuple[str, str]]) -> tuple[set[Acl], set[Acl]]:
-    lost, gained = set[Acl](), set[Acl]()
+def _acls(
+    context: Context, names: Sequence[tuple[str, str]]
+) -> tuple[Iterator[Acl], Iterator[Acl]]:
+    image = context.image
+    lost, gained = set[AclPattern](), set[AclPattern]()
     for old, new in names:
-        before = entries_that_count(context.image, topic_resource(old))
-        after = entries_that_count(context.image, topic_resource(new))
+        before = patterns_that_count(image, topic_resource(old))
+        after = patterns_that_count(image, topic_resource(new))
         lost |= before - after
         gained |= after - before
-    return lost, gained
+    return entries_on(image, lost), entries_on(image, gained)
 
 
 def _subscriptions(

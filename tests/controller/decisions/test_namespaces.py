@@ -24,6 +24,7 @@ from controller.decisions.subscriptions import RegisterSubscription, register_su
 from records.topics import MoveTopicRecord, NamespaceRecord, RemoveNamespaceRecord, TopicRecord
 from replay.image.configs import NAMESPACE, TOPIC
 from tests.controller.cluster import Cluster
+from tests.controller.effort import lines_run
 from tests.replay.builders import uid
 
 
@@ -271,3 +272,29 @@ def test_the_default_namespace_and_unknown_ones_cannot_be_deleted(
 ) -> None:
     error = cluster.refused(delete_namespace, DeleteNamespace(name=name, recursive=True))
     assert error.code == "INVALID_TOPIC_EXCEPTION"
+
+
+def test_a_move_costs_the_same_however_many_entries_are_on_all_topics() -> None:
+    few, many = _effort_of_a_move(entries=2), _effort_of_a_move(entries=200)
+    assert many == few
+
+
+def _effort_of_a_move(entries: int) -> int:
+    """Return the work of a dry run of a move, with this many entries on `*`."""
+    cluster = Cluster()
+    cluster.add_brokers(1)
+    cluster.do(create_namespace, CreateNamespace("org"))
+    cluster.create("orders", [1])
+    on_all = [
+        AclBinding(
+            resource_type=ResourceType.TOPIC.value,
+            resource_name="*",
+            principal=f"User:{number}",
+            operation=Operation.READ.value,
+        )
+        for number in range(entries)
+    ]
+    cluster.do(create_acls, CreateAcls(acls=tuple(on_all)))
+    move = MoveTopics(from_namespace="", to_namespace="org", validate_only=True)
+    cluster.do(move_topics, move)  # fills caches
+    return lines_run(lambda: cluster.do(move_topics, move))
