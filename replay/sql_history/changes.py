@@ -97,7 +97,7 @@ def follow(source: BatchSource, image: MetadataImage, to_offset: int) -> Iterato
             for row in found.rows:
                 yield from runs.add(ChangeRow(row, found.in_effect, found.closed_by))
         end_offset = min(batch.end_offset, to_offset)
-        if runs.length >= RUN_ROWS_MAX and transactions.begin_offset is None:
+        if runs.unended_rows >= RUN_ROWS_MAX and transactions.begin_offset is None:
             yield runs.close(end_offset)
     open_at = transactions.begin_offset
     yield runs.close(max(from_offset, to_offset) if open_at is None else open_at)
@@ -111,11 +111,13 @@ class _Runs:
         self._delta = MetadataDelta(image)
         self._rows: list[ChangeRow] = []
         self._touched: dict[ObjectKey, ChangeRow] = {}
+        # Of closed runs: short runs too must let the log be continued from somewhere.
+        self._unended_rows = 0
 
     @property
-    def length(self) -> int:
-        """Records of the open run."""
-        return len(self._rows)
+    def unended_rows(self) -> int:
+        """Records of the open run, and of those before it that have no end offset."""
+        return self._unended_rows + len(self._rows)
 
     def add(self, change: ChangeRow) -> Iterator[Run]:
         """Add a record; yields the run before it if the record cannot be part of that."""
@@ -158,6 +160,7 @@ class _Runs:
             if old != new or repr(old) != repr(new):
                 states.append(NewState(part, key, old, new, change))
         run = Run(self._rows, states, end_offset, after)
+        self._unended_rows = self.unended_rows if end_offset is None else 0
         self._image, self._delta = after, MetadataDelta(after)
         self._rows, self._touched = [], {}
         return run

@@ -19,7 +19,7 @@ from replay.snapshot_making import ConfirmedSource
 from replay.sql_history.changes import Run, follow
 from replay.sql_history.pending import Pending
 from replay.sql_history.store import HistoryPosition, HistoryStore, read_position
-from replay.sql_history.tables import position
+from replay.sql_history.tables import position as position_table
 from replay.timeline import Timeline
 
 _TRANSACTION_ROWS = 20_000
@@ -98,9 +98,9 @@ class _Writer:
         self._store = store
         self._start = start
         self._written = before
-        # Runs after the last place where the log can be continued, and that place.
+        # Runs after the last place where the log can be continued, and the run that ends there.
         self._unfinished: list[Run] = []
-        self._next: HistoryPosition | None = None
+        self._next: Run | None = None
 
     def add(self, run: Run) -> bool:
         """Add a run; True if it and those before it were written."""
@@ -110,7 +110,7 @@ class _Writer:
         for each in self._unfinished:
             self.pending.add(each)
         self._unfinished = []
-        self._next = self._position(run.end_offset, run.image.provenance.not_understood)
+        self._next = run
         if self.pending.length < _TRANSACTION_ROWS:
             return False
         self.write()
@@ -118,13 +118,14 @@ class _Writer:
 
     def write(self) -> None:
         """Write what was gathered."""
-        if self._next is None:
+        if self._next is None or self._next.end_offset is None:
             return
+        position = self._position(self._next.end_offset, self._next.image.provenance.not_understood)
         with writing(self._store.engine) as connection:
-            self._move(connection, self._next)
+            self._move(connection, position)
             self.pending.write(connection)
-        self._written, self._next = self._next, None
-        self.written_end = self._written.end_offset
+        self._written, self._next = position, None
+        self.written_end = position.end_offset
         self.changes += len(self.pending.changes)
         self.rows.update(self.pending.counts)
         self.pending = Pending()
@@ -137,9 +138,9 @@ class _Writer:
             )
         values = {"id": 1, **msgspec.structs.asdict(to)}
         if self._written is None:
-            connection.execute(insert(position), values)
+            connection.execute(insert(position_table), values)
         else:
-            connection.execute(update(position), values)
+            connection.execute(update(position_table), values)
 
     def _position(self, end_offset: int, not_understood: NotUnderstood | None) -> HistoryPosition:
         proof = self._source.position(end_offset)

@@ -104,6 +104,19 @@ def test_a_second_sync_adds_nothing(store: HistoryStore) -> None:
     )
 
 
+def test_records_of_one_object_are_written_in_several_transactions(
+    store: HistoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Each change of the same partition begins a new run.
+    monkeypatch.setattr(sync_module, "_TRANSACTION_ROWS", 1)
+    monkeypatch.setattr(changes, "RUN_ROWS_MAX", 3)
+    changed = ((change("orders", 0, leader=1 + number % 3),) for number in range(10))
+    log = FakeLog(batches((topic("orders"), partition("orders", 0)), *changed))
+    ends: list[int] = []
+    sync(Timeline(log), log, store, ends.append)
+    assert ends == [3, 6, 9, 12]
+
+
 class _Death(BaseException):
     """The process ends here."""
 
