@@ -183,6 +183,8 @@ def explain(
     from api.questions.descriptions import ACCESS
     from controller.descriptions.acls import ExplainAccess
 
+    if ":" not in principal:
+        raise typer.BadParameter(f"{principal!r} has no type: write User:{principal}")
     asked = options.parse_resource(resource)
     request = ExplainAccess(
         principal=principal,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from api.cli.admin.options import LogOption, ServerOption
+from api.cli.admin.options import ReadLogOption, ServerOption
 from api.cli.admin.shared import verb_with
 from api.cli.arguments import At, Json
 
@@ -86,7 +86,7 @@ class Look:
 
 
 def _look(
-    *, log: LogOption = None, server: ServerOption = None, at: At = "end", json: Json = False
+    *, log: ReadLogOption = None, server: ServerOption = None, at: At = "end", json: Json = False
 ) -> Look:
     if (log is None) == (server is None):
         raise typer.BadParameter("name one of --log LOG and --server URL")

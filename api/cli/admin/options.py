@@ -17,6 +17,16 @@ LogOption = Annotated[
     ),
 ]
 
+ReadLogOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--log",
+        metavar="LOG",
+        help="Log directory, which is only read; else METALOG_LOG.",
+        parser=log_path,
+    ),
+]
+
 ServerOption = Annotated[
     str | None,
     typer.Option(

@@ -106,6 +106,17 @@ def test_what_is_no_entry_is_refused(
     assert listed(metalog, log) == []
 
 
+def test_help_says_whether_a_log_is_written(metalog: Metalog) -> None:
+    assert "only writer" in " ".join(metalog("acls", "create", "--help").out.split())
+    assert "which is only read" in " ".join(metalog("acls", "list", "--help").out.split())
+
+
+def test_principal_to_explain_has_a_type(metalog: Metalog, log: Path) -> None:
+    refused = metalog("acls", "explain", "bob", "read", "topic:t", "--log", log)
+    assert refused.code == 2
+    assert "write User:bob" in refused.err
+
+
 def test_only_what_a_filter_says_is_deleted(metalog: Metalog, log: Path) -> None:
     create(metalog, log, *BOB, "--operation", "read", "--topic", "orders", "--topic", "*")
     create(metalog, log, *BOB, "--operation", "read", "--topic", "o", "--pattern-type", "prefixed")
