@@ -2,6 +2,7 @@
 
 import enum
 import re
+from urllib.parse import quote, unquote
 
 import msgspec
 from msgspec.structs import replace
@@ -87,22 +88,31 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     def _client(self) -> str | None:
         if self.host is None:
             return self.client_id
-        client = f"{self.client_id or 'unnamed'} at {self.address}"
+        client = f"{_word(self.client_id or 'unnamed')} at {self.address}"
         if self.real_principal:
-            client = f"{self.real_principal} by {client}"
+            client = f"{_word(self.real_principal)} by {client}"
         if self.forwarded_by is None:
             return client
         broker = self.forwarded_by
-        return f"{client} through {broker.principal} by {broker._client()}"
+        return f"{client} through {_word(broker.principal)} by {broker._client()}"
 
 
-# As `Caller._client` writes it.
-_CLIENT = re.compile(r"(?:\w+:.*? by )?(?P<client_id>.*?) at \S+(?: through .*)?", re.DOTALL)
+def _word(name: str) -> str:
+    """Return a name without white space: one with " by " in it must not pass for two."""
+    return re.sub(r"[\s%]", lambda found: quote(found[0]), name)
+
+
+# As `Caller._client` writes it, and as it wrote names with white space before it escaped that.
+_CLIENT = re.compile(r"(?:\S+ by )?(?P<client_id>\S+) at \S+(?: through .*)?")
+_UNESCAPED = re.compile(r"(?:\w+:.*? by )?(?P<client_id>.*?) at \S+(?: through .*)?", re.DOTALL)
 
 
 def client_id_of(client: str) -> str:
     """Return the client id in an origin's `client`."""
     found = _CLIENT.fullmatch(client)
+    if found is not None:
+        return unquote(found["client_id"])
+    found = _UNESCAPED.fullmatch(client)
     return client if found is None else found["client_id"]
 
 
