@@ -23,8 +23,8 @@ from controller.authorization.caller import Caller
 from controller.controller import Controller
 from controller.decisions.context import Context
 from controller.log_port import ServedLog
-from controller.packed import packed, unpacked
 from controller.result import ControllerResult
+from controller.wire import from_wire, to_wire
 from replay.about import About
 from replay.image.provenance import Provenance
 
@@ -83,7 +83,7 @@ class Answers:
                 now.
         """
         question = find_question(name)
-        request = unpacked(payload, question.request)
+        request = from_wire(payload, question.request)
         if question.describe is not None and at == END:
             return await self._of_present(question, request, caller)
         access = self._access(caller)
@@ -102,8 +102,8 @@ class Answers:
                 cursor,
             )
         page = await self._workers.page(name, payload, at, cursor)
-        response = unpacked(page.payload, question.response, lenient=True)
-        return replace(page, payload=packed(shown(access, request, response)))
+        response = from_wire(page.payload, question.response, lenient=True)
+        return replace(page, payload=to_wire(shown(access, request, response)))
 
     async def _rows_come(self, request: FollowRows) -> None:
         """Wait as long as the request says for the records that it asks for."""
@@ -145,7 +145,7 @@ class Answers:
             not_understood=found.not_understood,
             as_of_timestamp=found.timestamp,
         )
-        return Page(payload=packed(response), about=about)
+        return Page(payload=to_wire(response), about=about)
 
 
 def _with_provenance(

@@ -23,7 +23,7 @@ from api.kafka.messages.topics import (
     RunCommandRequest,
     RunCommandResponse,
 )
-from api.packed_requests import CommandClient, PackedAnswer, PackedRequest
+from api.wire_requests import CommandClient, WireAnswer, WireRequest
 from controller.decisions.partition_removal import DeletePartitions, ShrinkResult
 from controller.decisions.topics import CreateTopics, DeleteTopics, TopicResult
 from controller.decisions.versions import VersionMismatchError
@@ -136,8 +136,8 @@ class MetadataClient(CommandClient):
         check(response.error_code, response.error_message)
         return topics.shrunk(response)
 
-    async def run_packed(self, request: PackedRequest) -> PackedAnswer:
-        """Send a packed command or question; raises as `run`."""
+    async def run_wire(self, request: WireRequest) -> WireAnswer:
+        """Send an encoded command or question; raises as `run`."""
         response = await self.connection.request(
             RunCommandRequest(
                 command=request.command,
@@ -154,7 +154,7 @@ class MetadataClient(CommandClient):
         )
         if response.error_code:
             raise _error(response)
-        return PackedAnswer(
+        return WireAnswer(
             response=response.payload,
             end_offset=response.end_offset,
             wrote=response.wrote,

@@ -1,7 +1,7 @@
 """The commands that can be run by name, in this process or over a connection.
 
 One table serves both: a service or a client runs `run("topics create", request)` and returns the
-decision's response. Over a connection both are encoded by `controller.packed`.
+decision's response. Over a connection both are encoded by `controller.wire`.
 """
 
 from collections.abc import Callable

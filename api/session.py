@@ -3,15 +3,15 @@
 from typing import Any, TypeVar, overload
 
 from api.commands import find_command, named
-from api.packed_requests import PackedAnswer, PackedRequest
 from api.questions.pages import Cursor
 from api.service import Service
+from api.wire_requests import WireAnswer, WireRequest
 from controller.authorization.caller import Caller
 from controller.decisions.versions import ExpectedVersion
-from controller.packed import packed, unpacked
 from controller.pending_answers import Answer
 from controller.repeated_requests import identified
 from controller.request import Request as TypedRequest
+from controller.wire import from_wire, to_wire
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
 
@@ -74,10 +74,10 @@ class Session:
         found = find_command(command)
         origin = self._caller.origin(found.name, reason=reason, trace_parent=trace_parent)
         if request_id is not None:
-            origin = identified(origin, request_id, found.name, packed(request))
+            origin = identified(origin, request_id, found.name, to_wire(request))
         return await self._service.run(found.name, request, caller=self._caller, origin=origin)
 
-    async def run_packed(self, request: PackedRequest) -> PackedAnswer:
+    async def run_wire(self, request: WireRequest) -> WireAnswer:
         """Run a command or answer a question received over a connection.
 
         Raises:
@@ -88,28 +88,28 @@ class Session:
         if request.point is not None:
             return await self._answered(request, request.point)
         command = find_command(request.command)
-        wanted = unpacked(request.request, command.request)
+        wanted = from_wire(request.request, command.request)
         caller = self._service.access(self._caller).acting_as(request.principal)
         origin = caller.origin(
             command.name, reason=request.reason, trace_parent=request.trace_parent
         )
         origin = identified(origin, request.request_id, command.name, request.request)
         answer = await self._service.run(command.name, wanted, caller=caller, origin=origin)
-        return PackedAnswer(
-            response=packed(answer.response), end_offset=answer.end_offset, wrote=answer.wrote
+        return WireAnswer(
+            response=to_wire(answer.response), end_offset=answer.end_offset, wrote=answer.wrote
         )
 
-    async def _answered(self, request: PackedRequest, point: str) -> PackedAnswer:
+    async def _answered(self, request: WireRequest, point: str) -> WireAnswer:
         caller = self._service.access(self._caller).acting_as(request.principal)
-        cursor = unpacked(request.cursor, Cursor) if request.cursor else None
+        cursor = from_wire(request.cursor, Cursor) if request.cursor else None
         page = await self._service.answers.page(
             request.command, request.request, caller=caller, at=point, cursor=cursor
         )
-        return PackedAnswer(
+        return WireAnswer(
             response=page.payload,
             wrote=False,
-            about=b"" if page.about is None else packed(page.about),
-            cursor=b"" if page.cursor is None else packed(page.cursor),
+            about=b"" if page.about is None else to_wire(page.about),
+            cursor=b"" if page.cursor is None else to_wire(page.cursor),
         )
 
     async def append(

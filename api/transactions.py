@@ -9,10 +9,10 @@ from controller.authorization.authorizer import Access
 from controller.authorization.guard import Guard
 from controller.decisions.context import Context
 from controller.decisions.outcome import Refusal
-from controller.packed import packed, unpacked
 from controller.request import Request
 from controller.result import ControllerResult
 from controller.steps import Steps
+from controller.wire import from_wire, to_wire
 from records.errors import RequestError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ STEPS_MAX = 1_000
 
 
 class Step(msgspec.Struct, frozen=True):
-    """A command's name, and its request encoded by `controller.packed`."""
+    """A command's name, and its request encoded by `controller.wire`."""
 
     command: str
     request: bytes
@@ -34,7 +34,7 @@ class Step(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, command: str, request: Any) -> "Step":
         """Return the step for a command and its request."""
-        return cls(command, packed(request))
+        return cls(command, to_wire(request))
 
 
 class Transact(Request["Transacted"], frozen=True, kw_only=True):
@@ -45,7 +45,7 @@ class Transact(Request["Transacted"], frozen=True, kw_only=True):
 
 
 class StepDone(msgspec.Struct, frozen=True):
-    """The response to one step, encoded by `controller.packed`."""
+    """The response to one step, encoded by `controller.wire`."""
 
     command: str
     response: bytes
@@ -61,7 +61,8 @@ class Transacted(msgspec.Struct, frozen=True):
         from api.commands import find_command
 
         return [
-            unpacked(s.response, find_command(s.command).response, lenient=True) for s in self.steps
+            from_wire(s.response, find_command(s.command).response, lenient=True)
+            for s in self.steps
         ]
 
 
@@ -105,14 +106,14 @@ def _decided(steps: Steps, step: Step, find: Find) -> StepDone:
     response = steps.take(lambda context: command.guard.decide(command.decide, context, request))
     for refusal in _refusals(response):
         raise RequestError(refusal.code, refusal.message, retry_ms=refusal.retry_ms)
-    return StepDone(step.command, packed(response))
+    return StepDone(step.command, to_wire(response))
 
 
 def _asked(step: Step, find: Find) -> tuple["Command", Any]:
     if step.command == NAME:
         raise RequestError("INVALID_REQUEST", "a transaction cannot hold another one")
     command = find(step.command)
-    return command, unpacked(step.request, command.request)
+    return command, from_wire(step.request, command.request)
 
 
 def _refusals(response: Any) -> Iterable[Refusal]:

@@ -12,7 +12,7 @@ import msgspec
 
 from api.questions.pages import PAGE_BYTES, Cursor, Page
 from api.questions.question import Question
-from controller.packed import packed, unpacked
+from controller.wire import from_wire, to_wire
 from replay.about import About
 
 _KEPT_MAX = 16
@@ -52,10 +52,10 @@ class VisiblePages:
             assert reading.about is not None, (
                 "an answer that is read to its end says where it stands"
             )
-            return Page(payload=packed(items), about=reading.about)
+            return Page(payload=to_wire(items), about=reading.about)
         following = Cursor(number + 1, dict(reading.points))
         self._keep(_key(key, following), reading)
-        return Page(payload=packed(items), cursor=following)
+        return Page(payload=to_wire(items), cursor=following)
 
     def _keep(self, key: bytes, reading: "_Reading") -> None:
         self._kept[key] = reading
@@ -64,7 +64,7 @@ class VisiblePages:
 
 
 def _key(key: Any, cursor: Cursor) -> bytes:
-    return packed((key, cursor.position, sorted(cursor.points.items())))
+    return to_wire((key, cursor.position, sorted(cursor.points.items())))
 
 
 class _Reading:
@@ -104,10 +104,10 @@ class _Reading:
         cursor, joiner = start, self._question.joined and self._question.joined()
         while self.about is None:
             page = await self.ask(cursor)
-            visible = self.show(unpacked(page.payload, self._question.response, lenient=True))
+            visible = self.show(from_wire(page.payload, self._question.response, lenient=True))
             for item in visible if joiner is None else joiner.add(visible):
-                yield msgspec.Raw(packed(item))
+                yield msgspec.Raw(to_wire(item))
             cursor, self.about = page.cursor, page.about
             self.points = self.points if cursor is None else cursor.points
         for item in () if joiner is None else joiner.rest():
-            yield msgspec.Raw(packed(item))
+            yield msgspec.Raw(to_wire(item))

@@ -13,10 +13,10 @@ import msgspec
 
 from controller.decisions.context import Context, Settings
 from controller.kept_secrets import HiddenSecrets, restored
-from controller.packed import unpacked
 from controller.placement.registry import name_of, placer_named
 from controller.raw_append import AppendRecords, AppendRows
 from controller.result import ControllerResult
+from controller.wire import from_log
 from metadata_log.request_window import is_repeatable
 from records.base import Record
 from records.envelope import Asked, Origin, SecretReference
@@ -153,8 +153,8 @@ def request_of(asked: Asked, as_type: Any, records: Sequence[Record]) -> Any:
     raw = restored(asked.request, asked.secrets, records)
     if as_type is AppendRows and isinstance(msgspec.msgpack.decode(raw)[0], list):
         # Services of 0.2.0.dev2 kept appends in this form.
-        return _without_records(unpacked(raw, AppendRecords, from_log=True))
-    return unpacked(raw, as_type, from_log=True)
+        return _without_records(from_log(raw, AppendRecords))
+    return from_log(raw, as_type)
 
 
 def settings_of(asked: Asked, cluster_id: str) -> Settings:

@@ -14,7 +14,7 @@ from controller.decisions.outcome import Refusal
 from controller.decisions.tokens import ExpireToken, RenewToken, TokenCreated
 from controller.decisions.topics import NewTopic
 from controller.decisions.users import ScramUpsertion
-from controller.packed import plain_of
+from controller.wire import plain_of
 from records.base import Record
 from records.configs import ConfigRecord
 from records.envelope import SecretReference
@@ -53,14 +53,14 @@ def restored(
     return msgspec.msgpack.encode(plain)
 
 
-def without_secrets(packed: bytes) -> bytes | None:
+def without_secrets(wire: bytes) -> bytes | None:
     """Return a request in the form of connections with null for its secrets; None: it has none.
 
     Records to append stay as they are.
     """
     # A hash of an HMAC reveals nothing: it has 512 bits, made with a key.
     secrets = HiddenSecrets((), keeps_hmacs=True)
-    hidden = secrets.hidden_plain(msgspec.msgpack.decode(packed))
+    hidden = secrets.hidden_plain(msgspec.msgpack.decode(wire))
     return msgspec.msgpack.encode(hidden) if secrets.references else None
 
 
@@ -89,7 +89,7 @@ def has_same_secrets(
 def _at(plain: Any, path: Sequence[str]) -> Any:
     """Return the value at a path of a plain value."""
     for step in path:
-        if isinstance(plain, bytes):  # the packed request of a transaction's step
+        if isinstance(plain, bytes):  # the encoded request of a transaction's step
             plain = msgspec.msgpack.decode(plain)
         plain = plain[int(step) if isinstance(plain, list) else step]
     return plain
@@ -107,7 +107,7 @@ def _with(plain: Any, path: Sequence[str], value: str | bytes) -> Any:
     if not path:
         return value
     first, *rest = path
-    if isinstance(plain, bytes):  # the packed request of a transaction's step
+    if isinstance(plain, bytes):  # the encoded request of a transaction's step
         return msgspec.msgpack.encode(_with(msgspec.msgpack.decode(plain), path, value))
     key = int(first) if isinstance(plain, list) else first
     plain = list(plain) if isinstance(plain, list) else dict(plain)
@@ -130,8 +130,8 @@ class HiddenSecrets:
 
     def _replacement(self, value: Any, path: str) -> Any:
         """Return the replacement if a value is or quotes a secret; else the value."""
-        if isinstance(packed := getattr(value, "request", None), bytes):  # a transaction's step
-            return [value.command, self._hidden_step(value.command, packed, f"{path}/1")]
+        if isinstance(wire := getattr(value, "request", None), bytes):  # a transaction's step
+            return [value.command, self._hidden_step(value.command, wire, f"{path}/1")]
         match value:
             case ConfigChange(name=name, value=str(secret)) if is_secret_config(name):
                 self._refer(name, secret, f"{path}/1")
@@ -155,9 +155,9 @@ class HiddenSecrets:
                 return msgspec.structs.replace(value, message=message)
         return value
 
-    def _hidden_step(self, command: str, packed: bytes, path: str) -> bytes:
-        """Return the packed request of a transaction's step; paths continue inside it."""
-        plain = msgspec.msgpack.decode(packed)
+    def _hidden_step(self, command: str, wire: bytes, path: str) -> bytes:
+        """Return the encoded request of a transaction's step; paths continue inside it."""
+        plain = msgspec.msgpack.decode(wire)
         if command == "records append":
             plain = {**plain, "rows": b""}  # they stand in the batch itself
         return msgspec.msgpack.encode(self.hidden_plain(plain, path))
@@ -165,8 +165,8 @@ class HiddenSecrets:
     def hidden_plain(self, plain: Any, path: str = "") -> Any:
         """Return a request in the form of connections with null in place of its secrets."""
         match plain:
-            case {"command": str(), "request": bytes(packed)}:  # a transaction's step
-                step = self.hidden_plain(msgspec.msgpack.decode(packed), f"{path}/request")
+            case {"command": str(), "request": bytes(wire)}:  # a transaction's step
+                step = self.hidden_plain(msgspec.msgpack.decode(wire), f"{path}/request")
                 return {**plain, "request": msgspec.msgpack.encode(step)}
             case {"hmac": bytes() | None, "token_id": str() | None} if not self._keeps_hmacs:
                 self._refer_to_token(f"{path}/token_id")

@@ -20,9 +20,9 @@ from msgspec.structs import replace
 
 from controller.asked import BoundDecision, version_of
 from controller.kept_secrets import has_same_secrets, restored, without_secrets
-from controller.packed import packed, unpacked
 from controller.pending_answers import Answer
 from controller.raw_append import AppendRecords
+from controller.wire import from_log, to_wire
 from metadata_log.batch import Batch
 from metadata_log.request_window import Committed, RequestKey, request_key
 from records.envelope import Origin
@@ -63,7 +63,7 @@ def earlier_hash(command: str, request: Any) -> bytes | None:
 
     They hashed the secrets too. None: the request holds none, and its hash is the same.
     """
-    payload = packed(request)
+    payload = to_wire(request)
     return None if without_secrets(payload) is None else _hash(command, payload)
 
 
@@ -200,7 +200,7 @@ def first_answer(
         raise lost(f"{asked.command} answered in version {asked.version}")
     try:
         raw = restored(asked.response, asked.secrets, records, "response")
-        response = unpacked(raw, decision.response_type, from_log=True)
+        response = from_log(raw, decision.response_type)
     except RequestError as error:
         raise lost(f"this release cannot read it: {error}") from error
     return Answer(response, committed.result.end_offset)

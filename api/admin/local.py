@@ -22,9 +22,9 @@ from controller.asked import asked_settings
 from controller.controller import Controller
 from controller.decider import Decision
 from controller.decisions.context import Settings
-from controller.packed import packed
 from controller.pending_answers import Answer
 from controller.repeated_requests import earlier_hash, first_answer, identified
+from controller.wire import to_wire
 from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
 from metadata_log.manifest import Kind
@@ -98,7 +98,7 @@ class LocalAdmin:
         decide = found.bound(request, self._caller)
         origin = self._caller.origin(found.name, reason=reason, trace_parent=trace_parent)
         if request_id is not None:
-            origin = identified(origin, request_id, found.name, packed(request))
+            origin = identified(origin, request_id, found.name, to_wire(request))
             earlier = partial(earlier_hash, found.name, request)
             first = self._first_answer(origin, decide, earlier)
             if first is not None:

@@ -11,8 +11,8 @@ from api.cli.parameters import bad_parameter
 from api.cli.time_zone import ASSUMED_ZONE, ZONE, zone_of
 
 if TYPE_CHECKING:
-    from api.packed_requests import AnswerPage
     from api.questions.question import Computed, Question
+    from api.wire_requests import AnswerPage
     from replay.about import About
 
 T = TypeVar("T")

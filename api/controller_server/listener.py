@@ -34,9 +34,9 @@ from api.kafka.messages.topics import (
 )
 from api.kafka.metadata import ImageCluster, metadata_response
 from api.kafka.security import TRANSLATIONS, Translation
-from api.packed_requests import PackedRequest
 from api.service import Service
 from api.session import Session
+from api.wire_requests import WireRequest
 from controller.authorization.authorizer import ALLOW_ALL, CLUSTER, Operation
 from controller.authorization.caller import Caller
 from records.envelope import Origin
@@ -223,8 +223,8 @@ class ControllerListener:
         session = Session(self._service, caller)
         try:
             answer = await _with_codes(
-                session.run_packed(
-                    PackedRequest(
+                session.run_wire(
+                    WireRequest(
                         command=request.command,
                         request=request.payload,
                         reason=request.reason,

@@ -9,7 +9,7 @@ from records.envelope import Asked
 from records.json import fields_json
 from records.text import bytes_text, uuid_text
 
-_PACKED = ("request", "observed", "response")
+_ENCODED = ("request", "observed", "response")
 
 
 def asked_json(asked: Asked) -> dict[str, Any]:
@@ -20,7 +20,7 @@ def asked_json(asked: Asked) -> dict[str, Any]:
     document = {
         name: value for name, value in fields_json(asked).items() if value not in (None, [])
     }
-    for name in _PACKED:
+    for name in _ENCODED:
         raw = getattr(asked, name)
         if raw is not None:
             document[name] = _plain(msgspec.msgpack.decode(raw))

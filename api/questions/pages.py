@@ -14,7 +14,7 @@ import msgspec
 from api.questions.past import Past
 from api.questions.question import Computed
 from api.questions.table import find_question
-from controller.packed import packed, unpacked
+from controller.wire import from_wire, to_wire
 from metadata_log.limits import MIB
 from metadata_log.log_reader import LogReader
 from replay.about import About
@@ -38,7 +38,7 @@ class Cursor(msgspec.Struct, frozen=True):
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):
-    """Part of an answer, encoded by `controller.packed`.
+    """Part of an answer, encoded by `controller.wire`.
 
     The last page has `about`, all others have `cursor`.
     """
@@ -59,7 +59,7 @@ class PagedLog:
         """Return a page.
 
         Args:
-            payload: The request, packed.
+            payload: The request, encoded by `controller.wire`.
             at: The point of the question.
             cursor: From the page before; None for the first page.
 
@@ -70,21 +70,21 @@ class PagedLog:
         question = find_question(name)
         reading = None if cursor is None else self._kept.pop(_key(name, payload, cursor), None)
         if reading is None:
-            request = unpacked(payload, question.request)
+            request = from_wire(payload, question.request)
             with LogReader.open(self._directory) as reader:
                 past = Past(reader, points=None if cursor is None else dict(cursor.points))
                 told = question.answered(past, past.offset(at), request)
             if question.item is None:
-                return Page(payload=packed(told.answer), about=told.about())
+                return Page(payload=to_wire(told.answer), about=told.about())
             reading = _Reading(past, told)
             if cursor is not None:
                 reading.skip(cursor.position)
         items = reading.take(PAGE_BYTES)
         if not reading.has_more:
-            return Page(payload=packed(items), about=reading.told.about())
+            return Page(payload=to_wire(items), about=reading.told.about())
         following = Cursor(reading.position, dict(reading.past.points))
         self._keep(_key(name, payload, following), reading)
-        return Page(payload=packed(items), cursor=following)
+        return Page(payload=to_wire(items), cursor=following)
 
     def _keep(self, key: bytes, reading: "_Reading") -> None:
         self._kept[key] = reading
@@ -93,7 +93,7 @@ class PagedLog:
 
 
 def _key(name: str, payload: bytes, cursor: Cursor) -> bytes:
-    return packed((name, payload, cursor.position, sorted(cursor.points.items())))
+    return to_wire((name, payload, cursor.position, sorted(cursor.points.items())))
 
 
 class _Reading:
@@ -131,4 +131,4 @@ class _Reading:
 
 
 def _raw(item: object) -> msgspec.Raw:
-    return msgspec.Raw(packed(item))
+    return msgspec.Raw(to_wire(item))

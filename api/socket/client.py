@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any, Self, cast
 
 from api.addresses import disconnected, unreachable
-from api.packed_requests import CommandClient, PackedAnswer, PackedRequest
 from api.socket import limits
 from api.socket.appends import Append, decode_appended, encode_append
 from api.socket.frames import FrameError, FrameReader, Kind
@@ -21,6 +20,7 @@ from api.socket.handshake import (
 from api.socket.refusals import CONNECTION, decode_refused
 from api.socket.runs import Run, decode_ran, encode_run
 from api.socket.schemas import first_schema, layouts
+from api.wire_requests import CommandClient, WireAnswer, WireRequest
 from controller.decisions.versions import ExpectedVersion
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
@@ -111,13 +111,13 @@ class SocketClient(CommandClient):
 
         return cast(AppendResult, await self._ask(frame))
 
-    async def run_packed(self, request: PackedRequest) -> PackedAnswer:
-        """Run a command with a packed request; raises as `run`."""
+    async def run_wire(self, request: WireRequest) -> WireAnswer:
+        """Run an encoded command; raises as `run`."""
         self._require_version_2("runs no commands")
         answer = await self._ask(
             lambda number: encode_run(Run(correlation_id=number, request=request))
         )
-        return cast(PackedAnswer, answer)
+        return cast(WireAnswer, answer)
 
     def _require_version_2(self, lack: str) -> None:
         if self.version < 2:

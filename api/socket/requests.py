@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Protocol
 
-from api.packed_requests import PackedAnswer, PackedRequest
 from api.shutdown import unless_set
 from api.socket.appends import Append, Appended, decode_append, encode_appended
 from api.socket.frames import Kind
 from api.socket.runs import Ran, Run, decode_run, encode_ran
+from api.wire_requests import WireAnswer, WireRequest
 from controller.authorization.caller import Caller
 from controller.decisions.versions import ExpectedVersion
 from metadata_log.append_result import AppendResult
@@ -36,7 +36,7 @@ class CallerSession(Protocol):
         expected_versions: tuple[ExpectedVersion, ...] = (),
     ) -> Awaitable[AppendResult]: ...
 
-    def run_packed(self, request: PackedRequest) -> Coroutine[Any, Any, PackedAnswer]: ...
+    def run_wire(self, request: WireRequest) -> Coroutine[Any, Any, WireAnswer]: ...
 
 
 SessionOf = Callable[[Caller], CallerSession]
@@ -61,7 +61,7 @@ class LogSession:
             raise RequestError("INVALID_REQUEST", "a log without a service knows no objects")
         return await self._log.append(batch, expected_end_offset=expected_end_offset)
 
-    async def run_packed(self, request: PackedRequest) -> PackedAnswer:
+    async def run_wire(self, request: WireRequest) -> WireAnswer:
         """Refuse: there is no controller."""
         raise RequestError("INVALID_REQUEST", "a log without a service runs no commands")
 
@@ -99,9 +99,9 @@ class Requests:
         return encode_appended(Appended(correlation_id=request.correlation_id, result=result))
 
     async def _run(self, run: Run) -> bytes:
-        answering = self._session.run_packed(run.request)
+        answering = self._session.run_wire(run.request)
         if not run.request.is_question:
-            answer: PackedAnswer | None = await answering
+            answer: WireAnswer | None = await answering
         else:
             answer = await unless_set(self._gone, answering)
         if answer is None:

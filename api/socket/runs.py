@@ -7,9 +7,9 @@ import struct
 
 import msgspec
 
-from api.packed_requests import PackedAnswer, PackedRequest
 from api.socket.frames import LENGTH, FrameError, Kind
 from api.socket.limits import ANSWER_SIZE_BYTES_MAX, FRAME_SIZE_BYTES_MAX
+from api.wire_requests import WireAnswer, WireRequest
 from records.errors import Outcome, RequestError
 
 _HEAD = struct.Struct(">BQ")
@@ -19,14 +19,14 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     """One command to run."""
 
     correlation_id: int
-    request: PackedRequest
+    request: WireRequest
 
 
 class Ran(msgspec.Struct, frozen=True, kw_only=True):
     """The command's answer."""
 
     correlation_id: int
-    answer: PackedAnswer
+    answer: WireAnswer
 
 
 def encode_run(run: Run) -> bytes:
@@ -52,7 +52,7 @@ def decode_run(content: bytes) -> Run:
     """
     _, correlation_id = _HEAD.unpack_from(content)
     try:
-        request = msgspec.msgpack.decode(content[_HEAD.size :], type=PackedRequest)
+        request = msgspec.msgpack.decode(content[_HEAD.size :], type=WireRequest)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RequestError("INVALID_REQUEST", f"request {correlation_id}: {error}") from error
     return Run(correlation_id=correlation_id, request=request)
@@ -85,11 +85,11 @@ def decode_ran(content: bytes) -> Ran:
         raise FrameError(f"a frame of kind {content[0]} and {len(content)} bytes is not an answer")
     _, correlation_id = _HEAD.unpack_from(content)
     try:
-        answer = msgspec.msgpack.decode(content[_HEAD.size :], type=PackedAnswer)
+        answer = msgspec.msgpack.decode(content[_HEAD.size :], type=WireAnswer)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise FrameError(f"an answer that cannot be read: {error}") from error
     return Ran(correlation_id=correlation_id, answer=answer)
 
 
-def _content(kind: Kind, correlation_id: int, body: PackedRequest | PackedAnswer) -> bytes:
+def _content(kind: Kind, correlation_id: int, body: WireRequest | WireAnswer) -> bytes:
     return _HEAD.pack(kind, correlation_id) + msgspec.msgpack.encode(body)

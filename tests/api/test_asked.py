@@ -94,7 +94,7 @@ def test_no_form_of_it_shows_a_secret(
     assert "asked" in answer.out and _NAME in answer.out
     for secret in (_FIRST, _SECOND):
         assert secret not in answer.out
-        # Packed steps are printed in base64, which hides text at each of three alignments.
+        # Encoded steps are printed in base64, which hides text at each of three alignments.
         assert not any(form in answer.out for form in _in_base64(secret))
 
 

@@ -12,11 +12,11 @@ import msgspec
 import pytest
 
 from api.commands import BROKER_COMMANDS, COMMANDS
-from api.packed_requests import CommandClient
 from api.questions.table import DESCRIPTIONS
 from api.session import Session
 from api.socket.appends import encode_rows
 from api.transactions import Step, Transact
+from api.wire_requests import CommandClient
 from controller.authorization.authorizer import (
     CLUSTER,
     Operation,

@@ -25,9 +25,9 @@ from controller.decisions.growth import CreatePartitions, TopicGrowth
 from controller.decisions.ids import new_id
 from controller.decisions.namespaces import CreateNamespace
 from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
-from controller.packed import packed
 from controller.repeated_requests import identified
 from controller.result import ControllerResult
+from controller.wire import to_wire
 from metadata_log.batch import NewBatch
 from metadata_log.creation import create_log
 from metadata_log.limits import BATCH_RECORDS_MAX
@@ -58,7 +58,7 @@ async def _ask_and_hang_up(at: Server, command: str, request: Any, request_id: s
     """Send a request, and let the connection die before the answer can be read."""
     before = at.service.image.provenance.next_offset
     _, writer = await asyncio.open_connection("127.0.0.1", at.port)
-    body = RunCommandRequest(command=command, payload=packed(request), request_id=request_id)
+    body = RunCommandRequest(command=command, payload=to_wire(request), request_id=request_id)
     writer.write(frames.encode_request(apis.RUN_COMMAND, 0, 1, body))
     await writer.drain()
     writer.transport.abort()
@@ -162,7 +162,7 @@ async def test_a_service_with_other_settings_gives_the_first_answer(tmp_path: Pa
 async def _write_without_answers(log: Path, request: CreateNamespace) -> None:
     """Write a request as releases did that kept no answers."""
     origin = Origin(principal="User:ann", command="namespaces create", client="metalog")
-    origin = identified(origin, "r1", "namespaces create", packed(request))
+    origin = identified(origin, "r1", "namespaces create", to_wire(request))
     record = NamespaceRecord(namespace_id=new_id(Random(1)), name=request.name)
     await _written(log, (origin, [record]))
 
@@ -298,7 +298,7 @@ def _in_transaction(request: AlterConfigs) -> tuple[str, Transact]:
 
 
 def _hash(command: str, request: Any) -> bytes | None:
-    return identified(Origin(), "r1", command, packed(request)).request_hash
+    return identified(Origin(), "r1", command, to_wire(request)).request_hash
 
 
 @pytest.mark.parametrize("step", [False, True])
@@ -315,7 +315,7 @@ async def test_hash_of_a_request_leaves_its_secrets_out(tmp_path: Path, step: bo
     with LogReader.open(tmp_path / "log") as reader:
         hashes = [row.origin.request_hash for row in _rows(reader) if row.origin is not None]
     assert first in hashes
-    whole = hashlib.sha256(asked[0][0].encode() + b"\0" + packed(asked[0][1])).digest()
+    whole = hashlib.sha256(asked[0][0].encode() + b"\0" + to_wire(asked[0][1])).digest()
     assert whole not in hashes
 
 
@@ -341,7 +341,7 @@ async def test_request_of_a_release_that_hashed_secrets_is_not_carried_out_again
     tmp_path: Path,
 ) -> None:
     request = _password("hunter2")
-    whole = hashlib.sha256(b"configs alter\0" + packed(request)).digest()
+    whole = hashlib.sha256(b"configs alter\0" + to_wire(request)).digest()
     origin = Origin(
         principal="User:ann", command="configs alter", request_id="r1", request_hash=whole
     )

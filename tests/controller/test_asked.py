@@ -19,9 +19,9 @@ from controller.decisions.outcome import Refusal
 from controller.decisions.topics import CreateTopics, NewTopic
 from controller.demo.events import COMMANDS as DEMO_COMMANDS
 from controller.observed import Draws
-from controller.packed import unpacked
 from controller.placement.classic import ClassicPlacer
 from controller.result import ControllerResult
+from controller.wire import from_log
 from metadata_log.batch import NewBatch
 from records.configs import ConfigRecord
 from records.control import NoteRecord
@@ -53,7 +53,7 @@ async def test_request_is_kept_in_its_typed_form_with_the_seed_it_drew(office: O
     await office.controller.submit(BoundDecision("namespaces create", create_namespace, request))
     asked = asked_last(office)
     assert (asked.command, asked.version, asked.response) == ("namespaces create", 1, None)
-    assert unpacked(asked.request or b"", CreateNamespace, from_log=True) == request
+    assert from_log(asked.request or b"", CreateNamespace) == request
     (record,) = last(office).records
     assert isinstance(record, NamespaceRecord)
     assert asked.seed is not None
@@ -67,7 +67,7 @@ async def test_response_is_kept_of_a_request_that_can_be_repeated(office: Office
     answer = await office.controller.submit(bound, origin=origin)
     raw = asked_last(office).response
     assert raw is not None
-    assert unpacked(raw, bound.response_type, from_log=True) == answer.response
+    assert from_log(raw, bound.response_type) == answer.response
 
 
 async def test_decision_without_a_request_of_its_own_keeps_nothing(office: Office) -> None:
@@ -124,7 +124,7 @@ async def test_refusal_that_quotes_a_secret_is_kept_without_it(office: Office) -
     asked = asked_last(office)
     assert _SECRET.encode() not in msgspec.msgpack.encode(asked)
     assert asked.secrets == (SecretReference(path="request/0/0/2/0/1"),)
-    refusal = unpacked(asked.response or b"", Refusal, from_log=True)
+    refusal = from_log(asked.response or b"", Refusal)
     assert refusal == Refusal("INVALID_CONFIG", "'(redacted)' is no number")
 
 
@@ -140,7 +140,7 @@ async def test_names_in_an_answer_are_kept_also_when_a_secret_occurs_in_them(
 ) -> None:
     bound = BoundDecision("name", _named, configs(ConfigChange("my.password", "o")))
     await office.controller.submit(bound, origin=Origin(request_id="r", request_hash=b"h"))
-    kept = unpacked(asked_last(office).response or b"", ResourceResult, from_log=True)
+    kept = from_log(asked_last(office).response or b"", ResourceResult)
     assert kept.resource_name == "shop"
 
 

@@ -20,7 +20,7 @@ from api.questions.table import DESCRIPTIONS
 from api.socket.appends import Append, encode_append
 from api.socket.handshake import encode_hello, hello_of_client
 from controller.asked import version_of
-from controller.packed import packed, plain_of
+from controller.wire import plain_of, to_wire
 from metadata_log.batch import NewBatch
 from records.base import Uuid
 from records.control import NoteRecord
@@ -70,7 +70,7 @@ def commands() -> Iterator[dict[str, Any]]:
         line: dict[str, Any] = {"command": command.name, "version": version_of(command.name)}
         for what, as_type in (("request", command.request), ("response", command.response)):
             value = filled(as_type)
-            line[what] = packed(value).hex()
+            line[what] = to_wire(value).hex()
             line[f"{what}_in_log"] = msgspec.msgpack.encode(plain_of(value, what)).hex()
         yield line
 

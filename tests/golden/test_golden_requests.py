@@ -16,7 +16,7 @@ from api.socket.limits import FRAME_SIZE_BYTES_MAX
 from api.socket.refusals import decode_refused
 from api.socket.server import serve_socket
 from controller.asked import version_of
-from controller.packed import packed, plain_of, unpacked
+from controller.wire import from_log, from_wire, plain_of, to_wire
 from metadata_log.creation import create_log
 from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
@@ -35,9 +35,9 @@ of_each_release = pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize(("line", "what"), LINES)
 def test_what_connections_sent_is_understood(line: dict[str, Any], what: str) -> None:
     raw = bytes.fromhex(line[what])
-    value = unpacked(raw, getattr(find_command(line["command"]), what))
+    value = from_wire(raw, getattr(find_command(line["command"]), what))
     # A field that came later has its default.
-    _assert_holds(msgspec.msgpack.decode(packed(value)), msgspec.msgpack.decode(raw))
+    _assert_holds(msgspec.msgpack.decode(to_wire(value)), msgspec.msgpack.decode(raw))
 
 
 def _assert_holds(now: Any, then: Any) -> None:
@@ -58,8 +58,8 @@ def test_what_the_log_holds_is_understood(line: dict[str, Any], what: str) -> No
     if raw is None or line["version"] != version_of(line["command"]):
         return  # of before requests were kept, or of a version that is refused as such
     as_type = getattr(find_command(line["command"]), what)
-    value = unpacked(bytes.fromhex(raw), as_type, from_log=True)
-    assert value == unpacked(bytes.fromhex(line[what]), as_type)
+    value = from_log(bytes.fromhex(raw), as_type)
+    assert value == from_wire(bytes.fromhex(line[what]), as_type)
     assert msgspec.msgpack.encode(plain_of(value, what)).hex() == raw
 
 

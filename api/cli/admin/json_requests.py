@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from controller.packed import packed, unpacked
+from controller.wire import from_wire, to_wire
 from records.base import Uuid
 from records.errors import RequestError
 from records.text import parse_uuid
@@ -17,7 +17,7 @@ def request_from_json(plain: Any, as_type: Any) -> Any:
     Raises:
         RequestError: INVALID_REQUEST, it is not a request of that type; names the place.
     """
-    return _with_ids(unpacked(packed(plain), as_type), as_type)
+    return _with_ids(from_wire(to_wire(plain), as_type), as_type)
 
 
 def _with_ids(value: Any, hint: Any) -> Any:

@@ -169,7 +169,7 @@ class DeletePartitionsResponse(Response, frozen=True, kw_only=True):
 class RunCommandRequest(Request, frozen=True, kw_only=True):
     """Ask for a command or a question by its name; ours.
 
-    `payload` is its request as `controller.packed` writes it. With a `request_id` a command can be
+    `payload` is its request as `controller.wire` writes it. With a `request_id` a command can be
     sent again, and is carried out once. `principal` is an identity that the caller takes, which
     needs a right of its own. With a `point` it is a question about that point in time, and `cursor`
     asks for another page of its answer.
@@ -191,7 +191,7 @@ class RunCommandResponse(Response, frozen=True, kw_only=True):
     `wrote`: see `pending_answers.Answer`. `outcome` and `done_to` are those of the error; `outcome`
     is empty from a service that does not send it, `done_to` is -1 if there is none. For a question,
     the last page has `about` (its position in the log) and an empty `cursor`; other pages have the
-    `cursor` of the next page. Both are packed. `version_object` and the versions are those of a
+    `cursor` of the next page. Both are encoded so. `version_object` and the versions are those of a
     VersionMismatchError, as texts.
     """
 

@@ -22,16 +22,16 @@ from api.kafka import apis
 from api.kafka.apis import Api
 from api.kafka.frames import RequestFrame
 from api.kafka.listener import Handler
-from api.packed_requests import PackedRequest
 from api.questions.changes import ShowDiff
 from api.questions.objects import ShowImage
 from api.questions.rows import ShowRows
 from api.questions.table import DESCRIPTIONS, QUESTIONS, find_question
 from api.service import Service
 from api.session import Session
+from api.wire_requests import WireRequest
 from controller.authorization.caller import Caller
 from controller.decisions.topics import CreateTopics, NewTopic
-from controller.packed import packed
+from controller.wire import to_wire
 from records.errors import MetadataLogError, RequestError
 from tests.api.isolation.requests import Asker
 from tests.api.isolation.worlds import ALPHA, BRAVO, Tenant, world
@@ -40,13 +40,13 @@ _SIZE = 4
 """Requests of each command and question."""
 
 
-async def _answer(service: Service, asking: Tenant | Caller, request: PackedRequest) -> Any:
+async def _answer(service: Service, asking: Tenant | Caller, request: WireRequest) -> Any:
     """Return the whole of an answer, all pages, or of an error."""
     session = Session(service, asking.caller if isinstance(asking, Tenant) else asking)
     pages = []
     while True:
         try:
-            answer = await session.run_packed(request)
+            answer = await session.run_wire(request)
         except MetadataLogError as error:
             code = error.code if isinstance(error, RequestError) else type(error).__name__
             return code, str(error), error.outcome.value
@@ -64,18 +64,18 @@ async def _answer(service: Service, asking: Tenant | Caller, request: PackedRequ
         request = msgspec.structs.replace(request, cursor=answer.cursor)
 
 
-def _requests(asking: Tenant, other: Tenant, rng: random.Random) -> list[PackedRequest]:
+def _requests(asking: Tenant, other: Tenant, rng: random.Random) -> list[WireRequest]:
     """Return requests of everything in the tables: what changes nothing first."""
     asker, made = Asker(asking, other, rng), []
     for name in QUESTIONS:
         for _ in range(_SIZE):
-            payload = packed(asker.request(find_question(name).request))
+            payload = to_wire(asker.request(find_question(name).request))
             point = rng.choice(("end", "end", "20", "150"))
-            made.append(PackedRequest(command=name, request=payload, point=point))
+            made.append(WireRequest(command=name, request=payload, point=point))
     for name in (*DESCRIPTIONS, *COMMANDS):
         for _ in range(_SIZE):
-            payload = packed(asker.request(find_command(name).request))
-            made.append(PackedRequest(command=name, request=payload))
+            payload = to_wire(asker.request(find_command(name).request))
+            made.append(WireRequest(command=name, request=payload))
     return made
 
 
@@ -129,8 +129,8 @@ async def test_a_request_about_two_tenants_is_shown_to_none_of_them(tmp_path: Pa
     async with world(tmp_path / "log", ALPHA, BRAVO) as service:
         await Session(service, admin).run(CreateTopics(topics=new))
         for asked in (False, True):
-            question = packed(ShowRows(object="topic:alpha:both", asked=asked))
-            request = PackedRequest(command="dump", request=question, point="end")
+            question = to_wire(ShowRows(object="topic:alpha:both", asked=asked))
+            request = WireRequest(command="dump", request=question, point="end")
             told = repr(await _answer(service, ALPHA, request))
             assert BRAVO.name not in told
             assert ("CLUSTER_AUTHORIZATION_FAILED" in told) == asked
@@ -149,7 +149,7 @@ async def test_pages_and_their_cursors_tell_no_counts(
         world(tmp_path / "alone", ALPHA, None) as alone,
     ):
         for name, question in questions.items():
-            request = PackedRequest(command=name, request=packed(question), point="end")
+            request = WireRequest(command=name, request=to_wire(question), point="end")
             pages = await _answer(both, ALPHA, request)
             assert len(pages) >= 3
             assert pages == await _answer(alone, ALPHA, request)

@@ -63,7 +63,7 @@ from controller.authorization.authorizer import (
     topic_resource,
 )
 from controller.decisions.topics import DeleteTopics
-from controller.packed import packed
+from controller.wire import to_wire
 from records.base import Uuid
 from tests.api.guarded import REFUSED, TOPIC_REFUSED, guarded, nothing_written
 from tests.api.kafka.servers import CLUSTER_ID, Server
@@ -195,7 +195,7 @@ REQUESTS: dict[Api, Callable[[Server], Request]] = {
     ),
     apis.DELETE_ACLS: lambda _: DeleteAclsRequest(filters=(AclFilterFields(),)),
     apis.RUN_COMMAND: lambda _: RunCommandRequest(
-        command="topics delete", payload=packed(DeleteTopics(topics=("a", "b")))
+        command="topics delete", payload=to_wire(DeleteTopics(topics=("a", "b")))
     ),
 }
 

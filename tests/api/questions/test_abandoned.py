@@ -13,12 +13,12 @@ import pytest
 from api.cli.main import run
 from api.client import MetadataClient
 from api.connecting import connect
-from api.packed_requests import AnswerPage
 from api.questions import workers
 from api.questions.objects import ShowDigest
 from api.questions.rows import ShowRows
 from api.questions.worker import LENGTH
 from api.socket.client import SocketClient
+from api.wire_requests import AnswerPage
 from records.errors import Outcome, UnavailableError
 from tests.api.kafka.servers import server
 from tests.api.services import Served, serving

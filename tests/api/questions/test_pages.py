@@ -14,12 +14,12 @@ from api.questions.objects import ShowImage
 from api.questions.pages import Cursor, PagedLog
 from api.questions.rows import FollowRows, ShowRows
 from controller.decisions.topics import CreateTopics, NewTopic
-from controller.packed import packed
+from controller.wire import to_wire
 from metadata_log.log_reader import LogReader
 from records.errors import UnavailableError
 from tests.api.kafka.servers import server
 
-ROWS = packed(ShowRows())
+ROWS = to_wire(ShowRows())
 
 
 def _items(payload: bytes) -> list[Any]:
@@ -42,7 +42,7 @@ def _all_pages(log: PagedLog, name: str, payload: bytes) -> list[list[Any]]:
 def test_pages_are_bounded_and_together_the_whole_answer(
     demo_log: Path, monkeypatch: pytest.MonkeyPatch, name: str, request_: Any
 ) -> None:
-    payload = packed(request_)
+    payload = to_wire(request_)
     (whole,) = _all_pages(PagedLog(demo_log), name, payload)
     monkeypatch.setattr(pages, "PAGE_BYTES", 5_000)
     found = _all_pages(PagedLog(demo_log), name, payload)
@@ -50,7 +50,7 @@ def test_pages_are_bounded_and_together_the_whole_answer(
     assert len(found) > 3
     for page in found:
         # Only the item that fills a page may reach beyond it.
-        assert len(packed(page[:-1])) < 5_000
+        assert len(to_wire(page[:-1])) < 5_000
 
 
 def test_page_of_an_answer_that_was_forgotten_is_computed_anew(

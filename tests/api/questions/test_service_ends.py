@@ -15,9 +15,9 @@ import pytest
 from api.cli.main import run
 from api.client import MetadataClient
 from api.connecting import connect
-from api.packed_requests import AnswerPage
 from api.questions.rows import FollowRows
 from api.socket.client import SocketClient
+from api.wire_requests import AnswerPage
 from controller.descriptions.queries import ListTopics
 from records.errors import Outcome, UnavailableError
 from tests.api.conftest import Metalog

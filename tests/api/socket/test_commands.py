@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from api.client import MetadataClient
-from api.packed_requests import PackedRequest
 from api.running import serving
 from api.service import Service
 from api.socket import runs
@@ -16,6 +15,7 @@ from api.socket.appends import encode_rows
 from api.socket.client import SocketClient
 from api.socket.server import serve_socket
 from api.transactions import Step, Transact
+from api.wire_requests import WireRequest
 from controller.decisions.namespaces import CreateNamespace
 from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
 from controller.decisions.versions import ExpectedVersion, VersionMismatchError, version_of
@@ -71,11 +71,11 @@ async def test_command_is_refused_with_its_code_and_the_connection_goes_on(
             await client.run(CreateNamespace("a:b:"))
         assert caught.value.outcome is Outcome.NOTHING
         for request, said in (
-            (PackedRequest(command="no such", request=b""), "no command 'no such'"),
-            (PackedRequest(command="topics list", request=b"\xc1"), "no MessagePack"),
+            (WireRequest(command="no such", request=b""), "no command 'no such'"),
+            (WireRequest(command="topics list", request=b"\xc1"), "no MessagePack"),
         ):
             with pytest.raises(RequestError, match=said) as caught:
-                await client.run_packed(request)
+                await client.run_wire(request)
             assert caught.value.code == "INVALID_REQUEST"
         assert service.image.provenance.next_offset == end
         await client.run(CreateNamespace("a"))

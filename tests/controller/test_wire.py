@@ -13,7 +13,7 @@ from controller.decisions.configs import AlterConfigs, ConfigChange, Operation, 
 from controller.decisions.lookup import TopicRef
 from controller.decisions.outcome import Refusal
 from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic, TopicResult
-from controller.packed import packed, unpacked
+from controller.wire import from_wire, to_wire
 from records.base import Uuid
 from records.errors import RequestError
 
@@ -56,7 +56,7 @@ REQUEST = CreateTopics(
     ],
 )
 def test_values_come_back_as_they_were(value: Any, as_type: Any) -> None:
-    assert unpacked(packed(value), as_type) == value
+    assert from_wire(to_wire(value), as_type) == value
 
 
 @pytest.mark.parametrize(
@@ -75,13 +75,13 @@ def test_what_is_of_another_type_is_refused_with_its_place(
     plain: Any, as_type: Any, problem: str
 ) -> None:
     with pytest.raises(RequestError, match=problem) as caught:
-        unpacked(msgspec.msgpack.encode(plain), as_type)
+        from_wire(msgspec.msgpack.encode(plain), as_type)
     assert caught.value.code == "INVALID_REQUEST"
 
 
 def test_bytes_that_are_no_messagepack_are_refused() -> None:
     with pytest.raises(RequestError, match="no MessagePack"):
-        unpacked(b"\xc1", int)
+        from_wire(b"\xc1", int)
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS | DESCRIPTIONS))
@@ -89,7 +89,7 @@ def test_every_command_knows_the_types_of_request_and_response(name: str) -> Non
     command = find_command(name)
     for as_type in (command.request, command.response):
         with pytest.raises(RequestError):
-            unpacked(msgspec.msgpack.encode({"no": "such thing"}), as_type)
+            from_wire(msgspec.msgpack.encode({"no": "such thing"}), as_type)
 
 
 def test_unknown_command_is_refused() -> None:
@@ -107,12 +107,12 @@ class Wall(msgspec.Struct, frozen=True):
 
 @pytest.mark.parametrize("wall", [Wall(Colour.RED), Wall(None)])
 def test_enumeration_that_may_be_absent_comes_back(wall: Wall) -> None:
-    assert unpacked(packed(wall), Wall) == wall
+    assert from_wire(to_wire(wall), Wall) == wall
 
 
 def test_value_of_no_member_is_refused_with_its_place() -> None:
     with pytest.raises(RequestError, match=r"value\.colour: 'blue' is no Colour"):
-        unpacked(packed({"colour": "blue"}), Wall)
+        from_wire(to_wire({"colour": "blue"}), Wall)
 
 
 @pytest.mark.parametrize(
@@ -120,14 +120,14 @@ def test_value_of_no_member_is_refused_with_its_place() -> None:
 )
 def test_what_cannot_be_read_is_refused(raw: bytes) -> None:
     with pytest.raises(RequestError, match="no MessagePack") as caught:
-        unpacked(raw, str)
+        from_wire(raw, str)
     assert caught.value.code == "INVALID_REQUEST"
 
 
 @pytest.mark.parametrize("as_type", [Uuid, TopicRef])
 def test_an_id_has_sixteen_octets(as_type: Any) -> None:
     with pytest.raises(RequestError, match="value: 3 octets, not the 16 of an id") as caught:
-        unpacked(packed(b"abc"), as_type)
+        from_wire(to_wire(b"abc"), as_type)
     assert caught.value.code == "INVALID_REQUEST"
 
 
@@ -138,9 +138,9 @@ class Newer(msgspec.Struct, frozen=True):
 
 
 def test_fields_of_a_later_response_are_left_out_and_of_a_request_refused() -> None:
-    raw = packed((Newer(name="a", topic_id=ID, version=7),))
-    assert unpacked(raw, tuple[TopicResult, ...], lenient=True) == (
+    raw = to_wire((Newer(name="a", topic_id=ID, version=7),))
+    assert from_wire(raw, tuple[TopicResult, ...], lenient=True) == (
         TopicResult(name="a", topic_id=ID),
     )
     with pytest.raises(RequestError, match="TopicResult has no version"):
-        unpacked(raw, tuple[TopicResult, ...])
+        from_wire(raw, tuple[TopicResult, ...])

@@ -1,9 +1,10 @@
-"""Requests and responses of decisions as bytes: MessagePack, read back by the types they have.
+"""Requests and responses of decisions as MessagePack, decoded by their types.
 
-Over connections a structure is a map with the names of its fields. In the log it is a list of its
-values in the order of the fields, without those at the end that have their defaults: a third of the
-size. So a field may be added at the end of a structure, with a default, and none may move; or the
-command gets a new version (`controller.asked.VERSIONS`). tests/golden/requests holds to it.
+There are two forms. Over connections a structure is a map with the names of its fields (`to_wire`,
+`from_wire`). In the log it is a list of its values in the order of the fields, without those at the
+end that have their defaults: a third of the size (`plain_of`, `from_log`). So a field may be added
+at the end of a structure, with a default, and none may move; or the command gets a new version
+(`controller.asked.VERSIONS`). tests/golden/requests holds to it.
 
 MessagePack tells text from bytes, which is how a topic's name differs from its id. The types are
 those of annotations: structs, tuples, mappings, unions, enumerations and scalars.
@@ -29,8 +30,8 @@ class _Form(NamedTuple):
     """Leave out fields that are not known."""
 
 
-def packed(value: Any) -> bytes:
-    """Return a value as bytes."""
+def to_wire(value: Any) -> bytes:
+    """Encode a value in the form of connections."""
     return msgspec.msgpack.encode(value)
 
 
@@ -76,22 +77,29 @@ def _defaults(cls: type[msgspec.Struct]) -> tuple[tuple[str, Any], ...]:
     )
 
 
-def unpacked(raw: bytes, as_type: Any, *, from_log: bool = False, lenient: bool = False) -> Any:
-    """Return what bytes say.
+def from_wire(raw: bytes, as_type: Any, *, lenient: bool = False) -> Any:
+    """Return the value of a type in the form of connections.
 
     Args:
-        from_log: In the form of the log; else in that of connections.
         lenient: Leave out the fields of structures that are not known: those of a later release's
             response. In a request they are refused, because they may change what it means.
 
     Raises:
-        RequestError: INVALID_REQUEST, they say nothing of that type; names the place.
+        RequestError: INVALID_REQUEST, the bytes are no value of that type; names the place.
     """
+    return _read(_Form(dict, is_lenient=lenient), raw, as_type)
+
+
+def from_log(raw: bytes, as_type: Any) -> Any:
+    """Return the value of a type in the form of the log; raises as `from_wire`."""
+    return _read(_Form(list), raw, as_type)
+
+
+def _read(form: _Form, raw: bytes, as_type: Any) -> Any:
     try:
         plain = msgspec.msgpack.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RequestError("INVALID_REQUEST", f"no MessagePack: {error}") from error
-    form = _Form(list if from_log else dict, is_lenient=lenient)
     return _built(form, plain, as_type, "value")
 
 

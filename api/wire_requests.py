@@ -1,4 +1,4 @@
-"""Commands and questions by name, packed: the form in which every connection carries them."""
+"""Commands and questions as every connection carries them: a name and an encoded request."""
 
 from abc import ABC, abstractmethod
 from typing import Any, TypeVar, overload
@@ -7,19 +7,19 @@ import msgspec
 
 from api.commands import find_command, named
 from api.questions.table import find_question
-from controller.packed import packed, unpacked
 from controller.pending_answers import Answer
 from controller.request import Request as TypedRequest
+from controller.wire import from_wire, to_wire
 from records.errors import MetadataLogError, Outcome, UnavailableError
 from replay.about import About
 
 A = TypeVar("A")
 
 
-class PackedRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class WireRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A request to run a command, or a question if it has a `point`.
 
-    `request` is encoded by `controller.packed`. With a `request_id` it can be sent again and is
+    `request` is encoded by `controller.wire`. With a `request_id` it can be sent again and is
     carried out once. `principal` is an identity to act as, which needs a right of its own.
     """
 
@@ -38,10 +38,10 @@ class PackedRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
         return self.point is not None
 
 
-class PackedAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A packed response; otherwise as `controller.pending_answers.Answer`.
+class WireAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An encoded response; otherwise as `controller.pending_answers.Answer`.
 
-    For a question, `about` is on the last page and `cursor` on all others, both packed.
+    For a question, `about` is on the last page and `cursor` on all others, both encoded.
     """
 
     response: bytes
@@ -60,10 +60,10 @@ class AnswerPage(msgspec.Struct, frozen=True):
 
 
 class CommandClient(ABC):
-    """Runs commands and asks questions; subclasses send the packed form."""
+    """Runs commands and asks questions; subclasses send the encoded form."""
 
     @abstractmethod
-    async def run_packed(self, request: PackedRequest) -> PackedAnswer:
+    async def run_wire(self, request: WireRequest) -> WireAnswer:
         """Send a request and wait for its answer; raises as `run`."""
 
     @overload
@@ -116,17 +116,17 @@ class CommandClient(ABC):
         if not isinstance(command, str):
             command, request = named(command)
         found = find_command(command)
-        answer = await self.run_packed(
-            PackedRequest(
+        answer = await self.run_wire(
+            WireRequest(
                 command=command,
-                request=packed(request),
+                request=to_wire(request),
                 reason=reason,
                 request_id=request_id,
                 trace_parent=trace_parent,
                 principal=principal,
             )
         )
-        response = unpacked(answer.response, found.response, lenient=True)
+        response = from_wire(answer.response, found.response, lenient=True)
         return Answer(response, answer.end_offset, answer.wrote)
 
     async def page(
@@ -150,20 +150,20 @@ class CommandClient(ABC):
             RequestError: the question is refused.
             UnavailableError: no answer, or the service cannot answer now.
         """
-        asked = PackedRequest(
+        asked = WireRequest(
             command=question,
-            request=packed(request),
+            request=to_wire(request),
             point=at,
             cursor=cursor,
             principal=principal,
         )
         try:
-            answer = await self.run_packed(asked)
+            answer = await self.run_wire(asked)
         except UnavailableError as error:
             raise _of_question(error) from error
         return AnswerPage(
-            unpacked(answer.response, find_question(question).response, lenient=True),
-            unpacked(answer.about, About, lenient=True) if answer.about else None,
+            from_wire(answer.response, find_question(question).response, lenient=True),
+            from_wire(answer.about, About, lenient=True) if answer.about else None,
             answer.cursor,
         )
 
