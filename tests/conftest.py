@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import URL
 from xdist.scheduler import LoadScopeScheduling
 
 from api.cli.main import run
+from tests.postgres import new_database, postgres_server
 from tests.s3 import environment, new_place, s3_server
 
 SPARK_TIME_LIMIT_S = 1_800
@@ -91,3 +93,17 @@ def s3_environment(s3_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def s3_place(s3_url: str, s3_environment: None) -> str:
     """An empty place in a bucket of its own."""
     return new_place(s3_url)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[URL]:
+    """A PostgreSQL server, started once."""
+    with postgres_server() as url:
+        yield url
+
+
+@pytest.fixture
+def postgres_url(postgres: URL) -> Iterator[URL]:
+    """An empty database of that server, with the password."""
+    with new_database(postgres) as url:
+        yield url

@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, TypeVar
 
 import msgspec
-from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy import Connection, Result, Row, insert, select, update
 
 from replay.image.metadata import MetadataImage
 from replay.snapshot.chunks import ENCODING, Chunk
@@ -109,14 +109,15 @@ def read_image(
             manifest.snapshot_id == snapshot_id
         )
     ).all()
-    chunks = (
-        StoredChunk(row.part, row.hash, row.encoding, row.size, row.content)
-        for row in _stored_chunks(connection, snapshot_id)
-    )
-    return decode_image(info, checksum, (ManifestEntry(*entry) for entry in entries), chunks)
+    # Closed also after damage: PostgreSQL keeps a cursor for it.
+    with _stored_chunks(connection, snapshot_id) as rows:
+        chunks = (
+            StoredChunk(row.part, row.hash, row.encoding, row.size, row.content) for row in rows
+        )
+        return decode_image(info, checksum, (ManifestEntry(*entry) for entry in entries), chunks)
 
 
-def _stored_chunks(connection: Connection, snapshot_id: int) -> Iterable[Row[Any]]:
+def _stored_chunks(connection: Connection, snapshot_id: int) -> Result[Any]:
     manifest, chunk = snapshot_manifest.c, snapshot_chunk.c
     query = (
         select(manifest.part, chunk.hash, chunk.encoding, chunk.size, chunk.content)

@@ -24,11 +24,13 @@ from tests.replay.snapshot.images import cluster_of
 ONE, TWO, THREE = (cluster_of(range(count)) for count in (1, 2, 3))
 
 
-@pytest.fixture(params=["sqlite"])
+@pytest.fixture(params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> URL:
-    """An empty database. One more kind of database is one more parameter."""
-    assert request.param == "sqlite"
-    return default_url(tmp_path)
+    """An empty database of each kind."""
+    if request.param == "sqlite":
+        return default_url(tmp_path)
+    empty: URL = request.getfixturevalue("postgres_url")
+    return empty
 
 
 @pytest.fixture
