@@ -10,7 +10,7 @@ import msgspec
 
 from controller.decisions.context import Context
 from controller.decisions.levels import record_version
-from metadata_log.block import BlockEncoder
+from metadata_log.block import encode_ahead
 from metadata_log.limits import BATCH_SIZE_BYTES_MAX
 from records.base import Record
 from records.envelope import Asked, Envelope
@@ -27,33 +27,25 @@ def check_size(context: Context, records: Sequence[Record], asked: Asked | None 
         asked: Stored with its first record.
 
     Raises:
-        RequestError: POLICY_VIOLATION, or INVALID_RECORD as `check_encoding`.
+        RequestError: POLICY_VIOLATION, or INVALID_RECORD as `encode_ahead`.
     """
     if len(msgspec.msgpack.encode((records, context.origin, asked))) > _SURELY_FITS_BYTES:
         first, *others = rows_of(context, records)
-        check_encoding([msgspec.structs.replace(first, asked=asked), *others])
-
-
-def check_encoding(rows: Sequence[Envelope]) -> None:
-    """Encode a batch as the log would.
-
-    Raises:
-        RequestError: POLICY_VIOLATION, it is too large; or INVALID_RECORD, a value does not fit its
-            field's type.
-    """
-    BlockEncoder(BATCH_SIZE_BYTES_MAX).encode(rows, b"")
+        encode_ahead([msgspec.structs.replace(first, asked=asked), *others])
 
 
 def rows_of(context: Context, records: Sequence[Record]) -> list[Envelope]:
     """Return the records as rows of the next batch."""
+    level, origin = context.metadata_version, context.origin
+    leader_epoch = context.image.provenance.leader_epoch
     return [
         Envelope(
             offset=offset,
-            leader_epoch=context.image.provenance.leader_epoch,
+            leader_epoch=leader_epoch,
             timestamp=context.now_ms,
             batch_offset=context.next_offset,
-            record_version=record_version(record, context.metadata_version),
-            origin=context.origin,
+            record_version=record_version(record, level),
+            origin=origin,
             payload=record,
         )
         for offset, record in enumerate(records, context.next_offset)

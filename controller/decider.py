@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from controller.asked import BoundDecision, asked_of
 from controller.batch_check import check_size
+from controller.checked_batch import CheckedBatch
 from controller.decisions.context import Context, Rng, Settings
 from controller.decisions.heartbeats import Heartbeat, HeartbeatReply, sessions_after
 from controller.decisions.levels import record_version
@@ -80,7 +81,9 @@ class Decider:
         for index, (records, _) in enumerate(batches):
             check_size(context, records, asked if index == 0 else None)
         for index, (records, batch_origin) in enumerate(batches):
-            self._send(records, context, batch_origin, asked if index == 0 else None)
+            self._send(
+                records, context, batch_origin, asked if index == 0 else None, result.checked
+            )
         if result.records:
             self._buckets = self._buckets.charged_all(result.charges)
         note(result.response)
@@ -132,10 +135,16 @@ class Decider:
         context: Context,
         origin: Origin | None,
         asked: Asked | None,
+        checked: CheckedBatch | None,
     ) -> None:
-        versions = [record_version(record, context.metadata_version) for record in records]
+        level = context.metadata_version
         batch = self._pipeline.send(
-            records, versions, timestamp=context.now_ms, origin=origin, asked=asked
+            records,
+            [record_version(record, level) for record in records],
+            timestamp=context.now_ms,
+            origin=origin,
+            asked=asked,
+            checked=checked,
         )
         self.sessions = self.sessions.replayed(
             records, base_offset=batch.base_offset, now_ms=batch.timestamp

@@ -44,14 +44,20 @@ class Latest:
         self._touched: defaultdict[Uuid, set[int]] = defaultdict(set)
         self._groups: set[str] = set()
 
-    def apply(self, batch: Batch) -> State:
+    def apply(self, batch: Batch, after: MetadataImage | None = None) -> State:
         """Apply a batch and return the state after it.
+
+        Args:
+            after: The image after the batch, if it was computed before.
 
         Raises:
             CorruptLogError: a record contradicts the state before it; the object must not be used
                 afterwards.
         """
-        self._replayer.replay(batch)
+        if after is None:
+            self._replayer.replay(batch)
+        else:
+            self._replayer = Replayer(after)
         self.next_offset = batch.end_offset
         self.timestamp = batch.timestamp
         for row in batch.rows:

@@ -14,12 +14,13 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from controller.checked_batch import CheckedBatch
 from controller.failed_batches import FailedBatch, error_for, failed_batch
 from controller.latest import Latest, State
 from controller.log_port import LogPort
 from controller.pending_answers import Answer, PendingAnswer, PendingAnswers
 from metadata_log.append_result import AppendResult
-from metadata_log.batch import Batch, NewBatch
+from metadata_log.batch import Batch, EncodedRows, NewBatch
 from metadata_log.limits import PENDING_BATCHES_MAX
 from records.base import Record
 from records.control import (
@@ -127,6 +128,7 @@ class Pipeline:
         timestamp: int,
         origin: Origin | None,
         asked: Asked | None = None,
+        checked: CheckedBatch | None = None,
     ) -> Batch:
         """Apply a batch to the latest state, and append it to the log.
 
@@ -134,17 +136,30 @@ class Pipeline:
             versions: The layout version of each record.
             timestamp: Time of the decision, ms since 1970; not below that of the last batch.
             asked: Stored with the first record.
+            checked: The same batch, if the decision encoded and replayed it.
         """
-        batch = self._batch(records, versions, timestamp, origin, asked)
+        if checked is None:
+            batch = self._batch(records, versions, timestamp, origin, asked)
+            after, encoded = None, None
+        else:
+            batch = checked.with_asked(asked)
+            after, encoded = checked.after, checked.encoded
+            assert batch.base_offset == self.next_offset, "checked for this place"
+            assert batch.leader_epoch == self._log.leader_epoch, "checked for this epoch"
         try:
-            if self._inside is not None:
-                self._inside.apply(batch)
-            state = self._latest.apply(batch)
+            state = self._apply(batch, after)
         except Exception as error:
             self._give_up()
             raise AssertionError(f"a decision contradicts the image it read: {error!r}") from error
-        self._append(batch, state)
+        self._append(batch, state, encoded)
         return batch
+
+    def _apply(self, batch: Batch, after: MetadataImage | None) -> State:
+        """Apply a batch to the latest state, and return that outside an open transaction."""
+        if self._inside is None:
+            return self._latest.apply(batch, after)
+        self._inside.apply(batch, after)
+        return self._latest.apply(batch)
 
     def begin_transaction(self, name: str, *, timestamp: int, origin: Origin | None) -> None:
         """Open a transaction: batches sent from now on are invisible to others until it ends."""
@@ -233,13 +248,14 @@ class Pipeline:
         ]
         return Batch.of(rows)
 
-    def _append(self, batch: Batch, state: State) -> None:
+    def _append(self, batch: Batch, state: State, encoded: EncodedRows | None = None) -> None:
         new = NewBatch(
             records=tuple([row.payload for row in batch.rows]),
             origin=batch.rows[0].origin,
             record_versions=tuple([row.record_version for row in batch.rows]),
             timestamp=batch.timestamp,
             asked=batch.rows[0].asked,
+            encoded=encoded,
         )
         append = asyncio.ensure_future(self._log.append(new, expected_end_offset=batch.base_offset))
         self._in_flight.append(_InFlight(batch, state, append))

@@ -10,7 +10,8 @@ from functools import partial
 import msgspec
 
 from controller.affected import Affected
-from controller.batch_check import check_encoding, rows_of
+from controller.batch_check import rows_of
+from controller.checked_batch import CheckedBatch
 from controller.decisions.context import USER_OPERATION_RECORDS_MAX, Context, TooLargeError
 from controller.decisions.ids import can_be_id
 from controller.decisions.names import check_namespace_name, check_topic_name, tiers
@@ -21,6 +22,8 @@ from controller.decisions.versions import ExpectedVersion, check_version
 from controller.invariants.checks import check_affected, check_step
 from controller.request import Request
 from controller.result import ControllerResult
+from metadata_log.batch import Batch
+from metadata_log.block import encode_ahead
 from records import control
 from records.avro import codec
 from records.base import Record
@@ -119,12 +122,12 @@ def append_records(context: Context, request: AppendRecords) -> ControllerResult
         check_version(context.image, expected)
     _each(request.records, _check_author)
     _check_deletions(context, request.records)
-    _check_effect(context, request.records)
+    checked = _check_effect(context, request.records)
     end_offset = context.next_offset + len(request.records)
     appended = Appended(
         base_offset=context.next_offset, end_offset=end_offset, timestamp=context.now_ms
     )
-    return ControllerResult(response=appended, records=request.records)
+    return ControllerResult(response=appended, records=request.records, checked=checked)
 
 
 def append_rows(context: Context, request: AppendRows) -> ControllerResult[Appended]:
@@ -177,13 +180,13 @@ def _check_deletions(context: Context, records: tuple[Record, ...]) -> None:
             states[key] = record.state
 
 
-def _check_effect(context: Context, records: tuple[Record, ...]) -> None:
-    """Encode and replay the records on the side, and check what they affect.
+def _check_effect(context: Context, records: tuple[Record, ...]) -> CheckedBatch:
+    """Encode and replay the records, and check what they affect.
 
     Violations that existed before, as in a log of other origin, are no reason to refuse.
     """
     rows = rows_of(context, records)
-    check_encoding(rows)
+    encoded = encode_ahead(rows)
     _check_levels(context, records)
     before, after = context.image, _replayed(context, rows)
     _each(records, _check_name)
@@ -198,6 +201,7 @@ def _check_effect(context: Context, records: tuple[Record, ...]) -> None:
     for violation in (*check_affected(after, affected), *check_step(before, after, affected)):
         if violation not in known:
             raise _invalid(f"the records would break an invariant, {violation}")
+    return CheckedBatch(batch=Batch.of(rows), encoded=encoded, after=after)
 
 
 def _check_levels(context: Context, records: tuple[Record, ...]) -> None:

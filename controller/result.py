@@ -6,6 +6,7 @@ from typing import Generic, Self, TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from controller.checked_batch import CheckedBatch
 from controller.decisions.mutation_quotas import Charge
 from metadata_log.limits import BATCH_RECORDS_MAX
 from records.base import Record
@@ -20,13 +21,15 @@ class ControllerResult(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
 
     `atomic`: the records must become visible together, so they must fit one batch. Otherwise a
     long list is split into several batches, and a reader may see a state between two of them.
-    `charges` are the quotas that they take from.
+    `charges` are the quotas that they take from. `checked`: the same records, already encoded and
+    replayed.
     """
 
     response: T
     records: tuple[Record, ...] = ()
     atomic: bool = True
     charges: tuple[Charge, ...] = ()
+    checked: CheckedBatch | None = None
 
     @property
     def is_transaction(self) -> bool:
@@ -35,7 +38,7 @@ class ControllerResult(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
 
     def unless(self, validate_only: bool) -> Self:
         """Return the result, without its records if the request is a dry run."""
-        return replace(self, records=()) if validate_only else self
+        return replace(self, records=(), checked=None) if validate_only else self
 
     def batches(self, origin: Origin | None) -> Iterator[tuple[Sequence[Record], Origin | None]]:
         """Split the records into batches, each with its origin.

@@ -36,12 +36,27 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         )
 
 
+class EncodedRows(msgspec.Struct, frozen=True, kw_only=True):
+    """The rows of a batch after its first one, encoded for a position, an epoch and a time.
+
+    The first row is not among them: the log completes it when it writes the batch.
+    """
+
+    base_offset: int
+    leader_epoch: int
+    timestamp: int
+    count: int
+    rows: bytes
+
+
 class NewBatch(msgspec.Struct, frozen=True, kw_only=True):
     """Records to append to an own log, which assigns their offsets, epoch and time.
 
     `record_versions` names the layout version of each record; None means the newest of each type.
     `timestamp` is the time of the decision (ms since 1970); None means the log's own clock. The log
     never writes a time below that of the batch before. `asked` is stored on the first record.
+    `encoded` are the same records, encoded before; the log writes these bytes if the batch gets the
+    position, epoch and time that they were encoded for.
     """
 
     records: tuple[Record, ...]
@@ -49,6 +64,7 @@ class NewBatch(msgspec.Struct, frozen=True, kw_only=True):
     record_versions: tuple[int, ...] | None = None
     timestamp: int | None = None
     asked: Asked | None = None
+    encoded: EncodedRows | None = None
 
 
 def offsets_covered(record: Record) -> int:

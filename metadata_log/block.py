@@ -10,7 +10,9 @@ from collections.abc import Sequence
 import google_crc32c
 import msgspec
 
+from metadata_log.batch import EncodedRows
 from metadata_log.limits import (
+    BATCH_SIZE_BYTES_MAX,
     BLOCK_DECODED_BYTES_MAX,
     BLOCK_RECORDS_MAX,
     BLOCK_STORED_BYTES_MAX,
@@ -52,26 +54,60 @@ class BlockEncoder:
         self.encoded_bytes = 0
         self._compressor = zstd.ZstdCompressor(options=_OPTIONS)
 
-    def encode(self, rows: Sequence[Envelope], sync_marker: bytes) -> bytes:
+    def encode(
+        self, rows: Sequence[Envelope], sync_marker: bytes, rest: EncodedRows | None = None
+    ) -> bytes:
         """Return the stored bytes of one batch.
+
+        Args:
+            rest: Rows after `rows`, already encoded.
 
         Raises:
             RequestError: the batch is too large, or a value does not fit its field's type.
         """
-        try:
-            plain = codec.encode_rows(rows)
-        except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
-            raise RequestError(
-                "INVALID_RECORD", f"a record cannot be encoded: {error}; check its fields' types"
-            ) from error
+        plain, count = _encoded(rows), len(rows)
+        if rest is not None:
+            plain, count = plain + rest.rows, count + rest.count
         self.encoded_bytes += len(plain)
-        if len(plain) > self._size_bytes_max:
-            raise RequestError(
-                "POLICY_VIOLATION",
-                f"a batch of {len(plain)} bytes; at most {self._size_bytes_max} are allowed",
-            )
+        _check_size(len(plain), self._size_bytes_max)
         body = self._compressor.compress(plain, mode=zstd.ZstdCompressor.FLUSH_FRAME)
-        return b"".join((LONGS[len(rows)], LONGS[len(body)], body, sync_marker))
+        return b"".join((LONGS[count], LONGS[len(body)], body, sync_marker))
+
+
+def encode_ahead(rows: Sequence[Envelope]) -> EncodedRows:
+    """Encode a batch before it is appended, and check that the log will accept it.
+
+    Raises:
+        RequestError: POLICY_VIOLATION, it is too large; or INVALID_RECORD, a value does not fit its
+            field's type.
+    """
+    first, *others = rows
+    rest = _encoded(others)
+    _check_size(len(_encoded((first,))) + len(rest), BATCH_SIZE_BYTES_MAX)
+    return EncodedRows(
+        base_offset=first.offset,
+        leader_epoch=first.leader_epoch,
+        timestamp=first.timestamp,
+        count=len(others),
+        rows=rest,
+    )
+
+
+def _encoded(rows: Sequence[Envelope]) -> bytes:
+    try:
+        return codec.encode_rows(rows)
+    except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
+        raise RequestError(
+            "INVALID_RECORD", f"a record cannot be encoded: {error}; check its fields' types"
+        ) from error
+
+
+def _check_size(size_bytes: int, size_bytes_max: int) -> None:
+    if size_bytes > size_bytes_max:
+        raise RequestError(
+            "POLICY_VIOLATION",
+            f"a batch of {size_bytes} bytes; at most {size_bytes_max} are allowed",
+        )
 
 
 def parse_block(data: bytes, start: int, position: int, sync_marker: bytes) -> StoredBlock | None:

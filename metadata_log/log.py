@@ -16,7 +16,7 @@ from typing import Self
 
 from metadata_log.append_queue import AppendQueue, QueuedBatch
 from metadata_log.append_result import AppendResult
-from metadata_log.batch import Batch, NewBatch
+from metadata_log.batch import Batch, EncodedRows, NewBatch
 from metadata_log.clock import Clock, MachineClocks
 from metadata_log.fs import Fs, OsFs
 from metadata_log.limits import (
@@ -327,12 +327,13 @@ class MetadataLog:
         try:
             decided = self.clock.now_ms() if batch.timestamp is None else batch.timestamp
             timestamp = max(decided, self._last_timestamp)
-            rows = self._rows(batch, base, timestamp)
+            encoded = self._still_valid(batch.encoded, base, timestamp)
+            rows = self._rows(batch, base, timestamp, first_only=encoded is not None)
         except (LookupError, TypeError, ValueError) as error:
             raise RequestError(
                 "INVALID_RECORD", f"what was given is not a batch: {error!r}"
             ) from error
-        place = self._writer.write(rows, base + len(batch.records))
+        place = self._writer.write(rows, base + len(batch.records), encoded)
         self._last_timestamp = timestamp
         result = AppendResult(
             base_offset=base,
@@ -343,8 +344,19 @@ class MetadataLog:
         self._requests.add(batch.origin, result, place)
         return result
 
-    def _rows(self, batch: NewBatch, base: int, timestamp: int) -> list[Envelope]:
-        versions = batch.record_versions or [newest_version(type(r)) for r in batch.records]
+    def _still_valid(
+        self, encoded: EncodedRows | None, base: int, timestamp: int
+    ) -> EncodedRows | None:
+        """Return rows encoded before, unless they were encoded for another place in the log."""
+        if encoded is None or encoded.base_offset != base or encoded.timestamp != timestamp:
+            return None
+        return encoded if encoded.leader_epoch == self.leader_epoch else None
+
+    def _rows(
+        self, batch: NewBatch, base: int, timestamp: int, *, first_only: bool
+    ) -> list[Envelope]:
+        records = batch.records[:1] if first_only else batch.records
+        versions = batch.record_versions or [newest_version(type(r)) for r in records]
         return [
             Envelope(
                 offset=base + index,
@@ -356,7 +368,7 @@ class MetadataLog:
                 asked=batch.asked if index == 0 else None,
                 payload=record,
             )
-            for index, (record, version) in enumerate(zip(batch.records, versions, strict=True))
+            for index, (record, version) in enumerate(zip(records, versions, strict=not first_only))
         ]
 
     async def _commit(self, *, alone: bool) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import google_crc32c
 import msgspec
 
+from metadata_log.batch import EncodedRows
 from metadata_log.block import BlockEncoder
 from metadata_log.block_place import BlockPlace
 from metadata_log.commit_mark import MARK_SIZE, CommitMark, MarkWriter
@@ -140,10 +141,15 @@ class LogWriter:
             previous_length=header.previous_length,
         )
 
-    def write(self, rows: list[Envelope], end_offset: int) -> BlockPlace:
+    def write(
+        self, rows: list[Envelope], end_offset: int, rest: EncodedRows | None = None
+    ) -> BlockPlace:
         """Write one batch as one block, not yet synced; return its place.
 
         Sets `previous_crc32c` and `durable_end` on the first row; the rest is written as given.
+
+        Args:
+            rest: The rows after `rows`, if they are already encoded.
 
         Raises:
             RequestError: the batch is too large; nothing was written.
@@ -157,7 +163,7 @@ class LogWriter:
             previous_crc32c=tail.last_crc32c or None,
             durable_end=self.synced.end_offset or None,
         )
-        stored = self._encoder.encode([first, *rows[1:]], self._sync_marker)
+        stored = self._encoder.encode([first, *rows[1:]], self._sync_marker, rest)
         self._unwritten.append(stored)
         self._unwritten_bytes += len(stored)
         self._index.maybe_add(first.offset, tail.position, tail.max_timestamp)

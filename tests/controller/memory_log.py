@@ -4,6 +4,8 @@ import asyncio
 
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
+from metadata_log.block import encode_ahead
+from records.envelope import Envelope
 from records.errors import RequestError, UnavailableError
 
 
@@ -58,6 +60,7 @@ class MemoryLog:
                 raise self.full
             self.room -= 1
         assert batch.timestamp is not None
+        _check_encoded(batch, base, self.leader_epoch)
         self.batches.append(batch)
         self.end_offset += len(batch.records)
         return AppendResult(
@@ -66,3 +69,25 @@ class MemoryLog:
             leader_epoch=self.leader_epoch,
             timestamp=batch.timestamp,
         )
+
+
+def _check_encoded(batch: NewBatch, base: int, leader_epoch: int) -> None:
+    """What was encoded ahead must be what the log would write here."""
+    if batch.encoded is None:
+        return
+    assert batch.timestamp is not None and batch.record_versions is not None
+    rows = [
+        Envelope(
+            offset=base + index,
+            leader_epoch=leader_epoch,
+            timestamp=batch.timestamp,
+            batch_offset=base,
+            record_version=version,
+            origin=batch.origin,
+            payload=record,
+        )
+        for index, (record, version) in enumerate(
+            zip(batch.records, batch.record_versions, strict=True)
+        )
+    ]
+    assert batch.encoded == encode_ahead(rows)

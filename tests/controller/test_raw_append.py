@@ -1,15 +1,22 @@
 """Records appended as they are: through the loop, checked by replay and the invariants."""
 
 import asyncio
+import contextlib
+from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
+from controller.controller import Controller
 from controller.decisions.topics import CreateTopics, NewTopic, create_topics
 from controller.decisions.versions import ExpectedVersion, VersionMismatchError, version_of
 from controller.raw_append import AppendRecords, append_records
 from controller.result import ControllerResult
+from metadata_log.creation import create_log
+from metadata_log.log import MetadataLog
+from metadata_log.log_reader import LogReader
 from records.base import ZERO_UUID, Record, Uuid
 from records.brokers import BrokerRegistrationChangeRecord
 from records.configs import ConfigRecord
@@ -22,9 +29,10 @@ from records.partitions import (
     ReplicaDeletionRecord,
 )
 from records.topics import MoveTopicRecord, NamespaceRecord, RemoveNamespaceRecord, TopicRecord
+from replay.loader import load_image
 from tests.controller.cluster import Cluster
 from tests.controller.office import Office, code_of, nothing, outcome_of
-from tests.replay.builders import uid
+from tests.replay.builders import broker, partition, topic, uid
 
 _NOTE = NoteRecord(at_offset=0, author="alice", text="here it began")
 
@@ -312,3 +320,44 @@ async def test_only_the_last_of_many_batches_carries_the_requests_id(office: Off
     await office.controller.submit(lambda _: result, origin=origin)
     origins = [batch.origin for batch in office.log.batches[1:]]
     assert origins == [Origin(principal="User:alice"), origin]
+
+
+async def test_state_after_appends_is_that_of_a_replay_of_the_log(tmp_path: Path) -> None:
+    create_log(tmp_path / "log", "test")
+    log = await MetadataLog.open(tmp_path / "log")
+    with log.reader() as reader:
+        image = load_image(reader)
+    controller = Controller(log, image, clock=log.clock, rng=Random(1))
+    await controller.activate()
+    await controller.append(AppendRecords(records=(_NOTE,)))
+    brokers = [broker(id_, fenced=False) for id_ in (1, 2, 3)]
+    made = (*brokers, topic("orders"), partition("orders", 0))
+    await controller.append(AppendRecords(records=made))
+    async with controller.transaction("two") as transaction:
+        await transaction.append(AppendRecords(records=(_value("a", "1"), _value("b", "1"))))
+        await transaction.append(AppendRecords(records=(_value("b", None),)))
+    with contextlib.suppress(KeyError):
+        async with controller.transaction("dropped") as transaction:
+            await transaction.append(AppendRecords(records=(_value("c", "1"),)))
+            raise KeyError
+    await controller.append(AppendRecords(records=(_value("d", "1"),) * 2))
+    await log.close()
+    assert controller.image.config(4, "") == {"a": "1", "d": "1"}
+    with LogReader.open(tmp_path / "log") as reader:
+        assert load_image(reader) == controller.image
+
+
+async def test_after_a_lost_append_decisions_continue_without_it(office: Office) -> None:
+    office.log.room = 1
+    first = office.controller.append(AppendRecords(records=(_value("a", "1"),)))
+    lost = office.controller.append(AppendRecords(records=(_value("b", "1"),)))
+    await first
+    with pytest.raises(UnavailableError):
+        await lost
+    office.log.room = None
+    await office.controller.append(AppendRecords(records=(_value("c", "1"),)))
+    assert office.controller.image.config(4, "") == {"a": "1", "c": "1"}
+
+
+def _value(name: str, value: str | None) -> ConfigRecord:
+    return ConfigRecord(resource_type=4, resource_name="", name=name, value=value)

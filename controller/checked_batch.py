@@ -1,0 +1,24 @@
+"""A batch that its decision has already encoded and replayed, so that neither is done again."""
+
+import msgspec
+
+from metadata_log.batch import Batch, EncodedRows
+from records.envelope import Asked
+from replay.image.metadata import MetadataImage
+
+
+class CheckedBatch(msgspec.Struct, frozen=True, kw_only=True):
+    """All records of a decision as one batch, for the place in the log where it was decided.
+
+    `after` is the image that the decision read, with the batch applied outside a transaction.
+    """
+
+    batch: Batch
+    encoded: EncodedRows
+    after: MetadataImage
+
+    def with_asked(self, asked: Asked | None) -> Batch:
+        """Return the batch with `asked` on its first row."""
+        first, *others = self.batch.rows
+        first = msgspec.structs.replace(first, asked=asked)
+        return msgspec.structs.replace(self.batch, rows=(first, *others))
