@@ -124,9 +124,9 @@ BUGS = (
         name="refused batch takes offsets",
         what="A batch that is refused for its size has moved the end of the log already.",
         file=_WRITER,
-        old="        stored = self._encoder.encode([first, *rows[1:]], self._sync_marker)\n",
+        old="        stored = self._encoder.encode([first, *rows[1:]], self._sync_marker, rest)\n",
         new="""        self.tail = msgspec.structs.replace(tail, end_offset=end_offset)
-        stored = self._encoder.encode([first, *rows[1:]], self._sync_marker)
+        stored = self._encoder.encode([first, *rows[1:]], self._sync_marker, rest)
 """,
         campaign="tests/metadata_log/test_log.py",
         seeds=(0,),
