@@ -8,18 +8,20 @@ Source: KIP-590.
 
 from collections.abc import Awaitable, Callable
 
-from api.kafka import apis, topics
+from api.kafka import apis, configs, features, topics
 from api.kafka.apis import Api
 from api.kafka.fields import Response
 from api.kafka.frames import RequestFrame
 from api.kafka.listener import Handler
+from api.kafka.messages.configs import DescribeConfigsRequest
+from api.kafka.messages.features import UpdateFeaturesRequest
 from api.kafka.messages.topics import (
     CreateTopicsRequest,
     DeletePartitionsRequest,
     DeleteTopicsRequest,
     RunCommandRequest,
 )
-from api.kafka.security import TRANSLATIONS
+from api.kafka.translations import TRANSLATIONS
 from controller.authorization.caller import Caller
 from records.errors import RequestError, UnavailableError
 
@@ -30,6 +32,8 @@ FORWARDED = (
     apis.CREATE_TOPICS,
     apis.DELETE_TOPICS,
     apis.DELETE_PARTITIONS,
+    apis.DESCRIBE_CONFIGS,
+    apis.UPDATE_FEATURES,
     apis.RUN_COMMAND,
     *TRANSLATIONS,
 )
@@ -63,6 +67,10 @@ def _refused(frame: RequestFrame, error: RequestError) -> Response:
             return topics.deletion_refused(request, error)
         case DeletePartitionsRequest():
             return topics.shrinking_refused(error)
+        case DescribeConfigsRequest() as request:
+            return configs.description_refused(request, error)
+        case UpdateFeaturesRequest():
+            return features.update_refused(error)
         case RunCommandRequest():
             return topics.command_refused(error)
     raise AssertionError(f"{frame.api.name} is not forwarded")

@@ -8,7 +8,7 @@ import msgspec
 from api.broker.fencing import NoReplicas
 from api.broker.records_requests import RecordsRequests
 from api.controller_server.broker_feed import RETRY_MS, BrokerFeeds, broker_origin
-from api.kafka import apis, brokers, topics
+from api.kafka import apis, brokers, configs, features, topics
 from api.kafka.apis import Api, by_key
 from api.kafka.envelopes import opened, response_in_envelope
 from api.kafka.errors import code_for, name_of
@@ -23,7 +23,14 @@ from api.kafka.messages.brokers import (
     BrokerRegistrationRequest,
     BrokerRegistrationResponse,
 )
+from api.kafka.messages.configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+)
 from api.kafka.messages.envelope import EnvelopeRequest, EnvelopeResponse
+from api.kafka.messages.features import UpdateFeaturesRequest
 from api.kafka.messages.metadata import MetadataRequest
 from api.kafka.messages.topics import (
     CreateTopicsRequest,
@@ -33,7 +40,7 @@ from api.kafka.messages.topics import (
     RunCommandResponse,
 )
 from api.kafka.metadata import ImageCluster, metadata_response
-from api.kafka.security import TRANSLATIONS, Translation
+from api.kafka.translations import TRANSLATIONS, Translation
 from api.service import Service
 from api.session import Session
 from api.wire_requests import WireRequest
@@ -103,6 +110,8 @@ class ControllerListener:
             apis.CREATE_TOPICS: self._create_topics,
             apis.DELETE_TOPICS: self._delete_topics,
             apis.DELETE_PARTITIONS: self._delete_partitions,
+            apis.DESCRIBE_CONFIGS: self._describe_configs,
+            apis.UPDATE_FEATURES: self._update_features,
             apis.RUN_COMMAND: self._run_command,
             **{api: self._translated(translation) for api, translation in TRANSLATIONS.items()},
         }
@@ -186,6 +195,28 @@ class ControllerListener:
         except RequestError as error:
             return topics.shrinking_refused(error)
         return topics.shrinking_response(results, request)
+
+    async def _describe_configs(self, frame: RequestFrame, caller: Caller) -> Response:
+        request = _body(frame, DescribeConfigsRequest)
+        results = [await self._configs(request, each, caller) for each in request.resources]
+        return DescribeConfigsResponse(results=tuple(results))
+
+    async def _configs(
+        self, request: DescribeConfigsRequest, resource: DescribeConfigsResource, caller: Caller
+    ) -> DescribeConfigsResult:
+        try:
+            found = await self._run("configs explain", configs.question(resource), caller)
+        except RequestError as error:
+            return configs.not_described(resource, error)
+        return configs.described(request, resource, found)
+
+    async def _update_features(self, frame: RequestFrame, caller: Caller) -> Response:
+        request = _body(frame, UpdateFeaturesRequest)
+        try:
+            await self._run("features update", features.update(request), caller)
+        except RequestError as error:
+            return features.update_refused(error)
+        return features.update_response(request)
 
     async def _register(self, frame: RequestFrame, caller: Caller) -> Response:
         request = _body(frame, BrokerRegistrationRequest)

@@ -12,7 +12,9 @@ from api.kafka.messages import (
     acls,
     api_versions,
     brokers,
+    configs,
     envelope,
+    features,
     metadata,
     quotas,
     records_io,
@@ -49,7 +51,7 @@ RUN_COMMAND_KEY = 10_003
 """Private keys, far above Kafka's; clients ignore them."""
 
 _T, _B, _R, _D, _U, _Q = topics, brokers, replicas, records_io, users, quotas
-_K = tokens
+_K, _C = tokens, configs
 
 PRODUCE = Api(0, _D.ProduceRequest, _D.ProduceResponse, 3, 9, 9)
 FETCH = Api(1, _D.FetchRequest, _D.FetchResponse, 4, 12, 12)
@@ -67,6 +69,8 @@ OFFSET_FOR_LEADER_EPOCH = Api(
 DESCRIBE_ACLS = Api(29, acls.DescribeAclsRequest, acls.DescribeAclsResponse, 1, 3, 2)
 CREATE_ACLS = Api(30, acls.CreateAclsRequest, acls.CreateAclsResponse, 1, 3, 2)
 DELETE_ACLS = Api(31, acls.DeleteAclsRequest, acls.DeleteAclsResponse, 1, 3, 2)
+DESCRIBE_CONFIGS = Api(32, _C.DescribeConfigsRequest, _C.DescribeConfigsResponse, 1, 4, 4)
+ALTER_CONFIGS = Api(33, _C.AlterConfigsRequest, _C.AlterConfigsResponse, 0, 2, 2)
 CREATE_DELEGATION_TOKEN = Api(
     38, _K.CreateDelegationTokenRequest, _K.CreateDelegationTokenResponse, 1, 3, 2
 )
@@ -78,6 +82,9 @@ EXPIRE_DELEGATION_TOKEN = Api(
 )
 DESCRIBE_DELEGATION_TOKEN = Api(
     41, _K.DescribeDelegationTokenRequest, _K.DescribeDelegationTokenResponse, 1, 3, 2
+)
+INCREMENTAL_ALTER_CONFIGS = Api(
+    44, _C.IncrementalAlterConfigsRequest, _C.IncrementalAlterConfigsResponse, 0, 1, 1
 )
 DESCRIBE_CLIENT_QUOTAS = Api(
     48, _Q.DescribeClientQuotasRequest, _Q.DescribeClientQuotasResponse, 0, 1, 1
@@ -91,6 +98,7 @@ ALTER_USER_SCRAM_CREDENTIALS = Api(
 )
 ENVELOPE = Api(58, envelope.EnvelopeRequest, envelope.EnvelopeResponse, 0, 0, 0)
 ALTER_PARTITION = Api(56, _B.AlterPartitionRequest, _B.AlterPartitionResponse, 2, 3, 0)
+UPDATE_FEATURES = Api(57, features.UpdateFeaturesRequest, features.UpdateFeaturesResponse, 0, 2, 0)
 BROKER_REGISTRATION = Api(62, _B.BrokerRegistrationRequest, _B.BrokerRegistrationResponse, 0, 3, 0)
 BROKER_HEARTBEAT = Api(63, _B.BrokerHeartbeatRequest, _B.BrokerHeartbeatResponse, 0, 1, 0)
 DELETE_PARTITIONS = Api(
@@ -114,15 +122,19 @@ ALL = (
     DESCRIBE_ACLS,
     CREATE_ACLS,
     DELETE_ACLS,
+    DESCRIBE_CONFIGS,
+    ALTER_CONFIGS,
     CREATE_DELEGATION_TOKEN,
     RENEW_DELEGATION_TOKEN,
     EXPIRE_DELEGATION_TOKEN,
     DESCRIBE_DELEGATION_TOKEN,
+    INCREMENTAL_ALTER_CONFIGS,
     DESCRIBE_CLIENT_QUOTAS,
     ALTER_CLIENT_QUOTAS,
     DESCRIBE_USER_SCRAM_CREDENTIALS,
     ALTER_USER_SCRAM_CREDENTIALS,
     ALTER_PARTITION,
+    UPDATE_FEATURES,
     ENVELOPE,
     BROKER_REGISTRATION,
     BROKER_HEARTBEAT,

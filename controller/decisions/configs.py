@@ -4,6 +4,7 @@ Source: KIP-339 (incremental changes), KIP-133 (replacing all); docs/kafka_rules
 """
 
 import enum
+from collections.abc import Callable
 
 import msgspec
 
@@ -94,14 +95,34 @@ def alter_configs(
     Raises:
         TooLargeError: POLICY_VIOLATION, the request makes too many records.
     """
-    named = [_by_name(context, resource) for resource in request.resources]
+    return _alter(
+        context,
+        [_by_name(context, resource) for resource in request.resources],
+        lambda _, resource: resource,
+        validate_only=request.validate_only,
+    )
+
+
+def _alter(
+    context: Context,
+    named: list[ResourceChange],
+    incremental: Callable[[Context, ResourceChange], ResourceChange],
+    *,
+    validate_only: bool,
+) -> ControllerResult[tuple[ResourceResult, ...]]:
+    """Change the configs of resources.
+
+    Args:
+        incremental: Returns the changes to make for those of a request.
+    """
     twice = named_more_than_once([_resource_text(resource) for resource in named])
     records = RecordList()
 
-    def alter(resource: ResourceChange) -> ResourceResult:
-        if _resource_text(resource) in twice:
-            raise named_twice(_resource_text(resource))
-        _check_id(resource)
+    def alter(requested: ResourceChange) -> ResourceResult:
+        if _resource_text(requested) in twice:
+            raise named_twice(_resource_text(requested))
+        _check_id(requested)
+        resource = incremental(context, requested)
         made = config_records(context, resource)
         _check_existence(context, resource)
         records.add(*made)
@@ -111,7 +132,7 @@ def alter_configs(
         return msgspec.structs.replace(result, topics_changed=count)
 
     results = decide_each(named, alter, _result)
-    return records.result(results, validate_only=request.validate_only)
+    return records.result(results, validate_only=validate_only)
 
 
 def replace_configs(
@@ -121,29 +142,33 @@ def replace_configs(
 
     Raises:
         TooLargeError: POLICY_VIOLATION, the request makes too many records.
-        RequestError: INVALID_REQUEST, for changes other than SET, and for loggers.
+        RequestError: INVALID_REQUEST, for changes other than SET.
     """
-    changed = []
     for resource in request.resources:
         if any(change.operation is not Operation.SET for change in resource.changes):
             raise RequestError("INVALID_REQUEST", "configs are replaced by values to set")
-        if resource.resource_type == BROKER_LOGGER:
-            raise RequestError("INVALID_REQUEST", "the levels of loggers cannot be replaced")
-        changed.append(_replacement(context, resource))
-    incremental = AlterConfigs(resources=tuple(changed), validate_only=request.validate_only)
-    return alter_configs(context, incremental)
+    return _alter(
+        context,
+        [_by_name(context, resource) for resource in request.resources],
+        _replacement,
+        validate_only=request.validate_only,
+    )
 
 
 def _replacement(context: Context, resource: ResourceChange) -> ResourceChange:
     """Return the incremental change that leaves only the configs of a replacement.
 
     And a group's subscription: it is stored as a config, but has commands of its own.
+
+    Raises:
+        RequestError: INVALID_REQUEST, the resource is a broker's loggers.
     """
-    named = _by_name(context, resource)
+    if resource.resource_type == BROKER_LOGGER:
+        raise RequestError("INVALID_REQUEST", "the levels of loggers cannot be replaced")
     kept = {SUBSCRIBED_PATTERN, *(change.name for change in resource.changes)}
-    old = context.image.config(named.resource_type, ref_text(named.resource_name))
+    old = context.image.config(resource.resource_type, ref_text(resource.resource_name))
     deletions = [ConfigChange(n, operation=Operation.DELETE) for n in sorted(old.keys() - kept)]
-    return msgspec.structs.replace(named, changes=(*resource.changes, *deletions))
+    return msgspec.structs.replace(resource, changes=(*resource.changes, *deletions))
 
 
 def _result(resource: ResourceChange, refusal: Refusal | None = None) -> ResourceResult:
@@ -191,7 +216,9 @@ def _new_value(type_: int, change: ConfigChange, old: str | None) -> str | None:
         _check_deletion(type_, change.name, old)
         return None
     if change.value is None:
-        raise invalid_config(f"{change.name}: a value is needed to {change.operation.value} it")
+        raise RequestError(
+            "INVALID_REQUEST", f"{change.name}: a value is needed to {change.operation.value} it"
+        )
     if change.operation is Operation.SET:
         return change.value
     definition = find_definition(type_, change.name)

@@ -4,6 +4,7 @@ import asyncio
 import json
 import sys
 from itertools import chain
+from typing import Any
 
 import pytest
 
@@ -21,9 +22,24 @@ async def test_unmodified_client_creates_writes_reads_and_deletes(
         "controller": f"127.0.0.1:{world.port}",
         "broker": world.brokers[2].ready["listen"],
     }
+    assert await _printed(client, addresses[bootstrap]) == {
+        "refused": True,
+        "offsets": list(chain.from_iterable(zip(range(10), range(10), strict=True))),
+        "read": list(range(20)),
+        "at_time": 1,
+        "listed": True,
+        "deleted": True,
+        # Clients place replicas on the nodes that they are told of, so only brokers are.
+        "nodes": [1, 2, 3],
+        "controller_is_a_broker": True,
+    }
+
+
+async def _printed(client: str, *arguments: str) -> Any:
+    """Return what a client prints, run as a process of its own."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
-        *("-m", f"tests.stories.{client}", addresses[bootstrap]),
+        *("-m", f"tests.stories.{client}", *arguments),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
@@ -35,14 +51,39 @@ async def test_unmodified_client_creates_writes_reads_and_deletes(
         out, err = await process.communicate()
         pytest.fail(f"the client hangs: {err.decode()[-2_000:]}")
     assert process.returncode == 0, err.decode()[-2_000:]
-    assert json.loads(out) == {
-        "refused": True,
-        "offsets": list(chain.from_iterable(zip(range(10), range(10), strict=True))),
-        "read": list(range(20)),
-        "at_time": 1,
-        "listed": True,
-        "deleted": True,
-        # Clients place replicas on the nodes that they are told of, so only brokers are.
-        "nodes": [1, 2, 3],
-        "controller_is_a_broker": True,
-    }
+    return json.loads(out)
+
+
+_OWN = {"retention.ms": "1000", "flush.ms": "5"}
+_REPLACED = {"retention.ms": "1000", "segment.ms": "7"}
+_CONFIGS = {
+    "default": {},
+    "validated": "OK",
+    "set": "OK",
+    "own": _OWN,
+    "legacy": "OK",
+    "reset": {"retention.ms": "1000"},
+    "sources": ["DYNAMIC_TOPIC_CONFIG", "DYNAMIC_TOPIC_CONFIG", "DEFAULT_CONFIG"],
+    "broker": "DEFAULT_CONFIG",
+}
+
+
+@pytest.mark.parametrize(
+    ("client", "more"),
+    [
+        (
+            "kafka_python_configs",
+            {
+                "kept by the client": {**_OWN, **_REPLACED},
+                "misspelt": "InvalidConfigurationError",
+                "type": "LONG",
+            },
+        ),
+        ("librdkafka_configs", {"replaced": _REPLACED, "misspelt": "INVALID_CONFIG"}),
+    ],
+)
+async def test_unmodified_client_describes_and_changes_configs(
+    world: World, client: str, more: dict[str, Any]
+) -> None:
+    broker = world.brokers[1].ready["listen"]
+    assert await _printed(client, broker, f"configured-by-{client}") == {**_CONFIGS, **more}

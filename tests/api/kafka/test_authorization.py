@@ -31,7 +31,18 @@ from api.kafka.messages.brokers import (
     BrokerRegistrationRequest,
     FollowLogRequest,
 )
+from api.kafka.messages.configs import (
+    AlterableConfig,
+    AlterableResource,
+    AlterConfigsRequest,
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    IncrementalAlterConfigsRequest,
+    ReplacedConfig,
+    ReplacedResource,
+)
 from api.kafka.messages.envelope import EnvelopeRequest
+from api.kafka.messages.features import FeatureUpdateKey, UpdateFeaturesRequest
 from api.kafka.messages.metadata import MetadataRequest, MetadataRequestTopic
 from api.kafka.messages.records_io import (
     EpochPartition,
@@ -178,6 +189,38 @@ REQUESTS: dict[Api, Callable[[Server], Request]] = {
     apis.ALTER_USER_SCRAM_CREDENTIALS: lambda _: users.AlterUserScramCredentialsRequest(
         deletions=(users.ScramCredentialDeletion(name="ann", mechanism=1),)
     ),
+    apis.DESCRIBE_CONFIGS: lambda _: DescribeConfigsRequest(
+        resources=tuple(
+            [DescribeConfigsResource(resource_type=2, resource_name=name) for name in "ab"]
+        )
+    ),
+    apis.ALTER_CONFIGS: lambda _: AlterConfigsRequest(
+        resources=tuple(
+            [
+                ReplacedResource(
+                    resource_type=2,
+                    resource_name=name,
+                    configs=(ReplacedConfig(name="retention.ms", value="1"),),
+                )
+                for name in "ab"
+            ]
+        )
+    ),
+    apis.INCREMENTAL_ALTER_CONFIGS: lambda _: IncrementalAlterConfigsRequest(
+        resources=tuple(
+            [
+                AlterableResource(
+                    resource_type=2,
+                    resource_name=name,
+                    configs=(AlterableConfig(name="retention.ms", config_operation=0, value="1"),),
+                )
+                for name in "ab"
+            ]
+        )
+    ),
+    apis.UPDATE_FEATURES: lambda _: UpdateFeaturesRequest(
+        feature_updates=(FeatureUpdateKey(feature="namespace.version", max_version_level=1),)
+    ),
     apis.ENVELOPE: lambda _: EnvelopeRequest(request_data=b"", request_principal=b""),
     apis.FOLLOW_LOG: lambda at: FollowLogRequest(broker_id=1, broker_epoch=_epoch(at)),
     apis.DESCRIBE_ACLS: lambda _: DescribeAclsRequest(),
@@ -215,6 +258,9 @@ TOPIC_RIGHTS = {
     apis.CREATE_TOPICS: (Operation.CREATE, topic_resource("c"), "NONE"),
     apis.DELETE_TOPICS: (Operation.DELETE, A, "NONE"),
     apis.DELETE_PARTITIONS: (Operation.ALTER, A, "NONE"),
+    apis.DESCRIBE_CONFIGS: (Operation.DESCRIBE_CONFIGS, A, "NONE"),
+    apis.ALTER_CONFIGS: (Operation.ALTER_CONFIGS, A, "NONE"),
+    apis.INCREMENTAL_ALTER_CONFIGS: (Operation.ALTER_CONFIGS, A, "NONE"),
 }
 """Requests with an item for each topic: a right on the first, and its answer then."""
 

@@ -90,7 +90,7 @@ def test_append_and_subtract_work_on_lists(cluster: Cluster) -> None:
     ("change", "code"),
     [
         (ConfigChange("retention.ms", "5", Operation.APPEND), "INVALID_CONFIG"),
-        (ConfigChange("retention.ms", None), "INVALID_CONFIG"),
+        (ConfigChange("retention.ms", None), "INVALID_REQUEST"),
         (ConfigChange("retention.ms", "1.5"), "INVALID_CONFIG"),
         (ConfigChange("retention.ms", "-2"), "INVALID_CONFIG"),
         (ConfigChange("retention.ms", "1_000"), "INVALID_CONFIG"),

@@ -1,11 +1,11 @@
-"""The command that each request about ACLs, users, quotas and tokens stands for; conversions."""
+"""The command that a request stands for, and the conversions, by request."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 
-from api.kafka import acls, apis, quotas, tokens, users
+from api.kafka import acls, apis, configs, quotas, tokens, users
 from api.kafka.apis import Api
 from api.kafka.fields import Response
 from records.errors import RequestError
@@ -46,6 +46,18 @@ TRANSLATIONS: Mapping[Api, Translation] = {
         acls.deletion_response,
         acls.deletion_refused,
         needs_authorizer=True,
+    ),
+    apis.ALTER_CONFIGS: Translation(
+        "configs replace",
+        configs.replacement,
+        configs.replacement_response,
+        configs.replacement_refused,
+    ),
+    apis.INCREMENTAL_ALTER_CONFIGS: Translation(
+        "configs alter",
+        configs.alteration,
+        configs.alteration_response,
+        configs.alteration_refused,
     ),
     apis.CREATE_DELEGATION_TOKEN: Translation(
         "tokens create", tokens.creation, tokens.creation_response, tokens.creation_refused

@@ -1,0 +1,130 @@
+"""Configs: describe, replace all, change some, list the resources that have any.
+
+Source: KIP-133, KIP-226 (synonyms), KIP-339 (incremental changes), KIP-569 (types, documentation),
+KIP-1142 (list of resources).
+"""
+
+from typing import Annotated
+
+from api.kafka.fields import Int8, Int16, Int32, Message, Request, Response, since
+
+UNKNOWN_SOURCE = 0
+
+
+class DescribeConfigsResource(Message, frozen=True, kw_only=True):
+    """A resource; no keys, or null, stand for all of its configs."""
+
+    resource_type: Int8
+    resource_name: str
+    configuration_keys: tuple[str, ...] | None = None
+
+
+class DescribeConfigsRequest(Request, frozen=True, kw_only=True):
+    """Describe the configs of resources."""
+
+    resources: tuple[DescribeConfigsResource, ...]
+    include_synonyms: bool = False
+    include_documentation: Annotated[bool, since(3)] = False
+
+
+class DescribeConfigsSynonym(Message, frozen=True, kw_only=True):
+    """A level that sets a config, and the name and value there; secrets have no value."""
+
+    name: str
+    value: str | None = None
+    source: Int8 = UNKNOWN_SOURCE
+
+
+class DescribeConfigsResourceResult(Message, frozen=True, kw_only=True):
+    """A config and its effective value; secrets have none."""
+
+    name: str
+    value: str | None = None
+    read_only: bool = False
+    config_source: Int8 = UNKNOWN_SOURCE
+    is_sensitive: bool = False
+    synonyms: tuple[DescribeConfigsSynonym, ...] = ()
+    config_type: Annotated[Int8, since(3)] = 0
+    documentation: Annotated[str | None, since(3)] = None
+
+
+class DescribeConfigsResult(Message, frozen=True, kw_only=True):
+    """The configs of a resource, or why they are not described."""
+
+    error_code: Int16 = 0
+    error_message: str | None = None
+    resource_type: Int8
+    resource_name: str
+    configs: tuple[DescribeConfigsResourceResult, ...] = ()
+
+
+class DescribeConfigsResponse(Response, frozen=True, kw_only=True):
+    """The answer."""
+
+    throttle_time_ms: Int32 = 0
+    results: tuple[DescribeConfigsResult, ...] = ()
+
+
+class ReplacedConfig(Message, frozen=True, kw_only=True):
+    """A config to set."""
+
+    name: str
+    value: str | None = None
+
+
+class ReplacedResource(Message, frozen=True, kw_only=True):
+    """A resource and all of its configs."""
+
+    resource_type: Int8
+    resource_name: str
+    configs: tuple[ReplacedConfig, ...]
+
+
+class AlterConfigsRequest(Request, frozen=True, kw_only=True):
+    """Replace the configs of resources: what is not named is deleted."""
+
+    resources: tuple[ReplacedResource, ...]
+    validate_only: bool = False
+
+
+class AlterableConfig(Message, frozen=True, kw_only=True):
+    """A config to change."""
+
+    name: str
+    config_operation: Int8
+    value: str | None = None
+
+
+class AlterableResource(Message, frozen=True, kw_only=True):
+    """A resource and the changes of its configs."""
+
+    resource_type: Int8
+    resource_name: str
+    configs: tuple[AlterableConfig, ...]
+
+
+class IncrementalAlterConfigsRequest(Request, frozen=True, kw_only=True):
+    """Change configs of resources."""
+
+    resources: tuple[AlterableResource, ...]
+    validate_only: bool = False
+
+
+class AlterConfigsResourceResponse(Message, frozen=True, kw_only=True):
+    """Result of one resource."""
+
+    error_code: Int16 = 0
+    error_message: str | None = None
+    resource_type: Int8
+    resource_name: str
+
+
+class AlterConfigsResponse(Response, frozen=True, kw_only=True):
+    """The answer."""
+
+    throttle_time_ms: Int32 = 0
+    responses: tuple[AlterConfigsResourceResponse, ...] = ()
+
+
+class IncrementalAlterConfigsResponse(AlterConfigsResponse, frozen=True, kw_only=True):
+    """The answer."""
