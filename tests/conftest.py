@@ -10,6 +10,8 @@ from sqlalchemy import URL
 from xdist.scheduler import LoadScopeScheduling
 
 from api.cli.main import run
+from replay.snapshot.database import default_url, open_database, writing
+from replay.snapshot.store import SnapshotStore
 from tests.postgres import new_database, postgres_server
 from tests.s3 import environment, new_place, s3_server
 
@@ -107,3 +109,24 @@ def postgres_url(postgres: URL) -> Iterator[URL]:
     """An empty database of that server, with the password."""
     with new_database(postgres) as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def migrated_postgres_url(postgres: URL) -> Iterator[URL]:
+    """A database with the tables of snapshots, made once: making them takes longer than a test."""
+    with new_database(postgres) as url:
+        SnapshotStore.open(url, "any", upgrade=True).close()
+        yield url
+
+
+@pytest.fixture
+def snapshots_url(request: pytest.FixtureRequest, tmp_path: Path) -> URL:
+    """A database without snapshots, of the kind that the parameter names: SQLite if none does."""
+    if getattr(request, "param", "sqlite") == "sqlite":
+        return default_url(tmp_path)
+    url: URL = request.getfixturevalue("migrated_postgres_url")
+    engine = open_database(url)
+    with writing(engine) as connection:
+        connection.exec_driver_sql("TRUNCATE snapshot, snapshot_manifest, snapshot_chunk")
+    engine.dispose()
+    return url

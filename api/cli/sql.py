@@ -26,6 +26,7 @@ Database = Annotated[
 def sync(log: Log, database: Database = None, json: Json = False) -> None:
     """Bring the tables up to the end of the log: every state that every object had."""
     from api.cli.reading import about, open_reader
+    from replay.snapshot.database import shown_url
     from replay.sql_history.store import HISTORY_NAME, HistoryStore, default_url
     from replay.sql_history.sync import sync as sync_store
     from replay.timeline import Timeline
@@ -45,7 +46,7 @@ def sync(log: Log, database: Database = None, json: Json = False) -> None:
             "rows": found.rows,
         }
         # Without its password.
-        where = store.engine.url.render_as_string() if database else log / HISTORY_NAME
+        where = shown_url(store.engine.url) if database else log / HISTORY_NAME
     if json:
         print_json(document)
         return

@@ -17,6 +17,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import (
     ArgumentError,
     DatabaseError,
+    DBAPIError,
     IntegrityError,
     NoSuchModuleError,
     OperationalError,
@@ -24,8 +25,9 @@ from sqlalchemy.exc import (
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from metadata_log.fs import FILE_MODE
-from records.errors import CorruptLogError, RequestError, UnavailableError
+from records.errors import CorruptLogError, MetadataLogError, RequestError, UnavailableError
 from replay.snapshot.ports import SNAPSHOTS_NAME
+from replay.snapshot.postgresql import named_error, open_postgresql, writer
 
 # How long to wait for another writer.
 _LOCK_TIMEOUT_S = 30
@@ -34,7 +36,9 @@ _BEGIN = "sqlite_begin"
 
 _MADE_BY = "made_by"
 
-_PASSWORD = re.compile(":[^:@]*@")
+# Where a password may be in a URL, however malformed: before the host, and in the query.
+_PASSWORD = re.compile(r":(?!//).*@", re.DOTALL)
+_QUERY_PASSWORD = re.compile(r"(password=)[^&]*")
 
 # What to do next, by what SQLite's names of errors begin with.
 _ADVICE = {
@@ -66,30 +70,34 @@ def open_database(
     Raises:
         RequestError: `url` is not a database that can be opened, or it does not exist.
     """
-    # Even a malformed URL may hold a password.
-    shown = _PASSWORD.sub(":***@", str(url))
     try:
         parsed = make_url(url)
-        shown = parsed.render_as_string(hide_password=True)
         if parsed.get_backend_name() == "sqlite":
             return _open_sqlite(parsed, create, wal, missing)
+        if parsed.drivername == "postgres":
+            parsed = parsed.set(drivername="postgresql")  # libpq knows both names
         if parsed.get_backend_name() == "postgresql":
-            # Snapshot isolation: another process must not prune rows between two reads.
-            return create_engine(
-                parsed,
-                isolation_level="REPEATABLE READ",
-                execution_options={_MADE_BY: missing[1]},
-            )
+            return open_postgresql(parsed, {_MADE_BY: missing[1]})
         raise ArgumentError("unknown kind of database")
     except (ArgumentError, NoSuchModuleError, ValueError) as error:
         raise RequestError(
             "INVALID_REQUEST",
-            f"{shown} is not a database URL; expected sqlite:///FILE or postgresql://...: {error}",
+            f"{shown_url(url)} is not a database URL; expected sqlite:///FILE or "
+            f"postgresql://...: {error}",
         ) from error
     except ImportError as error:
         raise RequestError(
-            "INVALID_REQUEST", f"{shown}: the driver of this database is not installed: {error}"
+            "INVALID_REQUEST",
+            f"{shown_url(url)}: PostgreSQL needs the extra `postgres`: "
+            f"pip install 'metadata-log[postgres]' ({error})",
         ) from error
+
+
+def shown_url(url: str | URL) -> str:
+    """Return a database URL, which may be malformed, without its passwords."""
+    text = str(url) if isinstance(url, str) else url.render_as_string(hide_password=True)
+    hidden = _PASSWORD.sub(":***@", text) if isinstance(url, str) else text
+    return _QUERY_PASSWORD.sub(r"\1***", hidden)
 
 
 @contextmanager
@@ -98,6 +106,7 @@ def reading(engine: Engine) -> Iterator[Connection]:
 
     Raises:
         UnavailableError: the database cannot be reached, or stays locked.
+        RequestError: INVALID_REQUEST, the server refuses this user or database.
         CorruptLogError: the file is damaged, or is not a database.
     """
     with _named_errors(engine), engine.begin() as connection:
@@ -108,14 +117,20 @@ def reading(engine: Engine) -> Iterator[Connection]:
 def writing(engine: Engine) -> Iterator[Connection]:
     """Yield a connection in a transaction, committed unless an error is raised.
 
+    Writers wait for each other; each sees all that those before it have written.
+
     Raises:
         UnavailableError: the database cannot be reached, stays locked or is full, or another
             writer was faster.
+        RequestError: INVALID_REQUEST, the server refuses this user, database or change.
         CorruptLogError: the file is damaged, or is not a database.
     """
     # Two transactions that read first and write later can deadlock, so lock at the start.
-    writer = engine.execution_options(**{_BEGIN: "BEGIN IMMEDIATE"})
-    with _named_errors(engine), writer.begin() as connection:
+    if engine.dialect.name == "postgresql":
+        locking = writer(engine)
+    else:
+        locking = engine.execution_options(**{_BEGIN: "BEGIN IMMEDIATE"})
+    with _named_errors(engine), locking.begin() as connection:
         yield connection
 
 
@@ -172,30 +187,39 @@ def _begin_sqlite(connection: Connection) -> None:
 @contextmanager
 def _named_errors(engine: Engine) -> Iterator[None]:
     """Turn the database's errors into ours."""
-    where = engine.url.render_as_string()
     try:
         yield
-    except IntegrityError as error:
-        raise UnavailableError(
-            f"{where}: another writer was faster, try again: {_reason(error)}"
-        ) from error
-    except OperationalError as error:
-        raise UnavailableError(f"{where}: {_reason(error)}; {_advice(error)}") from error
-    except DatabaseError as error:
-        if type(error) is not DatabaseError:
+    except DBAPIError as error:
+        where = shown_url(engine.url)
+        if isinstance(error, IntegrityError):
+            named: MetadataLogError | None = UnavailableError(
+                f"{where}: another writer was faster, try again: {_reason(error)}"
+            )
+        elif engine.dialect.name == "postgresql":
+            named = named_error(where, error)
+        else:
+            named = _sqlite_error(where, error, engine.get_execution_options()[_MADE_BY])
+        if named is None:
             raise
-        made_by = engine.get_execution_options()[_MADE_BY]
-        raise CorruptLogError(
+        raise named from error
+
+
+def _sqlite_error(where: str, error: DBAPIError, made_by: str) -> MetadataLogError | None:
+    if isinstance(error, OperationalError):
+        return UnavailableError(f"{where}: {_reason(error)}; {_advice(error)}")
+    if type(error) is DatabaseError:
+        return CorruptLogError(
             f"{where}: {_reason(error)}; it is made from the log: move the file away and make it "
             f"anew with `{made_by}`"
-        ) from error
+        )
+    return None
 
 
-def _advice(error: DatabaseError) -> str:
+def _advice(error: DBAPIError) -> str:
     name = getattr(error.orig, "sqlite_errorname", "")
     return next((what for start, what in _ADVICE.items() if name.startswith(start)), "try again")
 
 
-def _reason(error: DatabaseError) -> str:
+def _reason(error: DBAPIError) -> str:
     # PostgreSQL adds lines with the values concerned.
     return str(error.orig).partition("\n")[0]

@@ -4,7 +4,7 @@ import msgspec
 from sqlalchemy import Connection, Engine, column, inspect, select, table
 
 from records.errors import RequestError
-from replay.snapshot.database import reading, writing
+from replay.snapshot.database import reading, shown_url, writing
 from replay.snapshot.revision import (
     HISTORY_REVISION,
     HISTORY_VERSION_TABLE,
@@ -21,28 +21,46 @@ class Schema(msgspec.Struct, frozen=True):
         revision: The newest migration.
         version_table: Where Alembic notes the revision; a name of its own, for shared databases.
         made_by: The command that applies the migrations.
+        tables: Some that the first migration makes.
     """
 
     migrations: str
     revision: str
     version_table: str
     made_by: str
+    tables: tuple[str, ...]
 
 
-SNAPSHOTS = Schema("migrations:", SCHEMA_REVISION, VERSION_TABLE, "metalog snapshot create")
-HISTORY = Schema("migrations:history", HISTORY_REVISION, HISTORY_VERSION_TABLE, "metalog sql sync")
+SNAPSHOTS = Schema(
+    migrations="migrations:",
+    revision=SCHEMA_REVISION,
+    version_table=VERSION_TABLE,
+    made_by="metalog snapshot create",
+    tables=("snapshot", "snapshot_manifest", "snapshot_chunk"),
+)
+HISTORY = Schema(
+    migrations="migrations:history",
+    revision=HISTORY_REVISION,
+    version_table=HISTORY_VERSION_TABLE,
+    made_by="metalog sql sync",
+    tables=("history_position", "change"),
+)
 
 
 def upgrade(engine: Engine, schema: Schema = SNAPSHOTS) -> None:
     """Migrate the schema to this release's; on an error nothing changes.
 
     Raises:
-        RequestError: UNSUPPORTED_VERSION, a newer release has migrated it.
+        RequestError: UNSUPPORTED_VERSION, a newer release has migrated it; INVALID_REQUEST, another
+            program has tables of the same names there.
         UnavailableError: the database cannot be reached or written.
     """
     with reading(engine) as connection:
-        if _revision(connection, engine, schema) == schema.revision:
+        revision = _revision(connection, engine, schema)
+        if revision == schema.revision:
             return
+        if revision is None:
+            _check_not_foreign(connection, engine, schema)
     # Takes a second to import, and is needed once in a database's life.
     from alembic import command
     from alembic.config import Config
@@ -67,8 +85,19 @@ def check(engine: Engine, schema: Schema = SNAPSHOTS) -> None:
     if revision != schema.revision:
         raise RequestError(
             "SCHEMA_OUT_OF_DATE",
-            f"{engine.url.render_as_string()}: the schema is at revision {revision or 'none'}, "
+            f"{shown_url(engine.url)}: the schema is at revision {revision or 'none'}, "
             f"this release needs {schema.revision}; upgrade it with `{schema.made_by}`",
+        )
+
+
+def _check_not_foreign(connection: Connection, engine: Engine, schema: Schema) -> None:
+    foreign = set(schema.tables) & set(inspect(connection).get_table_names())
+    if foreign:
+        raise RequestError(
+            "INVALID_REQUEST",
+            f"{shown_url(engine.url)}: the table {min(foreign)!r} there was not made by metalog; "
+            "name another database, or in PostgreSQL a schema of its own: "
+            "?options=-csearch_path%3DSCHEMA",
         )
 
 
@@ -82,7 +111,7 @@ def _revision(connection: Connection, engine: Engine, schema: Schema) -> str | N
     if revision is not None and revision > schema.revision:
         raise RequestError(
             "UNSUPPORTED_VERSION",
-            f"{engine.url.render_as_string()}: the schema is at revision {revision}, this release "
+            f"{shown_url(engine.url)}: the schema is at revision {revision}, this release "
             f"knows {schema.revision}; use a newer release",
         )
     return revision

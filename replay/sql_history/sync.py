@@ -14,7 +14,7 @@ from records.errors import CorruptLogError, RequestError, UnavailableError, Unkn
 from replay.image.provenance import NotUnderstood
 from replay.image.rules import RULES_VERSION
 from replay.loader import BatchSource
-from replay.snapshot.database import writing
+from replay.snapshot.database import shown_url, writing
 from replay.snapshot_making import ConfirmedSource
 from replay.sql_history.changes import Run, follow
 from replay.sql_history.pending import Pending
@@ -133,7 +133,7 @@ class _Writer:
     def _move(self, connection: Connection, to: HistoryPosition) -> None:
         if read_position(connection) != self._written:
             raise UnavailableError(
-                f"{self._store.engine.url.render_as_string()}: another process is syncing it; "
+                f"{shown_url(self._store.engine.url)}: another process is syncing it; "
                 "wait for that one"
             )
         values = {"id": 1, **msgspec.structs.asdict(to)}
@@ -163,7 +163,7 @@ def check_same_log(source: BatchSource, store: HistoryStore) -> HistoryPosition 
     Raises:
         RequestError, UnknownHistoryError, UnavailableError: as for `sync`.
     """
-    found, where = store.position(), store.engine.url.render_as_string()
+    found, where = store.position(), shown_url(store.engine.url)
     if found is None:
         return None
     if found.rules != RULES_VERSION:

@@ -11,26 +11,26 @@ from replay.image.digest import image_digest
 from replay.image.metadata import MetadataImage
 from replay.loader import Replayer
 from replay.snapshot import parts, schema
-from replay.snapshot.database import default_url, open_database, writing
+from replay.snapshot.database import open_database, writing
 from replay.snapshot.file import SnapshotFile
 from replay.snapshot.info import SnapshotInfo
 from replay.snapshot.ports import Snapshots
 from replay.snapshot.store import SnapshotStore
 from replay.snapshot.tables import snapshot, snapshot_chunk, snapshot_manifest
 from tests.replay.builders import batch, batches, change, image_after, topic, uid
-from tests.replay.snapshot.conftest import CLUSTER, FixedClock
+from tests.replay.snapshot.conftest import CLUSTER, ON_BOTH, FixedClock
 from tests.replay.snapshot.images import cluster_of
 
 ONE, TWO, THREE = (cluster_of(range(count)) for count in (1, 2, 3))
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> URL:
-    """An empty database of each kind."""
-    if request.param == "sqlite":
-        return default_url(tmp_path)
-    empty: URL = request.getfixturevalue("postgres_url")
-    return empty
+pytestmark = ON_BOTH
+
+
+@pytest.fixture
+def url(snapshots_url: URL) -> URL:
+    """A database without snapshots, of each kind."""
+    return snapshots_url
 
 
 @pytest.fixture

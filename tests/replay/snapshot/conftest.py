@@ -1,13 +1,12 @@
 """Databases and stores to test with."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from sqlalchemy import URL, Engine
 
 from replay.snapshot import schema
-from replay.snapshot.database import default_url, open_database
+from replay.snapshot.database import open_database
 from replay.snapshot.store import SnapshotStore
 
 CLUSTER = "test-cluster"
@@ -20,10 +19,14 @@ class FixedClock:
         return 1_700_000_000_000
 
 
+ON_BOTH = pytest.mark.parametrize("snapshots_url", ["sqlite", "postgresql"], indirect=True)
+"""A mark for tests that run on each kind of database; others run on SQLite."""
+
+
 @pytest.fixture
-def url(tmp_path: Path) -> URL:
-    """Where a log in a new directory keeps its snapshots; no file is there yet."""
-    return default_url(tmp_path)
+def url(snapshots_url: URL) -> URL:
+    """A database without snapshots; of SQLite no file is there yet."""
+    return snapshots_url
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import signal
 import sys
 from typing import Any
 
+import psycopg  # noqa: F401  # once, before each attempt would
 from sqlalchemy import event
 
 from replay.snapshot.database import open_database
@@ -41,7 +42,8 @@ def _store_until(url: str, statement: int) -> None:
         if left < 0:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    event.listen(engine, "connect", _spill_early)
+    if engine.dialect.name == "sqlite":
+        event.listen(engine, "connect", _spill_early)
     event.listen(engine, "before_cursor_execute", count)
     event.listen(engine, "commit", count)
     SnapshotStore(engine, CLUSTER).create(cluster_of(range(TOPICS_AFTER)))

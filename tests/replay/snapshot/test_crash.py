@@ -3,16 +3,22 @@
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, event
+import pytest
+from sqlalchemy import URL, Engine, event
 
-from replay.snapshot.database import default_url
 from replay.snapshot.store import SnapshotStore
-from tests.replay.snapshot.conftest import CLUSTER
+from tests.postgres import text_of
+from tests.replay.snapshot.conftest import CLUSTER, ON_BOTH
 from tests.replay.snapshot.images import cluster_of
 from tests.replay.snapshot.killed_writer import TOPICS_AFTER, TOPICS_BEFORE
+
+pytestmark = [
+    ON_BOTH,
+    # A process that ends leaves its server-side cursors to the server.
+    pytest.mark.filterwarnings("ignore:.*ServerCursor:pytest.PytestUnraisableExceptionWarning"),
+]
 
 ONE, TWO, THREE = (cluster_of(range(count)) for count in (1, 2, 3))
 
@@ -85,13 +91,12 @@ def test_crash_while_pruning_prunes_nothing(store: SnapshotStore, engine: Engine
     assert [info.end_offset for info in store.list()] == [12]
 
 
-def test_killed_writer_leaves_the_previous_snapshot(tmp_path: Path) -> None:
-    url = default_url(tmp_path)
+def test_killed_writer_leaves_the_previous_snapshot(url: URL) -> None:
     before, after = cluster_of(range(TOPICS_BEFORE)), cluster_of(range(TOPICS_AFTER))
     with SnapshotStore.open(url, CLUSTER, upgrade=True) as store:
         store.create(before)
     writer = subprocess.run(
-        [sys.executable, "-m", f"{__package__}.killed_writer", str(url)],
+        [sys.executable, "-m", f"{__package__}.killed_writer", text_of(url)],
         check=True,
         capture_output=True,
         text=True,

@@ -22,6 +22,21 @@ from replay.snapshot.tables import metadata
 from tests.replay.snapshot.conftest import CLUSTER
 
 
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, sqlite_url: URL) -> URL:
+    """A database without tables, of each kind; of SQLite no file is there yet."""
+    if request.param == "sqlite":
+        return sqlite_url
+    empty: URL = request.getfixturevalue("postgres_url")
+    return empty
+
+
+@pytest.fixture
+def sqlite_url(tmp_path: Path) -> URL:
+    """Where a log in a new directory keeps its snapshots."""
+    return default_url(tmp_path)
+
+
 def _config(connection: Connection | None = None) -> Config:
     config = Config()
     config.set_main_option("script_location", "migrations:")
@@ -39,13 +54,12 @@ def test_migrations_make_the_tables_the_code_uses(engine: Engine) -> None:
         assert compare_metadata(context, metadata) == []
 
 
-def test_migrations_give_constraints_the_names_the_code_gives_them(
-    engine: Engine, tmp_path: Path
-) -> None:
-    directly = open_database(f"sqlite:///{tmp_path}/directly.db", create=True)
-    metadata.create_all(directly)
-    assert _constraints(engine) == _constraints(directly)
-    directly.dispose()
+def test_migrations_give_constraints_the_names_the_code_gives_them(engine: Engine) -> None:
+    migrated = _constraints(engine)
+    with writing(engine) as connection:
+        metadata.drop_all(connection)
+        metadata.create_all(connection)
+    assert _constraints(engine) == migrated
 
 
 def _constraints(engine: Engine) -> set[str | None]:
@@ -129,23 +143,25 @@ class _DiesAt:
             raise _Death
 
 
-def test_opening_without_upgrade_makes_no_file(url: URL) -> None:
+def test_opening_without_upgrade_makes_no_file(sqlite_url: URL) -> None:
     with pytest.raises(RequestError, match="does not exist yet; make it with") as refused:
-        SnapshotStore.open(url, CLUSTER)
+        SnapshotStore.open(sqlite_url, CLUSTER)
     assert refused.value.code == "SNAPSHOT_NOT_FOUND"
-    assert not Path(str(url.database)).exists()
+    assert not Path(str(sqlite_url.database)).exists()
 
 
-def test_only_the_owner_may_read_the_file(url: URL) -> None:
-    SnapshotStore.open(url, CLUSTER, upgrade=True).close()
-    assert stat.S_IMODE(os.stat(str(url.database)).st_mode) == 0o600
+def test_only_the_owner_may_read_the_file(sqlite_url: URL) -> None:
+    SnapshotStore.open(sqlite_url, CLUSTER, upgrade=True).close()
+    assert stat.S_IMODE(os.stat(str(sqlite_url.database)).st_mode) == 0o600
 
 
-def test_commits_reach_the_disk_and_references_are_checked(engine: Engine) -> None:
+def test_commits_reach_the_disk_and_references_are_checked(sqlite_url: URL) -> None:
+    engine = open_database(sqlite_url, create=True)
     with engine.connect() as connection:
         assert connection.scalar(text("PRAGMA synchronous")) == 2
         assert connection.scalar(text("PRAGMA foreign_keys")) == 1
         assert connection.scalar(text("PRAGMA journal_mode")) == "delete"
+    engine.dispose()
 
 
 @pytest.mark.parametrize(
@@ -165,7 +181,7 @@ def test_directory_name_with_odd_characters_works(tmp_path: Path) -> None:
     assert (directory / "snapshots.db").exists()
 
 
-def test_file_that_is_no_database_is_damage(url: URL) -> None:
-    Path(str(url.database)).write_bytes(b"not a database, whatever its name says" * 100)
+def test_file_that_is_no_database_is_damage(sqlite_url: URL) -> None:
+    Path(str(sqlite_url.database)).write_bytes(b"not a database, whatever its name says" * 100)
     with pytest.raises(CorruptLogError, match=r"snapshots\.db.*made from the log"):
-        SnapshotStore.open(url, CLUSTER)
+        SnapshotStore.open(sqlite_url, CLUSTER)
