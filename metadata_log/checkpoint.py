@@ -67,11 +67,22 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
             CorruptLogError: the file is damaged or incomplete.
             UnavailableError: it was removed meanwhile, because the log's start moved up.
         """
-        for _, _, rows in _blocks(self.fs, self.path):
-            yield tuple(
-                row
-                for row in rows
-                if not isinstance(row.payload, SnapshotHeaderRecord | SnapshotFooterRecord)
+        return (rows for _, rows in self.sized_rows())
+
+    def sized_rows(self) -> Iterator[tuple[int, tuple[Envelope, ...]]]:
+        """Yield the stored size of each block, in bytes, and its data records.
+
+        Raises:
+            CorruptLogError, UnavailableError: as `rows`.
+        """
+        for _, block, rows in _blocks(self.fs, self.path):
+            yield (
+                block.end_position - block.position,
+                tuple(
+                    row
+                    for row in rows
+                    if not isinstance(row.payload, SnapshotHeaderRecord | SnapshotFooterRecord)
+                ),
             )
 
 

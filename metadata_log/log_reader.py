@@ -118,7 +118,11 @@ class LogReader:
 
     def size_bytes(self) -> int:
         """Return the size of all files of the log, and of those beside them, in bytes."""
-        return sum(self._size(self.directory / name) for name in self.fs.list(self.directory))
+        return sum(self.file_sizes().values())
+
+    def file_sizes(self) -> dict[str, int]:
+        """Return the size of each file of the log, and of those beside them, in bytes."""
+        return {name: self._size(self.directory / name) for name in self.fs.list(self.directory)}
 
     def _size(self, path: Path) -> int:
         try:

@@ -52,3 +52,19 @@ def claimed_epoch(name: str) -> int | None:
 def segment_offsets(names: list[str]) -> list[int]:
     """Return the base offsets of all segments among the names, ascending."""
     return sorted(offset for name in names if (offset := segment_offset(name)) is not None)
+
+
+def file_kind(name: str) -> str:
+    """Return what a file is, in words: `segments` for a segment; its name if it is one of a kind.
+
+    The files that SQLite keeps beside a database count as part of it.
+    """
+    if segment_offset(name) is not None:
+        return "segments"
+    if checkpoint_id(name) is not None:
+        return "checkpoints"
+    if claimed_epoch(name) is not None:
+        return "epoch claims"
+    if name.endswith(".index"):
+        return "indexes"
+    return name.removesuffix("-wal").removesuffix("-shm")

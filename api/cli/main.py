@@ -36,6 +36,7 @@ _MODULES = {
     "importing": ("import",),
     "streaming": ("tail", "append"),
     "looking": ("dump", "image", "digest"),
+    "usage": ("du",),
     "past": ("history", "diff", "blame"),
     "snapshots": ("snapshot",),
     "sql": ("sql",),

@@ -30,6 +30,7 @@ from api.questions.overview import OVERVIEW
 from api.questions.question import Question
 from api.questions.rows import DUMP, TAIL
 from api.questions.states import STATES
+from api.questions.usage import USAGE
 from controller.authorization import object_rights, rights, subscription_rights
 from controller.authorization.guard import Guard
 from records.errors import RequestError
@@ -67,6 +68,7 @@ _OF_THE_PAST = (
     (DUMP, object_rights.SHOW_ROWS),
     (TAIL, object_rights.DESCRIBE_ALL),
     (STATES, rights.DESCRIBE_PARTITIONS),
+    (USAGE, rights.DESCRIBE_CLUSTER),
 )
 
 _ALL = (*_DESCRIPTIONS, *_OF_THE_PAST)

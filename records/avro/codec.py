@@ -154,6 +154,11 @@ def encode_rows(rows: Sequence[Envelope], layout: Layout = NEWEST) -> bytes:
     return b"".join(parts)
 
 
+def payload_size(record: Record) -> int:
+    """Return the size of a record in Avro, without its envelope, in bytes."""
+    return len(_encoders[type(record)](record))
+
+
 class _OriginBytes(dict[Origin, bytes]):
     """Encoded origins of one batch; usually all rows share one."""
 

@@ -15,6 +15,7 @@ READING: dict[str, list[str]] = {
     "info": ["info", "{log}"],
     "image": ["image", "{log}", "--at", "{at}"],
     "digest": ["digest", "{log}", "--at", "{at}"],
+    "du": ["du", "{log}", "--at", "{at}"],
     "diff": ["diff", "{log}", "end", "{at}"],
     "blame": ["blame", "{log}", "broker:1", "--at", "{at}"],
     "snapshot create": ["snapshot", "create", "{log}", "--at", "{at}"],

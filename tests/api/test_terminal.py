@@ -25,6 +25,8 @@ TABLES = {
     ("image", "{log}"): ("image_view", ()),
     ("blame", "{log}", f"partition:{TOPIC}/0"): ("past", ("timestamp", "type", "principal")),
     ("blame", "{log}", "broker:1"): ("past", ("timestamp", "type", "principal")),
+    ("du", "{log}", "--by", "topic"): ("usage", ("name",)),
+    ("du", "{log}", "--by", "type", "--top", "99"): ("usage", ("name",)),
     ("snapshot", "list", "{log}"): ("snapshots", ("timestamp", "created_at", "digest")),
     ("audit", "list"): ("auditing", ("name", "description")),
     ("topics", "list", "--log", "{log}"): ("admin/topics", ("name", "topic_id")),

@@ -48,6 +48,7 @@ VERBS: dict[str, list[list[object]]] = {
     "image overview": [["image", "LOG"]],
     "image kraft": [["image", "LOG", "--format", "kraft-json", "--at", "end-1h"]],
     "digest": [["digest", "LOG"], ["digest", "LOG", "--at", "start"]],
+    "du": [["du", "LOG"], ["du", "LOG", "--by", "type", "--by", "cause", "--at", 300]],
     "history": [
         ["history", "LOG", "partition:__consumer_offsets/0", "--verbose"],
         ["history", "LOG", "broker:1", "--last", 3, "--from", 10, "--to", "end-10"],

@@ -1,0 +1,88 @@
+"""What takes the room."""
+
+from itertools import groupby
+from typing import TYPE_CHECKING, Annotated
+
+from api.cli.arguments import At, Json, LogOrServer, Server
+from api.cli.asking import about_json, fields_of
+from api.cli.errors import reads_only
+from api.cli.output import bytes_size_text, print_json, print_line, print_table
+from api.cli.parameters import Option, bad_parameter
+from api.cli.quick import command
+
+if TYPE_CHECKING:
+    from replay.usage import Usage
+
+_COLUMNS = {
+    "type": ("records", "log", "objects", "image"),
+    "topic": ("records", "log", "objects", "image"),
+    "cause": ("records", "log"),
+    "principal": ("records", "log"),
+    "file": ("files", "size"),
+}
+
+
+@command()
+@reads_only
+def du(
+    log: LogOrServer,
+    at: At = "end",
+    by: Annotated[
+        list[str] | None,
+        Option("--by", metavar="type|topic|cause|principal|file", help="Only so; repeatable."),
+    ] = None,
+    top: Annotated[int, Option(metavar="N", min=1, help="As text: the largest N of each.")] = 10,
+    json: Json = False,
+    server: Server = None,
+) -> None:
+    """Show what takes the room: records and bytes in the log and in the image."""
+    from api.questions.usage import USAGE, ShowUsage
+    from replay.usage import WAYS
+
+    for way in by or []:
+        if way not in WAYS:
+            raise bad_parameter(f"{way!r} is none of {', '.join(WAYS)}", param_hint="--by")
+    told = log.ask(USAGE, ShowUsage(by=tuple(by or ())), at=at)
+    rows = list(told.items)
+    about = told.about()
+    if json:
+        print_json({**about_json(about), "rows": [fields_of(row) for row in rows]})
+        return
+    for number, (way, of_way) in enumerate(groupby(rows, key=lambda row: row.by)):
+        if number:
+            print_line()
+        _print_way(way, list(of_way), top)
+
+
+def _print_way(way: str, rows: "list[Usage]", top: int) -> None:
+    shown, rest = rows[:top], rows[top:]
+    lines = [(row.name, *_cells(row)) for row in shown]
+    if rest:
+        lines.append((f"{len(rest):,} more", *_total(rest)))
+    lines.append((f"all {len(rows):,}", *_total(rows)))
+    print_table((way, *_COLUMNS[way]), lines)
+
+
+def _cells(row: "Usage") -> tuple[object, ...]:
+    return _texts(row.by, row.records, row.bytes_log, row.objects, row.bytes_image)
+
+
+def _total(rows: "list[Usage]") -> tuple[object, ...]:
+    records = sum(row.records or 0 for row in rows)
+    objects = sum(row.objects or 0 for row in rows)
+    image = sum(row.bytes_image or 0 for row in rows)
+    return _texts(rows[0].by, records, sum(row.bytes_log for row in rows), objects, image)
+
+
+def _texts(
+    way: str, records: int | None, log: int, objects: int | None, image: int | None
+) -> tuple[object, ...]:
+    values = {
+        "records": f"{records or 0:,}",
+        "log": bytes_size_text(log),
+        "size": bytes_size_text(log),
+        "objects": f"{objects or 0:,}",
+        "files": f"{objects or 0:,}",
+        "image": bytes_size_text(image or 0),
+    }
+    return tuple([values[column] for column in _COLUMNS[way]])

@@ -1,0 +1,25 @@
+"""What takes the room in a log and its image."""
+
+import msgspec
+
+from api.questions.past import Past
+from api.questions.question import Computed, Question
+from replay.usage import Usage, usage
+
+
+class ShowUsage(msgspec.Struct, frozen=True, kw_only=True):
+    """Asks what takes the room; `by`: only counted so, all ways if empty."""
+
+    by: tuple[str, ...] = ()
+
+
+def usage_shown(past: Past, at: int, request: ShowUsage) -> Computed:
+    """Return what takes the room up to an offset, the largest first within each way of counting."""
+    image = past.image(at)
+    with past.progress("reading", at + 1) as advance:
+        found = usage(past.reader, image, at, advance)
+    items = [item for item in found if not request.by or item.by in request.by]
+    return Computed(items=items, about=lambda: past.about_image(image, at))
+
+
+USAGE = Question(name="du", request=ShowUsage, item=Usage, tell=usage_shown)
