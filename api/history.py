@@ -6,16 +6,24 @@ or was never an image's, it needs a full update.
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any
 
 import msgspec
 
 from metadata_log.batch import Batch
 from records.base import Record, Uuid
+from records.registry import types_with
 from records.security import AccessControlEntryRecord, RemoveAccessControlEntryRecord
 from replay.image.metadata import MetadataImage
 
 IMAGES_MAX = 1_000
 """How many images are kept. They share nearly everything; each takes some kilobytes."""
+
+
+_ABOUT_TOPICS = types_with("topic_id")
+_topic_id: Callable[[Any], Uuid] = attrgetter("topic_id")
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -62,12 +70,10 @@ class History:
         moved.set()
 
     def _touch(self, record: Record) -> None:
-        if isinstance(record, AccessControlEntryRecord | RemoveAccessControlEntryRecord):
+        if type(record) in _ABOUT_TOPICS:
+            self._topic_ids.add(_topic_id(record))
+        elif isinstance(record, AccessControlEntryRecord | RemoveAccessControlEntryRecord):
             self._acl_ids.add(record.id)
-            return
-        topic_id: Uuid | None = getattr(record, "topic_id", None)
-        if topic_id is not None:
-            self._topic_ids.add(topic_id)
 
     def since(self, offset: int) -> Change | None:
         """Return the changes since the image of an offset; None if it is not kept.

@@ -1,6 +1,8 @@
 """The topics, partitions and brokers that records affect."""
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from operator import attrgetter
+from typing import Any
 
 import msgspec
 
@@ -12,9 +14,21 @@ from records.brokers import (
     UnfenceBrokerRecord,
     UnregisterBrokerRecord,
 )
+from records.registry import types_with
 from records.topics import RemoveTopicRecord
 from replay.image.metadata import MetadataImage
 from replay.image.partitions import Partition
+
+_ABOUT_TOPICS = types_with("topic_id")
+_topic_id: Callable[[Any], Uuid] = attrgetter("topic_id")
+_BROKER_ID: Mapping[type[Record], str] = {
+    FenceBrokerRecord: "id",
+    UnfenceBrokerRecord: "id",
+    RegisterBrokerRecord: "broker_id",
+    UnregisterBrokerRecord: "broker_id",
+    BrokerRegistrationChangeRecord: "broker_id",
+}
+"""The field with the broker's id, of records that affect a broker."""
 
 
 class Affected(msgspec.Struct):
@@ -46,19 +60,11 @@ class Affected(msgspec.Struct):
     def add(self, records: Iterable[Record]) -> None:
         """Add what records affect; a replica deletion does not affect its broker."""
         for record in records:
-            match record:
-                case FenceBrokerRecord(id=broker_id) | UnfenceBrokerRecord(id=broker_id):
-                    self.broker_ids.add(broker_id)
-                case (
-                    RegisterBrokerRecord(broker_id=broker_id)
-                    | UnregisterBrokerRecord(broker_id=broker_id)
-                    | BrokerRegistrationChangeRecord(broker_id=broker_id)
-                ):
-                    self.broker_ids.add(broker_id)
-                case _:
-                    topic_id = getattr(record, "topic_id", None)
-                    if topic_id is not None:
-                        self._add_named(topic_id, record)
+            cls = type(record)
+            if cls in _ABOUT_TOPICS:
+                self._add_named(_topic_id(record), record)
+            elif cls in _BROKER_ID:
+                self.broker_ids.add(getattr(record, _BROKER_ID[cls]))
 
     def add_partitions(self, partitions: Iterable[Partition]) -> None:
         """Add partitions directly."""

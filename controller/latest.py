@@ -1,6 +1,8 @@
 """The latest state: the base of the next decision, ahead of what is committed."""
 
 from collections import defaultdict
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import msgspec
 
@@ -72,22 +74,41 @@ class Latest:
 
     def _touch(self, record: Record) -> None:
         """Note which parts of the index a record may change."""
-        match record:
-            case PartitionChangeRecord():
-                if _changes_the_index(record):
-                    self._touched[record.topic_id].add(record.partition_id)
-            case PartitionRecord():
-                self._touched[record.topic_id].add(record.partition_id)
-            case RemovePartitionsRecord():
-                self._touched[record.topic_id].update(record.partition_ids)
-            case TopicRecord() | MoveTopicRecord():
-                self._touched.setdefault(record.topic_id, set())
-            case RemoveTopicRecord():
-                removed = self.state.image.partitions(record.topic_id)
-                ids = [partition.partition_id for partition in removed]
-                self._touched[record.topic_id].update(ids)
-            case ConfigRecord(resource_type=configs.GROUP):
-                self._groups.add(record.resource_name)
+        touch = _TOUCHES.get(type(record))
+        if touch is not None:
+            touch(self, record)
+
+    def _touch_changed(self, record: PartitionChangeRecord) -> None:
+        if _changes_the_index(record):
+            self._touched[record.topic_id].add(record.partition_id)
+
+    def _touch_new(self, record: PartitionRecord) -> None:
+        self._touched[record.topic_id].add(record.partition_id)
+
+    def _touch_removed(self, record: RemovePartitionsRecord) -> None:
+        self._touched[record.topic_id].update(record.partition_ids)
+
+    def _touch_topic(self, record: TopicRecord | MoveTopicRecord) -> None:
+        self._touched.setdefault(record.topic_id, set())
+
+    def _touch_removed_topic(self, record: RemoveTopicRecord) -> None:
+        removed = self.state.image.partitions(record.topic_id)
+        self._touched[record.topic_id].update(partition.partition_id for partition in removed)
+
+    def _touch_config(self, record: ConfigRecord) -> None:
+        if record.resource_type == configs.GROUP:
+            self._groups.add(record.resource_name)
+
+
+_TOUCHES: Mapping[type[Record], Callable[[Latest, Any], None]] = {
+    PartitionChangeRecord: Latest._touch_changed,
+    PartitionRecord: Latest._touch_new,
+    RemovePartitionsRecord: Latest._touch_removed,
+    TopicRecord: Latest._touch_topic,
+    MoveTopicRecord: Latest._touch_topic,
+    RemoveTopicRecord: Latest._touch_removed_topic,
+    ConfigRecord: Latest._touch_config,
+}
 
 
 def _changes_the_index(change: PartitionChangeRecord) -> bool:

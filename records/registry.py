@@ -72,6 +72,12 @@ CONTROL_TYPES: frozenset[type[Record]] = frozenset(
 
 
 @functools.cache
+def types_with(field: str) -> frozenset[type[Record]]:
+    """Return the record types that have a field of that name."""
+    return frozenset(cls for cls in RECORD_TYPES if field in cls.__struct_fields__)
+
+
+@functools.cache
 def schema(name: str) -> dict[str, Any]:
     """Return the Avro schema of one record type, with `doc` and Kafka's layout (`kafka`)."""
     # Not importlib.resources: importing that takes a tenth of a short command.

@@ -5,7 +5,8 @@ Nodes of an older release finalize lower levels, and could not read it.
 Source: MetadataVersion of Kafka 4.0; the features of namespaces and partition modes are ours.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from controller.decisions.levels import (
     CONTROLLER_REGISTRATION_LEVEL,
@@ -48,22 +49,23 @@ _OF_TYPES: Mapping[type[Record], tuple[str, int]] = {
 }
 
 
+_OF_VALUES: Mapping[type[Record], Callable[[Any], tuple[str, int] | None]] = {
+    topics.TopicRecord: lambda topic: None if topic.namespace_id is None else _NAMESPACES,
+    configs.ConfigRecord: lambda config: _of_resource(config.resource_type),
+    security.AccessControlEntryRecord: lambda acl: _of_resource(acl.resource_type),
+    partitions.PartitionRecord: lambda new: None if new.mode == READ_WRITE else _MODES,
+    partitions.PartitionChangeRecord: lambda change: None if change.mode is None else _MODES,
+}
+
+
+def _of_resource(resource_type: int) -> tuple[str, int] | None:
+    return _NAMESPACES if resource_type == NAMESPACE else None
+
+
 def needed_level(record: Record) -> tuple[str, int] | None:
     """Return the feature and the level that a record needs; None if every log may hold it."""
-    match record:
-        case topics.TopicRecord(namespace_id=bytes()):
-            return _NAMESPACES
-        case configs.ConfigRecord(resource_type=resource_type) if resource_type == NAMESPACE:
-            return _NAMESPACES
-        case security.AccessControlEntryRecord(resource_type=resource_type) if (
-            resource_type == NAMESPACE
-        ):
-            return _NAMESPACES
-        case partitions.PartitionRecord(mode=mode) if mode != READ_WRITE:
-            return _MODES
-        case partitions.PartitionChangeRecord(mode=int()):
-            return _MODES
-    return _OF_TYPES.get(type(record))
+    of_value = _OF_VALUES.get(type(record))
+    return _OF_TYPES.get(type(record)) if of_value is None else of_value(record)
 
 
 def missing_level(levels: Mapping[str, int], record: Record) -> tuple[str, int] | None:

@@ -1,0 +1,184 @@
+"""Checks of records that clients append as they are: what replay accepts but no command writes.
+
+A refusal for one record begins with `record N of COUNT: `, counted from 1.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from controller.decisions.ids import can_be_id
+from controller.decisions.names import check_namespace_name, check_topic_name, tiers
+from controller.decisions.record_levels import feature_in_use, first_missing_level
+from controller.decisions.replica_deletions import deletion_states
+from controller.decisions.replica_states import check_deletion
+from records import control
+from records.base import Record, Uuid
+from records.configs import ConfigRecord, FeatureLevelRecord
+from records.errors import RequestError
+from records.partitions import ReplicaDeletionRecord
+from records.text import uuid_text
+from records.topics import MoveTopicRecord, NamespaceRecord, RemoveNamespaceRecord, TopicRecord
+from replay.image.configs import NAMESPACE, TOPIC
+from replay.image.metadata import MetadataImage
+
+# Records about the log itself, and transaction markers; only the log and the controller write them.
+_NOT_FOR_CALLERS: frozenset[type[Record]] = frozenset(
+    {
+        control.LeaderChangeMessage,
+        control.SnapshotHeaderRecord,
+        control.SnapshotFooterRecord,
+        control.KRaftVersionRecord,
+        control.VotersRecord,
+        control.BeginTransactionRecord,
+        control.EndTransactionRecord,
+        control.AbortTransactionRecord,
+        control.NoOpRunRecord,
+        control.UnknownRecord,
+    }
+)
+
+
+def check_before(image: MetadataImage, records: tuple[Record, ...]) -> None:
+    """Check encodable records against the state before them.
+
+    Raises:
+        RequestError: INVALID_RECORD, one is not for callers to write, needs a feature level that is
+            not finalized, or is no next step of a replica deletion.
+    """
+    if not _NOT_FOR_CALLERS.isdisjoint(map(type, records)):
+        _each(records, _check_author)
+    _check_deletions(image, records)
+    _check_levels(image, records)
+
+
+def check_after(after: MetadataImage, records: tuple[Record, ...]) -> None:
+    """Check names, and whole-image invariants for the objects that the records name.
+
+    Args:
+        after: The image after the records.
+
+    Raises:
+        RequestError: INVALID_RECORD, a name or an id that no command allows, or an object is left
+            without what it needs.
+    """
+    _each(records, partial(_check_record, after))
+    _check_namespaces_left(after, records)
+    _check_features_left(after, records)
+
+
+def _each(records: tuple[Record, ...], check: Callable[[Record], None]) -> None:
+    """Check the records one by one; a refusal names the record."""
+    for index, record in enumerate(records):
+        try:
+            check(record)
+        except RequestError as error:
+            raise invalid(f"{place(index, len(records))}{error}") from None
+
+
+def place(index: int, count: int) -> str:
+    """Return the beginning of a refusal for one record."""
+    return f"record {index + 1} of {count}: "
+
+
+def _check_author(record: Record) -> None:
+    if type(record) in _NOT_FOR_CALLERS:
+        raise invalid(f"{type(record).__name__} is not for callers to write")
+
+
+def _check_deletions(image: MetadataImage, records: tuple[Record, ...]) -> None:
+    if ReplicaDeletionRecord not in map(type, records):
+        return  # without a look at all deletions that are under way
+    states: dict[tuple[object, ...], int] = dict(deletion_states(image).items())
+    for record in records:
+        if isinstance(record, ReplicaDeletionRecord):
+            key = (record.topic_id, record.partition_id, record.broker_id)
+            registered = image.broker(record.broker_id) is not None
+            check_deletion(states.get(key), record.state, registered=registered)
+            states[key] = record.state
+
+
+def _check_levels(image: MetadataImage, records: tuple[Record, ...]) -> None:
+    """Refuse a record whose feature level is not finalized when its turn comes."""
+    missing = first_missing_level(image.features(), records)
+    if missing is not None:
+        index, name, level = missing
+        raise invalid(
+            f"{place(index, len(records))}{type(records[index]).__name__} needs the feature "
+            f"{name} at level {level}; run `metalog features upgrade {name}={level}` first"
+        )
+
+
+def _check_features_left(after: MetadataImage, records: tuple[Record, ...]) -> None:
+    """Refuse to remove a feature while the image holds objects that need it."""
+    changed = {record.name for record in records if isinstance(record, FeatureLevelRecord)}
+    for name in sorted(changed):
+        if not after.feature(name) and feature_in_use(after, name):
+            raise invalid(f"objects that need the feature {name} are left")
+
+
+def _check_record(after: MetadataImage, record: Record) -> None:
+    check = _CHECKS.get(type(record))
+    if check is not None:
+        check(after, record)
+
+
+def _check_topic(_: MetadataImage, record: TopicRecord) -> None:
+    check_topic_name(record.name)
+    _check_id(record.topic_id)
+
+
+def _check_move(_: MetadataImage, record: MoveTopicRecord) -> None:
+    check_topic_name(record.name)
+
+
+def _check_namespace(after: MetadataImage, record: NamespaceRecord) -> None:
+    check_namespace_name(record.name)
+    missing = [tier for tier in tiers(record.name) if after.namespace_by_name(tier) is None]
+    if missing:
+        raise invalid(f"namespace {record.name!r} without {missing[0]!r} above it")
+    _check_id(record.namespace_id)
+
+
+def _check_config(after: MetadataImage, record: ConfigRecord) -> None:
+    name = record.resource_name
+    if record.value is None:
+        return
+    if record.resource_type == TOPIC and after.topic_by_full_name(name) is None:
+        raise invalid(f"configs of topic {name!r}, which does not exist")
+    if record.resource_type == NAMESPACE and after.namespace_by_name(name) is None:
+        raise invalid(f"configs of namespace {name!r}, which does not exist")
+
+
+def _check_id(new_id: Uuid) -> None:
+    if not can_be_id(new_id):
+        raise invalid(f"{uuid_text(new_id)} cannot be an id")
+
+
+_CHECKS: Mapping[type[Record], Callable[[MetadataImage, Any], None]] = {
+    TopicRecord: _check_topic,
+    MoveTopicRecord: _check_move,
+    NamespaceRecord: _check_namespace,
+    ConfigRecord: _check_config,
+}
+
+
+def _check_namespaces_left(after: MetadataImage, records: tuple[Record, ...]) -> None:
+    """Refuse to remove a namespace that has others below it, or configs; O(all of these)."""
+    if RemoveNamespaceRecord not in map(type, records):
+        return
+    orphans = [n.name for n in after.namespaces() if _lacks_a_tier(after, n.name)]
+    if orphans:
+        raise invalid(f"namespace {min(orphans)!r} would have nothing above it")
+    for (resource_type, name), _ in after.configs():
+        if resource_type == NAMESPACE and after.namespace_by_name(name) is None:
+            raise invalid(f"namespace {name!r} still has configs")
+
+
+def _lacks_a_tier(image: MetadataImage, name: str) -> bool:
+    return any(image.namespace_by_name(tier) is None for tier in tiers(name))
+
+
+def invalid(reason: str) -> RequestError:
+    """Return the refusal of records."""
+    return RequestError("INVALID_RECORD", reason)
