@@ -21,6 +21,7 @@ from controller.observed import Draws, Reads, observed
 from controller.pending_answers import Answer
 from controller.pipeline import Pipeline
 from controller.result import ControllerResult
+from metadata_log.batch import Batch
 from metadata_log.clock import Clock
 from records.base import Record
 from records.envelope import Asked, Origin
@@ -80,10 +81,7 @@ class Decider:
             raise overloaded()
         for index, (records, _) in enumerate(batches):
             check_size(context, records, asked if index == 0 else None)
-        for index, (records, batch_origin) in enumerate(batches):
-            self._send(
-                records, context, batch_origin, asked if index == 0 else None, result.checked
-            )
+        self._send(batches, context, asked, result.checked)
         if result.records:
             self._buckets = self._buckets.charged_all(result.charges)
         note(result.response)
@@ -131,23 +129,29 @@ class Decider:
 
     def _send(
         self,
-        records: Sequence[Record],
+        batches: Sequence[tuple[Sequence[Record], Origin | None]],
         context: Context,
-        origin: Origin | None,
         asked: Asked | None,
         checked: CheckedBatch | None,
     ) -> None:
+        """Send the batches of one decision; `asked` belongs to the first."""
+        if checked is not None:
+            self._sent(self._pipeline.send_checked(checked, asked))
+            return
         level = context.metadata_version
-        batch = self._pipeline.send(
-            records,
-            [record_version(record, level) for record in records],
-            timestamp=context.now_ms,
-            origin=origin,
-            asked=asked,
-            checked=checked,
-        )
+        for records, origin in batches:
+            versions = [record_version(record, level) for record in records]
+            batch = self._pipeline.send(
+                records, versions, timestamp=context.now_ms, origin=origin, asked=asked
+            )
+            self._sent(batch)
+            asked = None
+
+    def _sent(self, batch: Batch) -> None:
         self.sessions = self.sessions.replayed(
-            records, base_offset=batch.base_offset, now_ms=batch.timestamp
+            [row.payload for row in batch.rows],
+            base_offset=batch.base_offset,
+            now_ms=batch.timestamp,
         )
 
 

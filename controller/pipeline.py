@@ -128,7 +128,6 @@ class Pipeline:
         timestamp: int,
         origin: Origin | None,
         asked: Asked | None = None,
-        checked: CheckedBatch | None = None,
     ) -> Batch:
         """Apply a batch to the latest state, and append it to the log.
 
@@ -136,30 +135,18 @@ class Pipeline:
             versions: The layout version of each record.
             timestamp: Time of the decision, ms since 1970; not below that of the last batch.
             asked: Stored with the first record.
-            checked: The same batch, if the decision encoded and replayed it.
         """
-        if checked is None:
-            batch = self._batch(records, versions, timestamp, origin, asked)
-            after, encoded = None, None
-        else:
-            batch = checked.with_asked(asked)
-            after, encoded = checked.after, checked.encoded
-            assert batch.base_offset == self.next_offset, "checked for this place"
-            assert batch.leader_epoch == self._log.leader_epoch, "checked for this epoch"
-        try:
-            state = self._apply(batch, after)
-        except Exception as error:
-            self._give_up()
-            raise AssertionError(f"a decision contradicts the image it read: {error!r}") from error
-        self._append(batch, state, encoded)
+        batch = self._batch(records, versions, timestamp, origin, asked)
+        self._append(batch, self._applied(batch))
         return batch
 
-    def _apply(self, batch: Batch, after: MetadataImage | None) -> State:
-        """Apply a batch to the latest state, and return that outside an open transaction."""
-        if self._inside is None:
-            return self._latest.apply(batch, after)
-        self._inside.apply(batch, after)
-        return self._latest.apply(batch)
+    def send_checked(self, checked: CheckedBatch, asked: Asked | None) -> Batch:
+        """As `send`, for a batch that its decision has encoded and replayed."""
+        batch = checked.with_asked(asked)
+        assert batch.base_offset == self.next_offset, "checked for this place"
+        assert batch.leader_epoch == self._log.leader_epoch, "checked for this epoch"
+        self._append(batch, self._applied(batch, checked.after), checked.encoded)
+        return batch
 
     def begin_transaction(self, name: str, *, timestamp: int, origin: Origin | None) -> None:
         """Open a transaction: batches sent from now on are invisible to others until it ends."""
@@ -247,6 +234,21 @@ class Pipeline:
             for index, (record, version) in enumerate(zip(records, versions, strict=True))
         ]
         return Batch.of(rows)
+
+    def _applied(self, batch: Batch, after: MetadataImage | None = None) -> State:
+        """Apply a batch to the latest state; return the state outside an open transaction.
+
+        Args:
+            after: The image after the batch, if it was computed before.
+        """
+        try:
+            if self._inside is None:
+                return self._latest.apply(batch, after)
+            self._inside.apply(batch, after)
+            return self._latest.apply(batch)
+        except Exception as error:
+            self._give_up()
+            raise AssertionError(f"a decision contradicts the image it read: {error!r}") from error
 
     def _append(self, batch: Batch, state: State, encoded: EncodedRows | None = None) -> None:
         new = NewBatch(

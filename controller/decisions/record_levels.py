@@ -68,14 +68,9 @@ def needed_level(record: Record) -> tuple[str, int] | None:
     return _OF_TYPES.get(type(record)) if of_value is None else of_value(record)
 
 
-def missing_level(levels: Mapping[str, int], record: Record) -> tuple[str, int] | None:
-    """Return the feature and the level that a record needs and `levels` lack, or None."""
-    needed = needed_level(record)
-    if needed is None:
-        return None
-    name, level = needed
+def _is_missing(levels: Mapping[str, int], name: str, level: int) -> bool:
     lowest = METADATA_VERSION_OLDEST if name == METADATA_VERSION else 0
-    return None if (levels.get(name) or lowest) >= level else needed
+    return (levels.get(name) or lowest) < level
 
 
 def first_missing_level(
@@ -88,10 +83,10 @@ def first_missing_level(
     """
     levels = dict(levels)
     for index, record in enumerate(records):
-        missing = missing_level(levels, record)
-        if missing is not None:
-            return (index, *missing)
-        if isinstance(record, configs.FeatureLevelRecord):
+        needed = needed_level(record)
+        if needed is not None and _is_missing(levels, *needed):
+            return (index, *needed)
+        if type(record) is configs.FeatureLevelRecord:
             levels[record.name] = record.feature_level
     return None
 

@@ -5,7 +5,7 @@ of each changed key in a plain dict and copies the affected branches of the pers
 """
 
 from collections.abc import Hashable, Iterator, KeysView
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from immutables import Map
 
@@ -13,9 +13,13 @@ K = TypeVar("K", bound=Hashable)
 J = TypeVar("J", bound=Hashable)
 V = TypeVar("V")
 
+_EMPTY: Map[Any, Any] = Map()  # making one for each lookup costs more than the lookup
+
 
 class MapDelta(Generic[K, V]):
     """Changes to a persistent map. Values are never None."""
+
+    __slots__ = ("_base", "_changes")
 
     def __init__(self, base: Map[K, V]) -> None:
         self._base = base
@@ -84,7 +88,7 @@ class NestedMapDelta(Generic[K, J, V]):
         """Return the changes under one outer key."""
         inner = self._inner.get(key)
         if inner is None:
-            inner = self._inner[key] = MapDelta(self._base.get(key, Map()))
+            inner = self._inner[key] = MapDelta(self._base.get(key, _EMPTY))
         return inner
 
     def take(self, key: K) -> dict[J, V]:
@@ -99,12 +103,12 @@ class NestedMapDelta(Generic[K, J, V]):
 
     def apply(self) -> Map[K, Map[J, V]]:
         """Return the map with the changes; the same object if there are none."""
-        changed = self.changed
+        changed = [(key, inner) for key, inner in self._inner.items() if inner._changes]
         if not changed:
             return self._base
         new = self._base.mutate()
-        for key in changed:
-            values = self._inner[key].apply()
+        for key, inner in changed:
+            values = inner.apply()
             if values:
                 new[key] = values
             else:
