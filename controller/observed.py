@@ -5,16 +5,16 @@ decided again, `Recorded...` gives the same values back, read by read.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
 from controller.authorization.authorizer import ALLOW_ALL, Authorizer, Operation, Resource
 from controller.authorization.caller import Caller
-from controller.decisions.context import Context, PlannedTopic, Rng, TopicPolicy
+from controller.decisions.context import Context, PlannedConfigs, PlannedTopic, Rng
 from controller.decisions.mutation_quotas import Allowance, MutationBuckets
 from controller.decisions.sessions import Session, Sessions
 from records.base import Record
@@ -31,7 +31,8 @@ _LOWEST = "lowest active offset"
 _TOKENS = "tokens"
 _NAMESPACE_TOKENS = "tokens of namespace {}"
 _DENIED = "{} on {} {} is denied"
-_POLICY = "policy on {}"
+
+T = TypeVar("T")
 
 
 class Draws:
@@ -245,12 +246,14 @@ def _denied(operation: Operation, resource: Resource) -> str:
 def observed(context: Context, reads: Reads) -> Context:
     """Return the same context; what a decision reads of it, and no record holds, is noted."""
     settings = context.settings
-    if settings.topic_policy is not None or settings.authorizer is not ALLOW_ALL:
-        settings = replace(
-            settings,
-            authorizer=ObservedAuthorizer(settings.authorizer, reads),
-            topic_policy=settings.topic_policy and _observed_policy(settings.topic_policy, reads),
-        )
+    if settings.authorizer is not ALLOW_ALL:
+        settings = replace(settings, authorizer=ObservedAuthorizer(settings.authorizer, reads))
+    if settings.topic_policy is not None:
+        policy = _observed_policy(settings.topic_policy, reads, _topic_policy)
+        settings = replace(settings, topic_policy=policy)
+    if settings.config_policy is not None:
+        checks = _observed_policy(settings.config_policy, reads, _config_policy)
+        settings = replace(settings, config_policy=checks)
     return replace(
         context,
         sessions=ObservedSessions.noting(context.sessions, reads),
@@ -270,25 +273,36 @@ def recorded(context: Context, asked: Asked) -> Context:
         settings=replace(
             context.settings,
             authorizer=RecordedAuthorizer(reads),
-            topic_policy=_recorded_policy(reads),
+            topic_policy=_recorded_policy(reads, _topic_policy),
+            config_policy=_recorded_policy(reads, _config_policy),
         ),
     )
 
 
-def _observed_policy(policy: TopicPolicy, reads: Reads) -> TopicPolicy:
-    def check(topic: PlannedTopic) -> None:
+def _topic_policy(topic: PlannedTopic) -> str:
+    return f"policy on {topic.name}"
+
+
+def _config_policy(planned: PlannedConfigs) -> str:
+    return f"policy on configs of {planned.resource_type}/{planned.resource_name}"
+
+
+def _observed_policy(
+    policy: Callable[[T], None], reads: Reads, name_of: Callable[[T], str]
+) -> Callable[[T], None]:
+    def check(planned: T) -> None:
         try:
-            policy(topic)
+            policy(planned)
         except RequestError as error:
-            reads.kept[_POLICY.format(topic.name)] = [error.code, str(error)]
+            reads.kept[name_of(planned)] = [error.code, str(error)]
             raise
 
     return check
 
 
-def _recorded_policy(reads: Reads) -> TopicPolicy:
-    def check(topic: PlannedTopic) -> None:
-        refused = reads.kept.get(_POLICY.format(topic.name))
+def _recorded_policy(reads: Reads, name_of: Callable[[T], str]) -> Callable[[T], None]:
+    def check(planned: T) -> None:
+        refused = reads.kept.get(name_of(planned))
         if refused is not None:
             raise RequestError(*refused)
 

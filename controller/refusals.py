@@ -5,6 +5,7 @@ start of the message.
 """
 
 from records.errors import RequestError
+from replay.image.configs import TOPIC
 
 
 def topic_already_exists(full_name: str) -> RequestError:
@@ -42,9 +43,10 @@ def invalid_assignment(reason: str) -> RequestError:
     return RequestError("INVALID_REPLICA_ASSIGNMENT", f"InvalidArgumentReplicaAssignment: {reason}")
 
 
-def invalid_config(reason: str) -> RequestError:
+def invalid_config(resource_type: int, reason: str) -> RequestError:
     """The config does not exist, or the value is invalid."""
-    return RequestError("INVALID_CONFIG", f"InvalidArgumentTopicConfig: {reason}")
+    of_topic = "InvalidArgumentTopicConfig: " if resource_type == TOPIC else ""
+    return RequestError("INVALID_CONFIG", f"{of_topic}{reason}")
 
 
 def reassignment_in_progress(reason: str) -> RequestError:

@@ -40,8 +40,8 @@ def server_configs(
     """Return the server-level configs, with further super users.
 
     Raises:
-        typer.BadParameter: one is malformed or a secret, or there is no authorizer for the super
-            users.
+        typer.BadParameter: one is malformed, unknown or a secret, or there is no authorizer for the
+            super users.
     """
     from controller.authorization.acls import SUPER_USERS
 
@@ -64,6 +64,8 @@ def _check(configs: dict[str, str], authorizer: str) -> None:
             "arguments can be seen by every user of the machine; use --secret-key-file",
             param_hint=f"--config {SECRET_KEY}",
         )
+    for name, text in configs.items():
+        _check_value(name, text)
     value = configs.get(ALLOW_EVERYONE)
     if value is None:
         return
@@ -73,6 +75,20 @@ def _check(configs: dict[str, str], authorizer: str) -> None:
         )
     if authorizer != _ACL_NAME:
         raise _without_authorizer(f"--config {ALLOW_EVERYONE}")
+
+
+def _check_value(name: str, value: str) -> None:
+    from controller.decisions.broker_configs import broker_config
+    from controller.decisions.config_resources import unknown_config
+    from replay.image.configs import BROKER
+
+    definition = broker_config(name)
+    try:
+        if definition is None:
+            raise ValueError(str(unknown_config(BROKER, name)))
+        definition.check(value)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint=f"--config {name}") from None
 
 
 def _check_super_users(users: list[str], authorizer: str, option: str) -> None:

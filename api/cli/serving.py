@@ -17,6 +17,7 @@ from api.cli.authorizer_options import (
     server_configs,
 )
 from api.cli.output import print_json_line, print_line, progress
+from api.cli.policies import CONFIG_POLICY, TOPIC_POLICY, policy_of
 from api.cli.secret_input import read_secret
 
 _DEFAULT_KAFKA = "127.0.0.1:9092"
@@ -110,6 +111,8 @@ def serve(
             session_timeout_ms=session_timeout_ms,
             static_configs=configs,
             authorizer=authorizer_of(authorizer, configs),
+            topic_policy=policy_of(configs, TOPIC_POLICY),
+            config_policy=policy_of(configs, CONFIG_POLICY),
         ),
     )
 

@@ -18,7 +18,7 @@ import enum
 import msgspec
 
 from controller.decisions.assignments import Assignment, Placement
-from controller.decisions.configs import ConfigChange, ResourceChange, config_records
+from controller.decisions.configs import ConfigChange, ResourceChange, check_policy, config_records
 from controller.decisions.context import Context
 from controller.decisions.counted_records import CountedRecordList
 from controller.decisions.growth import TopicGrowth, new_partitions
@@ -156,7 +156,9 @@ class _Alteration:
                     resource_name=context.image.full_name(topic),
                     changes=item.configs,
                 )
-                return [*config_records(context, change)]
+                records = config_records(context, change)
+                check_policy(context, change, records)
+                return [*records]
 
     def _growth(self, topic: Topic, item: TopicAlteration) -> list[Record]:
         partitions = self._context.image.partitions(topic.topic_id)

@@ -52,13 +52,18 @@ def _check_value(type_: int, resource_name: str, name: str, value: str) -> None:
     if definition is None:
         raise unknown_config(type_, name)
     if type_ == BROKER and definition.update is Update.FILE:
-        raise invalid_config(f"{name} can only be set in the file of a broker, not in the log")
+        raise invalid_config(
+            type_, f"{name} can only be set in the file of a broker, not in the log"
+        )
     for_all = type_ == BROKER and resource_name == CLUSTER_DEFAULT
     if for_all and definition.update is Update.BROKER:
-        raise invalid_config(f"{name} can be set for one broker, not for the whole cluster")
-    if name == SUBSCRIBED_PATTERN:
-        raise invalid_config(f"{name} is set by `metalog subscriptions register`")
-    definition.check(value)
+        raise invalid_config(type_, f"{name} can be set for one broker, not for the whole cluster")
+    if type_ == GROUP and name == SUBSCRIBED_PATTERN:
+        raise invalid_config(type_, f"{name} is set by `metalog subscriptions register`")
+    try:
+        definition.check(value)
+    except ValueError as error:
+        raise invalid_config(type_, str(error)) from None
     if type_ == CLIENT_METRICS and name == "match":
         _check_patterns(value)
 
@@ -68,16 +73,18 @@ def _check_patterns(value: str) -> None:
         try:
             re.compile(item.partition("=")[2])
         except re.error as error:
-            raise invalid_config(f"match: {item!r} has no valid pattern: {error}") from None
+            raise invalid_config(
+                CLIENT_METRICS, f"match: {item!r} has no valid pattern: {error}"
+            ) from None
 
 
 def _check_together(context: ConfigLevels, type_: int, values: Mapping[str, str]) -> None:
     if type_ in (TOPIC, NAMESPACE):
         for problem in (*_compaction(values), *_tiered_storage(values)):
-            raise invalid_config(problem)
+            raise invalid_config(type_, problem)
     elif type_ == GROUP:
         for problem in _groups(context, values):
-            raise invalid_config(problem)
+            raise invalid_config(type_, problem)
 
 
 def _compaction(values: Mapping[str, str]) -> Iterator[str]:

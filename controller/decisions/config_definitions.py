@@ -7,7 +7,6 @@ from typing import NoReturn
 
 import msgspec
 
-from controller.refusals import invalid_config
 from records.secrets import is_secret_config
 
 
@@ -85,7 +84,7 @@ class ConfigDefinition(msgspec.Struct, frozen=True, kw_only=True):
         """Check type and bounds of a value.
 
         Raises:
-            RequestError: INVALID_CONFIG.
+            ValueError: the value is invalid.
         """
         if self.type in _NUMBERS:
             self._check_number(value)
@@ -118,7 +117,7 @@ class ConfigDefinition(msgspec.Struct, frozen=True, kw_only=True):
             self._refuse(value, f"does not have the form {self.form.pattern}")
 
     def _refuse(self, value: str, reason: str) -> NoReturn:
-        raise invalid_config(f"{self.name}: {value!r} {reason}")
+        raise ValueError(f"{self.name}: {value!r} {reason}")
 
 
 def unknown_definition(name: str) -> ConfigDefinition:

@@ -78,10 +78,12 @@ def unknown_config(resource_type: int, name: str) -> RequestError:
     kind = RESOURCE_NAMES[resource_type]
     elsewhere = _ELSEWHERE.get(resource_type, {}).get(name)
     if elsewhere is not None:
-        return invalid_config(f"a {kind} has no config {name!r}; here it is {elsewhere!r}")
+        return invalid_config(
+            resource_type, f"a {kind} has no config {name!r}; here it is {elsewhere!r}"
+        )
     near = difflib.get_close_matches(name, definitions(resource_type), n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
-    return invalid_config(f"a {kind} has no config {name!r}{hint}")
+    return invalid_config(resource_type, f"a {kind} has no config {name!r}{hint}")
 
 
 def _logger(name: str) -> ConfigDefinition:

@@ -4,7 +4,7 @@ Source: KIP-339 (incremental changes), KIP-133 (replacing all); docs/kafka_rules
 """
 
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -13,7 +13,7 @@ from controller.decisions.config_checks import check_configs
 from controller.decisions.config_definitions import ConfigType, list_items
 from controller.decisions.config_impact import topics_changed
 from controller.decisions.config_resources import definitions, find_definition, unknown_config
-from controller.decisions.context import Context, RecordList
+from controller.decisions.context import Context, PlannedConfigs, RecordList
 from controller.decisions.effective_configs import BROKER, CLUSTER_DEFAULT
 from controller.decisions.items import decide_each
 from controller.decisions.lookup import TopicRef, find_namespace, is_broker_id, ref_text
@@ -25,7 +25,7 @@ from controller.result import ControllerResult
 from records.configs import ConfigRecord
 from records.errors import RequestError
 from records.text import uuid_text
-from replay.image.configs import BROKER_LOGGER, NAMESPACE, TOPIC, ConfigResource
+from replay.image.configs import BROKER_LOGGER, GROUP, NAMESPACE, TOPIC, ConfigResource
 from replay.image.metadata import MetadataImage
 
 _ROOT_LOGGER = "root"
@@ -78,13 +78,15 @@ class ResourceResult(msgspec.Struct, frozen=True, kw_only=True):
     """Result of one resource; no refusal means that its changes are made.
 
     `resource_name` is the full name of a topic that was named by its id. `topics_changed` is how
-    many topics get other effective values; None if none can inherit what changes.
+    many topics get other effective values; None if none can inherit what changes. `deleted` are the
+    configs that a replacement deletes without naming them.
     """
 
     resource_type: int
     resource_name: str
     refusal: Refusal | None = None
     topics_changed: int | None = None
+    deleted: tuple[str, ...] = ()
 
 
 def alter_configs(
@@ -125,11 +127,14 @@ def _alter(
         resource = incremental(context, requested)
         made = config_records(context, resource)
         _check_existence(context, resource)
+        check_policy(context, requested, made)
         records.add(*made)
         result = _result(resource)
         key = resource.resource_type, result.resource_name
         count = topics_changed(context, key, [c.name for c in resource.changes], made)
-        return msgspec.structs.replace(result, topics_changed=count)
+        named = {change.name for change in requested.changes}
+        deleted = tuple([c.name for c in resource.changes if c.name not in named])
+        return msgspec.structs.replace(result, topics_changed=count, deleted=deleted)
 
     results = decide_each(named, alter, _result)
     return records.result(results, validate_only=validate_only)
@@ -203,6 +208,31 @@ def config_records(context: Context, resource: ResourceChange) -> list[ConfigRec
     ]
 
 
+def check_policy(
+    context: Context, resource: ResourceChange, records: Iterable[ConfigRecord]
+) -> None:
+    """Let the operator's policy check the changes that a resource asks for.
+
+    Args:
+        resource: The changes as requested.
+        records: The records that they make.
+
+    Raises:
+        RequestError: the policy's own, usually POLICY_VIOLATION.
+    """
+    policy = context.settings.config_policy
+    named = {change.name for change in resource.changes}
+    changed = {record.name: record.value for record in records if record.name in named}
+    if policy is not None and changed:
+        policy(
+            PlannedConfigs(
+                resource_type=resource.resource_type,
+                resource_name=_name(resource),
+                configs=changed,
+            )
+        )
+
+
 def removed_configs(image: MetadataImage, resource_type: int, name: str) -> list[ConfigRecord]:
     """Return the records that remove all configs of a resource."""
     return [
@@ -226,7 +256,7 @@ def _new_value(type_: int, change: ConfigChange, old: str | None) -> str | None:
         raise unknown_config(type_, change.name)
     if definition.type is not ConfigType.LIST:
         raise invalid_config(
-            f"{change.name} is not a list, so it cannot {change.operation.value} anything"
+            type_, f"{change.name} is not a list, so it cannot {change.operation.value} anything"
         )
     items = list_items(definition.default if old is None else old)
     given = list_items(change.value)
@@ -237,6 +267,8 @@ def _new_value(type_: int, change: ConfigChange, old: str | None) -> str | None:
 
 def _check_deletion(type_: int, name: str, old: str | None) -> None:
     """Check that a deleted config exists or is set; a log from elsewhere may hold any name."""
+    if type_ == GROUP and name == SUBSCRIBED_PATTERN:
+        raise invalid_config(type_, f"{name} is deleted by `metalog subscriptions delete`")
     if old is None and find_definition(type_, name) is None:
         raise unknown_config(type_, name)
     if type_ == BROKER_LOGGER and name == _ROOT_LOGGER:

@@ -54,12 +54,29 @@ TopicPolicy = Callable[[PlannedTopic], None]
 """An operator's check of new topics: raises RequestError POLICY_VIOLATION to refuse one."""
 
 
+class PlannedConfigs(msgspec.Struct, frozen=True, kw_only=True):
+    """Changes of one resource's configs that passed every check, for the config policy.
+
+    `configs` holds the new values of what the request names; None deletes one. What a replacement
+    deletes without naming it is left out, as in Kafka (KAFKA-14195).
+    """
+
+    resource_type: int
+    resource_name: str
+    configs: Mapping[str, str | None]
+
+
+ConfigPolicy = Callable[[PlannedConfigs], None]
+"""An operator's check of changed configs: raises RequestError POLICY_VIOLATION to refuse them."""
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of a controller, fixed at its start.
 
     `static_configs` is the static configuration file: server-level names and their values.
     `node_id` names the BROKER resource whose configs this controller follows itself. `topic_policy`
-    is the last check of every new topic; None allows all. `authorizer` decides what callers may do.
+    is the last check of every new topic, `config_policy` of every change of configs, those of new
+    topics included; None allows all. `authorizer` decides what callers may do.
     `transaction_timeout_ms`: a transaction still open then is aborted. Everything else waits for
     its end, even heartbeats, so it should be well below the session timeout.
     """
@@ -73,6 +90,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     static_configs: Mapping[str, str] = Map()
     placer: Placer = BalancedPlacer()
     topic_policy: TopicPolicy | None = None
+    config_policy: ConfigPolicy | None = None
     authorizer: Authorizer = ALLOW_ALL
 
 

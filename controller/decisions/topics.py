@@ -10,7 +10,7 @@ docs/kafka_rules.md, section 2.
 import msgspec
 
 from controller.decisions.assignments import Assignment, Placement, checked
-from controller.decisions.configs import ConfigChange, ResourceChange, config_records
+from controller.decisions.configs import ConfigChange, ResourceChange, check_policy, config_records
 from controller.decisions.context import Context, PlannedTopic
 from controller.decisions.counted_records import CountedRecordList
 from controller.decisions.created_configs import CreatedConfig, CreatedConfigs
@@ -184,7 +184,9 @@ class _Creation:
         check_topic_name(topic.name)
         self._check_collision(namespace_id, topic.name)
         self._check_id(topic)
-        configs = config_records(self._context, _config_changes(topic))
+        changes = _config_changes(topic)
+        configs = config_records(self._context, changes)
+        check_policy(self._context, changes, configs)
         assignments = self._assignments(topic)
         self._check_policy(topic, assignments)
         self.records.grow(topic.namespace, topics=1, partitions=len(assignments))
@@ -289,7 +291,7 @@ class _Creation:
 def _config_changes(topic: NewTopic) -> ResourceChange:
     missing = [name for name, value in topic.configs if value is None]
     if missing:
-        raise invalid_config(f"a new topic's configs need values: {', '.join(missing)}")
+        raise invalid_config(TOPIC, f"a new topic's configs need values: {', '.join(missing)}")
     return ResourceChange(
         resource_type=TOPIC,
         resource_name=topic.full_name,

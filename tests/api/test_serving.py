@@ -44,6 +44,23 @@ def test_config_without_a_value_is_wrong_usage(metalog: Metalog, tmp_path: Path)
     assert "'a.b' is not NAME=VALUE" in answer.err
 
 
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ("log.retention.msec=1", "did you mean 'log.retention.ms'?"),
+        ("retention.ms=1", "here it is 'log.retention.ms'"),
+        ("log.retention.ms=soon", "is not a number"),
+    ],
+)
+def test_unknown_or_invalid_configs_are_wrong_usage(
+    metalog: Metalog, tmp_path: Path, config: str, said: str
+) -> None:
+    metalog("init", tmp_path / "log")
+    answer = metalog("serve", tmp_path / "log", "--config", config)
+    assert (answer.code, answer.out) == (2, "")
+    assert said in " ".join(answer.err.split())
+
+
 def test_log_that_is_not_there_is_one_line(metalog: Metalog, tmp_path: Path) -> None:
     answer = metalog("serve", tmp_path / "nothing")
     assert answer.code in (3, 4, 5)

@@ -12,7 +12,8 @@ from api.client import MetadataClient
 from api.transactions import NAME as TRANSACTION
 from controller.authorization.authorizer import Operation, topic_resource
 from controller.decisions.brokers import RegisterBroker
-from controller.decisions.context import PlannedTopic, Settings
+from controller.decisions.configs import AlterConfigs, ConfigChange, ResourceChange
+from controller.decisions.context import PlannedConfigs, PlannedTopic, Settings
 from controller.decisions.fencing import SetFencing
 from controller.decisions.partition_removal import DELETE_PARTITIONS_ENABLED
 from controller.decisions.tokens import SECRET_KEY, CreateToken, ExpireToken, RenewToken
@@ -22,6 +23,7 @@ from metadata_log.log_reader import LogReader
 from records.base import Uuid
 from records.envelope import Asked
 from records.errors import RequestError
+from replay.image.configs import TOPIC
 from tests.api.guarded import guarded
 from tests.api.kafka.servers import CLUSTER_ID, server
 from tests.controller.cluster import FEATURES
@@ -122,6 +124,25 @@ async def test_what_a_policy_refused_is_refused_again(tmp_path: Path) -> None:
         results = (await at.client.run("topics create", request, request_id="r")).response
         assert [result.refusal is None for result in results] == [True, False]
     assert_equal(tmp_path / "log", "topics create")
+
+
+async def test_what_a_policy_for_configs_refused_is_refused_again(tmp_path: Path) -> None:
+    def policy(planned: PlannedConfigs) -> None:
+        if planned.resource_name == "b":
+            raise RequestError("POLICY_VIOLATION", "no b")
+
+    async with server(tmp_path, settings=Settings(config_policy=policy)) as at:
+        await at.register(1)
+        await at.client.run(CreateTopics(topics=(NewTopic(name="a"), NewTopic(name="b"))))
+        changes = [
+            ResourceChange(
+                resource_type=TOPIC, resource_name=n, changes=(ConfigChange("flush.ms", "1"),)
+            )
+            for n in "ab"
+        ]
+        results = (await at.client.run(AlterConfigs(resources=tuple(changes)))).response
+        assert [result.refusal is None for result in results] == [True, False]
+    assert_equal(tmp_path / "log", "configs alter")
 
 
 async def test_steps_of_a_transaction_see_sessions_change(tmp_path: Path) -> None:

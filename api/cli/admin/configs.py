@@ -34,12 +34,26 @@ _Pairs = Annotated[
 def set_(
     ask: AdminClient,
     resource: ConfigResourceArgument,
-    configs: _Pairs,
+    configs: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="NAME=VALUE...", help="Configs.", show_default=False),
+    ] = None,
+    from_file: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--from-file",
+            metavar="NAME=FILE",
+            help="Read the value of a config, a password say; - is standard input.",
+        ),
+    ] = None,
     namespace: NamespaceOption = "",
     validate_only: ValidateOnly = False,
 ) -> int:
     """Set configs of a resource."""
-    return _alter(ask, resource, namespace, _changes("set", configs), validate_only)
+    if not configs and not from_file:
+        raise typer.BadParameter("name at least one config", param_hint="NAME=VALUE")
+    changes = [*_changes("set", configs or []), *_read_changes(from_file or [])]
+    return _alter(ask, resource, namespace, changes, validate_only)
 
 
 @changing(app)
@@ -175,16 +189,16 @@ def _alter(
     verb = "configs replace" if isinstance(asked, ReplaceConfigs) else "configs alter"
     told = ask.run(verb, asked)
     names = [change.name for change in changes]
-    done = "can be changed" if validate_only else "changed"
     items = [
         Item(
             fields={
                 "resource": resource,
                 "configs": names,
+                "deleted": list(result.deleted),
                 "topics_changed": result.topics_changed,
             },
             lines=(
-                f"{done}: {', '.join(names)} of {resource}",
+                *_done_lines(names, result.deleted, resource, validate_only=validate_only),
                 *_impact_lines(result.topics_changed, validate_only=validate_only),
             ),
             refusal=result.refusal,
@@ -192,6 +206,17 @@ def _alter(
         for result in told.response
     ]
     return ask.report(told, items, validate_only=validate_only)
+
+
+def _done_lines(
+    changed: list[str], deleted: tuple[str, ...], resource: str, *, validate_only: bool
+) -> list[str]:
+    """Return what is set or changed, and what a replacement deletes."""
+    could = "can be " if validate_only else ""
+    told = {"changed": changed, "deleted": deleted}
+    return [
+        f"{could}{done}: {', '.join(names)} of {resource}" for done, names in told.items() if names
+    ]
 
 
 def _impact_lines(count: int | None, *, validate_only: bool) -> list[str]:
@@ -206,6 +231,20 @@ def _changes(operation: str, texts: list[str]) -> "list[ConfigChange]":
     from controller.decisions.configs import ConfigChange, Operation
 
     return [ConfigChange(name, value, Operation(operation)) for name, value in config_pairs(texts)]
+
+
+def _read_changes(texts: list[str]) -> "list[ConfigChange]":
+    """Return the configs whose values are in files; arguments can be seen by every user."""
+    from api.cli.secret_input import read_secret
+    from controller.decisions.configs import ConfigChange
+
+    pairs = config_pairs(texts)
+    if [file for _, file in pairs].count("-") > 1:
+        raise typer.BadParameter("only one value can be read from -", param_hint="--from-file")
+    return [
+        ConfigChange(name, read_secret(file, option=f"--from-file {name}", prompt=name))
+        for name, file in pairs
+    ]
 
 
 def _is_own(config: "ConfigSetting", type_: int, name: "TopicRef") -> bool:

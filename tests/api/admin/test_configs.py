@@ -1,5 +1,7 @@
 """configs set, delete, append, subtract, describe."""
 
+import io
+import sys
 from pathlib import Path
 
 import pytest
@@ -108,3 +110,53 @@ def test_refused_request_prints_its_code_and_exits_3(
 @pytest.mark.parametrize("resource", ["orders", "topic/", "broker/", "broker", "grope/a", ""])
 def test_resource_that_is_none_is_wrong_usage(metalog: Metalog, log: Path, resource: str) -> None:
     assert metalog("configs", "describe", resource, "--log", log).code == 2
+
+
+def test_value_is_read_from_a_file_or_standard_input(
+    metalog: Metalog, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "key").write_text("hunter2\n")
+    answer = metalog(
+        *("configs", "set", "broker/1", "ssl.key.password=x", "--log", log),
+        *("--from-file", f"ssl.keystore.password={tmp_path / 'key'}"),
+    )
+    assert answer.out.startswith("changed: ssl.key.password, ssl.keystore.password of broker/1\n")
+    shown = configs(metalog, log, "broker/1", "--show-secrets")
+    assert shown["ssl.keystore.password"] == "hunter2"
+    from_stdin = ("--from-file", "ssl.truststore.password=-")
+    monkeypatch.setattr(sys, "stdin", io.StringIO("hunter3\n"))
+    metalog("configs", "set", "broker/1", *from_stdin, "--log", log)
+    shown = configs(metalog, log, "broker/1", "--show-secrets")
+    assert shown["ssl.truststore.password"] == "hunter3"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["--from-file", "a"], ["--from-file", "a=-", "--from-file", "b=-"]],
+    ids=["nothing", "no file", "standard input twice"],
+)
+def test_values_that_cannot_be_read_are_wrong_usage(
+    metalog: Metalog, log: Path, arguments: list[str]
+) -> None:
+    assert metalog("configs", "set", "broker/1", *arguments, "--log", log).code == 2
+
+
+def test_replacement_says_what_it_deletes(metalog: Metalog, log: Path) -> None:
+    change = ("configs", "set", "topic/orders", "retention.ms=5", "segment.ms=7", "--log", log)
+    metalog(*change)
+    replace = ("configs", "replace", "topic/orders", "segment.ms=7", "--log", log)
+    answer = metalog(*replace, "--validate-only")
+    assert answer.out.splitlines()[:2] == [
+        "can be changed: segment.ms of topic/orders",
+        "can be deleted: retention.ms of topic/orders",
+    ]
+    (item,) = metalog(*replace, "--json").json["results"]
+    assert (item["configs"], item["deleted"]) == (["segment.ms"], ["retention.ms"])
+
+
+def test_subscription_is_not_deleted_as_a_config(metalog: Metalog, log: Path) -> None:
+    metalog("subscriptions", "register", "g", "orders.*", "--log", log)
+    answer = metalog("configs", "delete", "group/g", "subscribed.topic.regex", "--log", log)
+    assert answer.code == 3
+    assert answer.err.startswith("error: INVALID_CONFIG: subscribed.topic.regex is deleted by")
+    assert configs(metalog, log, "group/g") == {"subscribed.topic.regex": "orders.*"}

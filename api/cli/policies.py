@@ -1,0 +1,54 @@
+"""Policies of an operator: Python functions that check new topics and changes of configs.
+
+A config names one as `package.module:function`. It gets a `PlannedTopic` or `PlannedConfigs` and
+raises RequestError POLICY_VIOLATION to refuse it.
+"""
+
+import importlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import typer
+
+TOPIC_POLICY = "create.topic.policy.class.name"
+CONFIG_POLICY = "alter.config.policy.class.name"
+
+
+def policy_of(configs: Mapping[str, str], name: str) -> Callable[[Any], None] | None:
+    """Return the policy that a config names, None if it names none.
+
+    Raises:
+        typer.BadParameter: there is no such function.
+    """
+    path = configs.get(name, "")
+    return _checking(path, _function(path, name)) if path else None
+
+
+def _function(path: str, name: str) -> Callable[[Any], None]:
+    module, _, function = path.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), function)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise typer.BadParameter(
+            f"{path!r} is no package.module:function: {error}", param_hint=f"--config {name}"
+        ) from None
+    if not callable(found):
+        raise typer.BadParameter(f"{path!r} is no function", param_hint=f"--config {name}")
+    return found  # type: ignore[no-any-return]
+
+
+def _checking(path: str, policy: Callable[[Any], None]) -> Callable[[Any], None]:
+    """Return the policy; one that fails refuses, so that a fault of it lets nothing through."""
+    from records.errors import RequestError
+
+    def check(planned: Any) -> None:
+        try:
+            policy(planned)
+        except RequestError:
+            raise
+        except Exception as error:
+            raise RequestError(
+                "POLICY_VIOLATION", f"the policy {path} failed: {type(error).__name__}: {error}"
+            ) from error
+
+    return check
