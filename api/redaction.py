@@ -11,14 +11,6 @@ _SECRET_FIELDS = {
 }
 
 
-def redact_record(type_name: str, fields: dict[str, Any]) -> dict[str, Any]:
-    """Return a record's JSON fields without secrets."""
-    if type_name == "ConfigRecord" and fields["value"] is not None:
-        return {**fields, "value": redact_field("config", fields["name"], fields["value"])}
-    secret = _SECRET_FIELDS.get(type_name, ())
-    return {name: REDACTED if name in secret else value for name, value in fields.items()}
-
-
 def redact_field(kind: str, field: str, value: Any) -> Any:
     """Return the value of an object's field, or a placeholder if it is secret."""
     if value is None:

@@ -4,6 +4,8 @@ The keys of SCRAM credentials, delegation tokens, and the values of configs that
 unknown to this release: an unknown config may be a password.
 """
 
+from typing import Any
+
 REDACTED = "(redacted)"
 """Printed in place of a secret."""
 
@@ -167,3 +169,12 @@ SECRET_FIELDS = {
 def is_secret_config(name: str) -> bool:
     """True if the value of a config must not be shown."""
     return name not in PUBLIC_CONFIGS
+
+
+def redact_record(type_name: str, fields: dict[str, Any]) -> dict[str, Any]:
+    """Return a record's fields, as `records.json.to_json` gives them, without secrets."""
+    if type_name == "ConfigRecord":
+        is_secret = fields["value"] is not None and is_secret_config(fields["name"])
+        return {**fields, "value": REDACTED} if is_secret else fields
+    secret = SECRET_FIELDS.get(type_name, ())
+    return {name: REDACTED if name in secret else value for name, value in fields.items()}

@@ -9,10 +9,10 @@ from msgspec.structs import replace
 from api.questions.asked_json import asked_json
 from api.questions.past import Past
 from api.questions.question import Computed, Question
-from api.redaction import redact_record
 from metadata_log.limits import MIB
 from records.envelope import Asked, Envelope, Origin
 from records.json import fields_json, to_json
+from records.secrets import redact_record
 from replay.time_travel.objects import parse_object
 
 Row = dict[str, Any]

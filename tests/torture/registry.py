@@ -12,6 +12,7 @@ from tests.torture.campaigns import (
     model,
     planted_bugs,
     recovery,
+    streams,
 )
 
 CAMPAIGNS: tuple[Campaign, ...] = (
@@ -25,6 +26,7 @@ CAMPAIGNS: tuple[Campaign, ...] = (
     controller,
     kills,
     clients,
+    streams,
 )
 
 

@@ -1,0 +1,77 @@
+"""Positions of a stream over a log: how far it may read, and whether it is still the same log.
+
+A position carries its proof (metadata_log/position.py), so a log that was restored, replaced or
+whose unconfirmed end was rewritten is noticed before a row of it is read.
+"""
+
+from metadata_log.log_reader import LogReader
+from metadata_log.position import Position
+from records.errors import RequestError
+
+
+def readable_end(reader: LogReader, *, unconfirmed: bool) -> int:
+    """Return the end, exclusive, of what a stream may read.
+
+    Args:
+        unconfirmed: Include the end of a mirror that Kafka may still replace.
+    """
+    return reader.end_offset if unconfirmed else reader.confirmed_end
+
+
+def stream_position(reader: LogReader, end_offset: int) -> Position:
+    """Return the position at an end offset in [reader.start_offset, reader.end_offset].
+
+    Without proof at the log's start, when the record before it is no longer kept.
+
+    Raises:
+        CorruptLogError: the log is damaged there.
+    """
+    if end_offset == reader.start_offset != reader.history_start:
+        return Position(
+            cluster_id=reader.cluster_id, end_offset=end_offset, leader_epoch=0, last_crc32c=None
+        )
+    return reader.position(end_offset)
+
+
+def check_same_history(reader: LogReader, position: Position) -> None:
+    """Check that a log still has the history that a stream has read up to a position.
+
+    What lies before the log's start cannot be checked; only the cluster is.
+
+    Raises:
+        RequestError: WRONG_LOG: it is another log, it was restored to an earlier point, or the
+            unconfirmed end of a mirror was replaced.
+        CorruptLogError: the log is damaged there.
+    """
+    at = position.end_offset
+    if position.cluster_id != reader.cluster_id:
+        raise _wrong_log(
+            reader,
+            f"the stream is of cluster {position.cluster_id}, the log of {reader.cluster_id}",
+        )
+    if at > reader.end_offset:
+        raise _wrong_log(reader, f"the stream is at {at}, the log ends at {reader.end_offset}")
+    if at > reader.start_offset and stream_position(reader, at).contradicts(position):
+        raise _wrong_log(reader, f"before offset {at} the log holds other records than were read")
+
+
+def limited_end(reader: LogReader, first: int, end: int, records_max: int) -> int:
+    """Return where to stop so that at most `records_max` records in [first, end) are read.
+
+    Only whole batches are read: at least one, even if it is larger.
+    """
+    first = max(first, reader.start_offset)
+    limit = first + records_max
+    if limit >= end:
+        return end
+    batch = next(iter(reader.batches(limit, limit + 1)))
+    return batch.base_offset if batch.base_offset > first else min(batch.end_offset, end)
+
+
+def _wrong_log(reader: LogReader, why: str) -> RequestError:
+    return RequestError(
+        "WRONG_LOG",
+        f"{reader.directory}: {why}: it was replaced or restored, or the unconfirmed end of a "
+        f"mirror was replaced. Records below {reader.confirmed_end} are confirmed now; remove what "
+        "was written from where the two differ, and start with a new checkpoint location",
+    )

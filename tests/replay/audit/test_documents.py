@@ -1,0 +1,55 @@
+"""The programs in the documents about Spark print what stands below them."""
+
+import contextlib
+import io
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from replay.audit.log_source import OPTIONS
+from replay.audit.record_rows import SCHEMA
+from tests.replay.audit.slow_starts import restarted
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+ROOT = Path(__file__).parents[3]
+EXAMPLES = [
+    pytest.param(code, printed, id=name)
+    for name in ("streaming.md",)
+    for code, printed in re.findall(
+        r"^```python\n(.*?)^```\n\n```text\n(.*?)^```$",
+        (ROOT / "docs" / name).read_text(),
+        re.MULTILINE | re.DOTALL,
+    )
+]
+
+
+@pytest.mark.parametrize(("code", "printed"), EXAMPLES)
+def test_program_prints_what_the_document_says(
+    spark: "SparkSession",
+    demo_log: Path,
+    tmp_path: Path,
+    code: str,
+    printed: str,
+) -> None:
+    """It runs in the session of the tests, with a folder of its own for /srv."""
+    (tmp_path / "log").symlink_to(demo_log)
+    said = io.StringIO()
+    program = code.replace("/srv", str(tmp_path))
+    with contextlib.redirect_stdout(said):
+        restarted(lambda: exec(program, {}))
+    assert said.getvalue() == printed
+
+
+def test_columns_and_options_of_the_source_are_documented() -> None:
+    text = (ROOT / "docs" / "streaming.md").read_text()
+    (columns,) = re.findall(r"^## Columns\n(.*?)\n\n", text, re.MULTILINE | re.DOTALL)
+    named = [name for name in re.findall(r"`(\w+)`", columns) if name != "log"]
+    assert named == SCHEMA.names
+    options = re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)
+    assert {name.lower() for name in options} | {"path"} == OPTIONS
