@@ -14,19 +14,20 @@ def by_sql(log: Path | str, at: str, database: str | None) -> Computed:
 
     Raises:
         RequestError: HISTORY_NOT_FOUND, there are no tables; OFFSET_OUT_OF_RANGE, they do not
-            reach so far.
+            reach so far, or Kafka may still replace the records (mirror).
     """
     from api.cli.reading import offset_of
     from api.questions.past import Past
     from metadata_log.log_reader import LogReader
     from replay.sql_history.store import HistoryStore, default_url
-    from replay.sql_history.sync import check_same_log
+    from replay.sql_history.sync import check_confirmed, check_same_log
 
     with LogReader.open(log) as reader:
         past = Past(reader, resolve=offset_of)
         offset = past.offset(at)
         with HistoryStore.open(database or default_url(reader.directory)) as store:
             check_same_log(reader, store)
+            check_confirmed(reader, offset)
             answer = Digest(digest=store.digest(offset), by="sql")
     return Computed(answer=answer, about=lambda: past.about(offset))
 

@@ -29,6 +29,7 @@ def sync(log: Log, database: Database = None, json: Json = False) -> None:
     from replay.snapshot.database import shown_url
     from replay.sql_history.store import HISTORY_NAME, HistoryStore, default_url
     from replay.sql_history.sync import sync as sync_store
+    from replay.sql_history.sync import unconfirmed_text
     from replay.timeline import Timeline
 
     with open_reader(log) as reader:
@@ -45,6 +46,8 @@ def sync(log: Log, database: Database = None, json: Json = False) -> None:
             "changes": found.changes,
             "rows": found.rows,
         }
+        left_out = reader.end_offset - max(reader.confirmed_end, found.to_offset)
+        why = unconfirmed_text(reader) if left_out > 0 else None
         # Without its password.
         where = shown_url(store.engine.url) if database else log / HISTORY_NAME
     if json:
@@ -56,3 +59,5 @@ def sync(log: Log, database: Database = None, json: Json = False) -> None:
     )
     for table, count in found.rows.items():
         print_line(f"  {table:<28}{count:>12}")
+    if why is not None:
+        print_line(f"left out: {why}")

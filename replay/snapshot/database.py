@@ -9,7 +9,7 @@ import os
 import re
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
@@ -28,6 +28,7 @@ from metadata_log.fs import FILE_MODE
 from records.errors import CorruptLogError, MetadataLogError, RequestError, UnavailableError
 from replay.snapshot.ports import SNAPSHOTS_NAME
 from replay.snapshot.postgresql import named_error, open_postgresql, writer
+from replay.snapshot.revision import HISTORY_VERSION_TABLE
 
 # How long to wait for another writer.
 _LOCK_TIMEOUT_S = 30
@@ -59,6 +60,7 @@ def open_database(
     create: bool = False,
     wal: bool = False,
     missing: tuple[str, str] = ("SNAPSHOT_NOT_FOUND", "metalog snapshot create"),
+    never_beside: str = HISTORY_VERSION_TABLE,
 ) -> Engine:
     """Return an engine; only `create` creates a missing SQLite file.
 
@@ -66,14 +68,19 @@ def open_database(
         wal: Let SQLite keep a write-ahead log, so that readers and a writer never wait for each
             other. Readers then need to write in the directory.
         missing: The code of the error if there is none, and the command that makes one.
+        never_beside: A table that must not be in the same SQLite file: snapshots must be readable
+            in a read-only directory, and the history keeps a write-ahead log.
 
     Raises:
-        RequestError: `url` is not a database that can be opened, or it does not exist.
+        RequestError: `url` is not a database that can be opened, it does not exist, or it has the
+            table `never_beside`.
     """
     try:
         parsed = make_url(url)
         if parsed.get_backend_name() == "sqlite":
-            return _open_sqlite(parsed, create, wal, missing)
+            path = _sqlite_path(parsed, create, missing)
+            _check_alone(path, never_beside)
+            return _open_sqlite(parsed, path, wal, missing[1])
         if parsed.drivername == "postgres":
             parsed = parsed.set(drivername="postgresql")  # libpq knows both names
         if parsed.get_backend_name() == "postgresql":
@@ -134,7 +141,7 @@ def writing(engine: Engine) -> Iterator[Connection]:
         yield connection
 
 
-def _open_sqlite(url: URL, create: bool, wal: bool, missing: tuple[str, str]) -> Engine:
+def _sqlite_path(url: URL, create: bool, missing: tuple[str, str]) -> Path:
     if url.database in (None, "", ":memory:"):
         raise ArgumentError("no file is named")
     path = Path(str(url.database)).absolute()
@@ -143,13 +150,33 @@ def _open_sqlite(url: URL, create: bool, wal: bool, missing: tuple[str, str]) ->
     elif not path.exists():
         code, command = missing
         raise RequestError(code, f"{path} does not exist yet; make it with `{command}`")
+    return path
+
+
+def _check_alone(path: Path, other: str) -> None:
+    # Before the first connection that may write: turning on a write-ahead log changes the file.
+    query = "SELECT 1 FROM sqlite_master WHERE name = ?"
+    # Whatever else is wrong with the file is named when it is used.
+    with (
+        suppress(sqlite3.Error),
+        closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)) as connection,
+    ):
+        if connection.execute(query, (other,)).fetchone() is not None:
+            kept = "the SQL history" if other == HISTORY_VERSION_TABLE else "snapshots"
+            raise RequestError(
+                "INVALID_REQUEST",
+                f"{path} already holds {kept}; snapshots and history need a file each",
+            )
+
+
+def _open_sqlite(url: URL, path: Path, wal: bool, made_by: str) -> Engine:
     uri = f"file:{quote(str(path))}?mode=rw"
     engine = create_engine(
         url,
         creator=lambda: sqlite3.connect(
             uri, uri=True, timeout=_LOCK_TIMEOUT_S, check_same_thread=False
         ),
-        execution_options={_MADE_BY: missing[1]},
+        execution_options={_MADE_BY: made_by},
     )
     event.listen(engine, "connect", _configure_sqlite)
     if wal:

@@ -12,6 +12,7 @@ from metadata_log.position import Position
 from records.errors import RequestError, UnknownHistoryError
 from replay.image.digest import digest_of_parts, digest_of_rows, row_text
 from replay.snapshot.database import open_database, reading
+from replay.snapshot.revision import VERSION_TABLE
 from replay.snapshot.schema import HISTORY, check, upgrade
 from replay.sql_history.columns import row_decoder
 from replay.sql_history.tables import VERSION_TABLES, VersionTable, position
@@ -67,7 +68,11 @@ class HistoryStore:
             UnavailableError: it cannot be reached.
         """
         engine = open_database(
-            url, create=create, wal=True, missing=("HISTORY_NOT_FOUND", "metalog sql sync")
+            url,
+            create=create,
+            wal=True,
+            missing=("HISTORY_NOT_FOUND", "metalog sql sync"),
+            never_beside=VERSION_TABLE,
         )
         try:
             if create:

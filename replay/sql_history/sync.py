@@ -191,5 +191,27 @@ def check_same_log(source: BatchSource, store: HistoryStore) -> HistoryPosition 
     return found
 
 
+def check_confirmed(source: ConfirmedSource, at: int) -> None:
+    """Check that the tables of a mirror can reach offset `at`.
+
+    Raises:
+        RequestError: OFFSET_OUT_OF_RANGE, its record may still be replaced, so it is left out.
+    """
+    if source.confirmed_end <= at < source.end_offset:
+        raise RequestError(
+            "OFFSET_OUT_OF_RANGE",
+            f"offset {at} is not in the tables: {unconfirmed_text(source)}; ask without the tables "
+            f"(`--by replay`), or for an offset below {source.confirmed_end}",
+        )
+
+
+def unconfirmed_text(source: ConfirmedSource) -> str:
+    """Return why the tables of a mirror end before its log does."""
+    return (
+        f"Kafka may still replace offsets {source.confirmed_end} to {source.end_offset - 1}, no "
+        "checkpoint in its directory confirms them; import again when it has written one"
+    )
+
+
 def _wrong_log(where: str, why: str) -> RequestError:
     return RequestError("WRONG_LOG", f"{where}: {why}; sync into another database")

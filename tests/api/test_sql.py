@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.generate_kraft import generate
 from tests.api.conftest import Metalog
 from tests.sql_document import DOCUMENT, answered
 
@@ -60,6 +61,33 @@ def test_without_tables_the_command_that_makes_them_is_named(
     assert answer.code == 3
     assert "HISTORY_NOT_FOUND" in answer.err
     assert "metalog sql sync" in answer.err
+
+
+def test_snapshots_and_history_never_share_a_file(
+    history: Path, demo_log: Path, metalog: Metalog, tmp_path: Path
+) -> None:
+    snapshots = tmp_path / "snapshots.db"
+    metalog("snapshot", "create", demo_log, "--database", f"sqlite:///{snapshots}", "--json")
+    for command, path in ((["sql", "sync"], snapshots), (["snapshot", "create"], history)):
+        before = path.read_bytes()
+        answer = metalog(*command, demo_log, "--database", f"sqlite:///{path}")
+        assert answer.code == 3
+        assert "snapshots and history need a file each" in answer.err
+        assert path.read_bytes() == before
+
+
+def test_what_kafka_may_still_replace_is_left_out_and_named(
+    metalog: Metalog, tmp_path: Path
+) -> None:
+    log = tmp_path / "mirror"
+    metalog("import", "kraft", generate(tmp_path / "kraft", records=100), log)
+    synced = metalog("sql", "sync", log)
+    assert "0 changes from offset 0 up to 0" in synced.out
+    assert "left out: Kafka may still replace offsets 0 to 99" in synced.out
+    answer = metalog("digest", log, "--by", "sql", "--at", "end")
+    assert answer.code == 3
+    assert "`--by replay`" in answer.err
+    assert "sql sync" not in answer.err
 
 
 def test_the_document_shows_what_its_queries_print(

@@ -6,6 +6,7 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import inspect
+from sqlalchemy import text as sql
 
 from replay.image.parts import PARTS
 from replay.snapshot.database import writing
@@ -35,6 +36,14 @@ def test_every_column_and_table_is_explained() -> None:
     for table in metadata.tables.values():
         assert table.comment
         assert all(column.comment for column in table.columns), table.name
+
+
+def test_the_schema_text_of_sqlite_explains_every_table_and_column(store: HistoryStore) -> None:
+    with store.engine.connect() as connection:
+        schemas = dict(connection.execute(sql("SELECT name, sql FROM sqlite_master")).all())
+    for name, table in metadata.tables.items():
+        for each in (table, *table.columns):
+            assert f"/* {each.comment} */" in schemas[name], each
 
 
 def test_downgrade_leads_back_to_nothing_and_upgrade_to_all(store: HistoryStore) -> None:
