@@ -314,7 +314,7 @@ class LogReader:
                 if previous is None and entry.position:
                     start = ScanStart(entry.position, entry.offset)
                 scan = self._scan(segment, following, previous, start)
-                for block, batch in scan.batches(needles, end):
+                for block, batch in scan.batches(needles, end, from_offset=first):
                     if batch.base_offset >= end:
                         return
                     if batch.end_offset > first:

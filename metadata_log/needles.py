@@ -41,7 +41,7 @@ class Needles:
         Args:
             beginning: What the record's first fields are encoded as; fewer blocks match.
         """
-        self.add(_type_needle(record_type) + beginning)
+        self.add(type_needle(record_type) + beginning)
 
     def found_in(self, body: bytes) -> bool:
         """True if the block with this body is to be decoded."""
@@ -58,5 +58,6 @@ def previous_crc32c_bytes(crc32c: int) -> bytes:
     return b"\2" + encode_long(crc32c)
 
 
-def _type_needle(record_type: type[Record]) -> bytes:
+def type_needle(record_type: type[Record]) -> bytes:
+    """Return bytes that every block of the newest schema holds that has a record of this type."""
     return _BEFORE_PAYLOAD + LONGS[registry.RECORD_TYPES.index(record_type)]

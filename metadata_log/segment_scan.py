@@ -7,13 +7,15 @@ from metadata_log.batch import Batch
 from metadata_log.block import StoredBlock, block_size, decompress, parse_block
 from metadata_log.fs import ReadableFile
 from metadata_log.names import MANIFEST, segment_name
-from metadata_log.needles import Needles, previous_crc32c_bytes
+from metadata_log.needles import Needles, previous_crc32c_bytes, type_needle
 from metadata_log.segment import HEADER_SIZE_BYTES_MAX, SegmentHeader, decode_header, row_decoder
+from records.control import NoOpRunRecord
 from records.errors import CorruptLogError
 from records.varint import decode_long
 
 _READ_SIZE = 1024 * 1024
 _FIRST_READ_SIZE = 64 * 1024
+_NO_OP_RUN = type_needle(NoOpRunRecord)
 
 
 def corrupt(
@@ -107,7 +109,11 @@ class SegmentScan:
         self._buffer_at = position
 
     def batches(
-        self, needles: Needles | None = None, to_offset: int | None = None
+        self,
+        needles: Needles | None = None,
+        to_offset: int | None = None,
+        *,
+        from_offset: int | None = None,
     ) -> Iterator[tuple[StoredBlock, Batch]]:
         """Yield each block with its batch, up to the limit.
 
@@ -115,6 +121,7 @@ class SegmentScan:
             needles: Blocks that hold none of them may be left out. They are still decompressed, and
                 their place in the chain of blocks is checked.
             to_offset: May stop at the first batch from here on.
+            from_offset: Blocks that end before it may be left out.
 
         Raises:
             CorruptLogError: the bytes before the limit are not whole blocks that follow each
@@ -124,7 +131,9 @@ class SegmentScan:
             block = self._next_block()
             try:
                 body = decompress(block)
-                if needles is not None and self._can_skip(block, body, needles):
+                if self._is_before(from_offset, block, body) or (
+                    needles is not None and self._can_skip(block, body, needles)
+                ):
                     self._skip(block, body)
                     if to_offset is not None and self.has_passed(to_offset):
                         return
@@ -184,6 +193,14 @@ class SegmentScan:
         self._buffer = self._file.pread(size, self.position)
         self._buffer_at = self.position
         return 0
+
+    def _is_before(self, offset: int | None, block: StoredBlock, body: bytes) -> bool:
+        """True if a block provably ends at or before an offset, and need not be decoded."""
+        if offset is None or block.end_position >= self._limit or not self._has_newest_schema:
+            return False
+        base_offset, _ = decode_long(body, 0)
+        # A run of NoOps stands for more offsets than rows.
+        return base_offset + block.count <= offset and _NO_OP_RUN not in body
 
     def _can_skip(self, block: StoredBlock, body: bytes, needles: Needles) -> bool:
         """True if a block holds no needle and provably follows the block before it."""

@@ -1,7 +1,7 @@
 """Timeline: the way from a log to its states and changes.
 
-It combines a log with its snapshots. A snapshot only saves time: the answers are those of a replay
-from the log's start.
+It combines a log with its snapshots and its SQL history. Both only save time: the answers are those
+of a replay from the log's start.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,11 +14,13 @@ from replay.image.provenance import NotUnderstood
 from replay.loader import BatchSource, images, load_image
 from replay.not_understood import count_not_understood
 from replay.snapshot.ports import SNAPSHOTS_NAME, Snapshots
-from replay.time_travel.changes import Change, EffectiveChange
+from replay.time_travel.change_index import HISTORY_NAME, ChangeIndex
+from replay.time_travel.changes import Change, EffectiveChange, field_changes
 from replay.time_travel.diff import diff_images
-from replay.time_travel.history import Event, LastSet, absence, blame, history
+from replay.time_travel.history import Event, LastSet, absence, blame, fields_at, history
 from replay.time_travel.objects import ObjectName
 from replay.time_travel.record_replay import effective_changes
+from replay.time_travel.skim import can_skim
 
 if TYPE_CHECKING:
     from replay.snapshot.info import SnapshotInfo
@@ -42,22 +44,28 @@ class StoredLog(BatchSource, Protocol):
 class Timeline:
     """The states and changes of one log."""
 
-    def __init__(self, source: BatchSource, snapshots: Snapshots | None = None) -> None:
-        """Use a log and a store of snapshots; None: replay everything."""
+    def __init__(
+        self,
+        source: BatchSource,
+        snapshots: Snapshots | None = None,
+        index: ChangeIndex | None = None,
+    ) -> None:
+        """Use a log, a store of snapshots and an index of changes; None: read the log instead."""
         self.source = source
         self._snapshots = snapshots
+        self._index = index
 
     @classmethod
     def of(cls, log: StoredLog) -> Self:
-        """Use a log with the snapshots in its directory, if there are any."""
+        """Use a log with the snapshots and the SQL history in its directory, if there are any."""
         if log.local_directory is None:
             return cls(log)
-        path = log.local_directory / SNAPSHOTS_NAME
-        if not path.exists():
-            return cls(log)
-        from replay.snapshot.file import SnapshotFile
-
-        return cls(log, SnapshotFile(path, log.cluster_id))
+        directory = log.local_directory
+        return cls(
+            log,
+            _snapshots_of(log, directory / SNAPSHOTS_NAME),
+            _index_of(log, directory / HISTORY_NAME),
+        )
 
     def image(
         self,
@@ -120,12 +128,19 @@ class Timeline:
             UnknownHistoryError, RequestError, CorruptLogError: as for `image`; also when `only` is
                 absent at both, as `absence` says.
         """
+        if only is not None and can_skim(self.source, only):
+            old_fields, new_fields = (
+                fields_at(self.source, only, at, self._index) for at in (before, after)
+            )
+            if not old_fields and not new_fields:
+                raise absence(self.source, only, max(before, after), self._index)
+            return field_changes(only.object, old_fields, new_fields)
         earlier, later = sorted((before, after))
         old = self.image(earlier, progress=progress)
         # Continuing from the first image shares everything that did not change.
         new = self.image(later, start=old)
         if only is not None and not only.fields(old) and not only.fields(new):
-            raise absence(self.source, only, later)
+            raise absence(self.source, only, later, self._index)
         return diff_images(old, new, only) if before <= after else diff_images(new, old, only)
 
     def history(
@@ -137,13 +152,15 @@ class Timeline:
         from_offset: int | None = None,
     ) -> Iterator[Event]:
         """Yield the records that changed an object, oldest first; see `time_travel.history`."""
-        return history(self.source, name, end_offset, progress, from_offset=from_offset)
+        return history(
+            self.source, name, end_offset, progress, from_offset=from_offset, index=self._index
+        )
 
     def blame(
         self, name: ObjectName, at: int, progress: Progress | None = None
     ) -> dict[str, LastSet]:
         """Return for each field of an object the record that last set it, as `history.blame`."""
-        return blame(self.source, name, at, progress)
+        return blame(self.source, name, at, progress, self._index)
 
     def not_understood(self, at: int) -> NotUnderstood | None:
         """Return how many records up to offset `at` this release does not know, None for none.
@@ -181,3 +198,19 @@ class Timeline:
         for info in self._snapshots.newest_first():
             if (at is None or info.end_offset <= at + 1) and is_of(self.source, info):
                 yield info
+
+
+def _snapshots_of(log: StoredLog, path: Path) -> Snapshots | None:
+    if not path.exists():
+        return None
+    from replay.snapshot.file import SnapshotFile
+
+    return SnapshotFile(path, log.cluster_id)
+
+
+def _index_of(log: StoredLog, path: Path) -> ChangeIndex | None:
+    if not path.exists():
+        return None
+    from replay.sql_history.file import HistoryFile
+
+    return HistoryFile(path, log)

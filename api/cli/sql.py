@@ -27,9 +27,10 @@ def sync(log: Log, database: Database = None, json: Json = False) -> None:
     """Bring the tables up to the end of the log: every state that every object had."""
     from api.cli.reading import about, open_reader
     from replay.snapshot.database import shown_url
-    from replay.sql_history.store import HISTORY_NAME, HistoryStore, default_url
+    from replay.sql_history.store import HistoryStore, default_url
     from replay.sql_history.sync import sync as sync_store
     from replay.sql_history.sync import unconfirmed_text
+    from replay.time_travel.change_index import HISTORY_NAME
     from replay.timeline import Timeline
 
     with open_reader(log) as reader:

@@ -16,9 +16,7 @@ from replay.snapshot.revision import VERSION_TABLE
 from replay.snapshot.schema import HISTORY, check, upgrade
 from replay.sql_history.columns import row_decoder
 from replay.sql_history.tables import VERSION_TABLES, VersionTable, position
-
-HISTORY_NAME = "history.db"
-"""The default database, in the log directory."""
+from replay.time_travel.change_index import HISTORY_NAME
 
 
 def default_url(directory: Path) -> URL:

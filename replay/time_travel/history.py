@@ -14,6 +14,7 @@ from replay.image.delta import MetadataDelta
 from replay.image.metadata import MetadataImage
 from replay.image.provenance import Provenance
 from replay.loader import BatchSource, check_point, load_image
+from replay.time_travel.change_index import ChangeIndex
 from replay.time_travel.changes import EffectiveChange
 from replay.time_travel.config_setters import ConfigSetters
 from replay.time_travel.kinds import Fields
@@ -65,6 +66,7 @@ def history(
     progress: Callable[[int], None] | None = None,
     *,
     from_offset: int | None = None,
+    index: ChangeIndex | None = None,
 ) -> Iterator[Event]:
     """Yield the records that changed the object called `name`, oldest first.
 
@@ -75,6 +77,7 @@ def history(
         end_offset: Exclusive; None means the end of the log.
         progress: Called with the end offset of each batch read.
         from_offset: Changes before this offset are left out.
+        index: Saves reading, where it knows the object.
 
     Raises:
         RequestError: there was no such object or field in the range; as `absence` says.
@@ -85,14 +88,14 @@ def history(
         raise UnknownHistoryError(
             f"offset {end - 1} is unknown: history starts at {source.history_start}"
         )
-    watch, events = _watched(source, name, end, progress)
+    watch, events = _watched(source, name, end, progress, index)
     found = False
     for event in events:
         if from_offset is None or event.row.offset >= from_offset:
             found = True
             yield event
     if not found and not watch.fields:
-        raise absence(source, name, end - 1)
+        raise absence(source, name, end - 1, index)
 
 
 def _watched(
@@ -100,9 +103,10 @@ def _watched(
     name: ObjectName,
     end: int,
     progress: Callable[[int], None] | None = None,
+    index: ChangeIndex | None = None,
 ) -> tuple["_Watch", Iterator[Event]]:
     """Return a watch at the start of history, and the events that it finds below `end`."""
-    found = reaching_rows(source, name, end, progress)
+    found = reaching_rows(source, name, end, progress, index)
     if found is None:
         watch = _Watch(load_image(source, source.history_start - 1), name)
         return watch, watch.events(_effective_rows(source, end, progress))
@@ -137,6 +141,7 @@ def blame(
     name: ObjectName,
     at: int,
     progress: Callable[[int], None] | None = None,
+    index: ChangeIndex | None = None,
 ) -> dict[str, LastSet]:
     """Return for each field of an object at offset `at` the record that last set it.
 
@@ -145,13 +150,13 @@ def blame(
         UnknownHistoryError: the offset is before the kept history.
     """
     check_point(source, at)
-    watch, last, was_moved = _last_setters(source, name, at, progress)
+    watch, last, was_moved = _last_setters(source, name, at, progress, index)
     if watch.fields and was_moved:
         # By key, so that other objects of the same name do not count.
         key = name.key(watch.image)
-        watch, last, _ = _last_setters(source, _by_key(name, key), at, progress)
+        watch, last, _ = _last_setters(source, _by_key(name, key), at, progress, index)
     if not watch.fields:
-        raise absence(source, name, at)
+        raise absence(source, name, at, index)
     return {
         field: LastSet(value, row.offset, row.timestamp, type(row.payload).__name__, row.origin)
         if (row := last.get(field))
@@ -161,13 +166,17 @@ def blame(
 
 
 def _last_setters(
-    source: BatchSource, name: ObjectName, at: int, progress: Callable[[int], None] | None
+    source: BatchSource,
+    name: ObjectName,
+    at: int,
+    progress: Callable[[int], None] | None,
+    index: ChangeIndex | None,
 ) -> tuple["_Watch", dict[str, Envelope | None], bool]:
     """Return the object at `at`, the record that set each field, and True if a move changed it.
 
     After a move the name may mean another topic.
     """
-    watch, events = _watched(source, name, at + 1, progress)
+    watch, events = _watched(source, name, at + 1, progress, index)
     last: dict[str, Envelope | None] = {}
     was_moved = False
     for event in events:
@@ -179,12 +188,29 @@ def _last_setters(
     return watch, last, was_moved
 
 
+def fields_at(
+    source: BatchSource, name: ObjectName, at: int, index: ChangeIndex | None = None
+) -> Fields | None:
+    """Return the requested fields of an object as of an offset; None or empty if it is absent.
+
+    Raises:
+        UnknownHistoryError, RequestError, CorruptLogError: as for `load_image`.
+    """
+    check_point(source, at)
+    watch, events = _watched(source, name, at + 1, index=index)
+    for _ in events:
+        pass
+    return watch.fields
+
+
 def _by_key(name: ObjectName, key: Any) -> ObjectName:
     kind = msgspec.structs.replace(name.kind, find=lambda image, _: key)
     return msgspec.structs.replace(name, kind=kind)
 
 
-def absence(source: BatchSource, name: ObjectName, at: int) -> RequestError:
+def absence(
+    source: BatchSource, name: ObjectName, at: int, index: ChangeIndex | None = None
+) -> RequestError:
     """Return the error for an object or field that is absent at offset `at`.
 
     Returns:
@@ -195,7 +221,7 @@ def absence(source: BatchSource, name: ObjectName, at: int) -> RequestError:
     """
     removed: Envelope | None = None
     created: Envelope | None = None
-    _, events = _watched(source, name, source.end_offset)
+    _, events = _watched(source, name, source.end_offset, index=index)
     for event in events:
         if event.row.offset > at:
             created = created or event.row

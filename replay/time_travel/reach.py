@@ -3,6 +3,7 @@
 Rows inside a transaction are known only when it ends, so Begin is always searched for.
 """
 
+from collections.abc import Collection
 from typing import Protocol
 
 from metadata_log.needles import Needles
@@ -34,6 +35,10 @@ class Reach(Protocol):
     def needles(self) -> Needles:
         """Byte strings to search for."""
 
+    @property
+    def ids(self) -> Collection[Uuid]:
+        """Topics and namespaces that the name is known to depend on."""
+
     def takes(self, row: Envelope) -> bool:
         """True if a row can affect the object. Call it with rows of decoded blocks, in order."""
 
@@ -60,6 +65,8 @@ def reach_of(name: ObjectName) -> Reach | None:
 
 class _KindReach:
     """Reach of a kind that stands alone: the records of certain types."""
+
+    ids: Collection[Uuid] = ()
 
     def __init__(self, kind: str, number: int | None = None) -> None:
         """Take the records of a whole kind.
@@ -121,6 +128,10 @@ class _TopicReach:
             namespace, _, self._asked = unescaped(topic).rpartition(NAMESPACE_SEPARATOR)
             for name in filter(None, (namespace, self._asked)):
                 self.needles.add(name.encode("utf-8", "surrogatepass"))
+
+    @property
+    def ids(self) -> Collection[Uuid]:
+        return self._ids
 
     def add_missed(self) -> bool:
         """Add needles for objects that were found after their records; True if any: read again."""

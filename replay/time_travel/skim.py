@@ -2,7 +2,7 @@
 
 Every block is read and checked, but only those that may hold a record that affects the object are
 decoded (`reach` says which). The rows found are a history of their own: replayed alone, they lead
-to the same object.
+to the same object. As far as an index of changes reaches, only the blocks that it names are read.
 
 A record that contradicts the state of another object goes unnoticed, as it does with a snapshot.
 """
@@ -15,6 +15,7 @@ from metadata_log.needles import Needles
 from records.envelope import Envelope
 from records.errors import CorruptLogError
 from replay.loader import BatchSource
+from replay.time_travel.change_index import ChangeIndex, FoundChanges
 from replay.time_travel.objects import ObjectName
 from replay.time_travel.reach import Reach, reach_of
 from replay.transactions import Transactions, rows_within
@@ -30,11 +31,20 @@ class SkimmableSource(BatchSource, Protocol):
         """Yield the batches in [from_offset, to_offset) that hold a needle, and possibly others."""
 
 
+def can_skim(source: BatchSource, name: ObjectName) -> bool:
+    """True if the records of an object can be found without decoding the whole log."""
+    try:
+        return isinstance(source, SkimmableSource) and reach_of(name) is not None
+    except (OverflowError, ValueError):
+        return False
+
+
 def reaching_rows(
     source: BatchSource,
     name: ObjectName,
     end: int,
     progress: Callable[[int], None] | None = None,
+    index: ChangeIndex | None = None,
 ) -> tuple[list[Envelope], list[Envelope]] | None:
     """Return the rows below offset `end` that can affect an object, in the order they take effect.
 
@@ -49,7 +59,8 @@ def reaching_rows(
         if reach is None:
             return None
         while True:
-            found = _rows_of(source, reach, end, progress)
+            known = None if index is None else index.changes_of(name, reach.ids, end)
+            found = _rows_of(source, reach, end, progress, known)
             if not reach.add_missed():
                 return found
     except (CorruptLogError, OverflowError, ValueError):
@@ -62,19 +73,32 @@ def _rows_of(
     reach: Reach,
     end: int,
     progress: Callable[[int], None] | None,
+    known: FoundChanges | None,
 ) -> tuple[list[Envelope], list[Envelope]]:
     base = [] if source.base is None else _flat(source.base.rows())
     before = [row for row in base if reach.takes(row)]
-    after: list[Envelope] = []
+    after = [] if known is None else [r for r in _rows_at(source, known.offsets) if reach.takes(r)]
+    first = source.history_start if known is None else known.end_offset
     transactions = Transactions()
-    for batch in source.skim(reach.needles, end):
-        rows = rows_within(batch, source.history_start, end)
+    for batch in source.skim(reach.needles, end, from_offset=first) if first < end else ():
+        rows = rows_within(batch, first, end)
         after += [row for row in transactions.effective(rows) if reach.takes(row)]
         reach.needles.everything = transactions.begin_offset is not None
         if progress is not None:
             progress(batch.end_offset)
     reach.needles.everything = False
     return before, after
+
+
+def _rows_at(source: BatchSource, offsets: list[int]) -> Iterator[Envelope]:
+    """Yield the rows at some offsets, ascending."""
+    rows: Iterator[Envelope] = iter(())
+    batch_end = 0
+    for offset in offsets:
+        if offset >= batch_end:
+            batch = next(iter(source.batches(offset, offset + 1)))
+            rows, batch_end = iter(batch.rows), batch.end_offset
+        yield next(row for row in rows if row.offset == offset)
 
 
 def _flat(batches: Iterable[tuple[Envelope, ...]]) -> list[Envelope]:

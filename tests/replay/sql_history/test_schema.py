@@ -40,7 +40,8 @@ def test_every_column_and_table_is_explained() -> None:
 
 def test_the_schema_text_of_sqlite_explains_every_table_and_column(store: HistoryStore) -> None:
     with store.engine.connect() as connection:
-        schemas = dict(connection.execute(sql("SELECT name, sql FROM sqlite_master")).all())
+        found = connection.execute(sql("SELECT name, sql FROM sqlite_master"))
+        schemas = {row.name: row.sql for row in found}
     for name, table in metadata.tables.items():
         for each in (table, *table.columns):
             assert f"/* {each.comment} */" in schemas[name], each

@@ -1,0 +1,166 @@
+"""The timeline reads only the records that the tables name, and answers as without them."""
+
+import logging
+import random
+import shutil
+import sqlite3
+from collections.abc import Callable, Collection
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from sqlalchemy import URL
+
+from records.base import Uuid
+from records.errors import RequestError
+from replay.sql_history import file
+from replay.sql_history.file import HistoryFile
+from replay.sql_history.store import HistoryStore, default_url
+from replay.sql_history.sync import sync
+from replay.time_travel.change_index import FoundChanges
+from replay.time_travel.objects import ObjectName, parse_object
+from replay.timeline import Timeline
+from tests.histories import random_history
+from tests.replay.builders import FakeLog, batches, change, partition, topic
+from tests.replay.time_travel.test_skim import SkimmedLog, names_in
+
+
+class _Counted(HistoryFile):
+    """Counts the questions that the tables helped to answer."""
+
+    used = 0
+
+    def changes_of(
+        self, name: ObjectName, ids: Collection[Uuid], end_offset: int
+    ) -> FoundChanges | None:
+        found = super().changes_of(name, ids, end_offset)
+        self.used += found is not None
+        return found
+
+
+@pytest.fixture(autouse=True)
+def always_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Use the tables of small logs, too."""
+    monkeypatch.setattr(file, "_RECORDS_PER_SEEK", 1)
+
+
+def synced(log: FakeLog, url: URL) -> Path:
+    with HistoryStore.open(url, create=True) as store:
+        sync(Timeline(log), log, store)
+    return Path(str(url.database))
+
+
+def answers(timeline: Timeline, name: str, at: int, other: int) -> list[object]:
+    """Return history, blame and diff, or the errors instead of them."""
+    asked = parse_object(name)
+    found: list[object] = []
+    for ask in (
+        lambda: list(timeline.history(asked, at + 1)),
+        lambda: timeline.blame(asked, at),
+        lambda: timeline.diff(other, at, asked),
+    ):
+        try:
+            found.append(ask())
+        except RequestError as error:
+            found.append((error.code, str(error)))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_answers_are_those_of_a_replay(seed: int, url: URL) -> None:
+    rng = random.Random(seed)
+    history = random_history(rng, 60)
+    # The tables end somewhere before the log.
+    path = synced(FakeLog(history[: rng.randint(30, 60)]), url)
+    plain, skimmed = FakeLog(history), SkimmedLog(history)
+    index = _Counted(path, skimmed)
+    names = names_in(plain)
+    for name in rng.sample(names, min(len(names), 40)):
+        at, other = (rng.randrange(-1, plain.end_offset) for _ in range(2))
+        with_tables = answers(Timeline(skimmed, index=index), name, at, other)
+        assert with_tables == answers(Timeline(plain), name, at, other), (name, at, other)
+    assert index.used > 40
+
+
+def test_only_what_follows_the_tables_is_searched(url: URL) -> None:
+    history = batches(
+        (topic("orders"), partition("orders", 0), partition("orders", 1)),
+        *((change("orders", 1, leader=1 + n % 3),) for n in range(20)),
+        (change("orders", 0, leader=2),),
+        *((change("orders", 1, leader=1 + n % 3),) for n in range(20)),
+        (change("orders", 0, leader=3),),
+    )
+    path = synced(FakeLog(history[:-1]), url)
+    log = SkimmedLog(history)
+    events = list(
+        Timeline(log, index=HistoryFile(path, log)).history(parse_object("partition:orders/0"))
+    )
+    assert [event.row.offset for event in events] == [1, 23, 44]
+    assert log.decoded == [44]
+
+
+def _lock(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+    connection.execute("CREATE TABLE other (id INTEGER)")
+    return connection
+
+
+def _execute(path: Path, statement: str) -> None:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(statement)
+
+
+PASSED_OVER: dict[str, Callable[[Path], object]] = {
+    "database is locked": _lock,
+    "not a database": lambda path: path.write_bytes(b"no database" * 500),
+    "revision 9999": lambda path: _execute(
+        path, "UPDATE metalog_history_alembic_version SET version_num = '9999'"
+    ),
+    "other replay rules": lambda path: _execute(path, "UPDATE history_position SET rules = 0"),
+    "another log": lambda path: _execute(path, "UPDATE history_position SET last_crc32c = 7"),
+    "other offsets": lambda path: _execute(path, "UPDATE history_position SET end_offset = 99"),
+}
+
+
+@pytest.mark.parametrize("why", PASSED_OVER)
+def test_tables_that_do_not_help_are_passed_over_with_a_note(
+    why: str, url: URL, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = SkimmedLog(batches((topic("orders"), partition("orders", 0)), (topic("more"),)))
+    path = synced(log, url)
+    lock = PASSED_OVER[why](path)
+    timeline = Timeline(log, index=HistoryFile(path, log))
+    with caplog.at_level(logging.WARNING):
+        (event,) = timeline.history(parse_object("topic:more"))
+    assert event.row.offset == 2
+    assert why in caplog.text
+    if isinstance(lock, sqlite3.Connection):
+        lock.close()
+
+
+def test_reading_leaves_no_file_beside_the_tables(url: URL, tmp_path: Path) -> None:
+    log = SkimmedLog(batches((topic("orders"), partition("orders", 0)), (topic("more"),)))
+    path = synced(log, url)
+    before = sorted(tmp_path.iterdir())
+    assert before == [path]
+    index = _Counted(path, log)
+    list(Timeline(log, index=index).history(parse_object("topic:more")))
+    assert index.used == 1
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_what_a_writer_has_not_yet_moved_into_the_file_is_read(url: URL, tmp_path: Path) -> None:
+    history = batches((topic("orders"), partition("orders", 0)), (topic("more"),), (topic("new"),))
+    log = SkimmedLog(history)
+    synced(FakeLog(history[:1]), url)
+    with HistoryStore.open(url) as store, store.engine.connect():
+        sync(Timeline(log), log, store)
+        # As a crash leaves it.
+        crashed = tmp_path / "crashed"
+        crashed.mkdir()
+        for each in tmp_path.glob("history.db*"):
+            shutil.copy(each, crashed)
+    path = Path(str(default_url(crashed).database))
+    found = HistoryFile(path, log).changes_of(parse_object("topic:more"), (), 4)
+    assert found == FoundChanges([2], 4)
