@@ -12,6 +12,7 @@ from api.connections import Connections
 from api.controller_server.broker_feed import RETRY_MS
 from api.controller_server.listener import ControllerListener, ListenerSettings
 from api.descriptors import raise_descriptor_limit
+from api.history_keeper import HistoryKeeper
 from api.kafka.listener import Listener
 from api.service import Service
 from api.session import Session
@@ -23,12 +24,16 @@ from metadata_log.log_reader import LogReader
 from records.errors import FencedError, Outcome
 from replay.timeline import Timeline
 
+DEFAULT_DATABASE = "default"
+"""Stands for the database in the log directory."""
+
 
 class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Options of a service; port 0 lets the system choose.
 
     `socket` is the address for appends (docs/socket.md), None: none. A snapshot is made every
-    `snapshot_every` records, 0: never.
+    `snapshot_every` records, 0: never. The SQL history is kept in `sql_history`: a database's URL,
+    "default" is the one in the log directory, None: not kept.
     """
 
     log: Path
@@ -39,6 +44,7 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
     retry_ms: int = RETRY_MS
     snapshot_every: int = 0
     snapshot_keep: int = 0
+    sql_history: str | None = None
     settings: Settings = Settings()
 
 
@@ -102,6 +108,10 @@ async def serving(
         if options.snapshot_every:
             maker = _snapshot_maker(options, service)
             closing.push_async_callback(_cancelled, asyncio.create_task(maker.run()))
+        if options.sql_history is not None:
+            is_default = options.sql_history == DEFAULT_DATABASE
+            keeper = HistoryKeeper(options.log, None if is_default else options.sql_history)
+            closing.push_async_callback(_cancelled, asyncio.create_task(keeper.run()))
         # Listeners wait for the answers that are due.
         closing.callback(service.answers.stop)
         yield Serving(service, listener, socket)

@@ -131,9 +131,8 @@ class SegmentScan:
             block = self._next_block()
             try:
                 body = decompress(block)
-                if self._is_before(from_offset, block, body) or (
-                    needles is not None and self._can_skip(block, body, needles)
-                ):
+                is_before = from_offset is not None and self._is_before(from_offset, block, body)
+                if is_before or (needles is not None and self._can_skip(block, body, needles)):
                     self._skip(block, body)
                     if to_offset is not None and self.has_passed(to_offset):
                         return
@@ -194,13 +193,14 @@ class SegmentScan:
         self._buffer_at = self.position
         return 0
 
-    def _is_before(self, offset: int | None, block: StoredBlock, body: bytes) -> bool:
-        """True if a block provably ends at or before an offset, and need not be decoded."""
-        if offset is None or block.end_position >= self._limit or not self._has_newest_schema:
+    def _is_before(self, offset: int, block: StoredBlock, body: bytes) -> bool:
+        """True if a block is the next one and provably ends at or before an offset."""
+        if block.end_position >= self._limit or not self._has_newest_schema:
             return False
         base_offset, _ = decode_long(body, 0)
+        is_next = self.next_offset in (None, base_offset)
         # A run of NoOps stands for more offsets than rows.
-        return base_offset + block.count <= offset and _NO_OP_RUN not in body
+        return is_next and base_offset + block.count <= offset and _NO_OP_RUN not in body
 
     def _can_skip(self, block: StoredBlock, body: bytes, needles: Needles) -> bool:
         """True if a block holds no needle and provably follows the block before it."""
@@ -211,8 +211,10 @@ class SegmentScan:
         return not needles.found_in(body) and previous_crc32c_bytes(self.last_crc32c) in body
 
     def _skip(self, block: StoredBlock, body: bytes) -> None:
-        self.last_position, (self.last_base_offset, _) = block.position, decode_long(body, 0)
-        self.position, self.next_offset = block.end_position, None
+        base_offset, _ = decode_long(body, 0)
+        self.last_position, self.last_base_offset = block.position, base_offset
+        self.position = block.end_position
+        self.next_offset = None if _NO_OP_RUN in body else base_offset + block.count
         self.last_crc32c = block.crc32c
 
     def _decode(self, block: StoredBlock, body: bytes) -> Batch:

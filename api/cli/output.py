@@ -2,10 +2,11 @@
 
 import datetime
 import os
+import select
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 # Spaces between the columns of a table.
@@ -35,6 +36,17 @@ def note(text: str) -> None:
     """Print a note for people on standard error, only on a terminal."""
     if sys.stderr.isatty():
         sys.stderr.write(plain(text) + "\n")
+
+
+def is_read() -> bool:
+    """False if standard output is a pipe whose reader has gone, such as a service that died."""
+    # What was printed must not wait while nothing else is.
+    sys.stdout.flush()
+    with suppress(OSError, ValueError):  # no descriptor, in tests
+        poll = select.poll()
+        poll.register(sys.stdout.fileno(), 0)
+        return not any(event & select.POLLERR for _, event in poll.poll(0))
+    return True
 
 
 def plain(text: str) -> str:

@@ -67,6 +67,15 @@ def serve(
             min=0,
         ),
     ] = _SNAPSHOT_KEEP,
+    sql_history: Annotated[
+        str | None,
+        typer.Option(
+            "--sql-history",
+            metavar="URL",
+            help="Keep the history in this database; default: LOG/history.db.",
+            show_default=False,
+        ),
+    ] = None,
     config: ServerConfigs = None,
     secret_key_file: Annotated[
         str | None,
@@ -107,6 +116,7 @@ def serve(
         retry_ms=retry_ms,
         snapshot_every=snapshot_every,
         snapshot_keep=snapshot_keep,
+        sql_history=sql_history,
         settings=Settings(
             session_timeout_ms=session_timeout_ms,
             static_configs=configs,

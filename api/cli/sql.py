@@ -1,13 +1,26 @@
 """History in SQL: sync."""
 
-from typing import Annotated
+import asyncio
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from api.cli.app import app, need_command
 from api.cli.arguments import Json, Log
-from api.cli.output import print_json, print_line, progress
+from api.cli.output import is_read, print_json, print_json_line, print_line, progress
 from api.cli.typer_app import App
+
+if TYPE_CHECKING:
+    from metadata_log.log_reader import LogReader
+    from replay.image.metadata import MetadataImage
+    from replay.sql_history.store import HistoryStore
+    from replay.sql_history.sync import Synced
+
+# A busy log is followed in steps, each a transaction.
+_STEP_S = 1.0
 
 sql = App(
     name="sql",
@@ -23,42 +36,97 @@ Database = Annotated[
 
 
 @sql.command()
-def sync(log: Log, database: Database = None, json: Json = False) -> None:
+def sync(
+    log: Log,
+    database: Database = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Go on as the log grows, until stopped.")
+    ] = False,
+    json: Json = False,
+) -> None:
     """Bring the tables up to the end of the log: every state that every object had."""
-    from api.cli.reading import about, open_reader
+    from api.cli.reading import open_reader
     from replay.snapshot.database import shown_url
     from replay.sql_history.store import HistoryStore, default_url
-    from replay.sql_history.sync import sync as sync_store
-    from replay.sql_history.sync import unconfirmed_text
     from replay.time_travel.change_index import HISTORY_NAME
-    from replay.timeline import Timeline
 
     with open_reader(log) as reader:
         url = database or default_url(reader.directory)
-        with (
-            HistoryStore.open(url, create=True) as store,
-            progress("syncing", reader.history_start, reader.confirmed_end) as advance,
-        ):
-            found = sync_store(Timeline.of(reader), reader, store, advance)
-        document = {
-            **about(reader, found.to_offset - 1),
-            "from": found.from_offset,
-            "to": found.to_offset,
-            "changes": found.changes,
-            "rows": found.rows,
-        }
-        left_out = reader.end_offset - max(reader.confirmed_end, found.to_offset)
-        why = unconfirmed_text(reader) if left_out > 0 else None
+    with HistoryStore.open(url, create=True) as store:
         # Without its password.
-        where = shown_url(store.engine.url) if database else log / HISTORY_NAME
-    if json:
-        print_json(document)
-        return
+        where = shown_url(store.engine.url) if database else str(log / HISTORY_NAME)
+        with open_reader(log) as reader:
+            with progress("syncing", reader.history_start, reader.confirmed_end) as advance:
+                found = _synced(reader, store, advance=advance)
+            if json:
+                (print_json_line if follow else print_json)(_document(reader, found))
+            else:
+                _print(reader, found, where)
+        if follow:
+            asyncio.run(_follow(log, store, where, found.image, json=json))
+
+
+async def _follow(
+    log: Path, store: "HistoryStore", where: str, image: "MetadataImage", *, json: bool
+) -> None:
+    """Sync whenever the log has grown, until the output is closed."""
+    from api.cli.reading import open_reader
+    from metadata_log.names import COMMIT_MARK
+    from metadata_log.wakeup import watch
+    from records.errors import UnavailableError
+
+    with watch(log.absolute() / COMMIT_MARK) as wakeup:
+        while is_read():
+            await asyncio.sleep(_STEP_S)
+            await wakeup.wait()
+            try:
+                with open_reader(log) as reader:
+                    found = _synced(reader, store, image)
+                    image = found.image
+                    if found.from_offset == found.to_offset:
+                        continue
+                    if json:
+                        print_json_line(_document(reader, found))
+                    else:
+                        _print(reader, found, where)
+            except UnavailableError as error:
+                # The log's start moved up, or another process syncs; both pass.
+                logging.getLogger(__name__).warning("%s", error)
+
+
+def _synced(
+    reader: "LogReader",
+    store: "HistoryStore",
+    image: "MetadataImage | None" = None,
+    *,
+    advance: Callable[[int], None] | None = None,
+) -> "Synced":
+    from replay.sql_history.sync import sync as sync_store
+    from replay.timeline import Timeline
+
+    return sync_store(Timeline.of(reader), reader, store, advance, image=image)
+
+
+def _document(reader: "LogReader", found: "Synced") -> dict[str, object]:
+    from api.cli.reading import about
+
+    return {
+        **about(reader, found.to_offset - 1),
+        "from": found.from_offset,
+        "to": found.to_offset,
+        "changes": found.changes,
+        "rows": found.rows,
+    }
+
+
+def _print(reader: "LogReader", found: "Synced", where: str) -> None:
+    from replay.sql_history.sync import unconfirmed_text
+
     print_line(
         f"{where}: {found.changes} changes from offset {found.from_offset} up to "
         f"{found.to_offset} (exclusive)"
     )
     for table, count in found.rows.items():
         print_line(f"  {table:<28}{count:>12}")
-    if why is not None:
-        print_line(f"left out: {why}")
+    if found.to_offset <= reader.confirmed_end < reader.end_offset:
+        print_line(f"left out: {unconfirmed_text(reader)}")

@@ -11,6 +11,7 @@ import msgspec
 from sqlalchemy import Connection, insert, update
 
 from records.errors import CorruptLogError, RequestError, UnavailableError, UnknownHistoryError
+from replay.image.metadata import MetadataImage
 from replay.image.provenance import NotUnderstood
 from replay.image.rules import RULES_VERSION
 from replay.loader import BatchSource
@@ -28,12 +29,15 @@ _TRANSACTION_ROWS = 20_000
 class Synced(msgspec.Struct, frozen=True, kw_only=True):
     """What was added: the offsets [from_offset, to_offset), so many records that can change
     objects, and so many states in each table.
+
+    `image` is the state at the end, from which the next sync can go on.
     """
 
     from_offset: int
     to_offset: int
     changes: int
     rows: dict[str, int]
+    image: MetadataImage
 
 
 def sync(
@@ -41,12 +45,15 @@ def sync(
     source: ConfirmedSource,
     store: HistoryStore,
     progress: Callable[[int], None] | None = None,
+    *,
+    image: MetadataImage | None = None,
 ) -> Synced:
     """Add everything that is final in a log and not in the tables yet.
 
     Args:
         timeline: Of `source`; gives the state to continue from.
         progress: Called with the end offset of each part that was added.
+        image: Of the sync before, so that the log need not be replayed up to there.
 
     Raises:
         RequestError: WRONG_LOG, the tables are of another log, or of another history of this one;
@@ -59,7 +66,8 @@ def sync(
     before = check_same_log(source, store)
     start = source.history_start if before is None else before.end_offset
     end = max(source.confirmed_end, start)
-    image = timeline.image(start - 1)
+    if image is None or image.provenance.next_offset != start:
+        image = timeline.image(start - 1)
     writer = _Writer(source, store, start, before)
     if before is None:
         writer.pending.add_base(image)
@@ -67,6 +75,7 @@ def sync(
         for run in follow(source, image, end):
             if writer.add(run) and progress is not None:
                 progress(writer.written_end)
+            image = run.image
     except CorruptLogError:
         # What is before the record that caused it is right.
         writer.write()
@@ -77,6 +86,7 @@ def sync(
         to_offset=writer.written_end,
         changes=writer.changes,
         rows=dict(sorted(writer.rows.items())),
+        image=image,
     )
 
 

@@ -1,0 +1,71 @@
+"""The SQL history of a running service, kept by a child process.
+
+As for snapshots, a child does not delay appends. It runs `metalog sql sync --follow` at the lowest
+priority and prints a line after each transaction. If the service is killed, the child finds its
+output closed and ends.
+"""
+
+import asyncio
+import logging
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+
+from api.child import end, give_way
+
+# After a failure, such as a database that is down.
+_RETRY_S = 30.0
+
+log = logging.getLogger(__name__)
+
+
+class _Line(msgspec.Struct, frozen=True):
+    """What the child prints."""
+
+    to: int
+
+
+class HistoryKeeper:
+    """Keeps the history up to date while it runs."""
+
+    def __init__(self, directory: Path, database: str | None) -> None:
+        """Start nothing yet.
+
+        Args:
+            database: URL; None is the default in the log directory.
+        """
+        self._directory = directory
+        self._options = () if database is None else ("--database", database)
+
+    async def run(self) -> None:
+        """Keep the history until cancelled; the child is then ended."""
+        while True:
+            await self._follow()
+            await asyncio.sleep(_RETRY_S)
+
+    async def _follow(self) -> None:
+        child = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-P", "-m", "api.cli"),
+            *("sql", "sync", str(self._directory), *self._options, "--follow", "--json"),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            # Ctrl-C at a terminal goes to the service, which ends the child itself.
+            start_new_session=True,
+        )
+        assert child.stdout is not None and child.stderr is not None
+        try:
+            give_way(child.pid)
+            errors = asyncio.create_task(child.stderr.read())
+            async for line in child.stdout:
+                synced = msgspec.json.decode(line, type=_Line)
+                log.info("SQL history of %s is kept up to %s", self._directory, synced.to)
+            reason = (await errors).decode(errors="replace").strip()
+            log.warning(
+                "SQL history of %s is not kept, next attempt in %s s: %s",
+                *(self._directory, _RETRY_S, reason or await child.wait()),
+            )
+        finally:
+            await end(child)

@@ -1,0 +1,84 @@
+"""A service keeps the SQL history of its log by itself, in a process of its own."""
+
+import asyncio
+import shutil
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from metadata_log.log_reader import LogReader
+from replay.time_travel.change_index import HISTORY_NAME
+from tests.api.conftest import Metalog
+from tests.api.test_snapshot_maker import LONG_S, running_on, serve
+from tests.stories.processes import Process, soon
+
+
+@pytest.fixture
+def log(demo_log: Path, tmp_path: Path) -> Path:
+    """A log without a SQL history."""
+    return Path(shutil.copytree(demo_log, tmp_path / "log"))
+
+
+@pytest.fixture
+async def started(tmp_path: Path) -> AsyncIterator[list[Process]]:
+    """Processes to be killed if a test leaves them."""
+    processes: list[Process] = []
+    yield processes
+    for process in processes:
+        if process.is_running:
+            await process.kill()
+
+
+def is_synced(log: Path) -> bool:
+    """True if the tables end where the log does."""
+    if not (log / HISTORY_NAME).exists():
+        return False
+    with LogReader.open(log) as reader:
+        end_offset = reader.end_offset
+    with closing(sqlite3.connect(log / HISTORY_NAME)) as connection:
+        try:
+            found = connection.execute("SELECT end_offset FROM history_position").fetchone()
+        except sqlite3.OperationalError:  # no tables yet
+            return False
+    return found == (end_offset,)
+
+
+async def test_the_tables_follow_the_log_and_the_child_ends_with_the_service(
+    metalog: Metalog, log: Path, started: list[Process]
+) -> None:
+    service = await serve(log, started, "--sql-history", "default")
+    await soon(lambda: is_synced(log), LONG_S)
+    created = await asyncio.to_thread(
+        metalog,
+        *("topics", "create", "late", "--partitions", 2),
+        *("--server", f"kafka://{service.ready['kafka']}"),
+    )
+    assert created.code == 0, created.err
+    await soon(lambda: is_synced(log), LONG_S)
+    by_sql, by_replay = (
+        metalog("digest", log, "--by", way, "--json").json["digest"] for way in ("sql", "replay")
+    )
+    assert by_sql == by_replay
+    assert f"SQL history of {log} is kept up to" in service.errors
+    assert await service.stop() == 0
+    assert running_on(log) == []
+
+
+async def test_the_child_of_a_killed_service_ends(log: Path, started: list[Process]) -> None:
+    service = await serve(log, started, "--sql-history", "default")
+    await soon(lambda: is_synced(log), LONG_S)
+    await service.kill()
+    await soon(lambda: running_on(log) == [], LONG_S)
+
+
+async def test_what_keeps_the_history_from_being_kept_is_logged_and_nothing_more(
+    log: Path, started: list[Process]
+) -> None:
+    (log / HISTORY_NAME).write_bytes(b"no database" * 200)
+    service = await serve(log, started, "--sql-history", "default")
+    await soon(lambda: f"SQL history of {log} is not kept" in service.errors, LONG_S)
+    assert service.is_running
+    assert await service.stop() == 0
