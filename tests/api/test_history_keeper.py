@@ -43,7 +43,7 @@ def is_synced(log: Path) -> bool:
             found = connection.execute("SELECT end_offset FROM history_position").fetchone()
         except sqlite3.OperationalError:  # no tables yet
             return False
-    return found == (end_offset,)
+    return bool(found == (end_offset,))
 
 
 async def test_the_tables_follow_the_log_and_the_child_ends_with_the_service(
