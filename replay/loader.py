@@ -110,7 +110,7 @@ class Replayer:
             delta.replay(row)
         self._before = self._before_begin(batch)
         self.next_offset = end_offset
-        self._provenance = _provenance(batch, end_offset)
+        self._provenance = provenance_at(batch, end_offset)
 
     def image(self) -> MetadataImage:
         """Return the image of everything applied, without an open transaction."""
@@ -128,7 +128,7 @@ class Replayer:
         if self._before is not None and self._before.pending_transaction == begin:
             return self._before
         at_start = begin == batch.base_offset
-        before = self._provenance if at_start else _provenance(batch, begin)
+        before = self._provenance if at_start else provenance_at(batch, begin)
         return msgspec.structs.replace(before, pending_transaction=begin)
 
 
@@ -136,8 +136,8 @@ def _place(provenance: Provenance) -> tuple[int | None, int | None]:
     return provenance.offset, provenance.pending_transaction
 
 
-def _provenance(batch: Batch, end_offset: int) -> Provenance:
-    """Return the provenance of an image that ends in or after a batch."""
+def provenance_at(batch: Batch, end_offset: int) -> Provenance:
+    """Return the provenance of an image that ends in or after a batch, outside a transaction."""
     last = batch.rows[-1].payload
     timestamp, mid_batch = batch.timestamp, end_offset < batch.end_offset
     if isinstance(last, NoOpRunRecord):

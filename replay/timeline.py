@@ -23,6 +23,7 @@ from replay.time_travel.record_replay import effective_changes
 from replay.time_travel.skim import can_skim
 
 if TYPE_CHECKING:
+    from replay.incidents.outages import Outages
     from replay.snapshot.info import SnapshotInfo
 
 Progress = Callable[[int], None]
@@ -113,6 +114,25 @@ class Timeline:
             UnknownHistoryError, RequestError, CorruptLogError: as for `image`.
         """
         return effective_changes(self.source, from_offset, to_offset, self.image)
+
+    def outages(
+        self,
+        from_offset: int,
+        to_offset: int,
+        *,
+        assumed_min_isr: int | None = None,
+        progress: Progress | None = None,
+    ) -> "Outages":
+        """Return the outages of which a part is in [from_offset, to_offset); see `find_outages`."""
+        from replay.incidents.outages import find_outages
+
+        return find_outages(
+            self.source,
+            to_offset,
+            from_offset=from_offset,
+            assumed_min_isr=assumed_min_isr,
+            progress=progress,
+        )
 
     def diff(
         self,

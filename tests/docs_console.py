@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[1]
 DOCUMENTS = (
     *("README.md", "docs/commands.md", "docs/care.md"),
     *("docs/users_and_quotas.md", "docs/authorization.md", "docs/configs.md"),
-    "docs/namespaces.md",
+    *("docs/namespaces.md", "docs/debugging.md"),
 )
 
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)

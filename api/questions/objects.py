@@ -45,7 +45,7 @@ def joined(pieces: Iterable[Piece]) -> dict[str, Any]:
     return document
 
 
-def _pieces(part: str, values: Iterable[Any]) -> Iterator[Piece]:
+def pieces_of(part: str, values: Iterable[Any]) -> Iterator[Piece]:
     """Cut a list into pieces; an empty one is one piece."""
     rest = iter(values)
     yield Piece(part, list(islice(rest, _VALUES_MAX)))
@@ -75,7 +75,7 @@ class JoinedPieces:
     def rest(self) -> Iterator[Piece]:
         """Yield the pieces of the last part."""
         if self._part:
-            yield from _pieces(self._part, self._values)
+            yield from pieces_of(self._part, self._values)
         self._part, self._values = "", []
 
 
@@ -103,7 +103,7 @@ def image_shown(past: Past, at: int, request: ShowImage) -> Computed:
     pieces = (
         piece
         for part in request.parts or PARTS
-        for piece in _pieces(part, _objects(image, PARTS[part], request.show_secrets))
+        for piece in pieces_of(part, _objects(image, PARTS[part], request.show_secrets))
     )
     return Computed(items=pieces, about=lambda: past.about_image(image, at))
 
@@ -139,7 +139,7 @@ def kraft_image_shown(past: Past, at: int, request: ShowKraftImage) -> Computed:
     pieces = (
         piece
         for part, value in document.items()
-        for piece in (_pieces(part, value) if isinstance(value, list) else [Piece(part, value)])
+        for piece in (pieces_of(part, value) if isinstance(value, list) else [Piece(part, value)])
     )
     return Computed(items=pieces, about=lambda: past.about_image(image, at))
 

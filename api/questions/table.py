@@ -26,6 +26,7 @@ from api.questions.descriptions import (
 )
 from api.questions.log_info import INFO
 from api.questions.objects import DIGEST, IMAGE, KRAFT_IMAGE
+from api.questions.outages import OUTAGES
 from api.questions.overview import OVERVIEW
 from api.questions.question import Question
 from api.questions.rows import DUMP, TAIL
@@ -69,6 +70,7 @@ _OF_THE_PAST = (
     (TAIL, object_rights.DESCRIBE_ALL),
     (STATES, rights.DESCRIBE_PARTITIONS),
     (USAGE, rights.DESCRIBE_CLUSTER),
+    (OUTAGES, rights.DESCRIBE_CLUSTER),
 )
 
 _ALL = (*_DESCRIPTIONS, *_OF_THE_PAST)

@@ -90,6 +90,10 @@ class ConfigsDelta:
             values.put(record.name, record.value)
         self._versions.put(resource, offset)
 
+    def value(self, resource: ConfigResource, name: str) -> str | None:
+        """Return the current value of a key."""
+        return self._values.at(resource).get(name)
+
     def move(self, old: ConfigResource, new: ConfigResource, offset: int) -> None:
         """Move the configs of one resource to another."""
         for name, value in self._values.take(old).items():

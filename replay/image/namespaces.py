@@ -65,6 +65,10 @@ class NamespacesDelta:
         self._by_id.take(removed.namespace_id)
         self._ids.take(removed.name)
 
+    def id_named(self, name: str) -> Uuid | None:
+        """Return the id of the current namespace with this full name."""
+        return self._ids.get(name)
+
     def existing(self, namespace_id: Uuid) -> Namespace:
         """Return the namespace with this id, which must exist."""
         namespace = self._by_id.get(namespace_id)

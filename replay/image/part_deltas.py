@@ -4,12 +4,13 @@ from typing import Any, get_type_hints
 
 import msgspec
 
+from records.base import Uuid
 from records.envelope import Envelope
 from replay.image.acls import AclsDelta
 from replay.image.cluster import BrokersDelta, ControllersDelta
 from replay.image.configs import ConfigsDelta
 from replay.image.features import FeaturesDelta, ZkMigrationDelta
-from replay.image.metadata import MetadataImage, joined_name
+from replay.image.metadata import NAMESPACE_SEPARATOR, MetadataImage, joined_name
 from replay.image.namespaces import NamespacesDelta
 from replay.image.notes import NotesDelta
 from replay.image.producer_ids import ProducerIdsDelta
@@ -72,6 +73,14 @@ class PartDeltas:
             return topic.name
         namespace = self.namespaces.existing(topic.namespace_id)
         return joined_name(namespace, topic)
+
+    def topic_id(self, full_name: str) -> Uuid | None:
+        """Return the id of the current topic with a full name."""
+        namespace_name, _, name = full_name.rpartition(NAMESPACE_SEPARATOR)
+        if not namespace_name:
+            return self.topics.topic_id_named(full_name, None)
+        namespace_id = self.namespaces.id_named(namespace_name)
+        return None if namespace_id is None else self.topics.topic_id_named(name, namespace_id)
 
     def apply(self, provenance: Provenance) -> MetadataImage:
         """Return the next image; it shares everything that did not change.

@@ -180,7 +180,7 @@ class TopicsDelta:
     def clear_elr(self, record: ClearElrRecord, offset: int) -> None:
         """Clear the eligible leader replicas of one topic, or of all: O(partitions)."""
         for topic_id in self._topic_ids_named(record.topic_name):
-            for old in self._partitions(topic_id):
+            for old in self.partitions(topic_id):
                 new = partitions.without_elr(old)
                 if new is not old:
                     delta = self._touch(topic_id)
@@ -193,6 +193,22 @@ class TopicsDelta:
             delta = self._topics[topic_id]
             return None if delta is None else delta.topic
         return self._image.topic(topic_id)
+
+    def topic_ids(self) -> Iterator[Uuid]:
+        """Iterate over the ids of the current topics, in any order."""
+        ids = {topic.topic_id for topic in self._image.topics()} | self._topics.keys()
+        return (topic_id for topic_id in ids if self.topic(topic_id) is not None)
+
+    def topic_id_named(self, name: str, namespace_id: Uuid | None) -> Uuid | None:
+        """Return the id of the current topic with this name in a namespace."""
+        return self._ids.at(namespace_id).get(name)
+
+    def partition(self, topic_id: Uuid, partition_id: int) -> Partition | None:
+        """Return the current state of a partition."""
+        delta = self._topics.get(topic_id)
+        if delta is not None:
+            return delta.find(partition_id)
+        return None if topic_id in self._topics else self._image.partition(topic_id, partition_id)
 
     def has_topics_in(self, namespace_id: Uuid) -> bool:
         """True if there are topics in a namespace."""
@@ -236,9 +252,10 @@ class TopicsDelta:
         if name:
             topic_id = self._ids.at(None).get(name)
             return [] if topic_id is None else [topic_id]
-        return {topic.topic_id for topic in self._image.topics()} | self._topics.keys()
+        return self.topic_ids()
 
-    def _partitions(self, topic_id: Uuid) -> Partitions:
+    def partitions(self, topic_id: Uuid) -> Partitions:
+        """Return the current partitions of a topic, ordered by id."""
         if topic_id not in self._topics:
             return self._image.partitions(topic_id)
         delta = self._topics[topic_id]
@@ -260,11 +277,13 @@ class _TopicDelta:
         self.versions: dict[int, int] = {}
         self.created: dict[int, int] = {}
 
-    def existing(self, partition_id: int) -> Partition:
+    def find(self, partition_id: int) -> Partition | None:
         if partition_id in self.changes:
-            partition = self.changes[partition_id]
-        else:
-            partition = partition_list.find(self.base.partitions, partition_id)
+            return self.changes[partition_id]
+        return partition_list.find(self.base.partitions, partition_id)
+
+    def existing(self, partition_id: int) -> Partition:
+        partition = self.find(partition_id)
         if partition is None:
             raise ContradictionError(
                 f"topic {uuid_text(self.topic.topic_id)} has no partition {partition_id}"

@@ -17,6 +17,7 @@ READING: dict[str, list[str]] = {
     "digest": ["digest", "{log}", "--at", "{at}"],
     "du": ["du", "{log}", "--at", "{at}"],
     "diff": ["diff", "{log}", "end", "{at}"],
+    "outages": ["outages", "{log}", "--to", "{at}"],
     "blame": ["blame", "{log}", "broker:1", "--at", "{at}"],
     "snapshot create": ["snapshot", "create", "{log}", "--at", "{at}"],
     "snapshot list": ["snapshot", "list", "{log}"],

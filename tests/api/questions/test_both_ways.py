@@ -58,6 +58,11 @@ VERBS: dict[str, list[list[object]]] = {
         ["blame", "LOG", "config:topic/__consumer_offsets"],
         ["blame", "LOG", "feature:metadata.version", "--at", 200],
     ],
+    "outages": [
+        ["outages", "LOG"],
+        ["outages", "LOG", "--broker", 1, "--from", 150, "--to", "end-20"],
+        ["outages", "LOG", "--topic", "__con*", "--assume", "min.insync.replicas=3"],
+    ],
     "dump": [
         ["dump", "LOG", "--asked", "--verbose"],
         ["dump", "LOG", "--type", "TopicRecord", "--from", 50, "--to", "end-10m"],

@@ -1,0 +1,148 @@
+"""Incidents: outages."""
+
+from collections.abc import Iterable
+from typing import Annotated, Any
+
+from api.cli.arguments import From, Json, LogOrServer, Server, To
+from api.cli.asking import about_json
+from api.cli.errors import reads_only
+from api.cli.output import (
+    count_text,
+    duration_text,
+    print_json,
+    print_line,
+    print_table,
+    time_text,
+)
+from api.cli.parameters import Option, bad_parameter
+from api.cli.quick import command
+
+Interval = dict[str, Any]
+
+_MIN_ISR = "min.insync.replicas"
+
+
+@command()
+@reads_only
+def outages(
+    log: LogOrServer,
+    from_: From = "start",
+    to: To = "end",
+    broker: Annotated[
+        int | None,
+        Option("--broker", metavar="N", help="Only this broker, and partitions waiting for it."),
+    ] = None,
+    topic: Annotated[
+        str | None,
+        Option("--topic", metavar="NAME", help="Only this topic; NAME, a pattern, or @ID."),
+    ] = None,
+    assume: Annotated[
+        str | None,
+        Option(metavar=f"{_MIN_ISR}=N", help="Where the log does not say it."),
+    ] = None,
+    verbose: Annotated[
+        bool, Option("--verbose", help="A line per partition, also if many went down together.")
+    ] = False,
+    json: Json = False,
+    server: Server = None,
+) -> None:
+    """Show what was down, longest first: partitions and brokers, from when to when, and why."""
+    from api.questions.objects import joined
+    from api.questions.outages import OUTAGES, ShowOutages
+
+    request = ShowOutages(
+        first=log.point(from_),
+        broker=broker,
+        topic=topic,
+        min_insync_replicas=None if assume is None else _assumed(assume),
+    )
+    told = log.ask(OUTAGES, request, at=to)
+    found = joined(told.items)
+    about = about_json(told.about())
+    if json:
+        print_json({**about, **found})
+    else:
+        _print(found, about, verbose)
+
+
+def _assumed(text: str) -> int:
+    name, _, value = text.partition("=")
+    if name != _MIN_ISR or not value.isdecimal():
+        raise bad_parameter(f"write {_MIN_ISR}=N", param_hint="--assume")
+    return int(value)
+
+
+def _print(found: dict[str, Any], about: dict[str, Any], verbose: bool) -> None:
+    intervals = found["intervals"]
+    print_line(f"{count_text(len(intervals), 'outage')} up to offset {about['as_of']}")
+    for kind, total in found["totals"].items():
+        if total["intervals"]:
+            lasting = f", {total['lasting']:,} of them to the end" if total["lasting"] else ""
+            lasted = duration_text(total["duration_ms"])
+            print_line(f"  {kind}: {total['intervals']:,}, {lasted} in all{lasting}")
+    print_line(_min_isr_text(found["min_insync_replicas"]))
+    if not intervals:
+        return
+    print_line()
+    print_table(
+        ("lasted", "kind", "object", "from", "", "to", "", "cause"),
+        [_row(group) for group in ([[i] for i in intervals] if verbose else _grouped(intervals))],
+    )
+    _print_sums("topic", {"leaderless", "under_replicated", "under_min_isr"}, intervals)
+    _print_sums("broker", {"fenced", "shutting_down"}, intervals)
+
+
+def _min_isr_text(used: dict[str, Any]) -> str:
+    unknown = used["unknown_topics"]
+    if not unknown:
+        return f"  {_MIN_ISR} of every topic is in the log"
+    topics = count_text(unknown, "topic")
+    if used["assumed"] is None:
+        return f"  {_MIN_ISR} of {topics} is not in the log: unknown; see --assume"
+    return f"  {_MIN_ISR} of {topics} is not in the log: {used['assumed']} was assumed"
+
+
+def _grouped(intervals: list[Interval]) -> Iterable[list[Interval]]:
+    """Put together partitions that went down and came back at the same times, for one cause."""
+    groups: dict[tuple[Any, ...], list[Interval]] = {}
+    for it in intervals:
+        cause = it["cause"] and it["cause"]["offset"]
+        key = (it["kind"], cause, it["from_time"], it["to_time"], it["topic_id"] is None)
+        groups.setdefault(key, []).append(it)
+    return groups.values()
+
+
+def _row(group: list[Interval]) -> tuple[object, ...]:
+    first = group[0]
+    cause = first["cause"]
+    began = [it["from_offset"] for it in group]
+    ended = [it["to_offset"] for it in group]
+    return (
+        duration_text(first["duration_ms"]),
+        first["kind"],
+        first["object"] if len(group) == 1 else f"{len(group):,} partitions",
+        "before the kept history" if first["from_time"] is None else time_text(first["from_time"]),
+        "" if first["from_time"] is None else min(began),
+        "it lasts" if first["to_time"] is None else time_text(first["to_time"]),
+        "" if first["to_time"] is None else max(ended),
+        "before the kept history" if cause is None else f"{cause['offset']}: {cause['text']}",
+    )
+
+
+def _print_sums(what: str, kinds: set[str], intervals: list[Interval]) -> None:
+    """Print how long each topic or broker was in outages of some kinds, over its partitions."""
+    sums: dict[tuple[str, str], list[Interval]] = {}
+    for it in intervals:
+        if it["kind"] in kinds:
+            name = it["object"].partition(":")[2]
+            name = name.rpartition("/")[0] if what == "topic" else name
+            sums.setdefault((name, it["kind"]), []).append(it)
+    if not sums:
+        return
+    print_line()
+    rows = [(sum(it["duration_ms"] for it in of), *key, len(of)) for key, of in sums.items()]
+    rows.sort(key=lambda row: (-row[0], row[1], row[2]))
+    print_table(
+        (what, "kind", "times", "in all"),
+        [(name, kind, f"{times:,}", duration_text(ms)) for ms, name, kind, times in rows],
+    )

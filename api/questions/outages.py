@@ -1,0 +1,104 @@
+"""Outages: which partitions and brokers were not as they should be, how long, and why."""
+
+from collections.abc import Callable, Iterator
+from fnmatch import fnmatchcase
+from typing import Any
+
+import msgspec
+
+from api.questions.objects import JoinedPieces, Piece, pieces_of
+from api.questions.past import Past
+from api.questions.question import Computed, Question
+from records.errors import RequestError
+from records.text import uuid_text
+from replay.incidents.outage import KINDS, Outage
+from replay.incidents.outages import Outages
+from replay.time_travel.escapes import unescaped
+
+
+class ShowOutages(msgspec.Struct, frozen=True, kw_only=True):
+    """Asks for the outages of which a part is at or after a point.
+
+    Attributes:
+        first: The point.
+        broker: Only of this broker, and of partitions that waited for it.
+        topic: Only of partitions of a topic, by name, pattern (`orders*`), or `@` and its id.
+        min_insync_replicas: Of topics for which the log does not know it.
+    """
+
+    first: str = "start"
+    broker: int | None = None
+    topic: str | None = None
+    min_insync_replicas: int | None = None
+
+
+def outages_shown(past: Past, at: int, request: ShowOutages) -> Computed:
+    """Return a document in pieces.
+
+    `intervals` are objects as in the command line's JSON, longest first. `totals` has for each kind
+    the `intervals`, how many of them are `lasting`, and their `duration_ms`. `min_insync_replicas`
+    says what was used: of how many topics the log knows it, and what was assumed for the others.
+
+    Raises:
+        RequestError: INVALID_REQUEST, both a broker and a topic were named.
+    """
+    if request.broker is not None and request.topic is not None:
+        raise RequestError("INVALID_REQUEST", "name a broker or a topic, not both")
+    first = past.first_offset(request.first)
+    with past.progress("replaying", at + 1) as advance:
+        found = past.timeline.outages(
+            first,
+            at + 1,
+            assumed_min_isr=request.min_insync_replicas,
+            progress=advance,
+        )
+    return Computed(
+        items=_document(found, request), about=lambda: past.about_image(found.image, at)
+    )
+
+
+def _document(found: Outages, request: ShowOutages) -> Iterator[Piece]:
+    chosen = [each for each in found.intervals if _chooses(request)(each)]
+    yield from pieces_of("intervals", map(_json, chosen))
+    yield Piece("totals", {kind: _total([o for o in chosen if o.kind == kind]) for kind in KINDS})
+    used = {
+        "assumed": request.min_insync_replicas,
+        "known_topics": found.known_topics,
+        "unknown_topics": found.unknown_topics,
+    }
+    yield Piece("min_insync_replicas", used)
+
+
+def _chooses(request: ShowOutages) -> Callable[[Outage], bool]:
+    broker_id, topic = request.broker, request.topic
+    if broker_id is not None:
+        return lambda outage: broker_id in outage.brokers
+    if topic is not None:
+        return lambda outage: _is_in(topic, outage)
+    return lambda outage: True
+
+
+def _is_in(topic: str, outage: Outage) -> bool:
+    if outage.topic_id is None:
+        return False
+    name = outage.object.removeprefix("partition:").rpartition("/")[0]
+    return f"@{uuid_text(outage.topic_id)}" == topic or fnmatchcase(unescaped(name), topic)
+
+
+def _json(outage: Outage) -> dict[str, Any]:
+    found: dict[str, Any] = msgspec.to_builtins(outage)
+    topic_id = None if outage.topic_id is None else uuid_text(outage.topic_id)
+    return {**found, "topic_id": topic_id, "brokers": list(outage.brokers)}
+
+
+def _total(outages: list[Outage]) -> dict[str, int]:
+    return {
+        "intervals": len(outages),
+        "lasting": sum(outage.to_offset is None for outage in outages),
+        "duration_ms": sum(outage.duration_ms for outage in outages),
+    }
+
+
+OUTAGES = Question(
+    name="outages", request=ShowOutages, item=Piece, tell=outages_shown, joined=JoinedPieces
+)

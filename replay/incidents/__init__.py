@@ -1,0 +1,1 @@
+"""Incidents: what was down, when, and why. The rules for causes are in docs/causes.md."""

@@ -1,0 +1,179 @@
+"""Causes: which record took a broker or a partition down. The rules are those of docs/causes.md.
+
+What a broker's record brings about stands in the same batch: after a registration, a controlled
+shutdown or an unregistration, but before a fencing. So a batch is looked at as a whole.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from records.base import Record
+from records.brokers import (
+    BrokerRegistrationChangeRecord,
+    FenceBrokerRecord,
+    RegisterBrokerRecord,
+    UnfenceBrokerRecord,
+    UnregisterBrokerRecord,
+)
+from records.envelope import Envelope
+from replay.image.cluster import Broker
+from replay.image.partitions import NO_LEADER, Partition
+from replay.incidents.live_state import LiveState
+
+BROKER_RECORDS: frozenset[type[Record]] = frozenset(
+    {
+        RegisterBrokerRecord,
+        UnregisterBrokerRecord,
+        FenceBrokerRecord,
+        UnfenceBrokerRecord,
+        BrokerRegistrationChangeRecord,
+    }
+)
+
+
+class Cause(msgspec.Struct, frozen=True):
+    """A record that brought something about, in words."""
+
+    offset: int
+    text: str
+
+
+def broker_of(record: Record) -> int:
+    """Return the id of the broker that one of BROKER_RECORDS is about."""
+    if isinstance(record, FenceBrokerRecord | UnfenceBrokerRecord):
+        return record.id
+    assert isinstance(
+        record, RegisterBrokerRecord | UnregisterBrokerRecord | BrokerRegistrationChangeRecord
+    )
+    return record.broker_id
+
+
+class Causes:
+    """Follows a log batch by batch and explains its outages."""
+
+    def __init__(self, state: LiveState) -> None:
+        self._state = state
+        # What took each broker down that is down now; None: that was before the kept history.
+        self._down: dict[int, Cause | None] = {
+            broker.broker_id: None for broker in state.brokers() if not is_up(broker)
+        }
+        # Records of the batch about each broker.
+        self._batch: dict[int, list[Envelope]] = {}
+
+    def enter(self, rows: Sequence[Envelope]) -> None:
+        """Take the rows that are replayed next together."""
+        self._batch = {}
+        for row in rows:
+            if type(row.payload) in BROKER_RECORDS:
+                self._batch.setdefault(broker_of(row.payload), []).append(row)
+
+    def broker_changed(self, row: Envelope, before: Broker | None) -> None:
+        """Take a broker's record that was applied."""
+        broker_id = broker_of(row.payload)
+        cause = down_by(row, before)
+        if cause is not None:
+            # The first one counts: a broker that shut down is fenced because of that.
+            self._down.setdefault(broker_id, cause)
+        elif is_up(self._state.broker(broker_id)):
+            self._down.pop(broker_id, None)
+
+    def of_broker(self, broker_id: int) -> Cause | None:
+        """Return what took a broker down that is down now; None: that was before the history."""
+        return self._down.get(broker_id)
+
+    def of_partition(
+        self, row: Envelope, before: Partition | None, after: Partition
+    ) -> Cause | None:
+        """Return why a record left a partition without a leader, or with a smaller ISR.
+
+        Returns:
+            None if its brokers went down before the kept history.
+        """
+        lost = lost_brokers(before, after)
+        if not self._batch and not self._down:
+            return Cause(row.offset, _own_text(before, after, lost))
+        # What is coming is later than what has taken brokers down.
+        causes = [self._coming(row, broker_id) for broker_id in lost]
+        causes += [self._down[broker_id] for broker_id in lost if broker_id in self._down]
+        known = [cause for cause in causes if cause is not None]
+        if known:
+            return max(known, key=lambda cause: cause.offset)
+        if any(broker_id in self._down for broker_id in lost):
+            return None
+        return Cause(row.offset, _own_text(before, after, lost))
+
+    def _coming(self, row: Envelope, broker_id: int) -> Cause | None:
+        """Return the record of the batch, after a row, that takes a broker down that is up."""
+        if broker_id in self._down:
+            return None
+        broker = self._state.broker(broker_id)
+        ahead = (each for each in self._batch.get(broker_id, ()) if each.offset > row.offset)
+        return next(filter(None, (down_by(each, broker) for each in ahead)), None)
+
+
+def is_up(broker: Broker | None) -> bool:
+    """True if a broker is registered, not fenced, and not shutting down."""
+    return broker is not None and not broker.fenced and not broker.in_controlled_shutdown
+
+
+def down_by(row: Envelope, before: Broker | None) -> Cause | None:
+    """Return how a record takes a broker down, given its registration before; None if it does not.
+
+    A registration takes a broker down even if it was up: the process started anew.
+    """
+    text = _down_text(row, before)
+    return None if text is None else Cause(row.offset, f"broker {broker_of(row.payload)} {text}")
+
+
+def _down_text(row: Envelope, before: Broker | None) -> str | None:
+    reason = None if row.origin is None else row.origin.reason
+    match row.payload:
+        case UnregisterBrokerRecord():
+            return "was unregistered"
+        case BrokerRegistrationChangeRecord(in_controlled_shutdown=1):
+            return "began a controlled shutdown"
+        case FenceBrokerRecord() | BrokerRegistrationChangeRecord(fenced=1):
+            if before is not None and before.in_controlled_shutdown:
+                return "was fenced at the end of its controlled shutdown"
+            return f"was fenced ({reason or 'no heartbeat in time'})"
+        case RegisterBrokerRecord(fenced=True):
+            if before is None:
+                return "registered and was not unfenced yet"
+            if before.fenced:
+                return "registered again"
+            return "restarted: it registered again without having been fenced"
+    return None
+
+
+def lost_brokers(before: Partition | None, after: Partition) -> list[int]:
+    """Return the brokers whose loss a record of a partition tells: nearest to the leader first.
+
+    Those are the ISR members that left and the leader that was lost. Of a partition that is new,
+    the replicas outside its ISR.
+    """
+    if before is None:
+        lost = [broker_id for broker_id in after.replicas if broker_id not in after.isr]
+        return [*after.isr, *lost] if after.leader == NO_LEADER else lost
+    lost = [broker_id for broker_id in before.isr if broker_id not in after.isr]
+    leader = before.leader
+    if leader not in (after.leader, NO_LEADER) and leader not in lost:
+        lost.insert(0, leader)
+    return lost
+
+
+def _own_text(before: Partition | None, after: Partition, lost: Sequence[int]) -> str:
+    """Return what a record did by itself, without a broker going down."""
+    if before is None:
+        return f"created with ISR {list(after.isr)} of replicas {list(after.replicas)}"
+    if before.replicas != after.replicas or before.adding_replicas != after.adding_replicas:
+        return f"replicas changed from {list(before.replicas)} to {list(after.replicas)}"
+    if before.mode != after.mode:
+        return f"mode changed from {before.mode} to {after.mode}"
+    left = [broker_id for broker_id in lost if broker_id not in after.isr]
+    if left and after.leader != NO_LEADER:
+        names = ", ".join(map(str, left))
+        return f"leader {after.leader} took {names} out of the ISR: too far behind"
+    if after.leader == NO_LEADER:
+        return f"broker {before.leader} lost the lead, and none took it"
+    return f"ISR {list(after.isr)} of replicas {list(after.replicas)}"

@@ -1,0 +1,88 @@
+"""The state of a cluster while its log is replayed, right before and after each record.
+
+It reads the delta, so that no image is made per record: an image costs more than a record.
+"""
+
+from collections.abc import Iterator
+
+from records.base import Uuid
+from records.text import uuid_text
+from replay.image.cluster import Broker
+from replay.image.configs import BROKER, NAMESPACE, TOPIC, ConfigResource
+from replay.image.delta import MetadataDelta
+from replay.image.metadata import NAMESPACE_SEPARATOR, MetadataImage
+from replay.image.partition_list import Partitions
+from replay.image.provenance import Provenance
+from replay.time_travel.escapes import escaped
+
+MIN_ISR = "min.insync.replicas"
+
+
+class LiveState:
+    """A cluster that records are applied to.
+
+    Attributes:
+        replay: Applies one row; raises CorruptLogError, as `MetadataDelta.replay`.
+        partition: Returns a partition by the id of its topic and its number; None if absent.
+    """
+
+    def __init__(self, image: MetadataImage) -> None:
+        self._delta = MetadataDelta(image)
+        # Called once or more per record of a log.
+        self.replay = self._delta.replay
+        self.partition = self._delta.topics.partition
+
+    def image(self, provenance: Provenance) -> MetadataImage:
+        """Return the image of everything applied."""
+        return self._delta.apply(provenance)
+
+    def partitions(self, topic_id: Uuid) -> Partitions:
+        """Return the partitions of a topic."""
+        return self._delta.topics.partitions(topic_id)
+
+    def topics_configured_by(self, resource: ConfigResource) -> Iterator[Uuid]:
+        """Iterate over the topics whose effective configs a resource can change."""
+        type_, name = resource
+        topics = self._delta.topics
+        if type_ == TOPIC:
+            topic_id = self._delta.topic_id(name)
+            return iter(() if topic_id is None else (topic_id,))
+        return (t for t in topics.topic_ids() if resource in _levels(self.topic_name(t)))
+
+    def broker(self, broker_id: int) -> Broker | None:
+        """Return a registered broker."""
+        return self._delta.brokers.get(broker_id)
+
+    def brokers(self) -> Iterator[Broker]:
+        """Iterate over the registered brokers."""
+        return (broker for _, broker in self._delta.brokers.items())
+
+    def topic_name(self, topic_id: Uuid) -> str:
+        """Return a topic's full name; `@` and its id if there is no such topic."""
+        topic = self._delta.topics.topic(topic_id)
+        return f"@{uuid_text(topic_id)}" if topic is None else self._delta.full_name(topic)
+
+    def topic_label(self, topic_id: Uuid) -> str:
+        """Return a topic's name as in the names of objects."""
+        return escaped(self.topic_name(topic_id))
+
+    def min_isr(self, topic_id: Uuid) -> int | None:
+        """Return min.insync.replicas of a topic as far as the log knows it.
+
+        The nearest level counts: topic, its namespaces, the cluster's default. A broker's static
+        file and its built-in default are not in the log.
+        """
+        for resource in _levels(self.topic_name(topic_id)):
+            value = self._delta.configs.value(resource, MIN_ISR)
+            if value is not None:
+                return int(value) if value.isdecimal() and len(value) < 10 else None
+        return None
+
+
+def _levels(full_name: str) -> Iterator[ConfigResource]:
+    yield TOPIC, full_name
+    namespace = full_name.rpartition(NAMESPACE_SEPARATOR)[0]
+    while namespace:
+        yield NAMESPACE, namespace
+        namespace = namespace.rpartition(NAMESPACE_SEPARATOR)[0]
+    yield BROKER, ""

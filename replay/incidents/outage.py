@@ -1,0 +1,98 @@
+"""An outage: an interval in which a partition or broker was not as it should be.
+
+    leaderless          the partition has no leader
+    under_replicated    its ISR is smaller than its replicas without those being added
+    under_min_isr       its ISR is smaller than the topic's min.insync.replicas
+    fenced              the broker is registered and fenced
+    shutting_down       the broker is in a controlled shutdown
+
+An interval begins with the record that made it so and ends with the one that ended it. The removal
+of the partition or broker ends it, too.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from records.base import Uuid
+from replay.image.cluster import Broker
+from replay.image.partitions import NO_LEADER, Partition
+from replay.incidents.causes import Cause
+
+LEADERLESS = "leaderless"
+UNDER_REPLICATED = "under_replicated"
+UNDER_MIN_ISR = "under_min_isr"
+FENCED = "fenced"
+SHUTTING_DOWN = "shutting_down"
+
+KINDS = (LEADERLESS, UNDER_REPLICATED, UNDER_MIN_ISR, FENCED, SHUTTING_DOWN)
+
+
+class Outage(msgspec.Struct, frozen=True, kw_only=True):
+    """One interval.
+
+    Attributes:
+        object: Such as `partition:orders/0` or `broker:2`, by the name at its beginning.
+        from_offset: Of the record that began it; None if that is before the kept history.
+        to_offset: Of the record that ended it; None if it lasts.
+        from_time, to_time: Append times of these records, in ms since 1970.
+        duration_ms: One that began before the kept history counts from its start, one that lasts up
+            to the last record. Never negative, even where the times of a log step back.
+        cause: None if it is not in the kept history.
+        brokers: Of a partition without a leader, those that could have led; else the replicas that
+            were outside the ISR. Of a broker, itself.
+        topic_id: Of a partition.
+    """
+
+    object: str
+    kind: str
+    from_offset: int | None
+    to_offset: int | None
+    from_time: int | None
+    to_time: int | None
+    duration_ms: int
+    cause: Cause | None
+    brokers: tuple[int, ...]
+    topic_id: Uuid | None = None
+
+
+def partition_kinds(partition: Partition, min_isr: int) -> list[str]:
+    """Return the outages that a partition is in."""
+    in_sync = len(partition.isr)
+    if partition.leader != NO_LEADER and min_isr <= in_sync >= len(partition.replicas):
+        return []
+    kinds = []
+    if partition.leader == NO_LEADER:
+        kinds.append(LEADERLESS)
+    if in_sync < len(_assigned(partition)):
+        kinds.append(UNDER_REPLICATED)
+    if in_sync < min_isr:
+        kinds.append(UNDER_MIN_ISR)
+    return kinds
+
+
+def broker_kinds(broker: Broker | None) -> tuple[str, ...]:
+    """Return the outages that a broker is in; none if it is not registered."""
+    if broker is None:
+        return ()
+    held = {FENCED: broker.fenced, SHUTTING_DOWN: broker.in_controlled_shutdown}
+    return tuple([kind for kind, holds in held.items() if holds])
+
+
+def brokers_missing(kind: str, partition: Partition) -> Iterable[int]:
+    """Return the brokers that a partition in an outage waits for."""
+    if kind == LEADERLESS:
+        return (
+            partition.isr
+            or partition.eligible_leader_replicas
+            or partition.last_known_elr
+            or partition.replicas
+        )
+    return [broker_id for broker_id in _assigned(partition) if broker_id not in partition.isr]
+
+
+def _assigned(partition: Partition) -> Sequence[int]:
+    """Return the replicas without those that are being added."""
+    if not partition.adding_replicas:
+        return partition.replicas
+    return [each for each in partition.replicas if each not in partition.adding_replicas]

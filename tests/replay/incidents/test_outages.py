@@ -1,0 +1,187 @@
+"""Outages: when they begin and end, and what caused them."""
+
+from collections.abc import Sequence
+
+from records.base import Record
+from records.brokers import (
+    BrokerRegistrationChangeRecord,
+    FenceBrokerRecord,
+    UnfenceBrokerRecord,
+    UnregisterBrokerRecord,
+)
+from records.configs import ConfigRecord
+from records.partitions import RemovePartitionsRecord
+from records.topics import MoveTopicRecord, RemoveTopicRecord
+from replay.incidents.outage import Outage
+from replay.incidents.outages import find_outages
+from tests.replay.builders import (
+    Base,
+    FakeLog,
+    batches,
+    broker,
+    change,
+    image_of,
+    namespace,
+    partition,
+    topic,
+    uid,
+)
+
+ORDERS = (topic("orders"), partition("orders", 0))
+UP = tuple([broker(n, fenced=False) for n in (1, 2, 3)])
+
+
+def outages(*groups: Sequence[Record], assumed_min_isr: int | None = None) -> list[Outage]:
+    log = FakeLog(batches(*groups))
+    return find_outages(log, log.end_offset, assumed_min_isr=assumed_min_isr).intervals
+
+
+def spans(found: list[Outage]) -> set[tuple[str, str, int | None, int | None]]:
+    return {(each.object, each.kind, each.from_offset, each.to_offset) for each in found}
+
+
+def min_isr(resource_type: int, name: str, value: str | None) -> ConfigRecord:
+    return ConfigRecord(
+        resource_type=resource_type, resource_name=name, name="min.insync.replicas", value=value
+    )
+
+
+def cause(found: list[Outage], kind: str) -> tuple[int, str]:
+    (of_kind,) = [each for each in found if each.kind == kind]
+    assert of_kind.cause is not None
+    return of_kind.cause.offset, of_kind.cause.text
+
+
+def test_partition_without_a_leader_is_an_outage_until_it_has_one_again() -> None:
+    found = outages(ORDERS, (change("orders", 0, leader=-1),), (change("orders", 0, leader=2),))
+    assert spans(found) == {("partition:orders/0", "leaderless", 2, 3)}
+
+
+def test_interval_lasts_while_the_state_only_gets_worse() -> None:
+    found = outages(
+        ORDERS,
+        (change("orders", 0, isr=(1, 2)),),
+        (change("orders", 0, isr=(1,)),),
+        (change("orders", 0, isr=(1, 2, 3)),),
+    )
+    assert spans(found) == {("partition:orders/0", "under_replicated", 2, 4)}
+    assert found[0].brokers == (2, 3)
+
+
+def test_replicas_that_are_being_added_are_not_missed() -> None:
+    adding = change("orders", 0, replicas=(1, 2, 3, 4), adding_replicas=(4,))
+    assert outages(ORDERS, (adding,)) == []
+
+
+def test_removal_of_topic_or_partition_ends_its_intervals() -> None:
+    down = (change("orders", 0, leader=-1),)
+    for removal in (
+        RemoveTopicRecord(topic_id=uid("orders")),
+        RemovePartitionsRecord(topic_id=uid("orders"), partition_ids=(0,)),
+    ):
+        found = outages(ORDERS, down, (removal,))
+        assert spans(found) == {("partition:orders/0", "leaderless", 2, 3)}
+
+
+def test_min_insync_replicas_comes_from_topic_namespace_or_cluster() -> None:
+    shrunk = (change("orders", 0, isr=(1,)),)
+    created = (namespace("org"), topic("orders", namespace="org"), partition("orders", 0))
+    levels = [(2, "org:orders"), (100, "org"), (4, "")]
+    for resource_type, name in levels:
+        found = outages(created, (min_isr(resource_type, name, "2"),), shrunk)
+        assert ("partition:org:orders/0", "under_min_isr", 4, None) in spans(found)
+    nearer = (min_isr(2, "org:orders", "1"), min_isr(100, "org", "2"))
+    assert "under_min_isr" not in {each.kind for each in outages(created, nearer, shrunk)}
+
+
+def test_min_insync_replicas_that_the_log_does_not_know_counts_only_when_assumed() -> None:
+    shrunk = (change("orders", 0, isr=(1,)),)
+    assert {each.kind for each in outages(ORDERS, shrunk)} == {"under_replicated"}
+    found = outages(ORDERS, shrunk, assumed_min_isr=2)
+    assert ("partition:orders/0", "under_min_isr", 2, None) in spans(found)
+    log = FakeLog(batches(ORDERS, shrunk))
+    assert find_outages(log, log.end_offset).unknown_topics == 1
+
+
+def test_new_min_insync_replicas_begins_and_ends_intervals() -> None:
+    found = outages(
+        ORDERS, (min_isr(2, "orders", "4"),), (min_isr(2, "orders", None),), assumed_min_isr=1
+    )
+    assert spans(found) == {("partition:orders/0", "under_min_isr", 2, 3)}
+    assert cause(found, "under_min_isr") == (2, "min.insync.replicas became 4")
+
+
+def test_moved_topic_takes_the_min_insync_replicas_of_its_new_namespace() -> None:
+    move = MoveTopicRecord(topic_id=uid("orders"), namespace_id=uid("org"), name="orders")
+    found = outages(ORDERS, (namespace("org"), min_isr(100, "org", "4")), (move,))
+    assert spans(found) == {("partition:org:orders/0", "under_min_isr", 4, None)}
+
+
+def test_broker_is_fenced_and_shutting_down_until_it_is_not() -> None:
+    shutdown = BrokerRegistrationChangeRecord(
+        broker_id=1, broker_epoch=10, in_controlled_shutdown=1
+    )
+    found = outages(
+        (broker(1, fenced=True),),
+        (UnfenceBrokerRecord(id=1, epoch=10),),
+        (shutdown,),
+        (FenceBrokerRecord(id=1, epoch=10),),
+        (UnregisterBrokerRecord(broker_id=1, broker_epoch=10),),
+    )
+    assert spans(found) == {
+        ("broker:1", "fenced", 0, 1),
+        ("broker:1", "shutting_down", 2, 4),
+        ("broker:1", "fenced", 3, 4),
+    }
+    (second,) = [each for each in found if each.from_offset == 3]
+    assert second.cause is not None
+    assert second.cause.text == "broker 1 began a controlled shutdown"
+
+
+def test_partition_goes_down_because_its_broker_is_fenced_later_in_the_batch() -> None:
+    fenced = (change("orders", 0, leader=2, isr=(2, 3)), FenceBrokerRecord(id=1, epoch=10))
+    found = outages(UP, ORDERS, fenced)
+    assert cause(found, "under_replicated") == (6, "broker 1 was fenced (no heartbeat in time)")
+
+
+def test_partition_goes_down_because_its_broker_is_already_down() -> None:
+    found = outages(
+        UP, ORDERS, (FenceBrokerRecord(id=3, epoch=10),), (change("orders", 0, isr=(1, 2)),)
+    )
+    assert cause(found, "under_replicated") == (5, "broker 3 was fenced (no heartbeat in time)")
+
+
+def test_replica_that_left_the_isr_while_its_broker_is_up_fell_behind() -> None:
+    found = outages(UP, ORDERS, (change("orders", 0, isr=(1, 2)),))
+    assert cause(found, "under_replicated") == (
+        5,
+        "leader 1 took 3 out of the ISR: too far behind",
+    )
+
+
+def test_beginning_before_the_kept_history_is_unknown() -> None:
+    down = image_of(broker(1, fenced=True), *ORDERS, change("orders", 0, leader=-1))
+    log = FakeLog(batches((change("orders", 0, leader=2),), base_offset=4), base=Base.of(down))
+    found = find_outages(log, log.end_offset).intervals
+    assert spans(found) == {
+        ("partition:orders/0", "leaderless", None, 4),
+        ("broker:1", "fenced", None, None),
+    }
+    assert {each.cause for each in found} == {None}
+
+
+def test_range_takes_what_ended_in_it_but_not_what_ended_before() -> None:
+    log = FakeLog(
+        batches(
+            ORDERS,
+            (change("orders", 0, leader=-1),),
+            (change("orders", 0, leader=2),),
+            (change("orders", 0, isr=(2,)),),
+        )
+    )
+    whole = find_outages(log, log.end_offset).intervals
+    assert len(whole) == 2
+    assert len(find_outages(log, log.end_offset, from_offset=3).intervals) == 2
+    assert len(find_outages(log, log.end_offset, from_offset=4).intervals) == 1
+    (then,) = find_outages(log, 3).intervals
+    assert then.to_offset is None
