@@ -3,7 +3,7 @@
 import hashlib
 import struct
 from collections.abc import Callable, Collection, Iterable, Iterator
-from operator import attrgetter
+from operator import add, attrgetter, sub
 from typing import Any, get_args, get_type_hints
 
 import msgspec
@@ -32,6 +32,14 @@ class PartDigest(msgspec.Struct, frozen=True, gc=False):
 
     count: int
     lanes: tuple[int, int, int, int]
+
+    def __add__(self, other: "PartDigest") -> "PartDigest":
+        """Return the digest of the rows of both."""
+        return _part_digest(self.count + other.count, map(add, self.lanes, other.lanes))
+
+    def __sub__(self, other: "PartDigest") -> "PartDigest":
+        """Return the digest without the rows of another, which must be among them."""
+        return _part_digest(self.count - other.count, map(sub, self.lanes, other.lanes))
 
 
 def image_digest(image: MetadataImage) -> str:
@@ -65,7 +73,10 @@ def digest_of_rows(rows: Iterable[str]) -> PartDigest:
         lane_1 += word_1
         lane_2 += word_2
         lane_3 += word_3
-    lanes = (lane_0, lane_1, lane_2, lane_3)
+    return _part_digest(count, (lane_0, lane_1, lane_2, lane_3))
+
+
+def _part_digest(count: int, lanes: Iterable[int]) -> PartDigest:
     first, second, third, fourth = (lane % _LANE_MODULUS for lane in lanes)
     return PartDigest(count, (first, second, third, fourth))
 

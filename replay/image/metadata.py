@@ -98,6 +98,10 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
         """Iterate over the topics directly in a namespace, not those in namespaces below it."""
         return self._topics.topics_in(namespace_id)
 
+    def topics_changed_since(self, other: "MetadataImage") -> Iterator[Topic]:
+        """Iterate over the topics that, or whose partitions, are not the same in another image."""
+        return self._topics.changed_since(other._topics)
+
     def partition(self, topic_id: Uuid, partition_id: int) -> Partition | None:
         """Return one partition."""
         return self._topics.partition(topic_id, partition_id)

@@ -73,6 +73,15 @@ class Part(msgspec.Struct, frozen=True, dict=True):
         found: Map[Hashable, Any] = self._held(image)
         return found.values()
 
+    def changed(self, old: MetadataImage, new: MetadataImage) -> Iterator[Any]:
+        """Yield the objects of `new` that are not the same in `old`: O(objects)."""
+        if self._held(old) is self._held(new):
+            return
+        before = {self.key_of(each): each for each in self.objects(old)}
+        for each in self.objects(new):
+            if before.get(self.key_of(each)) != each:
+                yield each
+
     def get(self, image: MetadataImage, key: Any) -> Any:
         """Return the object of a key, None if there is none."""
         found: Map[Hashable, Any] = self._held(image)

@@ -72,6 +72,15 @@ class TopicsImage(msgspec.Struct, frozen=True, gc=False):
         """Iterate over the topics directly in a namespace, in any order."""
         return (self._entries[i].topic for i in self._ids.get(namespace_id, _NO_IDS).values())
 
+    def changed_since(self, other: "TopicsImage") -> Iterator[Topic]:
+        """Yield the topics that are not the same in another image: O(topics), quick if shared."""
+        if self is not other:
+            old = other._entries.get
+            for topic_id, entry in self._entries.items():
+                before = old(topic_id)
+                if before is not entry and before != entry:
+                    yield entry.topic
+
     def partitions(self, topic_id: Uuid) -> Partitions:
         """Return a topic's partitions, ordered by id; none for an unknown topic."""
         entry = self._entries.get(topic_id)

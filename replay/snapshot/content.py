@@ -1,21 +1,24 @@
 """Content of a snapshot: writes and reads manifest and chunks."""
 
 from collections.abc import Hashable, Iterable, Iterator
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import msgspec
-from sqlalchemy import Connection, Result, Row, insert, select, update
+from sqlalchemy import Connection, Result, Row, insert, literal, select, update
 
+from replay.image.digest import PartDigest, part_digests
 from replay.image.metadata import MetadataImage
+from replay.snapshot import layers
 from replay.snapshot.chunks import ENCODING, Chunk
 from replay.snapshot.info import SnapshotInfo
+from replay.snapshot.layers import DIGESTS, Layout, Overlay, digests_chunk
 from replay.snapshot.parts import Parts
+from replay.snapshot.revision import FORMAT, LAYERED_FORMAT
 from replay.snapshot.stored import (
     ManifestEntry,
     StoredChunk,
     check_format,
-    decode_image,
-    manifest_checksum,
+    decode_parts,
     plain_content,
 )
 from replay.snapshot.tables import snapshot_chunk, snapshot_manifest
@@ -28,21 +31,96 @@ _ROWS_A_STATEMENT = 500
 _CHUNKS_IN_MEMORY = 16
 
 
+class Previous(msgspec.Struct, frozen=True):
+    """A stored snapshot whose image is at hand, so that a layer can be put on its chunks."""
+
+    snapshot_id: int
+    end_offset: int
+    checksum: bytes
+    image: MetadataImage
+    entries: tuple[ManifestEntry, ...]
+    layout: Layout
+
+
 class Content(msgspec.Struct, frozen=True):
-    """The chunks of a snapshot, by part and position."""
+    """The chunks of a snapshot, by part and position, after those that it shares with another."""
 
     chunks: dict[tuple[str, int], Chunk]
+    layout: Layout
+    previous: Previous | None = None
 
     @classmethod
-    def of(cls, image: MetadataImage) -> "Content":
+    def whole(cls, image: MetadataImage, digests: dict[str, PartDigest]) -> Self:
         """Encode an image: O(objects) time, O(size of the content) space."""
-        chunks = Parts.of(image).chunks()
-        return cls({(part, ordinal): chunk for part, ordinal, chunk in chunks})
+        chunks = {(part, ordinal): chunk for part, ordinal, chunk in Parts.of(image).chunks()}
+        size = _size(chunks.values())
+        if size < layers.LAYERED_SIZE_MIN_BYTES:
+            return cls(chunks, Layout(base_size=size))
+        chunks[DIGESTS, 0] = digests_chunk(digests)
+        return cls(chunks, Layout(digests, base_size=size))
 
-    def checksum(self, info: SnapshotInfo) -> bytes:
-        """Return the SHA-256 of a snapshot's description and its chunks' names."""
-        entries = (ManifestEntry(*key, chunk.hash) for key, chunk in self.chunks.items())
-        return manifest_checksum(info, entries)
+    @classmethod
+    def layer(
+        cls, previous: Previous, overlay: Overlay, digests: dict[str, PartDigest]
+    ) -> Self | None:
+        """Encode what differs from another snapshot: O(differences).
+
+        None if its layers are enough, so that it is time for a new base.
+        """
+        base_size, number = previous.layout.base_size, previous.layout.layers + 1
+        chunks = {(part, ordinal): chunk for part, ordinal, chunk in overlay.chunks(number)}
+        size = previous.layout.overlay_size + _size(chunks.values())
+        if number > layers.LAYERS_MAX or size > layers.OVERLAY_SHARE_MAX * base_size:
+            return None
+        chunks[DIGESTS, 0] = digests_chunk(digests)
+        return cls(chunks, Layout(digests, base_size, size, number), previous)
+
+    @property
+    def format(self) -> int:
+        """Of the snapshot."""
+        return FORMAT if self.layout.digests is None else LAYERED_FORMAT
+
+    @property
+    def entries(self) -> tuple[ManifestEntry, ...]:
+        """The whole manifest."""
+        inherited = () if self.previous is None else self.previous.entries
+        shared = (entry for entry in inherited if entry.part != DIGESTS)
+        own = (ManifestEntry(*key, chunk.hash) for key, chunk in self.chunks.items())
+        return (*shared, *own)
+
+
+class Draft:
+    """An image that is to be stored.
+
+    Attributes:
+        digests: Of its parts.
+    """
+
+    def __init__(self, image: MetadataImage, previous: Previous | None) -> None:
+        """Compare an image with a stored one: O(objects), but quick where they share objects."""
+        self._image = image
+        self._previous = previous
+        if previous is None or previous.layout.digests is None:
+            self._overlay = None
+            self.digests = part_digests(image)
+        else:
+            self._overlay = Overlay.between(previous.image, image)
+            self.digests = self._overlay.digests(previous.layout.digests)
+
+    def content(self) -> Content:
+        """Return a layer on the stored image's chunks if that is cheap, else all of the image."""
+        layer = None
+        if self._previous is not None and self._overlay is not None:
+            layer = Content.layer(self._previous, self._overlay, self.digests)
+        return layer or self.whole()
+
+    def whole(self) -> Content:
+        """Return all of the image."""
+        return Content.whole(self._image, self.digests)
+
+
+def _size(chunks: Iterable[Chunk]) -> int:
+    return sum(len(chunk.plain) for chunk in chunks)
 
 
 def write_chunks(connection: Connection, content: Content) -> None:
@@ -81,6 +159,8 @@ def _is_whole(row: Any) -> bool:
 
 def write_manifest(connection: Connection, snapshot_id: int, content: Content) -> None:
     """Store the list of a snapshot's chunks."""
+    if content.previous is not None:
+        _inherit_manifest(connection, snapshot_id, content.previous)
     for keys in _slices(content.chunks):
         rows = [
             {
@@ -94,27 +174,38 @@ def write_manifest(connection: Connection, snapshot_id: int, content: Content) -
         connection.execute(insert(snapshot_manifest), rows)
 
 
-def read_image(
+def _inherit_manifest(connection: Connection, snapshot_id: int, previous: Previous) -> None:
+    manifest = snapshot_manifest.c
+    shared = select(literal(snapshot_id), manifest.part, manifest.ordinal, manifest.chunk_hash)
+    which = (manifest.snapshot_id == previous.snapshot_id) & (manifest.part != DIGESTS)
+    names = ["snapshot_id", "part", "ordinal", "chunk_hash"]
+    connection.execute(insert(snapshot_manifest).from_select(names, shared.where(which)))
+
+
+def read_previous(
     connection: Connection, info: SnapshotInfo, snapshot_id: int, checksum: bytes
-) -> MetadataImage:
-    """Load an image: O(objects) time; a few chunks in memory at a time.
+) -> Previous:
+    """Load a snapshot: O(objects) time; a few chunks in memory at a time.
 
     Raises:
-        RequestError, CorruptLogError: as for `decode_image`.
+        RequestError, CorruptLogError: as for `decode_parts`.
     """
     check_format(info)
     manifest = snapshot_manifest.c
-    entries = connection.execute(
+    rows = connection.execute(
         select(manifest.part, manifest.ordinal, manifest.chunk_hash).where(
             manifest.snapshot_id == snapshot_id
         )
-    ).all()
+    )
+    entries = tuple(ManifestEntry(*row) for row in rows)
     # Closed also after damage: PostgreSQL keeps a cursor for it.
-    with _stored_chunks(connection, snapshot_id) as rows:
+    with _stored_chunks(connection, snapshot_id) as stored:
         chunks = (
-            StoredChunk(row.part, row.hash, row.encoding, row.size, row.content) for row in rows
+            StoredChunk(row.part, row.hash, row.encoding, row.size, row.content) for row in stored
         )
-        return decode_image(info, checksum, (ManifestEntry(*entry) for entry in entries), chunks)
+        parts = decode_parts(info, checksum, entries, chunks)
+    image = parts.image(info.provenance)
+    return Previous(snapshot_id, info.end_offset, checksum, image, entries, parts.layout)
 
 
 def _stored_chunks(connection: Connection, snapshot_id: int) -> Result[Any]:

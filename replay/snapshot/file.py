@@ -87,7 +87,7 @@ class SnapshotFile:
     def _load(self, row: _Row) -> MetadataImage | None:
         """Return the image of a snapshot; None, with a note, if it cannot be read."""
         # Not imported by those who only read descriptions.
-        from replay.snapshot.stored import ManifestEntry, StoredChunk, decode_image
+        from replay.snapshot.stored import ManifestEntry, StoredChunk, decode_parts
 
         try:
             # Fetch everything first, so that writers do not wait for the decoding.
@@ -102,12 +102,13 @@ class SnapshotFile:
                     (row.id,),
                 ).fetchall()
             # A snapshot that was replaced meanwhile fails the checksum of the row read before.
-            return decode_image(
+            parts = decode_parts(
                 row.info,
                 row.checksum,
                 (ManifestEntry(*entry) for entry in entries),
                 (StoredChunk(*chunk) for chunk in chunks),
             )
+            return parts.image(row.info.provenance)
         except (CorruptLogError, RequestError) as error:
             _LOG.warning("snapshot passed over: %s", error)
             return None

@@ -45,6 +45,7 @@ class SnapshotInfo(msgspec.Struct, frozen=True, kw_only=True):
     def of(
         cls,
         image: MetadataImage,
+        digest: str,
         *,
         cluster_id: str,
         confirmed: bool,
@@ -52,10 +53,7 @@ class SnapshotInfo(msgspec.Struct, frozen=True, kw_only=True):
         last_crc32c: int | None = None,
         rotated: bool = False,
     ) -> Self:
-        """Describe a snapshot of an image: O(objects), for the digest."""
-        # Not imported by those who only read descriptions.
-        from replay.image.digest import image_digest
-
+        """Describe a snapshot of an image with this digest."""
         provenance = image.provenance
         not_understood = provenance.not_understood or NotUnderstood(0, None)
         return cls(
@@ -65,7 +63,7 @@ class SnapshotInfo(msgspec.Struct, frozen=True, kw_only=True):
             timestamp_ms=provenance.timestamp,
             mid_batch=provenance.mid_batch,
             confirmed=confirmed,
-            digest=image_digest(image),
+            digest=digest,
             created_at_ms=created_at_ms,
             format=FORMAT,
             last_crc32c=last_crc32c,
@@ -121,6 +119,7 @@ class SnapshotInfo(msgspec.Struct, frozen=True, kw_only=True):
             other,
             confirmed=self.confirmed,
             created_at_ms=self.created_at_ms,
+            format=self.format,
             rotated=self.rotated,
         )
 

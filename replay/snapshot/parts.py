@@ -77,14 +77,34 @@ class Parts:
         parts.objects["topics"] = [StoredTopic.of(image, topic) for topic in image.topics()]
         return parts
 
-    def decode(self, part: str, plain: bytes) -> None:
-        """Add the objects of one chunk, given as MessagePack.
+    @classmethod
+    def changed(cls, old: MetadataImage, new: MetadataImage) -> Self:
+        """Collect the objects of `new` that are not the same in `old`."""
+        parts = cls()
+        for name, objects in parts.objects.items():
+            if name != "topics":
+                objects += PARTS[name].changed(old, new)
+        topics = new.topics_changed_since(old)
+        parts.objects["topics"] = [StoredTopic.of(new, topic) for topic in topics]
+        return parts
+
+    @staticmethod
+    def decoded(part: str, plain: bytes) -> list[Any]:
+        """Return the objects of one chunk, given as MessagePack.
 
         Raises:
             KeyError: no such part.
             msgspec.DecodeError: these are not objects of this part.
         """
-        self.objects[part] += _DECODERS[part].decode(plain)
+        return _DECODERS[part].decode(plain)
+
+    def decode(self, part: str, plain: bytes) -> None:
+        """Add the objects of one chunk.
+
+        Raises:
+            KeyError, msgspec.DecodeError: as for `decoded`.
+        """
+        self.objects[part] += self.decoded(part, plain)
 
     def image(self, provenance: Provenance) -> MetadataImage:
         """Build the image of these objects: O(topics + other objects).

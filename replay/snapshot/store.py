@@ -27,13 +27,20 @@ from sqlalchemy import (
 
 from metadata_log.clock import Clock, SystemClock
 from records.errors import CorruptLogError, RequestError
-from replay.image.digest import image_digest
+from replay.image.digest import digest_of_parts, image_digest
 from replay.image.metadata import MetadataImage
 from replay.snapshot import schema
-from replay.snapshot.content import Content, read_image, write_chunks, write_manifest
+from replay.snapshot.content import (
+    Content,
+    Draft,
+    Previous,
+    read_previous,
+    write_chunks,
+    write_manifest,
+)
 from replay.snapshot.database import open_database, reading, writing
 from replay.snapshot.info import SnapshotInfo, decode_info
-from replay.snapshot.stored import damaged
+from replay.snapshot.stored import damaged, manifest_checksum
 from replay.snapshot.tables import snapshot, snapshot_chunk, snapshot_manifest
 
 _LOG = logging.getLogger(__name__)
@@ -50,6 +57,8 @@ class SnapshotStore:
         self._engine = engine
         self._cluster_id = cluster_id
         self._clock = clock or SystemClock()
+        # The snapshot that was loaded or stored last; the next image is probably a neighbour.
+        self._previous: Previous | None = None
 
     @classmethod
     def open(
@@ -104,7 +113,10 @@ class SnapshotStore:
         last_crc32c: int | None = None,
         rotated: bool = False,
     ) -> SnapshotInfo:
-        """Store an image; O(objects), but only changed chunks are compressed and written.
+        """Store an image: O(objects).
+
+        Quick if this store loaded or stored a neighbouring image before: then only the objects in
+        which the two differ are written.
 
         An existing snapshot of the same image that can be loaded is kept; it becomes confirmed if
         this one is, and is no longer rotated unless this one is. Another snapshot of the same
@@ -115,8 +127,10 @@ class SnapshotStore:
             last_crc32c: Of the image's position in its log; None if not known.
             rotated: Let `prune(..., rotated_only=True)` delete it.
         """
+        draft = Draft(image, self._previous)
         info = SnapshotInfo.of(
             image,
+            digest_of_parts(draft.digests),
             cluster_id=self._cluster_id,
             confirmed=confirmed,
             created_at_ms=self._clock.now_ms(),
@@ -125,13 +139,14 @@ class SnapshotStore:
         )
         if self._keep_existing(info):
             return self.info(info.end_offset)
-        content = Content.of(image)
+        content = draft.content()
         with writing(self._engine) as connection:
             connection.execute(delete(snapshot).where(self._at(info.end_offset)))
-            write_chunks(connection, content)
-            row = msgspec.structs.asdict(info) | {"checksum": content.checksum(info)}
-            added = connection.execute(insert(snapshot).returning(snapshot.c.id), row)
-            write_manifest(connection, added.scalar_one(), content)
+            if content.previous is not None and not self._is_stored(connection, content.previous):
+                content = draft.whole()
+            info = msgspec.structs.replace(info, format=content.format)
+            stored = self._write(connection, info, content, image)
+        self._remember(stored)
         return info
 
     def list(self) -> tuple[SnapshotInfo, ...]:
@@ -250,7 +265,7 @@ class SnapshotStore:
                 found = _info(row)
                 if not found.same_image(info):
                     return False
-                read_image(connection, found, row.id, row.checksum)
+                read_previous(connection, found, row.id, row.checksum)
             except (CorruptLogError, RequestError) as error:
                 _LOG.warning("snapshot replaced: %s", error)
                 return False
@@ -259,11 +274,34 @@ class SnapshotStore:
             connection.execute(update(snapshot).where(snapshot.c.id == row.id).values(values))
             return True
 
+    def _write(
+        self, connection: Connection, info: SnapshotInfo, content: Content, image: MetadataImage
+    ) -> Previous:
+        write_chunks(connection, content)
+        checksum = manifest_checksum(info, content.entries)
+        row = msgspec.structs.asdict(info) | {"checksum": checksum}
+        added = connection.execute(insert(snapshot).returning(snapshot.c.id), row)
+        snapshot_id = added.scalar_one()
+        write_manifest(connection, snapshot_id, content)
+        return Previous(
+            snapshot_id, info.end_offset, checksum, image, content.entries, content.layout
+        )
+
+    def _is_stored(self, connection: Connection, previous: Previous) -> bool:
+        """True unless another process has pruned or replaced a snapshot meanwhile."""
+        found = select(snapshot.c.checksum).where(snapshot.c.id == previous.snapshot_id)
+        return connection.scalar(found) == previous.checksum
+
+    def _remember(self, previous: Previous) -> None:
+        self._previous = None if previous.layout.digests is None else previous
+
     def _loaded(self, end_offset: int) -> tuple[SnapshotInfo, MetadataImage]:
         with reading(self._engine) as connection:
             row = self._row(connection, end_offset)
             info = _info(row)
-            return info, read_image(connection, info, row.id, row.checksum)
+            loaded = read_previous(connection, info, row.id, row.checksum)
+        self._remember(loaded)
+        return info, loaded.image
 
     def _is_ours(self) -> ColumnElement[bool]:
         return snapshot.c.cluster_id == self._cluster_id

@@ -10,11 +10,10 @@ from collections.abc import Iterable
 import msgspec
 
 from records.errors import CorruptLogError, RequestError
-from replay.image.metadata import MetadataImage
 from replay.snapshot.chunks import ENCODING, decompressed
 from replay.snapshot.info import SnapshotInfo
-from replay.snapshot.parts import Parts
-from replay.snapshot.revision import FORMAT
+from replay.snapshot.layers import LayeredParts
+from replay.snapshot.revision import FORMATS
 
 
 class ManifestEntry(msgspec.Struct, frozen=True, gc=False):
@@ -56,13 +55,13 @@ def plain_content(hash_: bytes, size: int, content: bytes) -> bytes:
     return plain
 
 
-def decode_image(
+def decode_parts(
     info: SnapshotInfo,
     checksum: bytes,
     entries: Iterable[ManifestEntry],
     chunks: Iterable[StoredChunk],
-) -> MetadataImage:
-    """Build the image of a snapshot: O(objects) time, one chunk in memory at a time.
+) -> LayeredParts:
+    """Decode what the image of a snapshot is built of: O(objects), one chunk in memory at a time.
 
     Raises:
         RequestError: UNSUPPORTED_VERSION, another release wrote it in a form unknown to this one.
@@ -74,20 +73,20 @@ def decode_image(
         raise damaged(
             info, f"its row and its manifest of {len(manifest)} chunks do not fit its checksum"
         )
-    parts = Parts()
+    parts = LayeredParts()
     count = 0
     for chunk in chunks:
         _decode(parts, info, chunk)
         count += 1
     if count != len(manifest):
         raise damaged(info, f"{len(manifest) - count} of its {len(manifest)} chunks are missing")
-    return parts.image(info.provenance)
+    return parts
 
 
 def check_format(info: SnapshotInfo) -> None:
-    """Raise RequestError (UNSUPPORTED_VERSION) for a snapshot of another format."""
-    if info.format != FORMAT:
-        raise _unsupported(info, f"format {info.format}, this release knows {FORMAT}")
+    """Raise RequestError (UNSUPPORTED_VERSION) for a snapshot of an unknown format."""
+    if info.format not in FORMATS:
+        raise _unsupported(info, f"format {info.format}, this release knows {max(FORMATS)}")
 
 
 def manifest_checksum(info: SnapshotInfo, entries: Iterable[ManifestEntry]) -> bytes:
@@ -106,7 +105,7 @@ def damaged(info: SnapshotInfo, what: str) -> CorruptLogError:
     )
 
 
-def _decode(parts: Parts, info: SnapshotInfo, chunk: StoredChunk) -> None:
+def _decode(parts: LayeredParts, info: SnapshotInfo, chunk: StoredChunk) -> None:
     """Verify one chunk and add it to the parts."""
     if chunk.encoding != ENCODING:
         raise _unsupported(info, f"encoding {chunk.encoding!r}, this release knows {ENCODING!r}")

@@ -10,7 +10,7 @@ from records.errors import RequestError
 from replay.image.digest import image_digest
 from replay.image.metadata import MetadataImage
 from replay.loader import Replayer
-from replay.snapshot import parts, schema
+from replay.snapshot import chunks, parts, schema
 from replay.snapshot.database import open_database, writing
 from replay.snapshot.file import SnapshotFile
 from replay.snapshot.info import SnapshotInfo
@@ -158,7 +158,10 @@ def test_snapshot_that_was_replaced_meanwhile_is_not_taken(
     assert snapshots.load_newest(accept=accept) is None
 
 
-def test_unchanged_chunks_are_stored_once(store: SnapshotStore, engine: Engine) -> None:
+def test_unchanged_chunks_are_stored_once(
+    store: SnapshotStore, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chunks, "CHUNK_SIZE_BYTES_MAX", 32 * 1024)
     log = batches(*([topic(f"topic-{number}")] for number in range(2_001)))
     store.create(image_after(log[:-1]))
     first = _chunk_count(engine)
@@ -219,7 +222,7 @@ def test_prune_of_too_few_deletes_nothing(store: SnapshotStore) -> None:
 
 @pytest.mark.parametrize(
     "statement",
-    [update(snapshot).values(format=2), update(snapshot_chunk).values(encoding="arrow+lz4")],
+    [update(snapshot).values(format=99), update(snapshot_chunk).values(encoding="arrow+lz4")],
     ids=["format", "encoding"],
 )
 def test_snapshot_of_another_release_is_passed_over(

@@ -6,7 +6,15 @@ import msgspec
 import pytest
 from backports import zstd
 
-from replay.snapshot.chunks import CHUNK_SIZE_BYTES_MAX, Chunk, chunks_of, decompressed
+from replay.snapshot import chunks
+from replay.snapshot.chunks import Chunk, chunks_of, decompressed
+
+SIZE_MAX = 32 * 1024
+
+
+@pytest.fixture(autouse=True)
+def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chunks, "CHUNK_SIZE_BYTES_MAX", SIZE_MAX)
 
 
 def _value(key: int, text: str = "x") -> dict[str, object]:
@@ -35,7 +43,7 @@ def test_chunks_hold_every_value_once_and_are_not_too_large() -> None:
     assert sorted(held) == list(range(500))
     assert len(chunks) > 10
     # An array's head takes up to five octets.
-    assert all(len(chunk.plain) <= CHUNK_SIZE_BYTES_MAX + 5 for chunk in chunks)
+    assert all(len(chunk.plain) <= SIZE_MAX + 5 for chunk in chunks)
 
 
 def test_no_values_give_no_chunk() -> None:
@@ -43,10 +51,8 @@ def test_no_values_give_no_chunk() -> None:
 
 
 def test_value_that_is_too_large_has_a_chunk_of_its_own() -> None:
-    giant = _value(1_000, "y" * CHUNK_SIZE_BYTES_MAX)
-    alone = [
-        chunk for chunk in _chunks([*VALUES, giant]) if len(chunk.plain) > CHUNK_SIZE_BYTES_MAX
-    ]
+    giant = _value(1_000, "y" * SIZE_MAX)
+    alone = [chunk for chunk in _chunks([*VALUES, giant]) if len(chunk.plain) > SIZE_MAX]
     assert [msgspec.msgpack.decode(chunk.plain) for chunk in alone] == [[giant]]
 
 

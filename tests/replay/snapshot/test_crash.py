@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from sqlalchemy import URL, Engine, event
 
+from replay.snapshot import layers
+from replay.snapshot.revision import LAYERED_FORMAT
 from replay.snapshot.store import SnapshotStore
 from tests.postgres import text_of
 from tests.replay.snapshot.conftest import CLUSTER, ON_BOTH
@@ -59,6 +61,21 @@ def test_crash_while_storing_leaves_the_previous_snapshot(
     def create() -> None:
         assert store.load_newest() == ONE
         store.create(TWO)
+
+    assert _crash_at_each_statement(engine, create) > 10
+    assert store.load_newest() == TWO
+
+
+def test_crash_while_storing_a_layer_leaves_the_previous_snapshot(
+    store: SnapshotStore, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(layers, "LAYERED_SIZE_MIN_BYTES", 0)
+    monkeypatch.setattr(layers, "OVERLAY_SHARE_MAX", 10)
+    store.create(ONE)
+
+    def create() -> None:
+        assert store.load_newest() == ONE
+        assert store.create(TWO).format == LAYERED_FORMAT
 
     assert _crash_at_each_statement(engine, create) > 10
     assert store.load_newest() == TWO

@@ -1,0 +1,141 @@
+"""Layers: what a snapshot adds to the chunks of an earlier one.
+
+Changes are spread over all chunks, so writing changed chunks anew would write most of them. Instead
+a snapshot lists the chunks of the one before, and after them a layer: the objects that were added
+or changed since, and those that were removed. When the layers outgrow their base, everything is
+written anew, as the next base.
+
+The manifest tells them apart by name: the chunks of the base are of part `topics`, those of layer 3
+of part `topics+3` (added or changed) and `topics-3` (removed, as they were).
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any, Self
+
+import msgspec
+
+from replay.image.digest import PartDigest, part_digests
+from replay.image.metadata import MetadataImage
+from replay.image.provenance import Provenance
+from replay.snapshot.chunks import Chunk, chunk_of
+from replay.snapshot.parts import STORED, Parts
+
+DIGESTS = "digests"
+"""Name of the chunk with the digests of the parts, which those of the next snapshot follow from."""
+
+LAYERED_SIZE_MIN_BYTES = 1024 * 1024
+"""A smaller snapshot is quickly written whole; it is never the base of layers."""
+
+OVERLAY_SHARE_MAX = 0.1
+"""How large layers may be together, as a share of their base. Loading them costs as much more."""
+
+LAYERS_MAX = 64
+"""How many layers there may be: each has chunks of its own, however small."""
+
+_LAYER = re.compile(r"(?P<part>\w+)(?P<kind>[+-])(?P<layer>\d+)")
+
+_digests_decoder = msgspec.msgpack.Decoder(dict[str, PartDigest])
+
+
+class Overlay(msgspec.Struct, frozen=True):
+    """The objects in which two images differ.
+
+    Attributes:
+        before: Those that were changed or removed, as they were.
+        after: Those that were changed or added, as they are.
+        removed: Those that were removed, as they were.
+    """
+
+    before: Parts
+    after: Parts
+    removed: Parts
+
+    @classmethod
+    def between(cls, old: MetadataImage, new: MetadataImage) -> Self:
+        """Compare two images: O(objects) time, but quick where they share objects."""
+        before, after, removed = Parts.changed(new, old), Parts.changed(old, new), Parts()
+        for part, key in STORED.items():
+            kept = {key(each) for each in after.objects[part]}
+            gone = (each for each in before.objects[part] if key(each) not in kept)
+            removed.objects[part] += gone
+        return cls(before, after, removed)
+
+    def digests(self, old: dict[str, PartDigest]) -> dict[str, PartDigest]:
+        """Return the parts' digests of the newer image from those of the older: O(differences)."""
+        gone, come = (
+            part_digests(parts.image(Provenance())) for parts in (self.before, self.after)
+        )
+        return {part: digest - gone[part] + come[part] for part, digest in old.items()}
+
+    def chunks(self, layer: int) -> Iterator[tuple[str, int, Chunk]]:
+        """Yield the chunks of a layer: name of the part, place in it, and content."""
+        for kind, parts in (("+", self.after), ("-", self.removed)):
+            for part, ordinal, chunk in parts.chunks():
+                yield f"{part}{kind}{layer}", ordinal, chunk
+
+
+class Layout(msgspec.Struct):
+    """How a snapshot is made of base and layers.
+
+    Attributes:
+        digests: Of the image's parts; None in a snapshot that no layer may be put on.
+        base_size: Octets of the base, before compression.
+        overlay_size: Octets of all layers.
+        layers: How many there are.
+    """
+
+    digests: dict[str, PartDigest] | None = None
+    base_size: int = 0
+    overlay_size: int = 0
+    layers: int = 0
+
+
+class LayeredParts:
+    """The chunks of a snapshot, decoded in any order; `layout` says what was among them."""
+
+    def __init__(self) -> None:
+        self.layout = Layout()
+        self._base = Parts()
+        self._changes: list[tuple[int, str, str, list[Any]]] = []
+
+    def decode(self, name: str, plain: bytes) -> None:
+        """Add a chunk, given as MessagePack.
+
+        Raises:
+            KeyError: no such part.
+            msgspec.DecodeError: these are not objects of this part.
+        """
+        if name == DIGESTS:
+            self.layout.digests = _digests_decoder.decode(plain)
+        elif (found := _LAYER.fullmatch(name)) is None:
+            self._base.decode(name, plain)
+            self.layout.base_size += len(plain)
+        else:
+            part, kind, layer = found["part"], found["kind"], int(found["layer"])
+            self._changes.append((layer, kind, part, Parts.decoded(part, plain)))
+            self.layout.overlay_size += len(plain)
+            self.layout.layers = max(self.layout.layers, layer)
+
+    def image(self, provenance: Provenance) -> MetadataImage:
+        """Build the image: O(objects)."""
+        changes = sorted(self._changes, key=lambda change: change[0])
+        for part in {part for _, _, part, _ in changes}:
+            self._apply(part, [(kind, objects) for _, kind, of, objects in changes if of == part])
+        return self._base.image(provenance)
+
+    def _apply(self, part: str, changes: list[tuple[str, list[Any]]]) -> None:
+        key = STORED[part]
+        held = {key(each): each for each in self._base.objects[part]}
+        for kind, objects in changes:
+            if kind == "+":
+                held.update((key(each), each) for each in objects)
+            else:
+                for each in objects:
+                    held.pop(key(each), None)
+        self._base.objects[part] = list(held.values())
+
+
+def digests_chunk(digests: dict[str, PartDigest]) -> Chunk:
+    """Return the chunk with the digests of the parts."""
+    return chunk_of(msgspec.msgpack.encode(digests))
