@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from api.connections import Connections
 from api.controller_server.broker_feed import RETRY_MS
@@ -56,9 +57,20 @@ class Serving(msgspec.Struct, frozen=True):
     socket: SocketServer | None
 
 
+class Ready(msgspec.Struct, frozen=True, kw_only=True):
+    """A service that takes requests, and the addresses of its listeners."""
+
+    log: str
+    cluster_id: str
+    leader_epoch: int
+    log_end: int
+    kafka: str
+    socket: str | UnsetType = UNSET
+
+
 async def serve_until_stopped(
     options: ServeOptions,
-    ready: Callable[[dict[str, object]], None],
+    ready: Callable[[Ready], None],
     loaded: Callable[[int], None] | None = None,
 ) -> None:
     """Serve until SIGTERM or SIGINT, then commit what was decided and release the log.
@@ -72,7 +84,7 @@ async def serve_until_stopped(
     """
     with stopped_by_signal() as stop:
         async with serving(options, loaded) as running:
-            ready(_document(options, running))
+            ready(_ready(options, running))
             await first_of(stop.wait(), running.service.lost())
         if not stop.is_set():
             # Each request has had its own answer with its outcome.
@@ -149,15 +161,16 @@ async def _take_appends(
     )
 
 
-def _document(options: ServeOptions, running: Serving) -> dict[str, object]:
-    service, listens = running.service, {"kafka": f"{options.host}:{running.kafka.port}"}
+def _ready(options: ServeOptions, running: Serving) -> Ready:
+    service = running.service
+    socket: str | UnsetType = UNSET
     if options.socket is not None and running.socket is not None:
-        host, _ = options.socket
-        listens["socket"] = f"{host}:{running.socket.port}"
-    return {
-        "log": str(options.log),
-        "cluster_id": service.settings.cluster_id,
-        "leader_epoch": service.controller_epoch,
-        "log_end": service.image.provenance.next_offset,
-        **listens,
-    }
+        socket = f"{options.socket[0]}:{running.socket.port}"
+    return Ready(
+        log=str(options.log),
+        cluster_id=service.settings.cluster_id,
+        leader_epoch=service.controller_epoch,
+        log_end=service.image.provenance.next_offset,
+        kafka=f"{options.host}:{running.kafka.port}",
+        socket=socket,
+    )

@@ -51,6 +51,16 @@ _HAND_OVER_S_MAX = 30.0
 _FIND_AGAIN_S = 0.3
 
 
+class Ready(msgspec.Struct, frozen=True, kw_only=True):
+    """A broker that is part of the cluster, and the address where it listens."""
+
+    broker: int
+    cluster_id: str
+    broker_epoch: int
+    listen: str
+    log_dirs: tuple[str, ...]
+
+
 class BrokerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Options of a broker; port 0 lets the system choose.
 
@@ -71,9 +81,7 @@ class BrokerOptions(msgspec.Struct, frozen=True, kw_only=True):
     authorizer: Authorizer = ALLOW_ALL
 
 
-async def run_broker_until_stopped(
-    options: BrokerOptions, ready: Callable[[dict[str, object]], None]
-) -> None:
+async def run_broker_until_stopped(options: BrokerOptions, ready: Callable[[Ready], None]) -> None:
     """Run a broker until SIGTERM or SIGINT; then hand over its leaderships and exit.
 
     Args:
@@ -129,7 +137,7 @@ async def _broker(
     options: BrokerOptions,
     cluster_id: str,
     disk: Disk,
-    ready: Callable[[dict[str, object]], None],
+    ready: Callable[[Ready], None],
 ) -> AsyncIterator[tuple[ControllerLink, list[asyncio.Task[None]]]]:
     """Assemble the parts, and run the background tasks while the body runs.
 
@@ -164,7 +172,7 @@ async def _broker(
     health = Health(disk, directories, recovered=lambda: link.follow_anew())
 
     def unfenced() -> None:
-        ready(_document(options, cluster_id, listener, link))
+        ready(_ready(options, cluster_id, listener, link))
 
     link = ControllerLink(
         server_address(options.server),
@@ -276,13 +284,13 @@ async def _purge(replicas: Replicas, is_configured: asyncio.Event) -> None:
         await asyncio.sleep(_PURGE_S)
 
 
-def _document(
+def _ready(
     options: BrokerOptions, cluster_id: str, listener: Listener, link: ControllerLink
-) -> dict[str, object]:
-    return {
-        "broker": options.broker_id,
-        "cluster_id": cluster_id,
-        "broker_epoch": link.broker_epoch,
-        "listen": f"{options.host}:{listener.port}",
-        "log_dirs": [str(path) for path in options.log_dirs],
-    }
+) -> Ready:
+    return Ready(
+        broker=options.broker_id,
+        cluster_id=cluster_id,
+        broker_epoch=link.broker_epoch,
+        listen=f"{options.host}:{listener.port}",
+        log_dirs=tuple(map(str, options.log_dirs)),
+    )

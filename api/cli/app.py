@@ -8,6 +8,7 @@ import typer
 from typer import exceptions
 
 from api.cli.errors import DONE, USAGE, Interrupted, configure_logging, fail
+from api.cli.output import print_line
 from api.cli.quick import COMMANDS
 from api.cli.typer_app import App
 
@@ -31,7 +32,7 @@ def _print_version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
 
-        sys.stdout.write(f"metalog {version('metadata-log')}\n")
+        print_line(f"metalog {version('metadata-log')}")
         raise typer.Exit(DONE)
 
 

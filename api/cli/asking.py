@@ -11,6 +11,7 @@ from api.cli.parameters import bad_parameter
 from api.cli.time_zone import ASSUMED_ZONE, ZONE, zone_of
 
 if TYPE_CHECKING:
+    from api.documents.logs import Place
     from api.questions.question import Computed, Question
     from api.wire_requests import AnswerPage
     from replay.about import About
@@ -128,21 +129,19 @@ class Source(NamedTuple):
             return question.answered(past, past.offset(at), request)
 
 
-def about_json(about: "About") -> dict[str, Any]:
+def place_of(about: "About") -> "Place":
     """Return an answer's position in its log, and a time zone that was assumed."""
-    from msgspec import to_builtins
+    from api.documents.logs import Place
 
-    document: dict[str, Any] = to_builtins(about)
-    zone = ASSUMED_ZONE.get()
-    return document if zone is None else {**document, "time_zone": zone}
+    return Place.of(about, ASSUMED_ZONE.get())
 
 
-def fields_of(answer: Any) -> dict[str, Any]:
-    """Return the fields of an answer as JSON values."""
-    from msgspec import to_builtins
+def print_end(about: "About") -> None:
+    """Print the last line of a stream under --verbose: its position in the log."""
+    from api.cli.output import print_json_line
+    from api.documents.logs import End
 
-    document: dict[str, Any] = to_builtins(answer)
-    return document
+    print_json_line(End(end=place_of(about)))
 
 
 def _absolute(point: str) -> str:

@@ -5,7 +5,6 @@ import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,11 +13,13 @@ from api.cli.app import app
 from api.cli.arguments import Json, ShowSecrets
 from api.cli.asking import log_place
 from api.cli.errors import reads_only
-from api.cli.output import print_json, print_line, print_table, value_text
+from api.cli.output import print_json, print_json_list, print_line, print_table, value_text
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from api.documents.audits import AuditRows
+    from api.documents.logs import Place
     from metadata_log.log_reader import LogReader
 
 _ROWS_MAX = 1_000
@@ -43,42 +44,26 @@ def audit(
 ) -> None:
     """Ask Spark about a log: `list`, queries by NAME, or `sql LOG "SELECT ..."`."""
     from api.cli.reading import open_reader
+    from api.documents.audits import Audits, Since
 
     if arguments == ["list"]:
         _print_queries(as_json=json)
         return
     names, log, query = _parsed(arguments)
     with open_reader(log_place(log)) as reader:
-        answers, document = _ask(
+        answers, place, first = _ask(
             reader, names, query, since, until, limit, show_secrets=show_secrets
         )
     if json:
-        single = len(answers) == 1
-        print_json({**document, **(answers[0].document() if single else _by_name(answers))})
+        found = answers.values() if len(answers) == 1 else [Audits(audits=answers)]
+        print_json(place, Since(since=first), *found)
         return
-    for answer in answers:
+    for name, answer in answers.items():
         if len(answers) > 1:
-            print_line(f"{answer.name}:")
+            print_line(f"{name}:")
         print_table(answer.columns, [[value_text(value) for value in row] for row in answer.rows])
         if answer.truncated:
             print_line(f"... only the first {limit:,} rows: --limit")
-
-
-@dataclass(frozen=True)
-class _Answer:
-    """The answer to one query."""
-
-    name: str
-    columns: list[str]
-    rows: list[list[Any]]
-    truncated: bool
-
-    def document(self) -> dict[str, Any]:
-        return {"truncated": self.truncated, "columns": self.columns, "rows": self.rows}
-
-
-def _by_name(answers: list[_Answer]) -> dict[str, Any]:
-    return {"audits": {answer.name: answer.document() for answer in answers}}
 
 
 def _parsed(arguments: list[str]) -> tuple[list[str], str, str | None]:
@@ -108,7 +93,11 @@ def _print_queries(*, as_json: bool) -> None:
     from replay.audit.queries import QUERIES
 
     if as_json:
-        print_json([{"name": q.name, "description": q.description} for q in QUERIES.values()])
+        from api.documents.audits import AuditListed
+
+        print_json_list(
+            [AuditListed(name=q.name, description=q.description) for q in QUERIES.values()]
+        )
         return
     rows = [(q.name, q.description) for q in QUERIES.values()]
     rows.append(("sql", "a query of your own over the views log, topics, partitions, brokers, ..."))
@@ -124,7 +113,8 @@ def _ask(
     limit: int,
     *,
     show_secrets: bool,
-) -> tuple[list[_Answer], dict[str, Any]]:
+) -> "tuple[dict[str, AuditRows], Place, int]":
+    """Return the rows by query, the position of the answer, and its first offset."""
     from api.cli.reading import about, first_offset_of, offset_of
     from api.cli.spark import local_time_is_utc, spark_and_files
     from records.errors import RequestError
@@ -136,23 +126,25 @@ def _ask(
                 "INVALID_REQUEST", f"{name!r} is not an audit; `metalog audit list` lists them"
             )
     offsets = Range(first_offset_of(reader, since), offset_of(reader, until))
-    answers = []
+    answers = {}
     with spark_and_files(reader) as (spark, files), local_time_is_utc():
         for name in names:
             if query is None:
                 with QUERIES[name].run(spark, files, offsets) as frame:
-                    answers.append(_collect(name, frame, limit))
+                    answers[name] = _collect(frame, limit)
             else:
                 asked = run_sql(spark, files, query, offsets, show_secrets=show_secrets)
                 with _refusing(), asked as frame:
-                    answers.append(_collect(name, frame, limit))
-    return answers, {**about(reader, offsets.last), "since": offsets.first}
+                    answers[name] = _collect(frame, limit)
+    return answers, about(reader, offsets.last), offsets.first
 
 
-def _collect(name: str, frame: "DataFrame", limit: int) -> _Answer:
+def _collect(frame: "DataFrame", limit: int) -> "AuditRows":
+    from api.documents.audits import AuditRows
+
     found = frame.limit(limit + 1).collect()
     rows = [[_plain(value) for value in row] for row in found[:limit]]
-    return _Answer(name, frame.columns, rows, truncated=len(found) > limit)
+    return AuditRows(truncated=len(found) > limit, columns=frame.columns, rows=rows)
 
 
 @contextmanager

@@ -3,13 +3,12 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from api.cli.app import app
 from api.cli.arguments import Json, Log, LogPlace
-from api.cli.asking import fields_of
 from api.cli.errors import DONE, FOUND, reads_only
 from api.cli.output import (
     bytes_size_text,
@@ -65,7 +64,7 @@ def verify(log: LogPlace, json: Json = False) -> int:
         found = inspect_log(fs, directory, progress=advance)
     proof = None if found.damage else _replayed(fs, directory, found)
     if json:
-        print_json(_verify_document(found, proof))
+        _print_verified(found, proof)
     else:
         _print_inspection(log, found, proof)
     return FOUND if found.damage else DONE
@@ -88,18 +87,20 @@ def _replayed(fs: "ByteStore", directory: Path, found: "Inspection") -> "Proof |
             return None
 
 
-def _verify_document(found: "Inspection", proof: "Proof | None") -> dict[str, Any]:
-    from api.care_answers import Verified
+def _print_verified(found: "Inspection", proof: "Proof | None") -> None:
+    from msgspec import UNSET
 
-    about: dict[str, Any] = {
-        "as_of": None if found.end_offset is None else found.end_offset - 1,
-        "history_start": found.history_start,
-        "log_end": found.end_offset,
-    }
-    # What was not understood is known only after a replay.
-    if proof is not None:
-        about["not_understood"] = fields_of(proof.not_understood)
-    return {**about, **fields_of(Verified.of(found, proof))}
+    from api.documents.care import Verified
+    from api.documents.logs import Known
+
+    place = Known(
+        as_of=None if found.end_offset is None else found.end_offset - 1,
+        history_start=found.history_start,
+        log_end=found.end_offset,
+        # Known only after a replay.
+        not_understood=UNSET if proof is None else proof.not_understood,
+    )
+    print_json(place, Verified.of(found, proof))
 
 
 def _print_inspection(log: str, found: "Inspection", proof: "Proof | None") -> None:
@@ -159,22 +160,23 @@ def repair(
     with bytes_progress("repairing", bytes_to_inspect(fs, directory)) as advance:
         result = write_copy(fs, directory, copy, check=check, progress=advance)
     if json:
-        print_json(_repair_document(result, proofs[0]))
+        _print_repaired(result, proofs[0])
     else:
         _print_repair(copy, result, proofs[0])
     return DONE if result.is_complete else FOUND
 
 
-def _repair_document(result: "RepairResult", proof: "Proof") -> dict[str, Any]:
-    from api.care_answers import Repaired
+def _print_repaired(result: "RepairResult", proof: "Proof") -> None:
+    from api.documents.care import Repaired
+    from api.documents.logs import Known
 
-    return {
-        "as_of": result.end_offset - 1,
-        "history_start": result.history_start,
-        "log_end": result.end_offset,
-        "not_understood": fields_of(proof.not_understood),
-        **fields_of(Repaired.of(result, proof)),
-    }
+    place = Known(
+        as_of=result.end_offset - 1,
+        history_start=result.history_start,
+        log_end=result.end_offset,
+        not_understood=proof.not_understood,
+    )
+    print_json(place, Repaired.of(result, proof))
 
 
 def _print_repair(copy: Path, result: "RepairResult", proof: "Proof") -> None:

@@ -1,13 +1,12 @@
 """Copies of a log, and its history's start: backup, restore, archive, retain."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from api.cli.app import app
 from api.cli.arguments import Json, Log
-from api.cli.asking import fields_of
 from api.cli.caring import bytes_progress
 from api.cli.output import bytes_size_text, count_text, print_json, print_line, progress
 
@@ -50,6 +49,7 @@ def archive(log: Log, dest: Dest, json: Json = False) -> None:
     `retain` drops only what an archive holds.
     """
     from api.cli.reading import about, open_reader
+    from api.documents.logs import NothingArchived
     from metadata_log.care.archive import archive as copy_sealed
     from metadata_log.care.backup import bytes_to_copy
     from metadata_log.care.store import open_store
@@ -62,7 +62,7 @@ def archive(log: Log, dest: Dest, json: Json = False) -> None:
         if result is not None:
             _print_copy("archive", dest, reader, result, json=json)
         elif json:
-            print_json({**about(reader), "files": [], "bytes": 0, "archived_end": None})
+            print_json(about(reader), NothingArchived())
         else:
             print_line(f"{log}: no segment is sealed yet, nothing to archive")
 
@@ -71,10 +71,10 @@ def _print_copy(
     what: str, dest: str, reader: "LogReader", result: "CopyResult", *, json: bool
 ) -> None:
     if json:
-        from api.care_answers import Copied
         from api.cli.reading import about
+        from api.documents.care import Copied
 
-        print_json({**about(reader), **fields_of(Copied.of(result))})
+        print_json(about(reader), Copied.of(result))
         return
     print_line(f"{what} {dest}: offsets {result.start_offset} to {result.end_offset - 1}")
     before = result.previous_end_offset
@@ -130,7 +130,7 @@ def restore(
             splice, log, offset + 1, check=lambda made: check_equal(expected, made), progress=add
         )
     if json:
-        print_json(_restore_document(offset, result, expected))
+        _print_restored(offset, result, expected)
     else:
         _print_restore(log, offset, result, expected)
 
@@ -148,16 +148,17 @@ def _offset_in(splice: "Splice", at: str) -> int:
     return offset if offset < copy.end_offset - 1 else offset_of(tail, at)
 
 
-def _restore_document(offset: int, result: "RestoreResult", proof: "Proof") -> dict[str, Any]:
-    from api.care_answers import Restored
+def _print_restored(offset: int, result: "RestoreResult", proof: "Proof") -> None:
+    from api.documents.care import Restored
+    from api.documents.logs import Known
 
-    return {
-        "as_of": offset,
-        "history_start": result.history_start,
-        "log_end": result.end_offset,
-        "not_understood": fields_of(proof.not_understood),
-        **fields_of(Restored.of(result, proof)),
-    }
+    place = Known(
+        as_of=offset,
+        history_start=result.history_start,
+        log_end=result.end_offset,
+        not_understood=proof.not_understood,
+    )
+    print_json(place, Restored.of(result, proof))
 
 
 def _print_restore(log: Path, offset: int, result: "RestoreResult", proof: "Proof") -> None:
@@ -199,8 +200,8 @@ def retain(
 
     Also beside a running writer. The start moves to the beginning of the segment that holds POINT.
     """
-    from api.care_answers import Retained
     from api.cli.reading import log_about, offset_of, open_reader
+    from api.documents.care import Retained
     from metadata_log.care.archive import check_archived
     from metadata_log.fs import OsFs
     from replay.care.retain import retain as move_start
@@ -220,7 +221,7 @@ def retain(
     with progress("replaying", start, min(keep_from, end)) as advance:
         result = move_start(directory, keep_from, check_dropped=check_dropped, progress=advance)
     if json:
-        print_json({**log_about(log), **fields_of(Retained.of(result))})
+        print_json(log_about(log), Retained.of(result))
     else:
         _print_retain(log, result)
 

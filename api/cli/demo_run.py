@@ -2,9 +2,9 @@
 
 import hashlib
 from pathlib import Path
-from typing import Any
 
 from api.cli.output import progress
+from api.documents.logs import Demo
 from controller.asked import asked_settings
 from controller.demo.clock import SimulatedClock
 from controller.demo.options import DemoOptions
@@ -20,7 +20,7 @@ from replay.timeline import Timeline
 _SNAPSHOT_FROM = 10_000
 
 
-async def write_demo(directory: Path, options: DemoOptions) -> dict[str, Any]:
+async def write_demo(directory: Path, options: DemoOptions) -> Demo:
     """Create the log at `directory`, and return a summary.
 
     The same options give the same bytes: ids, times and choices all come from the seed. A long log
@@ -43,14 +43,14 @@ async def write_demo(directory: Path, options: DemoOptions) -> dict[str, Any]:
         await log.close()
     if summary.end_offset >= _SNAPSHOT_FROM:
         _make_snapshot(directory, cluster_id, clock)
-    return {
-        "log": str(directory),
-        "cluster_id": cluster_id,
-        "log_end": summary.end_offset,
-        "start_timestamp": summary.start_ms,
-        "end_timestamp": summary.end_ms,
-        "changes": summary.changes,
-    }
+    return Demo(
+        log=str(directory),
+        cluster_id=cluster_id,
+        log_end=summary.end_offset,
+        start_timestamp=summary.start_ms,
+        end_timestamp=summary.end_ms,
+        changes=summary.changes,
+    )
 
 
 def _make_snapshot(directory: Path, cluster_id: str, clock: SimulatedClock) -> None:

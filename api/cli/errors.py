@@ -136,29 +136,17 @@ def wants_json(arguments: list[str]) -> bool:
     return "--json" in options
 
 
-def error_document(
-    code: str, message: str, outcome: str = NOTHING, done_to: int | None = None
-) -> dict[str, Any]:
-    """Return an error as JSON.
-
-    Args:
-        outcome: A `records.errors.Outcome`.
-        done_to: Offset of the last committed record, for a partial outcome.
-    """
-    return {"code": code, "message": message, "outcome": outcome, "done_to": done_to}
-
-
 def print_error(
     code: str, message: str, outcome: str = NOTHING, done_to: int | None = None
 ) -> None:
     """Print an error as one line on standard error; under --json as a document."""
-    from api.cli.output import plain
+    from api.cli.output import json_line, plain
 
     text = " ".join(message.split())
     if ERRORS_AS_JSON.get():
-        import json
+        from api.documents.errors import Error
 
-        line = json.dumps(error_document(code, text, outcome, done_to), ensure_ascii=False)
+        line = json_line(Error(code=code, message=text, outcome=outcome, done_to=done_to))
     else:
         line = f"error: {code}: {plain(text)}"
     sys.stderr.write(f"{line}\n")

@@ -6,12 +6,14 @@ from api.cli.output import count_text, print_line, print_table, time_text, value
 
 if TYPE_CHECKING:
     from api.questions.overview import Overview
+    from replay.about import About
+    from replay.image.provenance import NotUnderstood
 
 # Printed in another place, or only as JSON.
 _NOT_FIELDS = frozenset({"object", "version"})
 
 
-def print_objects(parts: dict[str, list[dict[str, Any]]], about: dict[str, Any]) -> None:
+def print_objects(parts: dict[str, list[dict[str, Any]]], about: "About") -> None:
     """Print all objects of some parts, one a line."""
     print_line(_heading(about))
     for objects in parts.values():
@@ -24,7 +26,7 @@ def print_objects(parts: dict[str, list[dict[str, Any]]], about: dict[str, Any])
             print_line(f"{shown['object']}  {' '.join(fields)}")
 
 
-def print_overview(found: "Overview", about: dict[str, Any]) -> None:
+def print_overview(found: "Overview", about: "About") -> None:
     """Print counts, brokers, and the first topics."""
     print_line(_heading(about))
     print_line(
@@ -42,28 +44,28 @@ def print_overview(found: "Overview", about: dict[str, Any]) -> None:
     _print_topics(found)
 
 
-def _heading(about: dict[str, Any]) -> str:
-    if about["log_end"] == about["history_start"]:
-        return f"the log is empty: its first record will be {about['log_end']}"
-    text = f"as of offset {about['as_of']}, {time_text(about['as_of_timestamp'])}"
-    if about["as_of"] < about["history_start"]:
+def _heading(about: "About") -> str:
+    if about.log_end == about.history_start:
+        return f"the log is empty: its first record will be {about.log_end}"
+    text = f"as of offset {about.as_of}, {time_text(about.as_of_timestamp or None)}"
+    if about.as_of < about.history_start:
         text = "before the first record"
-    if about.get("mid_batch"):
+    if about.mid_batch:
         text += ", inside a batch"
-    if "pending_transaction" in about:
-        text += f", before the transaction that began at {about['pending_transaction']}"
-    if about.get("confirmed_end", about["log_end"]) <= about["as_of"]:
-        text += f"; not confirmed from offset {about['confirmed_end']} on"
-    if about["not_understood"] is not None:
-        text += f"; {not_understood_text(about['not_understood'])}"
-    return f"{text} (the log holds {about['history_start']} to {about['log_end'] - 1})"
+    if isinstance(about.pending_transaction, int):
+        text += f", before the transaction that began at {about.pending_transaction}"
+    if isinstance(about.confirmed_end, int) and about.confirmed_end <= about.as_of:
+        text += f"; not confirmed from offset {about.confirmed_end} on"
+    if about.not_understood is not None:
+        text += f"; {not_understood_text(about.not_understood)}"
+    return f"{text} (the log holds {about.history_start} to {about.log_end - 1})"
 
 
-def not_understood_text(found: dict[str, Any]) -> str:
+def not_understood_text(found: "NotUnderstood") -> str:
     """Return `2 records not understood, the first at offset 3`."""
-    first = found["first_offset"]
+    first = found.first_offset
     since = "before the kept history" if first is None else f"at offset {first}"
-    return f"{count_text(found['records'], 'record')} not understood, the first {since}"
+    return f"{count_text(found.records, 'record')} not understood, the first {since}"
 
 
 def _print_brokers(found: "Overview") -> None:

@@ -40,8 +40,6 @@ def kraft(
     Offsets below the newest checkpoint are committed; what comes after is imported and shown, but
     Kafka may still replace it.
     """
-    from msgspec import to_builtins
-
     from api.cli.reading import log_about
     from metadata_log.kraft.directory import open_directory
     from metadata_log.kraft.importer import import_directory
@@ -55,7 +53,7 @@ def kraft(
             directory, log, collapse_noops=noop == "collapse", progress=advance
         )
     if json:
-        print_json({**to_builtins(result), **log_about(log)})
+        print_json(result, log_about(log))
     else:
         print_line(f"imported {result.records:,} records into {log}")
         print_line(f"  offsets {result.first_offset} to {result.last_offset}")

@@ -1,9 +1,8 @@
 """Creates and shows logs: init, info, demo."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from api.cli.arguments import Json, Log, LogOrServer, Server
-from api.cli.asking import about_json, fields_of
 from api.cli.errors import reads_only
 from api.cli.output import (
     bytes_size_text,
@@ -16,6 +15,7 @@ from api.cli.parameters import Option
 from api.cli.quick import command
 
 if TYPE_CHECKING:
+    from api.documents.logs import Known
     from api.questions.log_info import LogInfo
     from replay.about import About
 
@@ -30,13 +30,14 @@ def init(log: Log, json: Json = False) -> None:
     import secrets
 
     from api.cli.reading import log_about
+    from api.documents.logs import Made
     from metadata_log.creation import create_log
     from records.text import uuid_text
 
     cluster_id = uuid_text(secrets.token_bytes(16))
     create_log(log, cluster_id)
     if json:
-        print_json({"log": str(log), "cluster_id": cluster_id, **log_about(log)})
+        print_json(Made(log=str(log), cluster_id=cluster_id), log_about(log))
     else:
         print_line(f"made {log}, cluster id {cluster_id}")
 
@@ -48,50 +49,65 @@ def info(log: LogOrServer, json: Json = False, server: Server = None) -> None:
     from api.questions.log_info import INFO, ShowInfo
 
     told = log.ask(INFO, ShowInfo())
-    document = _info_document(told.answer, told.about())
+    found, place = told.answer, _known(told.answer, told.about())
     if json:
-        print_json(document)
+        print_json(place, found)
     else:
-        _print_info(document)
+        _print_info(found, place)
 
 
-def _info_document(found: "LogInfo", about: "About") -> dict[str, Any]:
-    fields, place = fields_of(found), about_json(about)
-    if "not_counted" in fields:
-        del place["not_understood"]
-    names = ("kind", "cluster_id", "start_offset", "history_start", "log_end", "as_of")
-    first = {name: (place | fields)[name] for name in names}
-    return {**first, **fields, **{n: v for n, v in place.items() if n not in first | fields}}
+def _known(found: "LogInfo", about: "About") -> "Known":
+    """Return the position of the answer, without a count that was not made."""
+    from msgspec import UNSET
+
+    from api.documents.logs import Known
+
+    return Known(
+        as_of=about.as_of,
+        log_end=about.log_end,
+        history_start=about.history_start,
+        not_understood=UNSET if found.not_counted else about.not_understood,
+    )
 
 
-def _print_info(document: dict[str, Any]) -> None:
-    shown = {**document, "bytes": bytes_size_text(document["bytes"])}
-    shown["latest_record"] = _latest_record_text(shown)
-    for name in ("latest_timestamp", "clock_difference_ms", "not_understood", "not_counted"):
-        shown.pop(name, None)
+def _print_info(found: "LogInfo", place: "Known") -> None:
+    shown = {
+        "kind": found.kind,
+        "cluster id": found.cluster_id,
+        "start offset": found.start_offset,
+        "history start": place.history_start,
+        "log end": place.log_end,
+        "as of": place.as_of,
+        "confirmed end": found.confirmed_end,
+        "mark": found.mark,
+        "leader epoch": found.leader_epoch,
+        "segments": found.segments,
+        "bytes": bytes_size_text(found.bytes),
+        "writer process": found.writer_process,
+        "latest record": _latest_record_text(found),
+    }
     for name, value in shown.items():
-        print_line(f"{name.replace('_', ' '):<16}{'-' if value is None else value}")
-    if "not_counted" in document:
-        print_line(f"records that are not understood were not counted: {document['not_counted']}")
-    elif document["not_understood"] is not None:
+        print_line(f"{name:<16}{'-' if value is None else value}")
+    if found.not_counted:
+        print_line(f"records that are not understood were not counted: {found.not_counted}")
+    elif place.not_understood:
         from api.cli.image_view import not_understood_text
 
-        print_line(not_understood_text(document["not_understood"]))
+        print_line(not_understood_text(place.not_understood))
 
 
-def _latest_record_text(document: dict[str, Any]) -> str:
+def _latest_record_text(found: "LogInfo") -> str:
     """Return when the latest record was written, with a hint if the time looks wrong.
 
     A log without a writer is naturally behind the clock. A log with one may be idle, or its writer
     does not follow a clock that was set.
     """
-    latest, difference_ms = document["latest_timestamp"], document["clock_difference_ms"]
-    shown = time_text(latest)
-    if latest is None:
+    shown, difference_ms = time_text(found.latest_timestamp), found.clock_difference_ms
+    if difference_ms is None:
         return shown
     if difference_ms >= _AHEAD_MS:
         return f"{shown}, {difference_ms / 1_000:,.0f} s ahead of this machine's clock"
-    if document["writer_process"] is not None and difference_ms <= -_AHEAD_MS:
+    if found.writer_process is not None and difference_ms <= -_AHEAD_MS:
         return f"{shown}, {-difference_ms / 1_000:,.0f} s behind this machine's clock"
     return shown
 
@@ -115,12 +131,12 @@ def demo(
     options = DemoOptions(topics=topics, brokers=brokers, changes=changes, seed=seed).checked()
     made = asyncio.run(write_demo(log, options))
     if json:
-        print_json({**made, **log_about(log)})
+        print_json(made, log_about(log))
         return
     print_line(
-        f"{log}: {made['log_end']:,} records of a simulated cluster, "
-        f"{time_text(made['start_timestamp'])} to {time_text(made['end_timestamp'])}"
+        f"{log}: {made.log_end:,} records of a simulated cluster, "
+        f"{time_text(made.start_timestamp)} to {time_text(made.end_timestamp)}"
     )
-    for kind, count in made["changes"].items():
+    for kind, count in made.changes.items():
         print_line(f"  {count:>7,} {kind}")
     note(f"look at it: metalog image {log}; metalog dump {log} --to 20")

@@ -3,9 +3,9 @@
 from typing import Annotated
 
 from api.cli.arguments import At, From, Json, LogOrServer, Server, ShowAsked, ShowSecrets, To
-from api.cli.asking import about_json, fields_of
+from api.cli.asking import place_of, print_end
 from api.cli.errors import reads_only
-from api.cli.output import print_json, print_json_line, print_line
+from api.cli.output import print_json, print_json_line, print_json_pieces, print_line
 from api.cli.parameters import Option, bad_parameter
 from api.cli.quick import command
 
@@ -49,7 +49,7 @@ def dump(
         else:
             print_line(row_text(row))
     if json and verbose:
-        print_json_line({"end": about_json(told.about())})
+        print_end(told.about())
 
 
 @command()
@@ -70,6 +70,7 @@ def image(
 ) -> None:
     """Show the cluster as of a point."""
     from api.cli.image_view import print_objects, print_overview
+    from api.documents.images import Image
     from api.questions.objects import IMAGE, KRAFT_IMAGE, PARTS, ShowImage, ShowKraftImage, joined
     from api.questions.overview import OVERVIEW, ShowOverview
 
@@ -80,20 +81,19 @@ def image(
             raise bad_parameter(f"{part!r} is none of {', '.join(PARTS)}", param_hint="--part")
     if format_ == "kraft-json":
         told = log.ask(KRAFT_IMAGE, ShowKraftImage(show_secrets=show_secrets), at=at)
-        print_json(joined(told.items))
+        print_json_pieces(told.items)
         return
     if not (json or format_ == "json" or parts):
         told = log.ask(OVERVIEW, ShowOverview(), at=at)
-        print_overview(told.answer, about_json(told.about()))
+        print_overview(told.answer, told.about())
         return
     request = ShowImage(parts=tuple(parts or ()), show_secrets=show_secrets)
     told = log.ask(IMAGE, request, at=at)
     objects = joined(told.items)
-    about = about_json(told.about())
     if json or format_ == "json":
-        print_json({**about, "parts": objects})
+        print_json(place_of(told.about()), Image(parts=objects))
     else:
-        print_objects(objects, about)
+        print_objects(objects, told.about())
 
 
 @command()
@@ -124,6 +124,6 @@ def digest(
     else:
         told = log.ask(DIGEST, ShowDigest(by=by), at=at)
     if json:
-        print_json({**fields_of(told.answer), **about_json(told.about())})
+        print_json(told.answer, place_of(told.about()))
     else:
         print_line(told.answer.digest)

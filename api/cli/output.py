@@ -7,24 +7,63 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import msgspec
+
+    from api.questions.objects import Piece
 
 # Spaces between the columns of a table.
 _GAP = 2
 
 
-def print_json(document: Any) -> None:
-    """Print one JSON document."""
+def print_json(*parts: "msgspec.Struct") -> None:
+    """Print one JSON document: the fields of typed answers, in their order."""
+    _print_document(fields_of(*parts))
+
+
+def print_json_list(items: "Sequence[msgspec.Struct]") -> None:
+    """Print a JSON list of typed answers."""
+    _print_document(items)
+
+
+def print_json_pieces(pieces: "Iterable[Piece]") -> None:
+    """Print the JSON document that pieces are of."""
+    from api.questions.objects import joined
+
+    _print_document(joined(pieces))
+
+
+def print_json_line(*parts: "msgspec.Struct") -> None:
+    """Print one line of a stream: the fields of typed answers, in their order."""
+    import msgspec
+
+    document = parts[0] if len(parts) == 1 else fields_of(*parts)
+    sys.stdout.write(msgspec.json.encode(document).decode() + "\n")
+
+
+def json_line(answer: "msgspec.Struct") -> str:
+    """Return a typed answer as a line of JSON for people, with spaces in it."""
+    import msgspec
+
+    return msgspec.json.format(msgspec.json.encode(answer), indent=0).decode()
+
+
+def fields_of(*parts: "msgspec.Struct") -> dict[str, Any]:
+    """Return the fields of typed answers as JSON values, in their order."""
+    from msgspec import to_builtins
+
+    document: dict[str, Any] = {}
+    for part in parts:
+        document |= to_builtins(part)
+    return document
+
+
+def _print_document(document: Any) -> None:
     import msgspec
 
     sys.stdout.write(msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n")
-
-
-def print_json_line(document: Any) -> None:
-    """Print one line of a stream."""
-    import msgspec
-
-    sys.stdout.write(msgspec.json.encode(document).decode() + "\n")
 
 
 def print_line(text: str = "") -> None:
@@ -164,7 +203,7 @@ def value_text(value: Any) -> str:
             return "-"
         case bool():
             return str(value).lower()
-        case list():
+        case list() | tuple():
             return f"[{','.join(value_text(item) for item in value)}]"
         case dict():
             return ":".join(value_text(item) for item in value.values())

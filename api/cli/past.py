@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from api.cli.arguments import At, From, Json, LogOrServer, ObjectText, Server, ShowSecrets, To
-from api.cli.asking import about_json, fields_of
+from api.cli.asking import place_of, print_end
 from api.cli.errors import FOUND, reads_only
 from api.cli.output import (
     count_text,
@@ -60,7 +60,7 @@ def history(
         else:
             _print_event(event)
     if json and verbose:
-        print_json_line({"end": about_json(told.about())})
+        print_end(told.about())
     if not found:
         note(f"{object_} did not change between {from_} and {to}")
 
@@ -97,6 +97,7 @@ def diff(
     server: Server = None,
 ) -> int:
     """Show what differs between two points."""
+    from api.documents.comparisons import Differences, diff_stat
     from api.questions.changes import DIFF, ShowDiff
 
     request = ShowDiff(
@@ -109,8 +110,7 @@ def diff(
     changes = list(told.items)
     about = told.about()
     if json:
-        found = {"stat": _stat(changes)} if stat else {"changes": [fields_of(c) for c in changes]}
-        print_json({**about_json(about), **found})
+        print_json(place_of(about), diff_stat(changes) if stat else Differences(changes=changes))
         return FOUND if exit_code and changes else 0
     objects = len({change.object for change in changes})
     in_objects = f" in {count_text(objects, 'object')}" if changes else ""
@@ -142,7 +142,7 @@ def blame(
     told = log.ask(BLAME, ShowBlame(object=object_, show_secrets=show_secrets), at=at)
     about = told.about()
     if json:
-        print_json({**about_json(about), **fields_of(told.answer)})
+        print_json(place_of(about), told.answer)
         return
     before = f"before {about.history_start}: not known"
     print_table(
@@ -169,21 +169,11 @@ def _print_changes(changes: "Sequence[ObjectChange]") -> None:
 
 
 def _print_stat(changes: "Sequence[ObjectChange]") -> None:
-    rows = [tuple(row.values()) for row in _stat(changes)]
+    from api.documents.comparisons import diff_stat
+
+    rows = [(r.kind, r.new, r.gone, r.changed, r.fields) for r in diff_stat(changes).stat]
     if rows:
         print_table(("kind", "new", "gone", "changed", "fields"), rows)
-
-
-def _stat(changes: "Sequence[ObjectChange]") -> list[dict[str, Any]]:
-    """Return how many objects of each kind are new, gone or changed, and in how many fields."""
-    found: dict[str, dict[str, Any]] = {}
-    for name, of_object in itertools.groupby(changes, key=lambda change: change.object):
-        fields = list(of_object)
-        kind = name.partition(":")[0]
-        row = found.setdefault(kind, {"kind": kind, "new": 0, "gone": 0, "changed": 0, "fields": 0})
-        row[str(fields[0].fate)] += 1
-        row["fields"] += len(fields)
-    return list(found.values())
 
 
 def _place(offset: Any) -> str:

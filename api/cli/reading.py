@@ -4,12 +4,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from api.cli.output import note, time_text
 from api.cli.time_zone import ASSUMED_ZONE, ZONE, zone_of
 
 if TYPE_CHECKING:
+    from api.documents.logs import Place
     from metadata_log.log_reader import LogReader
     from replay.image.metadata import MetadataImage
 
@@ -78,8 +79,8 @@ def image_at(reader: "LogReader", at: int) -> "MetadataImage":
         return Timeline.of(reader).image(at, progress=advance)
 
 
-def about(reader: "LogReader", at: int | None = None) -> dict[str, Any]:
-    """Return the fields that every answer has about its log.
+def about(reader: "LogReader", at: int | None = None) -> "Place":
+    """Return the position of an answer in its log.
 
     Args:
         at: The last offset that the answer takes into account; None: the log's last one.
@@ -87,13 +88,13 @@ def about(reader: "LogReader", at: int | None = None) -> dict[str, Any]:
     Raises:
         CorruptLogError: the log is damaged.
     """
-    from api.cli.asking import about_json
+    from api.cli.asking import place_of
     from api.questions.past import Past
 
-    return about_json(Past(reader).about(reader.end_offset - 1 if at is None else at))
+    return place_of(Past(reader).about(reader.end_offset - 1 if at is None else at))
 
 
-def log_about(log: Path) -> dict[str, Any]:
-    """Return the fields about a log that was just written."""
+def log_about(log: Path) -> "Place":
+    """Return the position of an answer about a log that was just written."""
     with open_reader(log) as reader:
         return about(reader)

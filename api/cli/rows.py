@@ -1,11 +1,14 @@
 """One row of the log as JSON and as a line of text."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from api.cli.output import time_text, value_text
 from api.cli.parameters import bad_parameter
 from records import registry
 from records.json import default_fields
+
+if TYPE_CHECKING:
+    from api.questions.rows import Row
 
 
 def check_types(names: list[str]) -> None:
@@ -24,18 +27,18 @@ def origin_text(origin: dict[str, Any] | None) -> str:
     return " ".join(part for part in parts if part) or "-"
 
 
-def row_text(row: dict[str, Any]) -> str:
+def row_text(row: "Row") -> str:
     """Return a row as one line: what is not the default, after offset, time and type."""
-    defaults = default_fields(registry.BY_NAME[row["type"]])
+    defaults = default_fields(registry.BY_NAME[row.type])
     fields = {
         name: value
-        for name, value in row["data"].items()
+        for name, value in row.data.items()
         if name not in defaults or defaults[name] != value
     }
     parts = [f"{name}={value_text(value)}" for name, value in fields.items()]
-    if row["origin"]:
-        parts.append(f" by {origin_text(row['origin'])}")
-    if "asked" in row:
-        parts.append(f" asked {value_text(row['asked'])}")
-    where = f"{row['offset']:>8} {row['leader_epoch']:>4} {time_text(row['timestamp'])}"
-    return " ".join([where, row["type"], *parts])
+    if row.origin:
+        parts.append(f" by {origin_text(row.origin)}")
+    if row.asked:
+        parts.append(f" asked {value_text(row.asked)}")
+    where = f"{row.offset:>8} {row.leader_epoch:>4} {time_text(row.timestamp)}"
+    return " ".join([where, row.type, *parts])

@@ -96,7 +96,7 @@ def serve(
     from api.addresses import parse_address
     from api.cli.reading import open_reader
     from api.log_limit import limit_repeats
-    from api.running import ServeOptions, serve_until_stopped
+    from api.running import Ready, ServeOptions, serve_until_stopped
     from controller.decisions.context import Settings
     from controller.decisions.tokens import SECRET_KEY
 
@@ -130,17 +130,15 @@ def serve(
         log_end = reader.end_offset
     loading = ExitStack()
 
-    def ready(document: dict[str, object]) -> None:
+    def ready(running: Ready) -> None:
         loading.close()
         if json:
-            print_json_line(document)
+            print_json_line(running)
         else:
-            listens = [
-                f"{name} {document[name]}" for name in ("kafka", "socket") if name in document
-            ]
+            socket = f", socket {running.socket}" if running.socket else ""
             print_line(
-                f"serving {document['log']}: {', '.join(listens)}, "
-                f"leader epoch {document['leader_epoch']}, log end {document['log_end']}"
+                f"serving {running.log}: kafka {running.kafka}{socket}, "
+                f"leader epoch {running.leader_epoch}, log end {running.log_end}"
             )
         sys.stdout.flush()
 
@@ -196,7 +194,7 @@ def broker(
     import asyncio
 
     from api.addresses import parse_address
-    from api.broker.process import BrokerOptions, run_broker_until_stopped
+    from api.broker.process import BrokerOptions, Ready, run_broker_until_stopped
     from api.log_limit import limit_repeats
 
     limit_repeats()
@@ -217,13 +215,13 @@ def broker(
         authorizer=authorizer_of(authorizer, configs),
     )
 
-    def ready(document: dict[str, object]) -> None:
+    def ready(running: Ready) -> None:
         if json:
-            print_json_line(document)
+            print_json_line(running)
         else:
             print_line(
-                f"broker {document['broker']} serves at {document['listen']}, "
-                f"broker epoch {document['broker_epoch']}"
+                f"broker {running.broker} serves at {running.listen}, "
+                f"broker epoch {running.broker_epoch}"
             )
         sys.stdout.flush()
 

@@ -9,10 +9,10 @@ import typer
 
 from api.cli.app import app, need_command
 from api.cli.arguments import OFFSET_MAX, At, Json, Log
-from api.cli.asking import fields_of
 from api.cli.errors import reads_only
 from api.cli.image_view import not_understood_text
 from api.cli.output import (
+    fields_of,
     print_json,
     print_line,
     print_table,
@@ -98,8 +98,8 @@ def create(
     json: Json = False,
 ) -> None:
     """Store the image at a point, from the newest snapshot before it and the records since."""
-    from api.care_answers import Snapshot
     from api.cli.reading import about, offset_of
+    from api.documents.care import Snapshot
     from replay.snapshot_making import create_snapshot, prune_snapshots
 
     with _opened(log, database, upgrade=True) as (reader, store):
@@ -112,7 +112,7 @@ def create(
             prune_snapshots(reader, store, rotate, rotated_only=True)
         end = about(reader, offset)
     if json:
-        print_json({**end, **fields_of(Snapshot.of(found))})
+        print_json(end, Snapshot.of(found))
     else:
         print_line(f"snapshot of the image as of offset {found.end_offset - 1}")
         print_line(f"  digest {found.digest}")
@@ -122,15 +122,15 @@ def create(
 @reads_only
 def list_(log: Log, database: Database = None, json: Json = False) -> None:
     """List the snapshots of a log, oldest first."""
-    from api.care_answers import Snapshot, Snapshots
     from api.cli.reading import about
+    from api.documents.care import Snapshot, Snapshots
 
     with _opened_or_none(log, database) as (reader, store):
         found = [] if store is None else store.list()
         end = about(reader)
     if json:
         listed = Snapshots(snapshots=tuple(map(Snapshot.of, found)))
-        print_json({**end, **fields_of(listed)})
+        print_json(end, listed)
         return
     print_table(
         ("end offset", "epoch", "time", "confirmed", "made", "digest"),
@@ -152,19 +152,20 @@ def list_(log: Log, database: Database = None, json: Json = False) -> None:
 @reads_only
 def show(log: Log, end_offset: EndOffset, database: Database = None, json: Json = False) -> None:
     """Load one snapshot, check its digest, and show what it is."""
-    from api.care_answers import Snapshot
     from api.cli.reading import about
+    from api.documents.care import Snapshot
 
     with _opened(log, database) as (reader, store):
         found = store.verify(end_offset)
-        document = {**about(reader, found.end_offset - 1), **fields_of(Snapshot.of(found))}
+        place, shown = about(reader, found.end_offset - 1), Snapshot.of(found)
     if json:
-        print_json(document)
+        print_json(place, shown)
         return
-    not_understood = document.pop("not_understood")
-    if not_understood is not None:
-        print_line(not_understood_text(not_understood))
-    for name, value in document.items():
+    if place.not_understood is not None:
+        print_line(not_understood_text(place.not_understood))
+    for name, value in fields_of(place, shown).items():
+        if name == "not_understood":
+            continue
         print_line(f"{name.replace('_', ' '):<16}{value_text(value)}")
 
 
@@ -178,8 +179,8 @@ def prune(
     json: Json = False,
 ) -> None:
     """Delete old snapshots, and the chunks that no other snapshot needs."""
-    from api.care_answers import Pruned
     from api.cli.reading import about
+    from api.documents.care import Pruned
     from replay.snapshot_making import prune_snapshots
 
     with _opened_or_none(log, database) as (reader, store):
@@ -187,6 +188,6 @@ def prune(
         left = 0 if store is None else len(store.list())
         end = about(reader)
     if json:
-        print_json({**end, **fields_of(Pruned(deleted=deleted, left=left))})
+        print_json(end, Pruned(deleted=deleted, left=left))
     else:
         print_line(f"deleted {deleted}, {left} left")

@@ -14,6 +14,7 @@ from api.cli.output import is_read, print_json, print_json_line, print_line, pro
 from api.cli.typer_app import App
 
 if TYPE_CHECKING:
+    from api.documents.logs import HistorySynced, Place
     from metadata_log.log_reader import LogReader
     from replay.image.metadata import MetadataImage
     from replay.sql_history.store import HistoryStore
@@ -59,7 +60,7 @@ def sync(
             with progress("syncing", reader.history_start, reader.confirmed_end) as advance:
                 found = _synced(reader, store, advance=advance)
             if json:
-                (print_json_line if follow else print_json)(_document(reader, found))
+                (print_json_line if follow else print_json)(*_answer(reader, found))
             else:
                 _print(reader, found, where)
         if follow:
@@ -86,7 +87,7 @@ async def _follow(
                     if found.from_offset == found.to_offset:
                         continue
                     if json:
-                        print_json_line(_document(reader, found))
+                        print_json_line(*_answer(reader, found))
                     else:
                         _print(reader, found, where)
             except UnavailableError as error:
@@ -107,16 +108,14 @@ def _synced(
     return sync_store(Timeline.of(reader), reader, store, advance, image=image)
 
 
-def _document(reader: "LogReader", found: "Synced") -> dict[str, object]:
+def _answer(reader: "LogReader", found: "Synced") -> "tuple[Place, HistorySynced]":
     from api.cli.reading import about
+    from api.documents.logs import HistorySynced
 
-    return {
-        **about(reader, found.to_offset - 1),
-        "from": found.from_offset,
-        "to": found.to_offset,
-        "changes": found.changes,
-        "rows": found.rows,
-    }
+    synced = HistorySynced(
+        from_=found.from_offset, to=found.to_offset, changes=found.changes, rows=found.rows
+    )
+    return about(reader, found.to_offset - 1), synced
 
 
 def _print(reader: "LogReader", found: "Synced", where: str) -> None:

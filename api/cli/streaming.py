@@ -12,13 +12,14 @@ import typer
 from api.cli.admin.options import LogOption, TraceParent
 from api.cli.app import app
 from api.cli.arguments import Json, LogOrServer, Server, ShowAsked, ShowSecrets
-from api.cli.asking import Source, about_json, fields_of
+from api.cli.asking import Source, place_of, print_end
 from api.cli.errors import DONE, reads_only
 from api.cli.identity import checked_trace_parent, process_user
 from api.cli.output import count_text, note, print_json, print_json_line, print_line, progress
 
 if TYPE_CHECKING:
     from api.cli.appending import Appended
+    from api.documents.logs import Known, Place
     from api.questions.rows import Row
     from controller.decisions.versions import ExpectedVersion
 
@@ -174,7 +175,7 @@ def _size(file: IO[bytes]) -> int:
 
 def _print_appended(source: Source, appended: "Appended", *, as_json: bool) -> None:
     if as_json:
-        print_json({**fields_of(appended), **_about(source, appended)})
+        print_json(appended, _about(source, appended))
         return
     if appended.already_batches:
         print_line(
@@ -192,17 +193,17 @@ def _print_appended(source: Source, appended: "Appended", *, as_json: bool) -> N
         )
 
 
-def _about(source: Source, appended: "Appended") -> dict[str, object]:
-    """Return the fields about the log's end; after a change, a service that is gone is no error."""
+def _about(source: Source, appended: "Appended") -> "Place | Known":
+    """Return the log's end; after a change, a service that is gone is no error."""
+    from api.documents.logs import Known
     from records.errors import UnavailableError
 
     try:
-        return about_json(source.end())
+        return place_of(source.end())
     except UnavailableError:
         if appended.done_to is None:
             raise
-        end = {"as_of": appended.done_to, "log_end": appended.done_to + 1}
-        return {**end, "history_start": None, "not_understood": None}
+        return Known(as_of=appended.done_to, log_end=appended.done_to + 1, not_understood=None)
 
 
 @app.command()
@@ -250,7 +251,7 @@ def tail(
         if json and verbose:
             from api.questions.rows import TAIL
 
-            print_json_line({"end": about_json(log.ask(TAIL, FollowRows()).about())})
+            print_end(log.ask(TAIL, FollowRows()).about())
     return DONE
 
 

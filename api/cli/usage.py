@@ -4,7 +4,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Annotated
 
 from api.cli.arguments import At, Json, LogOrServer, Server
-from api.cli.asking import about_json, fields_of
+from api.cli.asking import place_of
 from api.cli.errors import reads_only
 from api.cli.output import bytes_size_text, print_json, print_line, print_table
 from api.cli.parameters import Option, bad_parameter
@@ -36,6 +36,7 @@ def du(
     server: Server = None,
 ) -> None:
     """Show what takes the room: records and bytes in the log and in the image."""
+    from api.documents.logs import UsageRows
     from api.questions.usage import USAGE, ShowUsage
     from replay.usage import WAYS
 
@@ -46,7 +47,7 @@ def du(
     rows = list(told.items)
     about = told.about()
     if json:
-        print_json({**about_json(about), "rows": [fields_of(row) for row in rows]})
+        print_json(place_of(about), UsageRows(rows=rows))
         return
     for number, (way, of_way) in enumerate(groupby(rows, key=lambda row: row.by)):
         if number:

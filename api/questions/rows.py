@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from api.questions.asked_json import asked_json
@@ -15,11 +16,23 @@ from records.json import fields_json, to_json
 from records.secrets import redact_record
 from replay.time_travel.objects import parse_object
 
-Row = dict[str, Any]
-"""A record with its place, in the shape of `dump --json`."""
-
 TAIL_BYTES = MIB
 """About as much as one answer to `FollowRows` holds."""
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """A record with its place, in the shape of `dump --json`: `data` holds its fields."""
+
+    offset: int
+    leader_epoch: int
+    timestamp: int
+    batch_offset: int
+    record_version: int
+    origin: dict[str, Any] | None
+    type: str
+    data: dict[str, Any]
+    extra: dict[str, Any] | UnsetType = UNSET
+    asked: dict[str, Any] | UnsetType = UNSET
 
 
 class ShowRows(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,22 +124,21 @@ def first_followed(past: Past, point: str) -> int:
 
 def row_json(row: Envelope, *, show_secrets: bool, show_asked: bool = False) -> Row:
     """Return a row in the shape of `dump --json`."""
-    document = {
-        "offset": row.offset,
-        "leader_epoch": row.leader_epoch,
-        "timestamp": row.timestamp,
-        "batch_offset": row.batch_offset,
-        "record_version": row.record_version,
-        "origin": origin_json(row.origin),
-        "type": type(row.payload).__name__,
-        "data": _fields(row, show_secrets=show_secrets),
-    }
-    if row.extra is not None and show_secrets:
-        document["extra"] = fields_json(row.extra)
-    if row.asked is not None and show_asked:
-        asked = row.asked if show_secrets else _without_seed_of_token(row.asked)
-        document["asked"] = asked_json(asked)
-    return document
+    asked = row.asked if show_asked else None
+    if asked is not None and not show_secrets:
+        asked = _without_seed_of_token(asked)
+    return Row(
+        offset=row.offset,
+        leader_epoch=row.leader_epoch,
+        timestamp=row.timestamp,
+        batch_offset=row.batch_offset,
+        record_version=row.record_version,
+        origin=origin_json(row.origin),
+        type=type(row.payload).__name__,
+        data=_fields(row, show_secrets=show_secrets),
+        extra=UNSET if row.extra is None or not show_secrets else fields_json(row.extra),
+        asked=UNSET if asked is None else asked_json(asked),
+    )
 
 
 def _without_seed_of_token(asked: Asked) -> Asked:

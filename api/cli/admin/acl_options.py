@@ -2,7 +2,7 @@
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -12,8 +12,9 @@ import typer
 from api.cli.admin.shared import set_parameters
 
 if TYPE_CHECKING:
+    from api.documents.acls import Acl
     from controller.authorization.authorizer import Operation, Resource
-    from controller.decisions.acls import AclBinding, AclFilter, AclFound
+    from controller.decisions.acls import AclBinding, AclFilter
 
 E = TypeVar("E", bound=Enum)
 
@@ -191,79 +192,39 @@ def parse_resource(text: str) -> "Resource":
     return Resource(type_, name)
 
 
-def acl_json(acl: "AclBinding") -> dict[str, Any]:
-    """Return an entry as JSON values; `acl` is its id, if it is known."""
-    from controller.decisions.acls import AclFound
-    from records.text import uuid_text
-
-    resource_type, pattern_type, operation, permission = _words(acl)
-    return {
-        **({"acl": uuid_text(acl.acl_id)} if isinstance(acl, AclFound) else {}),
-        "permission": permission,
-        "principal": acl.principal,
-        "host": acl.host,
-        "operation": operation,
-        "resource_type": resource_type,
-        "resource_name": acl.resource_name,
-        "pattern_type": pattern_type,
-    }
-
-
 def acl_text(acl: "AclBinding") -> str:
     """Return an entry in words, as `allow User:ann READ on topic:orders`."""
-    _, _, operation, permission = _words(acl)
+    from api.documents.acls import Acl
+
+    shown = Acl.of(acl)
     host = "" if acl.host == "*" else f" from {acl.host}"
-    return f"{permission.lower()} {acl.principal} {operation} on {resource_text(acl)}{host}"
+    return (
+        f"{shown.permission.lower()} {acl.principal} {shown.operation} on "
+        f"{resource_text(shown)}{host}"
+    )
 
 
-def resource_text(acl: "AclBinding") -> str:
+def resource_text(acl: "Acl") -> str:
     """Return what an entry is on, as `topic:orders` or `cluster`."""
-    from controller.authorization.acls import PatternType
-    from controller.authorization.authorizer import ResourceType
-
-    kind = _words(acl)[0].lower().replace("_", "-")
-    if acl.resource_type == ResourceType.CLUSTER.value:
+    kind = acl.resource_type.lower().replace("_", "-")
+    if acl.resource_type == "CLUSTER":
         return kind
-    if acl.pattern_type == PatternType.PREFIXED.value:
+    if acl.pattern_type == "PREFIXED":
         return f"{kind}s beginning with {acl.resource_name!r}"
     return f"every {kind}" if acl.resource_name == "*" else f"{kind}:{acl.resource_name}"
 
 
-def acl_rows(acls: "tuple[AclFound, ...]") -> Iterator[tuple[str, ...]]:
+def acl_rows(acls: "Iterable[Acl]") -> Iterator[tuple[str, ...]]:
     """Yield the cells of a table of entries."""
-    from records.text import uuid_text
-
     for acl in acls:
-        _, _, operation, permission = _words(acl)
         yield (
-            permission.lower(),
+            acl.permission.lower(),
             acl.principal,
             acl.host,
-            operation,
+            acl.operation,
             resource_text(acl),
-            f"acl:{uuid_text(acl.acl_id)}",
+            f"acl:{acl.acl}",
         )
-
-
-def _words(acl: "AclBinding") -> tuple[str, str, str, str]:
-    """Return the names of resource type, pattern type, operation and permission."""
-    from controller.authorization.acls import PatternType, PermissionType
-    from controller.authorization.authorizer import Operation, ResourceType
-
-    return (
-        _name(ResourceType, acl.resource_type),
-        _name(PatternType, acl.pattern_type),
-        _name(Operation, acl.operation),
-        _name(PermissionType, acl.permission_type),
-    )
-
-
-def _name(enum: type[Enum], code: int) -> str:
-    """Return the name of a code; an imported log may hold one that is not known here."""
-    try:
-        return str(enum(code).name)
-    except ValueError:
-        return str(code)
 
 
 def _word(member: Enum) -> str:

@@ -1,6 +1,6 @@
 """ACLs: create, list, delete, and explain what they say of an operation."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +13,7 @@ from api.cli.output import print_json, print_line, print_table
 from api.cli.typer_app import App
 
 if TYPE_CHECKING:
+    from api.documents.acls import Created
     from controller.decisions.acls import AclBinding, AclFound
     from controller.descriptions.acls import AccessExplained
 
@@ -51,6 +52,7 @@ def create(
     """Create an entry for each principal, host, operation and resource that is named."""
     from itertools import product
 
+    from api.documents.changes import AclAltered
     from controller.authorization.acls import PatternType, PermissionType
     from controller.decisions.acls import AclBinding, CreateAcls
 
@@ -77,7 +79,7 @@ def create(
     told = ask.run("acls create", CreateAcls(acls=acls, validate_only=validate_only))
     items = [
         Item(
-            fields={**options.acl_json(acl), "acl": _id(made.acl_id), "created": made.created},
+            answer=AclAltered.made(acl, made.acl_id, created=made.created),
             lines=(f"{_verb(made.created, validate_only)} {_named(made.acl_id, acl)}",),
             refusal=made.refusal,
         )
@@ -100,6 +102,7 @@ def delete(
     validate_only: ValidateOnly = False,
 ) -> int:
     """Delete all entries that are as the options say."""
+    from api.documents.changes import AclAltered, Nothing
     from controller.decisions.acls import AclFilter, DeleteAcls
 
     filters = options.filters(selected, pattern_type, principal, host, operation, permission)
@@ -110,12 +113,14 @@ def delete(
     found = {acl.acl_id: acl for each in told.response for acl in each.deleted}
     items = [
         Item(
-            fields=options.acl_json(acl),
+            answer=AclAltered.of(acl),
             lines=(f"{verb} {_named(acl.acl_id, acl)}",),
         )
         for acl in found.values()
     ]
-    refused = [Item(fields={}, refusal=each.refusal) for each in told.response if each.refusal]
+    refused = [
+        Item(answer=Nothing(), refusal=each.refusal) for each in told.response if each.refusal
+    ]
     return ask.report(told, items + refused, validate_only=validate_only)
 
 
@@ -131,6 +136,7 @@ def list_(
     host: options.Hosts = None,
 ) -> None:
     """List the entries that are as the options say, or all."""
+    from api.documents.acls import Acl, AclList
     from api.questions.descriptions import ACLS
     from controller.descriptions.acls import ListAcls
 
@@ -139,9 +145,9 @@ def list_(
     for wanted in filters:
         answer, about = look.answer(ACLS, ListAcls(filter=wanted))
         found.update({acl.acl_id: acl for acl in answer})
-    acls = tuple(found.values())
+    acls = tuple(map(Acl.of, found.values()))
     if look.json:
-        print_json({**about, "acls": [options.acl_json(acl) for acl in acls]})
+        print_json(about, AclList(acls=acls))
     else:
         print_table(
             ("says", "principal", "host", "operation", "on", "acl"), [*options.acl_rows(acls)]
@@ -180,6 +186,7 @@ def explain(
     """Say what the ACLs allow a principal, which entry decides, since when, and by whom."""
     from api.cli.output import time_text
     from api.cli.rows import origin_text
+    from api.documents.acls import Access, Acl
     from api.questions.descriptions import ACCESS
     from controller.descriptions.acls import ExplainAccess
 
@@ -198,39 +205,34 @@ def explain(
     answer, about = look.answer(ACCESS, request)
     created = None if answer.entry is None else _created(look, answer.entry)
     if look.json:
-        entry = None if answer.entry is None else options.acl_json(answer.entry)
-        print_json(
-            {
-                **about,
-                "allowed": answer.allowed,
-                "reason": answer.reason,
-                "entry": entry,
-                "created": created,
-            }
+        shown = Access(
+            allowed=answer.allowed,
+            reason=answer.reason,
+            entry=None if answer.entry is None else Acl.of(answer.entry),
+            created=created,
         )
+        print_json(about, shown)
         return
     verdict = "allowed" if answer.allowed else "denied"
     print_line(f"{verdict}: {_because(answer, principal)}")
     if created is not None:
         print_line(
-            f"since offset {created['offset']}, {time_text(created['timestamp'])}, "
-            f"by {origin_text(created['origin'])}"
+            f"since offset {created.offset}, {time_text(created.timestamp)}, "
+            f"by {origin_text(created.origin)}"
         )
 
 
-def _created(look: Look, acl: "AclFound") -> dict[str, Any] | None:
+def _created(look: Look, acl: "AclFound") -> "Created | None":
     """Return when and by whom an entry was created; None if that is before the kept history."""
-    from msgspec import to_builtins
-
+    from api.documents.acls import Created
     from api.questions.changes import BLAME, ShowBlame
 
     request = ShowBlame(object=f"acl:{_id(acl.acl_id)}#permission_type")
     answer, _ = look.answer(BLAME, request)
     setter = answer.fields["permission_type"]
-    found: dict[str, Any] = to_builtins(setter)
-    return (
-        {name: found[name] for name in ("offset", "timestamp", "origin")} if setter.known else None
-    )
+    if not setter.known:
+        return None
+    return Created(offset=setter.offset, timestamp=setter.timestamp, origin=setter.origin)
 
 
 def _because(answer: "AccessExplained", principal: str) -> str:

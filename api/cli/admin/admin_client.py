@@ -6,12 +6,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from api.cli.errors import REFUSED, error_document, print_error
-from api.cli.output import print_json, print_line
+from api.cli.errors import REFUSED, print_error
+from api.cli.output import fields_of, print_json, print_line
 
 if TYPE_CHECKING:
+    import msgspec
+
     from api.admin.admin import Admin
     from api.admin.local import LocalAdmin
+    from api.documents.logs import Known
     from controller.decisions.outcome import Refusal
     from controller.pending_answers import Answer
     from metadata_log.log_reader import LogReader
@@ -21,19 +24,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Item:
-    """Result of one item of a request: JSON fields, and lines of text."""
+    """Result of one item of a request: its answer, and lines of text."""
 
-    fields: dict[str, Any]
+    answer: "msgspec.Struct"
     lines: tuple[str, ...] = ()
     refusal: "Refusal | None" = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class One:
-    """One of several items that take a request each; `line` renders its response."""
+    """One of several items that take a request each.
+
+    `what` is its name in text, `line` renders its response.
+    """
 
     request: Any
-    fields: dict[str, Any]
+    answer: "msgspec.Struct"
+    what: str
     line: Callable[[Any], str]
 
 
@@ -191,23 +198,24 @@ class AdminClient:
                     if items:
                         self.report(told, items)
                     raise
-                items.append(Item(fields=one.fields, refusal=Refusal.of(error)))
+                items.append(Item(answer=one.answer, refusal=Refusal.of(error)))
             else:
-                what = " ".join(f"{name} {value}" for name, value in one.fields.items())
-                line = f"{what}: {one.line(told.response)}"
-                items.append(Item(fields=one.fields, lines=(line,)))
+                line = f"{one.what}: {one.line(told.response)}"
+                items.append(Item(answer=one.answer, lines=(line,)))
         return self.report(told, items)
 
-    def _about(self, told: AdminResult | None) -> dict[str, Any]:
-        """Return what an answer says of the log; null where a service does not say it."""
+    def _known(self, told: AdminResult | None) -> "Known":
+        """Return what an answer says of the log; None where a service does not say it."""
+        from api.documents.logs import Known
+
         found = None if told is None else told.about or self._about_service()
         end = None if told is None else told.end_offset
-        document = {"history_start": None, "not_understood": None}
-        if found is not None:
-            from msgspec import to_builtins
-
-            document = {name: to_builtins(getattr(found, name)) for name in document}
-        return {"as_of": None if end is None else end - 1, "log_end": end, **document}
+        return Known(
+            as_of=None if end is None else end - 1,
+            log_end=end,
+            history_start=None if found is None else found.history_start,
+            not_understood=None if found is None else found.not_understood,
+        )
 
     def _about_service(self) -> "About | None":
         from api.cli.asking import Source
@@ -233,13 +241,13 @@ class AdminClient:
         items: list[Item],
         *,
         validate_only: bool = False,
-        **more: Any,
+        more: "msgspec.Struct | None" = None,
     ) -> int:
         """Print the result of each item, and return the exit code.
 
         Args:
             told: None if nothing was decided, because every item was refused.
-            more: Further fields of the document.
+            more: Holds for all items.
         """
         done = [item for item in items if item.refusal is None]
         refused = [item for item in items if item.refusal is not None]
@@ -247,15 +255,11 @@ class AdminClient:
         is_written = told is not None and told.wrote and done and not validate_only
         committed = end - 1 if end is not None and is_written else None
         if self.json:
-            print_json(
-                {
-                    **self._about(told),
-                    "committed_at": committed,
-                    "validated_only": validate_only,
-                    **more,
-                    "results": [_document(item) for item in items],
-                }
-            )
+            from api.documents.changes import Change, Results
+
+            change = Change(committed_at=committed, validated_only=validate_only)
+            results = Results(results=tuple(map(_fields, items)))
+            print_json(self._known(told), change, *filter(None, [more]), results)
         else:
             for line in (line for item in done for line in item.lines):
                 print_line(line)
@@ -278,10 +282,13 @@ def _new_request_id() -> str:
     return secrets.token_hex(8)
 
 
-def _document(item: Item) -> dict[str, Any]:
+def _fields(item: Item) -> dict[str, Any]:
+    from api.documents.changes import ItemError
+    from api.documents.errors import Error
+
     refusal = item.refusal
-    error = None if refusal is None else error_document(refusal.code, refusal.message)
-    return {**item.fields, "error": error}
+    error = None if refusal is None else Error(code=refusal.code, message=refusal.message)
+    return fields_of(item.answer, ItemError(error=error))
 
 
 def _load(reader: "LogReader") -> "MetadataImage":

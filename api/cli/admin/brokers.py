@@ -4,20 +4,19 @@ import random
 import re
 import secrets
 import time
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from api.cli.admin.admin_client import AdminClient, Item, One
 from api.cli.admin.changing import changing
 from api.cli.admin.looking_at import Look, reading
-from api.cli.output import print_json, print_line, print_table, value_text
+from api.cli.output import fields_of, print_json, print_line, print_table, value_text
 from api.cli.typer_app import App
 
 if TYPE_CHECKING:
     from controller.descriptions.brokers import BrokerDescription
     from records.brokers import BrokerEndpoint
-    from replay.image.cluster import Broker
 
 app = App()
 
@@ -41,19 +40,20 @@ _Ids = Annotated[
 @reading(app, "list")
 def list_(look: Look) -> None:
     """List brokers, with how many partitions each leads and holds."""
+    from api.documents.brokers import Broker, BrokerList
     from api.questions.descriptions import BROKERS
     from controller.descriptions.queries import ListBrokers
 
-    found, about = look.answer(BROKERS, ListBrokers())
-    brokers = [_broker_json(described) for described in found]
+    answer, about = look.answer(BROKERS, ListBrokers())
+    found = BrokerList(brokers=tuple(map(Broker.of, answer)))
     if look.json:
-        print_json({**about, "brokers": brokers})
+        print_json(about, found)
         return
     print_table(
         ("broker", "state", "rack", "leads", "replicas", "listeners"),
         [
-            (b["broker"], b["state"], b["rack"], b["leads"], b["replicas"], _listeners(b))
-            for b in brokers
+            (b.broker, b.state, b.rack, b.leads, b.replicas, ", ".join(b.listeners))
+            for b in found.brokers
         ],
     )
 
@@ -61,16 +61,16 @@ def list_(look: Look) -> None:
 @reading(app)
 def describe(look: Look, broker_id: _Id) -> None:
     """Describe one broker's registration."""
+    from api.documents.brokers import OneBroker, Registration
     from api.questions.descriptions import BROKER
-    from records.json import fields_json
 
     with look.explaining(f"broker:{broker_id}"):
         found, about = look.answer(BROKER, broker_id)
-    document = {**_broker_json(found), **fields_json(found.broker)}
+    registered = Registration.registered(found)
     if look.json:
-        print_json({**about, "broker": document})
+        print_json(about, OneBroker(broker=registered))
         return
-    for name, value in document.items():
+    for name, value in fields_of(registered).items():
         print_line(f"{name.replace('_', ' '):<24}{value_text(value)}")
 
 
@@ -86,6 +86,7 @@ def wait(
 
     Such as the one at which a change was committed: then all of them act on it.
     """
+    from api.documents.brokers import Broker, BrokersWaited
     from api.questions.descriptions import BROKERS
     from controller.descriptions.queries import ListBrokers
     from records.errors import UnavailableError
@@ -98,20 +99,18 @@ def wait(
         found, about = look.answer(BROKERS, ListBrokers(), within_s=left_s)
         active = [known for known in found if not known.broker.fenced]
         behind = [known for known in active if not _has_applied(known, offset)]
-        is_committed = offset < about["log_end"]
+        is_committed = offset < about.log_end
         if is_committed and not behind:
             break
         if time.monotonic() >= deadline:
             some = ", ".join(_how_far(known) for known in behind)
             why = f"applied everywhere: {some}"
             if not is_committed:
-                why = f"committed, the log ends at {about['log_end']}"
+                why = f"committed, the log ends at {about.log_end}"
             raise UnavailableError(f"offset {offset} is not {why}; try again")
         time.sleep(_ASK_EVERY_S)
     if look.json:
-        print_json(
-            {**about, "offset": offset, "brokers": [_broker_json(known) for known in active]}
-        )
+        print_json(about, BrokersWaited(offset=offset, brokers=tuple(map(Broker.of, active))))
     else:
         print_line(f"applied by all {len(active)} active brokers: offset {offset}")
 
@@ -127,6 +126,7 @@ def register(
     rack: Annotated[str | None, typer.Option(help="Where it stands.")] = None,
 ) -> int:
     """Register a broker that has no process, fenced; a new incarnation of one that is known."""
+    from api.documents.changes import BrokerNamed
     from controller.decisions.brokers import RegisterBroker
     from controller.decisions.ids import new_id
     from controller.decisions.levels import SUPPORTED_LEVELS
@@ -154,7 +154,7 @@ def register(
     told = ask.run("brokers register", request)
     epoch = told.response.broker_epoch
     item = Item(
-        fields={"broker": broker_id, "broker_epoch": epoch},
+        answer=BrokerNamed(broker=broker_id, broker_epoch=epoch),
         lines=(f"registered broker {broker_id}, epoch {epoch}; it is fenced until unfenced",),
     )
     return ask.report(told, [item])
@@ -175,14 +175,22 @@ def unfence(ask: AdminClient, broker_ids: _Ids) -> int:
 @changing(app)
 def unregister(ask: AdminClient, broker_ids: _Ids) -> int:
     """Remove brokers' registrations for good."""
+    from api.documents.changes import BrokerNamed
+
     wanted = [
-        One(request=i, fields={"broker": i}, line=lambda response: "unregistered")
+        One(
+            request=i,
+            answer=BrokerNamed(broker=i),
+            what=f"broker {i}",
+            line=lambda response: "unregistered",
+        )
         for i in broker_ids
     ]
     return ask.each("brokers unregister", wanted)
 
 
 def _set_fencing(ask: AdminClient, broker_ids: list[int], *, fenced: bool) -> int:
+    from api.documents.changes import BrokerNamed
     from controller.decisions.fencing import SetFencing
 
     if ask.log is None:
@@ -190,7 +198,8 @@ def _set_fencing(ask: AdminClient, broker_ids: list[int], *, fenced: bool) -> in
     wanted = [
         One(
             request=SetFencing(broker_id=i, fenced=fenced),
-            fields={"broker": i},
+            answer=BrokerNamed(broker=i),
+            what=f"broker {i}",
             line=lambda reply: "fenced" if reply.is_fenced else "active",
         )
         for i in broker_ids
@@ -205,29 +214,6 @@ def _has_applied(known: "BrokerDescription", offset: int) -> bool:
 def _how_far(known: "BrokerDescription") -> str:
     at = "unknown" if known.applied_offset is None else f"at {known.applied_offset}"
     return f"broker {known.broker.broker_id} {at}"
-
-
-def _broker_json(described: "BrokerDescription") -> dict[str, Any]:
-    broker = described.broker
-    return {
-        "broker": broker.broker_id,
-        "state": _state(broker),
-        "rack": broker.rack,
-        "leads": described.leads,
-        "replicas": described.replicas,
-        "listeners": [f"{point.name}://{point.host}:{point.port}" for point in broker.end_points],
-        "applied_offset": described.applied_offset,
-    }
-
-
-def _state(broker: "Broker") -> str:
-    if broker.fenced:
-        return "fenced"
-    return "shutting down" if broker.in_controlled_shutdown else "active"
-
-
-def _listeners(broker: dict[str, Any]) -> str:
-    return ", ".join(broker["listeners"])
 
 
 def _end_point(text: str) -> "BrokerEndpoint":

@@ -124,8 +124,7 @@ def describe(
     show_secrets: ShowSecrets = False,
 ) -> None:
     """Print the configs of a resource, their version, and which level sets each."""
-    from msgspec import to_builtins
-
+    from api.documents.configs import ConfigsDescribed
     from api.questions.descriptions import CONFIGS
     from controller.descriptions.queries import DescribeConfigs
 
@@ -137,8 +136,8 @@ def describe(
         answer, about = look.answer(CONFIGS, question)
     found = [config for config in answer.configs if all_ or _is_own(config, kind, name)]
     if look.json:
-        document = {"resource": resource, "version": answer.version}
-        print_json({**about, **document, "configs": to_builtins(found)})
+        shown = ConfigsDescribed(resource=resource, version=answer.version, configs=found)
+        print_json(about, shown)
     else:
         print_line(f"{resource}  version {'absent' if answer.version is None else answer.version}")
         print_table(("config", "value", "set by"), [(c.name, c.value, _level(c)) for c in found])
@@ -155,8 +154,7 @@ def explain(
     show_secrets: ShowSecrets = False,
 ) -> None:
     """Print which levels set a config, nearest first, and what it means."""
-    from msgspec import to_builtins
-
+    from api.documents.configs import ConfigsExplained
     from api.questions.descriptions import EXPLANATION
     from controller.descriptions.queries import ExplainConfigs
 
@@ -167,7 +165,7 @@ def explain(
     with look.explaining(resource_object(kind, name)):
         found, about = look.answer(EXPLANATION, question)
     if look.json:
-        print_json({**about, "resource": resource, "configs": to_builtins(found)})
+        print_json(about, ConfigsExplained(resource=resource, configs=found))
     else:
         for line in [line for config in found for line in _lines_of(config)]:
             print_line(line)
@@ -181,6 +179,7 @@ def _alter(
     validate_only: bool,
     request: "type[AlterConfigs | ReplaceConfigs] | None" = None,
 ) -> int:
+    from api.documents.changes import ConfigsAltered
     from controller.decisions.configs import AlterConfigs, ReplaceConfigs, ResourceChange
 
     kind, name = config_resource(resource, namespace)
@@ -191,12 +190,12 @@ def _alter(
     names = [change.name for change in changes]
     items = [
         Item(
-            fields={
-                "resource": resource,
-                "configs": names,
-                "deleted": list(result.deleted),
-                "topics_changed": result.topics_changed,
-            },
+            answer=ConfigsAltered(
+                resource=resource,
+                configs=tuple(names),
+                deleted=result.deleted,
+                topics_changed=result.topics_changed,
+            ),
             lines=(
                 *_done_lines(names, result.deleted, resource, validate_only=validate_only),
                 *_impact_lines(result.topics_changed, validate_only=validate_only),

@@ -28,13 +28,14 @@ def elect_leaders(
 ) -> int:
     """Let the preferred replicas lead, or (--unclean) any replica where none leads."""
     from api.cli.admin.admin_client import Item
+    from api.documents.changes import PartitionElected
     from controller.decisions.elections import ElectLeaders
 
     refs = tuple([partition_ref(text, namespace) for text in partitions or []])
     told = ask.run("leaders elect", ElectLeaders(partitions=refs, unclean=unclean))
     items = [
         Item(
-            fields={"topic": result.topic, "partition": result.partition_id},
+            answer=PartitionElected(topic=result.topic, partition=result.partition_id),
             lines=(f"elected a leader for {result.topic}/{result.partition_id}",),
             refusal=result.refusal,
         )

@@ -24,14 +24,13 @@ _Levels = Annotated[
 @reading(app)
 def describe(look: Look) -> None:
     """Describe the level of each feature, and the levels that this release can write."""
-    from msgspec import to_builtins
-
+    from api.documents.features import FeatureList
     from api.questions.descriptions import FEATURES
     from controller.descriptions.queries import DescribeFeatures
 
     answer, about = look.answer(FEATURES, DescribeFeatures())
     if look.json:
-        print_json({**about, "features": to_builtins(answer)})
+        print_json(about, FeatureList(features=answer))
         return
     rows = [(f.feature, f.level, "{} to {}".format(*f.supported)) for f in answer]
     print_table(("feature", "level", "supported"), rows)
@@ -50,6 +49,7 @@ def downgrade(ask: AdminClient, levels: _Levels, validate_only: ValidateOnly = F
 
 
 def _update(ask: AdminClient, levels: list[str], kind: str, *, validate_only: bool) -> int:
+    from api.documents.changes import FeatureLevel
     from controller.decisions.features import FeatureUpdate, UpdateFeatures, UpgradeType
 
     updates = tuple(
@@ -62,7 +62,7 @@ def _update(ask: AdminClient, levels: list[str], kind: str, *, validate_only: bo
     verb = "can be" if validate_only else "is"
     items = [
         Item(
-            fields={"feature": update.name, "level": update.level},
+            answer=FeatureLevel(feature=update.name, level=update.level),
             lines=(f"{update.name} {verb} at level {update.level}",),
         )
         for update in updates

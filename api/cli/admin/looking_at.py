@@ -14,6 +14,7 @@ from api.cli.arguments import At, Json
 
 if TYPE_CHECKING:
     from api.cli.asking import Source
+    from api.documents.logs import Place
     from api.questions.question import Question
 
 _ABSENT = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", "BROKER_ID_NOT_REGISTERED"})
@@ -34,7 +35,7 @@ class Look:
 
     def answer(
         self, question: "Question", request: Any, *, within_s: float | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    ) -> "tuple[Any, Place]":
         """Return the answer to a question of `api.questions`, and what it says of the log.
 
         Args:
@@ -45,10 +46,10 @@ class Look:
             UnavailableError: no service answers.
             CorruptLogError: the log is damaged.
         """
-        from api.cli.asking import about_json
+        from api.cli.asking import place_of
 
         told = self.source.ask(question, request, at=self.at, within_s=within_s)
-        return told.answer, about_json(told.about())
+        return told.answer, place_of(told.about())
 
     @property
     def source(self) -> "Source":

@@ -1,7 +1,7 @@
 """Prints what goes with a namespace, and what a move of topics changes."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from api.cli.admin import acl_options
 from api.cli.output import count_text
@@ -9,27 +9,19 @@ from api.cli.output import count_text
 if TYPE_CHECKING:
     from controller.decisions.acls import AclFound
     from controller.decisions.move_effects import MoveEffects
-    from controller.decisions.namespaces import DeletedConfigs, NamespaceResult
+    from controller.decisions.namespaces import NamespaceResult
     from controller.decisions.subscriptions import Subscription
 
 
 def deletion_lines(result: "NamespaceResult", verb: str) -> tuple[str, ...]:
     """Return what goes besides topics and namespaces, as lines of text."""
-    configs = [f"{verb} {', '.join(each.names)} of {_resource(each)}" for each in result.configs]
+    from api.documents.namespaces import DeletedConfigs
+
+    gone = map(DeletedConfigs.of, result.configs)
+    configs = [f"{verb} {', '.join(each.names)} of {each.resource}" for each in gone]
     acls = [f"{verb} {acl_line(acl)}" for acl in result.acls or ()]
     partitions = [f"{verb} {count_text(result.partitions, 'partition')}"] * bool(result.topics)
     return (*partitions, *configs, *acls)
-
-
-def deletion_json(result: "NamespaceResult") -> dict[str, Any]:
-    """Return what goes besides topics and namespaces, as JSON fields."""
-    return {
-        "partitions": result.partitions,
-        "configs": [
-            {"resource": _resource(each), "names": list(each.names)} for each in result.configs
-        ],
-        "acls": _acls_json(result.acls),
-    }
 
 
 def effect_lines(effects: "MoveEffects") -> tuple[str, ...]:
@@ -52,31 +44,11 @@ def effect_lines(effects: "MoveEffects") -> tuple[str, ...]:
     )
 
 
-def effects_json(effects: "MoveEffects") -> dict[str, Any]:
-    """Return what a move changes as JSON; null stands for what the caller may not know."""
-    from msgspec import to_builtins
-
-    document: dict[str, Any] = to_builtins(effects)
-    document["acls_lost"] = _acls_json(effects.acls_lost)
-    document["acls_gained"] = _acls_json(effects.acls_gained)
-    return document
-
-
-def _resource(configs: "DeletedConfigs") -> str:
-    from replay.image.configs import RESOURCE_NAMES
-
-    return f"{RESOURCE_NAMES[configs.resource_type]}/{configs.resource_name}"
-
-
 def acl_line(acl: "AclFound") -> str:
     """Return an entry with its id."""
     from records.text import uuid_text
 
     return f"acl:{uuid_text(acl.acl_id)}: {acl_options.acl_text(acl)}"
-
-
-def _acls_json(acls: "Sequence[AclFound] | None") -> list[dict[str, Any]] | None:
-    return None if acls is None else [acl_options.acl_json(acl) for acl in acls]
 
 
 def _subscription_lines(found: "Sequence[Subscription] | None", when: str) -> list[str]:

@@ -8,15 +8,10 @@ import typer
 from api.cli.admin.admin_client import AdminClient, Item
 from api.cli.admin.changing import changing
 from api.cli.admin.looking_at import Look, reading
-from api.cli.admin.namespace_effects import (
-    deletion_json,
-    deletion_lines,
-    effect_lines,
-    effects_json,
-)
+from api.cli.admin.namespace_effects import deletion_lines, effect_lines
 from api.cli.admin.options import ValidateOnly
 from api.cli.admin.parsing import topic_ref
-from api.cli.admin.subscriptions import warning_lines, warnings_json
+from api.cli.admin.subscriptions import warning_lines
 from api.cli.output import print_json, print_table
 from api.cli.typer_app import App
 
@@ -33,6 +28,7 @@ _Name = Annotated[
 @changing(app)
 def create(ask: AdminClient, name: _Name, validate_only: ValidateOnly = False) -> int:
     """Create a namespace, with every tier above it that does not exist yet."""
+    from api.documents.changes import Matched
     from controller.decisions.namespaces import CreateNamespace
 
     told = ask.run("namespaces create", CreateNamespace(name, validate_only))
@@ -41,7 +37,7 @@ def create(ask: AdminClient, name: _Name, validate_only: ValidateOnly = False) -
     items[-1] = replace(
         items[-1], lines=(*items[-1].lines, *warning_lines(matched, f"topics in {name}"))
     )
-    return ask.report(told, items, validate_only=validate_only, **warnings_json(matched))
+    return ask.report(told, items, validate_only=validate_only, more=Matched.of(matched))
 
 
 @changing(app)
@@ -54,6 +50,7 @@ def delete(
     validate_only: ValidateOnly = False,
 ) -> int:
     """Delete a namespace, with its topics, configs and ACLs; --validate-only lists them."""
+    from api.documents.namespaces import Deletion
     from controller.decisions.namespaces import DeleteNamespace
 
     request = DeleteNamespace(name=name, recursive=recursive, validate_only=validate_only)
@@ -62,7 +59,8 @@ def delete(
     items = _items(verb, told.response)
     more = deletion_lines(told.response, verb)
     items[-1] = replace(items[-1], lines=(*items[-1].lines, *more))
-    return ask.report(told, items, validate_only=validate_only, **deletion_json(told.response))
+    gone = Deletion.of(told.response)
+    return ask.report(told, items, validate_only=validate_only, more=gone)
 
 
 @changing(app)
@@ -81,6 +79,8 @@ def move(
     Says what changes for clients, brokers, inherited configs, ACLs and subscriptions; with
     --validate-only beforehand.
     """
+    from api.documents.changes import TopicNamed
+    from api.documents.namespaces import Moved, MoveEffects
     from controller.decisions.namespaces import MoveTopics
 
     ref = None if topic is None else topic_ref(topic)
@@ -90,13 +90,16 @@ def move(
     told = ask.run("topics move", request)
     verb, effects = "can move" if validate_only else "moved", told.response.effects
     items = [
-        Item(fields={"topic": name}, lines=(f"{verb} {name} to {to or 'the default namespace'}",))
+        Item(
+            answer=TopicNamed(topic=name),
+            lines=(f"{verb} {name} to {to or 'the default namespace'}",),
+        )
         for name in told.response.topics
     ]
-    more = {} if effects is None else {"effects": effects_json(effects)}
+    more = None if effects is None else Moved(effects=MoveEffects.of(effects))
     if items and effects is not None:
         items[-1] = replace(items[-1], lines=(*items[-1].lines, *effect_lines(effects)))
-    return ask.report(told, items, validate_only=validate_only, **more)
+    return ask.report(told, items, validate_only=validate_only, more=more)
 
 
 @reading(app, "list")
@@ -107,32 +110,28 @@ def list_(
     ] = "",
 ) -> None:
     """List namespaces, with how many topics lie right in each."""
+    from api.documents.namespaces import Namespace, NamespaceList
     from api.questions.descriptions import NAMESPACES
     from controller.descriptions.queries import ListNamespaces
-    from records.text import uuid_text
 
     answer, about = look.answer(NAMESPACES, ListNamespaces(below=below))
-    found = [
-        {
-            "name": n.name,
-            "namespace_id": uuid_text(n.namespace_id),
-            "topics": n.topics,
-            "version": n.version,
-        }
-        for n in answer
-    ]
+    found = NamespaceList(namespaces=tuple(map(Namespace.of, answer)))
     if look.json:
-        print_json({**about, "namespaces": found})
+        print_json(about, found)
     else:
-        print_table(("namespace", "id", "topics", "version"), [tuple(n.values()) for n in found])
+        rows = [(n.name, n.namespace_id, n.topics, n.version) for n in found.namespaces]
+        print_table(("namespace", "id", "topics", "version"), rows)
 
 
 def _items(verb: str, result: "NamespaceResult") -> list[Item]:
+    from api.documents.changes import NamespaceNamed, TopicNamed
+
     topics = [
-        Item(fields={"topic": name}, lines=(f"{verb} topic {name}",)) for name in result.topics
+        Item(answer=TopicNamed(topic=name), lines=(f"{verb} topic {name}",))
+        for name in result.topics
     ]
     namespaces = [
-        Item(fields={"namespace": name}, lines=(f"{verb} namespace {name}",))
+        Item(answer=NamespaceNamed(namespace=name), lines=(f"{verb} namespace {name}",))
         for name in result.namespaces
     ]
     return topics + namespaces

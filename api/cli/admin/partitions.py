@@ -1,19 +1,26 @@
 """Partitions: list, describe, and the states they walked through."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from api.cli.admin.looking_at import Look, reading
 from api.cli.admin.options import NamespaceOption
 from api.cli.admin.parsing import partition_object, partition_ref, topic_object, topic_ref
-from api.cli.admin.topics import PARTITION_COLUMNS, id_text, partition_json, partition_row
-from api.cli.output import print_json, print_json_line, print_line, print_table, time_text
+from api.cli.admin.topics import PARTITION_COLUMNS, partition_row
+from api.cli.output import (
+    print_json,
+    print_json_line,
+    print_line,
+    print_table,
+    time_text,
+    value_text,
+)
 from api.cli.typer_app import App
 
 if TYPE_CHECKING:
+    from api.documents.topics import StateChange
     from controller.decisions.lookup import TopicRef
-    from controller.descriptions.state_walk import Transition
     from replay.image.partitions import Partition
 
 app = App()
@@ -39,6 +46,7 @@ def list_(
     ] = False,
 ) -> None:
     """List partitions of one topic, or of all."""
+    from api.documents.topics import Partition, PartitionList
     from api.questions.descriptions import PARTITIONS
     from controller.descriptions.queries import DescribePartitions
 
@@ -48,15 +56,17 @@ def list_(
         return
     with look.explaining(topic_object(ref or "")):
         answer, about = look.answer(PARTITIONS, DescribePartitions(topic=ref))
-    found = [
-        {"topic": found.topic, **partition_json(found.description)}
-        for found in answer
-        if _is_listed(found.description.partition, unavailable, under_replicated)
-    ]
+    found = tuple(
+        [
+            Partition.listed(found)
+            for found in answer
+            if _is_listed(found.description.partition, unavailable, under_replicated)
+        ]
+    )
     if look.json:
-        print_json({**about, "partitions": found})
+        print_json(about, PartitionList(partitions=found))
     else:
-        print_table(("topic", *PARTITION_COLUMNS), [(p["topic"], *partition_row(p)) for p in found])
+        print_table(("topic", *PARTITION_COLUMNS), [(p.topic, *partition_row(p)) for p in found])
 
 
 @reading(app)
@@ -68,6 +78,7 @@ def describe(
     namespace: NamespaceOption = "",
 ) -> None:
     """Describe one partition."""
+    from api.documents.topics import OnePartition, Partition
     from api.questions.descriptions import PARTITIONS
     from controller.descriptions.queries import DescribePartitions
 
@@ -75,17 +86,15 @@ def describe(
     question = DescribePartitions(topic=ref, partition_id=number)
     with look.explaining(partition_object(ref, number)):
         (found,), about = look.answer(PARTITIONS, question)
-    document = {
-        "topic": found.topic,
-        "topic_id": id_text(found.topic_id),
-        **partition_json(found.description),
-    }
+    shown = Partition.alone(found)
     if look.json:
-        print_json({**about, "partition": document})
+        print_json(about, OnePartition(partition=shown))
         return
-    for name, value in document.items():
-        shown = ["?" if lag is None else lag for lag in value] if name == "lags" else value
-        print_line(f"{name.replace('_', ' '):<18}{_text(shown)}")
+    for name in shown.__struct_fields__:
+        value = getattr(shown, name)
+        if name == "lags":
+            value = ["?" if lag is None else lag for lag in value]
+        print_line(f"{name.replace('_', ' '):<18}{value_text(value)}")
 
 
 @reading(app)
@@ -106,7 +115,8 @@ def states(
     ] = False,
 ) -> None:
     """Print the states that partitions walked through, one transition a line."""
-    from api.cli.asking import about_json
+    from api.cli.asking import print_end
+    from api.documents.topics import StateChange
     from api.questions.states import STATES, WalkStates
 
     ref, number = _named(topic)
@@ -117,9 +127,9 @@ def states(
     with look.explaining("" if topic is None else _object(ref, number)):
         told = source.ask(STATES, question, at=look.at)
         for step in told.items:
-            _print_transition(step, json=look.json)
+            _print_state_change(StateChange.of(step), json=look.json)
     if look.json and verbose:
-        print_json_line({"end": about_json(told.about())})
+        print_end(told.about())
 
 
 def _named(topic: str | None) -> "tuple[TopicRef | None, int | None]":
@@ -140,70 +150,34 @@ def _is_listed(partition: "Partition", unavailable: bool, under_replicated: bool
 
 
 def _print_removals(look: Look, ref: "TopicRef | None") -> None:
+    from api.documents.topics import Removal, RemovalList
     from api.questions.descriptions import REMOVALS
-    from controller.decisions.replica_states import REPLICAS
     from controller.descriptions.queries import ListRemovals
 
     with look.explaining(topic_object(ref or "")):
-        found, about = look.answer(REMOVALS, ListRemovals(topic=ref))
-    removals: list[dict[str, Any]] = [
-        {
-            "topic": removal.topic,
-            "partition": removal.partition_id,
-            "mode": "READ_ONLY" if removal.mode == 1 else "NONE",
-            "due": removal.due_ms,
-            "waited_for": list(removal.waited_for),
-            "replicas": {
-                str(broker): REPLICAS.name(state) for broker, state in removal.replica_states
-            },
-        }
-        for removal in found
-    ]
+        answer, about = look.answer(REMOVALS, ListRemovals(topic=ref))
+    found = RemovalList(removals=tuple(map(Removal.of, answer)))
     if look.json:
-        print_json({**about, "removals": removals})
+        print_json(about, found)
         return
     print_table(
         ("topic", "partition", "mode", "due", "waits for"),
         [
-            (r["topic"], r["partition"], r["mode"], time_text(r["due"]), _text(r["waited_for"]))
-            for r in removals
+            (r.topic, r.partition, r.mode, time_text(r.due), value_text(r.waited_for))
+            for r in found.removals
         ],
     )
 
 
-def _print_transition(step: "Transition", *, json: bool) -> None:
+def _print_state_change(step: "StateChange", *, json: bool) -> None:
     if json:
-        print_json_line(_transition_json(step))
-    else:
-        print_line(_transition_text(step))
-
-
-def _transition_json(step: "Transition") -> dict[str, Any]:
-    return {
-        "offset": step.offset,
-        "timestamp": step.timestamp,
-        "topic": step.topic,
-        "topic_id": id_text(step.topic_id),
-        "partition": step.partition_id,
-        "broker": step.broker_id,
-        "before": step.before,
-        "after": step.after,
-        "leader": step.leader,
-    }
-
-
-def _transition_text(step: "Transition") -> str:
-    what = f"{step.topic}/{step.partition_id}"
-    if step.broker_id is not None:
-        what += f" on broker {step.broker_id}"
-    leader = f"  leader {step.leader}" if step.broker_id is None and step.leader >= 0 else ""
-    return (
+        print_json_line(step)
+        return
+    what = f"{step.topic}/{step.partition}"
+    if step.broker is not None:
+        what += f" on broker {step.broker}"
+    leader = f"  leader {step.leader}" if step.broker is None and step.leader >= 0 else ""
+    print_line(
         f"{step.offset:>8} {time_text(step.timestamp)} {what}: "
         f"{step.before} -> {step.after}{leader}"
     )
-
-
-def _text(value: Any) -> str:
-    from api.cli.output import value_text
-
-    return value_text(value)

@@ -105,6 +105,7 @@ def describe(
     ] = False,
 ) -> None:
     """Describe the quotas that match all filters; without filters, all."""
+    from api.documents.users import QuotaList, Quotas
     from api.questions.descriptions import QUOTAS
     from controller.descriptions.quotas import DescribeQuotas
 
@@ -115,11 +116,7 @@ def describe(
     ]
     answer, about = look.answer(QUOTAS, DescribeQuotas(filters=tuple(filters), strict=strict))
     if look.json:
-        found = [
-            {"entity": dict(each.entity), "quotas": {q.key: q.value for q in each.quotas}}
-            for each in answer
-        ]
-        print_json({**about, "quotas": found})
+        print_json(about, QuotaList(quotas=tuple(map(Quotas.of, answer))))
         return
     rows = [(_text(each.entity), q.key, f"{q.value:.15g}") for each in answer for q in each.quotas]
     print_table(("entity", "quota", "value"), rows)
@@ -128,23 +125,14 @@ def describe(
 @reading(app)
 def explain(look: Look, user: _User = None, client_id: _ClientId = None, ip: _Ip = None) -> None:
     """Print the quotas that apply to a client, and those that they override."""
+    from api.documents.users import QuotaExplained, QuotasExplained
     from api.questions.descriptions import QUOTAS_OF_CLIENT
     from controller.descriptions.quotas import ExplainQuotas
 
     request = ExplainQuotas(user=user, client_id=client_id, ip=ip)
     answer, about = look.answer(QUOTAS_OF_CLIENT, request)
     if look.json:
-        found = [
-            {
-                "quota": each.key,
-                "value": each.candidates[0].value if each.candidates else None,
-                "candidates": [
-                    {"entity": dict(c.entity), "value": c.value} for c in each.candidates
-                ],
-            }
-            for each in answer
-        ]
-        print_json({**about, "quotas": found})
+        print_json(about, QuotasExplained(quotas=tuple(map(QuotaExplained.of, answer))))
         return
     rows = []
     for each in answer:
@@ -163,6 +151,7 @@ def _alter(
     *,
     validate_only: bool,
 ) -> int:
+    from api.documents.users import Quotas
     from controller.decisions.quotas import AlterQuotas, EntityChange
 
     change = EntityChange(entity=entity, changes=tuple(changes))
@@ -171,7 +160,7 @@ def _alter(
     names = ", ".join(change.key for change in changes)
     shown = f"can be {verb}" if validate_only else verb
     item = Item(
-        fields={"entity": dict(entity), "quotas": {c.key: c.value for c in changes}},
+        answer=Quotas(entity=dict(entity), quotas={c.key: c.value for c in changes}),
         lines=(f"{shown}: {names} of {_text(entity)}",),
         refusal=result.refusal,
     )

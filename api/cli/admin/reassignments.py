@@ -9,7 +9,6 @@ from api.cli.admin.changing import changing
 from api.cli.admin.looking_at import Look, reading
 from api.cli.admin.options import NamespaceOption, ValidateOnly
 from api.cli.admin.parsing import broker_ids, partition_ref
-from api.cli.admin.topics import id_text
 from api.cli.output import print_json, print_table, value_text
 from api.cli.typer_app import App
 
@@ -71,29 +70,22 @@ def cancel(
 @reading(app, "list")
 def list_(look: Look) -> None:
     """List the partitions that move, and whom they wait for."""
+    from api.documents.topics import Reassignment, ReassignmentList
     from api.questions.descriptions import REASSIGNMENTS
     from controller.descriptions.queries import ListReassignments
 
     answer, about = look.answer(REASSIGNMENTS, ListReassignments())
-    found = [
-        {
-            "topic": moving.topic,
-            "topic_id": id_text(moving.topic_id),
-            "partition": moving.partition_id,
-            "replicas": list(moving.replicas),
-            "adding_replicas": list(moving.adding_replicas),
-            "removing_replicas": list(moving.removing_replicas),
-            "waited_for": list(moving.waited_for),
-        }
-        for moving in answer
-    ]
+    found = ReassignmentList(reassignments=tuple(map(Reassignment.of, answer)))
     if look.json:
-        print_json({**about, "reassignments": found})
+        print_json(about, found)
         return
     lists = ("replicas", "adding_replicas", "removing_replicas", "waited_for")
     print_table(
         ("topic", "partition", "replicas", "adding", "removing", "waits for"),
-        [(m["topic"], m["partition"], *(value_text(m[name]) for name in lists)) for m in found],
+        [
+            (m.topic, m.partition, *(value_text(getattr(m, name)) for name in lists))
+            for m in found.reassignments
+        ],
     )
 
 
@@ -105,6 +97,7 @@ def _alter(
     allow_rf_change: bool,
     validate_only: bool,
 ) -> int:
+    from api.documents.changes import PartitionMoved
     from controller.decisions.reassignments import AlterReassignments
 
     request = AlterReassignments(
@@ -113,15 +106,13 @@ def _alter(
     told = ask.run("reassignments alter", request)
     items = []
     for target, result in zip(targets, told.response, strict=True):
-        brokers = None if target.broker_ids is None else list(target.broker_ids)
+        brokers = target.broker_ids
         where = "" if brokers is None else f" to {value_text(brokers)}"
         items.append(
             Item(
-                fields={
-                    "topic": result.topic,
-                    "partition": result.partition_id,
-                    "replicas": brokers,
-                },
+                answer=PartitionMoved(
+                    topic=result.topic, partition=result.partition_id, replicas=brokers
+                ),
                 lines=(f"{result.topic}/{result.partition_id} {verb}{where}",),
                 refusal=result.refusal,
             )

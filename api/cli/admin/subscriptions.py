@@ -1,7 +1,7 @@
 """Subscriptions of consumer groups by pattern: register, list, delete."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -50,29 +50,23 @@ def delete(ask: AdminClient, group: _Group) -> int:
 @reading(app, "list")
 def list_(look: Look) -> None:
     """List the registered patterns, ordered by group."""
+    from api.documents.users import SubscriptionList
     from api.questions.descriptions import SUBSCRIPTIONS
     from controller.descriptions.queries import ListSubscriptions
 
     found, about = look.answer(SUBSCRIPTIONS, ListSubscriptions())
     if look.json:
-        print_json({**about, "subscriptions": _json(found)})
+        print_json(about, SubscriptionList(subscriptions=found))
     else:
         print_table(("group", "pattern"), [(s.group, s.pattern) for s in found])
 
 
-def warnings_json(found: "Sequence[Subscription] | None") -> dict[str, Any]:
-    """Return the JSON fields of a warning; none if no subscription matches.
+def warning_lines(found: "Sequence[Subscription] | None", what: str) -> list[str]:
+    """Return a warning for each subscription that matches `what`.
 
     Args:
-        found: None if there were too many to look at, which is null in JSON.
+        found: None if there were too many to look at.
     """
-    if found is None:
-        return {"subscriptions": None}
-    return {"subscriptions": _json(found)} if found else {}
-
-
-def warning_lines(found: "Sequence[Subscription] | None", what: str) -> list[str]:
-    """Return a warning for each subscription that matches `what`; `found`: see `warnings_json`."""
     if found is None:
         return [f"  WARNING: too many registered patterns to say which match {what}"]
     return [
@@ -80,12 +74,8 @@ def warning_lines(found: "Sequence[Subscription] | None", what: str) -> list[str
     ]
 
 
-def _json(found: "Sequence[Subscription]") -> list[dict[str, str]]:
-    return [{"group": s.group, "pattern": s.pattern} for s in found]
-
-
 def _item(verb: str, subscription: "Subscription") -> Item:
     return Item(
-        fields={"group": subscription.group, "pattern": subscription.pattern},
+        answer=subscription,
         lines=(f"{verb} the pattern {subscription.pattern!r} of group {subscription.group}",),
     )

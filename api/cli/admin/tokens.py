@@ -13,7 +13,7 @@ from api.cli.secret_input import read_secret
 from api.cli.typer_app import App
 
 if TYPE_CHECKING:
-    from controller.decisions.tokens import TokenCreated
+    from api.documents.users import Token
 
 app = App()
 
@@ -60,6 +60,7 @@ def create(
     secret_key_file: _SecretKeyFile = None,
 ) -> int:
     """Create a delegation token; its HMAC is printed now and never again."""
+    from api.documents.users import Token
     from controller.decisions.tokens import CreateToken
 
     _use_secret_key(ask, secret_key_file)
@@ -67,10 +68,8 @@ def create(
         owner=owner, renewers=tuple(renewers or ()), max_lifetime_ms=max_lifetime_ms
     )
     told = ask.run("tokens create", request)
-    created: TokenCreated = told.response
-    fields = _fields(created)
-    lines = tuple([f"{name}: {value}" for name, value in fields.items()])
-    return ask.report(told, [Item(fields=_document(created), lines=lines)])
+    created = Token.of(told.response)
+    return ask.report(told, [Item(answer=created, lines=_lines(created))])
 
 
 @changing(app)
@@ -117,15 +116,14 @@ def describe(
     show_secrets: ShowSecrets = False,
 ) -> None:
     """Describe tokens: owner, requester, renewers and times; never their HMACs."""
-    from msgspec import to_builtins
-
+    from api.documents.users import TokenList
     from api.questions.descriptions import TOKENS
     from controller.descriptions.tokens import DescribeTokens
 
     request = DescribeTokens(owners=tuple(owners or ()), show_secrets=show_secrets)
     answer, about = look.answer(TOKENS, request)
     if look.json:
-        print_json({**about, "tokens": to_builtins(answer)})
+        print_json(about, TokenList(tokens=answer))
         return
     rows = [
         (t.token_id, t.owner, " ".join(t.renewers), time_text(t.expiration_timestamp))
@@ -157,31 +155,23 @@ def _use_secret_key(ask: AdminClient, file: str | None) -> None:
 
 
 def _report(ask: AdminClient, command: str, request: Any) -> int:
+    from api.documents.changes import TokenExpires
+
     told = ask.run(command, request)
     at = told.response.expiration_timestamp
     item = Item(
-        fields={"expiration_timestamp": at}, lines=(f"the token expires at {time_text(at)}",)
+        answer=TokenExpires(expiration_timestamp=at),
+        lines=(f"the token expires at {time_text(at)}",),
     )
     return ask.report(told, [item])
 
 
-def _fields(created: "TokenCreated") -> dict[str, Any]:
-    return {
-        "token id": created.token_id,
-        "hmac": _hmac_text(created) or "told once, in the first answer to this request",
-        "owner": created.owner,
-        "expires": time_text(created.expiration_timestamp),
-        "at the latest": time_text(created.max_timestamp),
-    }
-
-
-def _document(created: "TokenCreated") -> dict[str, Any]:
-    from msgspec import to_builtins
-
-    return {**to_builtins(created), "hmac": _hmac_text(created)}
-
-
-def _hmac_text(created: "TokenCreated") -> str | None:
-    import base64
-
-    return None if created.hmac is None else base64.b64encode(created.hmac).decode()
+def _lines(created: "Token") -> tuple[str, ...]:
+    hmac = created.hmac or "told once, in the first answer to this request"
+    return (
+        f"token id: {created.token_id}",
+        f"hmac: {hmac}",
+        f"owner: {created.owner}",
+        f"expires: {time_text(created.expiration_timestamp)}",
+        f"at the latest: {time_text(created.max_timestamp)}",
+    )

@@ -1,6 +1,6 @@
 """Topics: create, list, describe, delete."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,18 +15,16 @@ from api.cli.admin.options import (
     ValidateOnly,
 )
 from api.cli.admin.parsing import assignments, config_pairs, new_topic_name, topic_object, topic_ref
-from api.cli.admin.subscriptions import warning_lines, warnings_json
+from api.cli.admin.subscriptions import warning_lines
 from api.cli.errors import REFUSED, print_error
 from api.cli.output import count_text, print_json, print_line, print_table, value_text
 from api.cli.typer_app import App
 
 if TYPE_CHECKING:
+    from api.documents.topics import Partition, Topic
     from controller.decisions.topics import TopicResult
-    from controller.descriptions.topics import PartitionDescription, TopicDescription
 
 app = App()
-
-_MODES = {0: "READ_WRITE", 1: "READ_ONLY", -1: "NONE"}
 
 
 @changing(app)
@@ -75,19 +73,17 @@ def delete(
     validate_only: ValidateOnly = False,
 ) -> int:
     """Delete topics; a name is free again at once."""
+    from api.documents.changes import TopicDeleted
     from controller.decisions.topics import DeleteTopics
 
     refs = tuple([topic_ref(name, namespace) for name in topics])
     told = ask.run("topics delete", DeleteTopics(topics=refs, validate_only=validate_only))
     verb = "can delete" if validate_only else "deleted"
-    items = [
-        Item(
-            fields={"name": result.name, "topic_id": id_text(result.topic_id)},
-            lines=(f"{verb} {result.name}, id {id_text(result.topic_id)}",),
-            refusal=result.refusal,
-        )
-        for result in told.response
-    ]
+    items = []
+    for result in told.response:
+        deleted = TopicDeleted.of(result)
+        line = f"{verb} {deleted.name}, id {deleted.topic_id}"
+        items.append(Item(answer=deleted, lines=(line,), refusal=result.refusal))
     return ask.report(told, items, validate_only=validate_only)
 
 
@@ -106,27 +102,19 @@ def list_(
     ] = False,
 ) -> None:
     """List topics, ordered by name."""
+    from api.documents.topics import ListedTopic, TopicList
     from api.questions.descriptions import TOPICS
     from controller.descriptions.queries import ListTopics
 
     question = ListTopics(internal=not exclude_internal, pattern=pattern, namespace=namespace)
-    found, about = look.answer(TOPICS, question)
+    answer, about = look.answer(TOPICS, question)
+    found = TopicList(topics=tuple(map(ListedTopic.of, answer)))
     if look.json:
-        topics = [
-            {
-                "name": topic.name,
-                "topic_id": id_text(topic.topic_id),
-                "is_internal": topic.is_internal,
-                "partitions": topic.partition_count,
-                "replication_factor": topic.replication_factor,
-            }
-            for topic in found
-        ]
-        print_json({**about, "topics": topics})
+        print_json(about, found)
         return
     print_table(
         ("topic", "id", "partitions", "replicas"),
-        [(t.name, id_text(t.topic_id), t.partition_count, t.replication_factor) for t in found],
+        [(t.name, t.topic_id, t.partitions, t.replication_factor) for t in found.topics],
     )
 
 
@@ -149,6 +137,7 @@ def describe(
     ] = False,
 ) -> int:
     """Describe topics: ids, configs, and each partition's mode, leader, replicas and lag."""
+    from api.documents.topics import Topic, TopicsDescribed
     from api.questions.descriptions import TOPIC
 
     refs = [topic_ref(name, namespace) for name in topics or []]
@@ -157,16 +146,21 @@ def describe(
 
     question = DescribeTopics(topics=tuple(refs), show_secrets=show_secrets)
     answer, about = look.answer(TOPIC, question)
-    shown = [
-        topic_json(topic.description, all_configs=all_configs)
-        for topic in answer.topics
-        if topic.description is not None
-    ]
+    shown = TopicsDescribed(
+        cluster_id=answer.cluster_id,
+        controller_id=answer.controller_id,
+        topics=tuple(
+            [
+                Topic.of(topic.description, all_configs=all_configs)
+                for topic in answer.topics
+                if topic.description is not None
+            ]
+        ),
+    )
     if look.json:
-        cluster = {"cluster_id": answer.cluster_id, "controller_id": answer.controller_id}
-        print_json({**about, **cluster, "topics": shown})
+        print_json(about, shown)
     else:
-        for topic in shown:
+        for topic in shown.topics:
             _print_topic(topic)
     refused = False
     for ref, asked_for in zip(refs, answer.topics, strict=False):
@@ -179,19 +173,16 @@ def describe(
 
 def created_item(result: "TopicResult") -> Item:
     """Return the result of a topic to create."""
-    has_id = f", id {id_text(result.topic_id)}" if result.topic_id else ""
+    from api.documents.changes import TopicCreated
+
+    created = TopicCreated.of(result)
+    has_id = f", id {created.topic_id}" if created.topic_id else ""
     counts = (
         f"{count_text(result.partitions, 'partition')} of "
         f"{count_text(result.replication_factor, 'replica')}"
     )
     return Item(
-        fields={
-            "name": result.name,
-            "topic_id": id_text(result.topic_id),
-            "partitions": result.partitions,
-            "replication_factor": result.replication_factor,
-            **warnings_json(result.subscriptions),
-        },
+        answer=created,
         lines=(
             f"{'created' if result.topic_id else 'can create'} {result.name}: {counts}{has_id}",
             *warning_lines(result.subscriptions, result.name),
@@ -200,65 +191,16 @@ def created_item(result: "TopicResult") -> Item:
     )
 
 
-def id_text(topic_id: bytes | None) -> str | None:
-    """Return an id as its 22 characters."""
-    from records.text import uuid_text
-
-    return None if topic_id is None else uuid_text(topic_id)
-
-
-def topic_json(topic: "TopicDescription", *, all_configs: bool) -> dict[str, Any]:
-    """Return a described topic as JSON."""
-    return {
-        "name": topic.name,
-        "topic_id": id_text(topic.topic_id),
-        "version": topic.version,
-        "is_internal": topic.is_internal,
-        "authorized_operations": [operation.name for operation in topic.authorized_operations],
-        "partitions": [partition_json(partition) for partition in topic.partitions],
-        "configs": [
-            {
-                "name": config.name,
-                "value": config.value,
-                "source": config.source.value,
-                "overridden": config.is_overridden,
-            }
-            for config in topic.configs
-            if all_configs or config.is_overridden
-        ],
-        "configs_version": topic.configs_version,
-    }
-
-
-def partition_json(described: "PartitionDescription") -> dict[str, Any]:
-    """Return a described partition as JSON; a lag of null means unknown."""
-    partition = described.partition
-    return {
-        "partition": partition.partition_id,
-        "version": described.version,
-        "mode": _MODES[partition.mode],
-        "leader": partition.leader,
-        "leader_epoch": partition.leader_epoch,
-        "partition_epoch": partition.partition_epoch,
-        "replicas": list(partition.replicas),
-        "isr": list(partition.isr),
-        "offline_replicas": list(described.offline_replicas),
-        "adding_replicas": list(partition.adding_replicas),
-        "removing_replicas": list(partition.removing_replicas),
-        "lags": list(described.lags),
-    }
-
-
-def partition_row(partition: dict[str, Any]) -> tuple[object, ...]:
+def partition_row(partition: "Partition") -> tuple[object, ...]:
     """Return a partition's cells, as in `PARTITION_COLUMNS`."""
-    lags = ["?" if lag is None else lag for lag in partition["lags"]]
+    lists = (partition.replicas, partition.isr, partition.offline_replicas)
     return (
-        partition["partition"],
-        partition["mode"],
-        "none" if partition["leader"] < 0 else partition["leader"],
-        *(value_text(partition[name]) for name in ("replicas", "isr", "offline_replicas")),
-        value_text(lags),
-        version_cell(partition["version"]),
+        partition.partition,
+        partition.mode,
+        "none" if partition.leader < 0 else partition.leader,
+        *map(value_text, lists),
+        value_text(["?" if lag is None else lag for lag in partition.lags]),
+        version_cell(partition.version),
     )
 
 
@@ -271,13 +213,13 @@ PARTITION_COLUMNS = ("partition", "mode", "leader", "replicas", "isr", "offline"
 """Columns of a table of partitions; a lag of ? means unknown."""
 
 
-def _print_topic(topic: dict[str, Any]) -> None:
-    internal = "  internal" * topic["is_internal"]
-    versions = f"version {version_cell(topic['version'])}"
-    if topic["configs_version"] is not None:
-        versions += f"  configs version {topic['configs_version']}"
-    print_line(f"{topic['name']}{internal}  {versions}  id {topic['topic_id']}")
-    for config in topic["configs"]:
-        source = "" if config["overridden"] else f"  ({config['source']})"
-        print_line(f"  {config['name']}={config['value']}{source}")
-    print_table(PARTITION_COLUMNS, [partition_row(p) for p in topic["partitions"]])
+def _print_topic(topic: "Topic") -> None:
+    internal = "  internal" * topic.is_internal
+    versions = f"version {version_cell(topic.version)}"
+    if topic.configs_version is not None:
+        versions += f"  configs version {topic.configs_version}"
+    print_line(f"{topic.name}{internal}  {versions}  id {topic.topic_id}")
+    for config in topic.configs:
+        source = "" if config.overridden else f"  ({config.source})"
+        print_line(f"  {config.name}={config.value}{source}")
+    print_table(PARTITION_COLUMNS, [partition_row(p) for p in topic.partitions])

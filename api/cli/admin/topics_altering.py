@@ -1,6 +1,6 @@
 """Topics: alter."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -8,7 +8,7 @@ from api.cli.admin.admin_client import AdminClient, Item, One
 from api.cli.admin.changing import changing
 from api.cli.admin.options import NamespaceOption, Placement, TopicNames, ValidateOnly
 from api.cli.admin.parsing import assignments, config_pairs, topic_ref
-from api.cli.admin.topics import app, id_text
+from api.cli.admin.topics import app
 from api.cli.output import time_text, value_text
 
 if TYPE_CHECKING:
@@ -131,30 +131,14 @@ def _config_changes(
 
 
 def _item(result: "AlterationResult", plan: "PartitionPlan | None", *, validate_only: bool) -> Item:
-    instruction = None if result.instruction is None else result.instruction.value
-    fields: dict[str, Any] = {
-        "name": result.name,
-        "topic_id": id_text(result.topic_id),
-        "instruction": instruction,
-    }
-    lines = [f"{'can be altered' if validate_only else 'altered'}: {result.name}, {instruction}"]
+    from api.documents.changes import TopicAltered
+
+    altered = TopicAltered.of(result, plan)
+    verb = "can be altered" if validate_only else "altered"
+    lines = [f"{verb}: {altered.name}, {altered.instruction}"]
     if plan is not None and plan.refusal is None:
-        fields |= _plan_json(plan)
         lines += _plan_lines(plan)
-    return Item(fields=fields, lines=tuple(lines), refusal=result.refusal)
-
-
-def _plan_json(plan: "PartitionPlan") -> dict[str, Any]:
-    return {
-        "partitions_before": plan.partitions_now,
-        "leaving": [
-            {"partition": p.partition_id, "leader": p.leader, "replicas": list(p.replicas)}
-            for p in plan.leaving
-        ],
-        "due": plan.due_ms,
-        "is_compacted": plan.is_compacted,
-        "warnings": list(plan.warnings),
-    }
+    return Item(answer=altered, lines=tuple(lines), refusal=result.refusal)
 
 
 def _plan_lines(plan: "PartitionPlan") -> list[str]:
@@ -170,12 +154,14 @@ def _plan_lines(plan: "PartitionPlan") -> list[str]:
 
 def _cancel(ask: AdminClient, refs: "list[TopicRef]") -> int:
     """Cancel removals, one request per topic."""
+    from api.documents.changes import TopicNamed
     from controller.decisions.lookup import ref_text
 
     wanted = [
         One(
             request=ref,
-            fields={"topic": ref_text(ref)},
+            answer=TopicNamed(topic=ref_text(ref)),
+            what=f"topic {ref_text(ref)}",
             line=lambda result: f"partitions {value_text(list(result.partition_ids))} stay",
         )
         for ref in refs

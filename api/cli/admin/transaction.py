@@ -1,6 +1,6 @@
 """transaction: several commands as one, from a file of JSON lines."""
 
-from typing import IO, TYPE_CHECKING, Annotated, Any
+from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
@@ -33,6 +33,7 @@ def transaction(
     undoes them all and is named.
     """
     from api.cli.admin.admin_client import Item
+    from api.documents.changes import StepDone, plain
     from api.transactions import Transact
 
     request = Transact(steps=tuple(_steps(file)), validate_only=validate_only)
@@ -40,7 +41,7 @@ def transaction(
     verb = "can be done" if validate_only else "done"
     items = [
         Item(
-            fields={"command": step.command, "response": _plain(response)},
+            answer=StepDone(command=step.command, response=plain(response)),
             lines=(f"step {number}, {step.command}: {verb}",),
         )
         for number, (step, response) in enumerate(
@@ -78,23 +79,3 @@ def _steps(file: IO[bytes]) -> "list[Step]":
         except RequestError as error:
             raise RequestError(error.code, f"line {number}: {error}") from error
     return steps
-
-
-def _plain(value: Any) -> Any:
-    """Return a response as JSON values; ids are text."""
-    import enum
-
-    import msgspec
-
-    from records.text import uuid_text
-
-    match value:
-        case bytes():
-            return uuid_text(value)
-        case enum.Enum():
-            return value.name
-        case tuple():
-            return [_plain(item) for item in value]
-        case msgspec.Struct():
-            return {field: _plain(getattr(value, field)) for field in value.__struct_fields__}
-    return value

@@ -1,7 +1,7 @@
 """Users and their SCRAM credentials: create, alter, list, describe, delete."""
 
 import enum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,8 +14,8 @@ from api.cli.secret_input import read_secret
 from api.cli.typer_app import App
 
 if TYPE_CHECKING:
+    from api.documents.changes import UserAltered
     from controller.decisions.users import AlterUsers, Expected, ScramUpsertion
-    from controller.descriptions.users import UserDescription
     from controller.scram import ScramMechanism
 
 app = App()
@@ -88,6 +88,7 @@ def delete(
     validate_only: ValidateOnly = False,
 ) -> int:
     """Delete a user's SCRAM credentials."""
+    from api.documents.changes import UserAltered
     from controller.decisions.users import AlterUsers, ScramDeletion
 
     number = None if mechanism is None else _scram(mechanism).value
@@ -95,7 +96,7 @@ def delete(
         deletions=(ScramDeletion(user=user, mechanism=number),), validate_only=validate_only
     )
     which = "all its credentials" if mechanism is None else mechanism.value
-    return _report(ask, request, "deleted", {"user": user}, f"{user}: {which}")
+    return _report(ask, request, "deleted", UserAltered(user=user), f"{user}: {which}")
 
 
 @reading(app, "list")
@@ -164,39 +165,42 @@ def _salt(request_id: str | None, user: str, mechanism: str) -> bytes:
 
 
 def _set(ask: AdminClient, item: "ScramUpsertion", verb: str, *, validate_only: bool) -> int:
+    from api.documents.changes import UserAltered
     from controller.decisions.users import AlterUsers
     from controller.scram import ScramMechanism
 
     request = AlterUsers(upsertions=(item,), validate_only=validate_only)
     title = ScramMechanism(item.mechanism).title
-    fields = {"user": item.user, "mechanism": title, "iterations": item.iterations}
+    altered = UserAltered(user=item.user, mechanism=title, iterations=item.iterations)
     return _report(
-        ask, request, verb, fields, f"{item.user}: {title}, {item.iterations} iterations"
+        ask, request, verb, altered, f"{item.user}: {title}, {item.iterations} iterations"
     )
 
 
 def _report(
-    ask: AdminClient, request: "AlterUsers", verb: str, fields: dict[str, Any], text: str
+    ask: AdminClient, request: "AlterUsers", verb: str, altered: "UserAltered", text: str
 ) -> int:
     told = ask.run("users alter", request)
     shown = f"can be {verb}" if request.validate_only else verb
     (result,) = told.response
-    item = Item(fields=fields, lines=(f"{shown} {text}",), refusal=result.refusal)
+    item = Item(answer=altered, lines=(f"{shown} {text}",), refusal=result.refusal)
     return ask.report(told, [item], validate_only=request.validate_only)
 
 
 def _print_described(look: Look, users: tuple[str, ...]) -> int:
     from api.cli.errors import REFUSED, print_error
+    from api.documents.users import User, UserList
     from api.questions.descriptions import USERS
     from controller.descriptions.users import DescribeUsers
 
     answer, about = look.answer(USERS, DescribeUsers(users=users))
+    found = UserList(users=tuple(map(User.of, answer)))
     if look.json:
-        print_json({**about, "users": [_document(user) for user in answer]})
+        print_json(about, found)
     else:
         rows = [
-            (user.user, _title(credential.mechanism), credential.iterations)
-            for user in answer
+            (user.user, credential.mechanism, credential.iterations)
+            for user in found.users
             for credential in user.credentials
         ]
         print_table(("user", "mechanism", "iterations"), rows)
@@ -206,23 +210,7 @@ def _print_described(look: Look, users: tuple[str, ...]) -> int:
     return REFUSED if refusals else 0
 
 
-def _document(user: "UserDescription") -> dict[str, Any]:
-    credentials = [
-        {"mechanism": _title(credential.mechanism), "iterations": credential.iterations}
-        for credential in user.credentials
-    ]
-    error = None if user.refusal is None else user.refusal.code
-    return {"user": user.user, "credentials": credentials, "error": error}
-
-
 def _scram(mechanism: _Mechanism) -> "ScramMechanism":
     from controller.scram import ScramMechanism
 
     return ScramMechanism[mechanism.name]
-
-
-def _title(number: int) -> str:
-    from controller.scram import ScramMechanism
-
-    known = {mechanism.value: mechanism.title for mechanism in ScramMechanism}
-    return known.get(number, str(number))

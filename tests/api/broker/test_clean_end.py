@@ -7,17 +7,16 @@ import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from api.broker.partition_log import PartitionLog
-from api.broker.process import BrokerOptions, run_broker_until_stopped
+from api.broker.process import BrokerOptions, Ready, run_broker_until_stopped
 from tests.api.kafka.servers import server
 
 
 @asynccontextmanager
-async def running(directory: Path) -> AsyncIterator[dict[str, Any]]:
+async def running(directory: Path) -> AsyncIterator[Ready]:
     """Run a broker while the body runs, and end it in order; yields what it says when ready."""
     async with server(directory) as service:
         options = BrokerOptions(
@@ -29,7 +28,7 @@ async def running(directory: Path) -> AsyncIterator[dict[str, Any]]:
             log_dirs=(directory / "broker",),
             heartbeat_ms=100,
         )
-        ready: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        ready: asyncio.Queue[Ready] = asyncio.Queue()
         broker = asyncio.create_task(run_broker_until_stopped(options, ready.put_nowait))
         async with asyncio.timeout(60):
             yield await ready.get()
@@ -39,9 +38,9 @@ async def running(directory: Path) -> AsyncIterator[dict[str, Any]]:
 
 async def test_broker_that_synced_everything_says_so(tmp_path: Path) -> None:
     marker = tmp_path / "broker" / "clean_shutdown"
-    async with running(tmp_path) as document:
+    async with running(tmp_path) as ready:
         assert not marker.exists()
-    assert marker.read_text() == f"broker_epoch: {document['broker_epoch']}\n"
+    assert marker.read_text() == f"broker_epoch: {ready.broker_epoch}\n"
 
 
 async def test_broker_that_could_not_sync_a_partition_does_not(

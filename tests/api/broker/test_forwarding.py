@@ -145,7 +145,7 @@ async def forwarded(directory: Path) -> AsyncIterator[tuple[Path, MetadataClient
     """A client of a real broker; yields the controller's log too."""
     async with (
         running(directory) as ready,
-        await MetadataClient.connect(f"kafka://{ready['listen']}", client_id="script") as client,
+        await MetadataClient.connect(f"kafka://{ready.listen}", client_id="script") as client,
     ):
         yield directory / "log", client
 

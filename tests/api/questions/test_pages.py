@@ -98,7 +98,7 @@ async def test_follower_is_answered_when_records_come(tmp_path: Path) -> None:
             waiting = asyncio.create_task(at.client.page("tail", follow))
             new = NewTopic(name="a", partitions=1, replication_factor=1)
             await at.client.run("topics create", CreateTopics(topics=(new,)))
-        assert [row["data"]["name"] for row in found.rows] == ["a"]
+        assert [row.data["name"] for row in found.rows] == ["a"]
 
 
 async def test_service_answers_again_after_its_worker_was_killed(tmp_path: Path) -> None:

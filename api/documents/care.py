@@ -1,7 +1,4 @@
-"""Answers of the commands that care for a log, in the shape of their JSON.
-
-What an answer says of its place in the log is beside it: `replay.about.About`.
-"""
+"""Care of a log: snapshots, copies, checks and repairs."""
 
 from typing import Self
 

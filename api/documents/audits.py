@@ -1,0 +1,33 @@
+"""Answers of the Spark audits."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+
+class Since(msgspec.Struct, frozen=True, kw_only=True):
+    """The first offset that the audits looked at."""
+
+    since: int
+
+
+class AuditRows(msgspec.Struct, frozen=True, kw_only=True):
+    """The rows of one query; `truncated` if there are more."""
+
+    truncated: bool
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+
+
+class Audits(msgspec.Struct, frozen=True, kw_only=True):
+    """The rows of several queries, by name."""
+
+    audits: dict[str, AuditRows]
+
+
+class AuditListed(msgspec.Struct, frozen=True, kw_only=True):
+    """A query by name."""
+
+    name: str
+    description: str

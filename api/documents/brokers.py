@@ -1,0 +1,97 @@
+"""Brokers: listed, described, waited for."""
+
+from typing import Self
+
+import msgspec
+
+from controller.descriptions.brokers import BrokerDescription
+from records.brokers import BrokerEndpoint, BrokerFeature
+from records.text import uuid_text
+from replay.image.cluster import Broker as Registered
+
+
+class Broker(msgspec.Struct, frozen=True, kw_only=True):
+    """A broker, with how many partitions it leads and holds.
+
+    `applied_offset` is the last offset that it has applied, None if not known.
+    """
+
+    broker: int
+    state: str
+    rack: str | None
+    leads: int
+    replicas: int
+    listeners: tuple[str, ...]
+    applied_offset: int | None
+
+    @classmethod
+    def of(cls, described: BrokerDescription) -> Self:
+        """Return the document of a broker in a list."""
+        broker = described.broker
+        return cls(
+            broker=broker.broker_id,
+            state=_state(broker),
+            rack=broker.rack,
+            leads=described.leads,
+            replicas=described.replicas,
+            listeners=tuple([f"{p.name}://{p.host}:{p.port}" for p in broker.end_points]),
+            applied_offset=described.applied_offset,
+        )
+
+
+class Registration(Broker, frozen=True, kw_only=True):
+    """A broker with all that its registration says."""
+
+    broker_id: int
+    incarnation_id: str
+    broker_epoch: int
+    end_points: tuple[BrokerEndpoint, ...]
+    features: tuple[BrokerFeature, ...]
+    fenced: bool
+    in_controlled_shutdown: bool
+    is_migrating_zk_broker: bool
+    log_dirs: tuple[str, ...]
+    record_version: int
+
+    @classmethod
+    def registered(cls, described: BrokerDescription) -> Self:
+        """Return the document of a broker and its registration."""
+        broker, listed = described.broker, Broker.of(described)
+        return cls(
+            **{name: getattr(listed, name) for name in listed.__struct_fields__},
+            broker_id=broker.broker_id,
+            incarnation_id=uuid_text(broker.incarnation_id),
+            broker_epoch=broker.broker_epoch,
+            end_points=broker.end_points,
+            features=broker.features,
+            fenced=broker.fenced,
+            in_controlled_shutdown=broker.in_controlled_shutdown,
+            is_migrating_zk_broker=broker.is_migrating_zk_broker,
+            log_dirs=tuple(map(uuid_text, broker.log_dirs)),
+            record_version=broker.record_version,
+        )
+
+
+class BrokerList(msgspec.Struct, frozen=True, kw_only=True):
+    """Brokers, ordered by id."""
+
+    brokers: tuple[Broker, ...]
+
+
+class OneBroker(msgspec.Struct, frozen=True, kw_only=True):
+    """One broker."""
+
+    broker: Registration
+
+
+class BrokersWaited(msgspec.Struct, frozen=True, kw_only=True):
+    """The active brokers, all of which have applied an offset."""
+
+    offset: int
+    brokers: tuple[Broker, ...]
+
+
+def _state(broker: Registered) -> str:
+    if broker.fenced:
+        return "fenced"
+    return "shutting down" if broker.in_controlled_shutdown else "active"

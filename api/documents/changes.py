@@ -1,0 +1,242 @@
+"""Results of commands that change a cluster: one document per item, and what holds for all."""
+
+import enum
+from collections.abc import Sequence
+from typing import Any, Self
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from api.documents.acls import Acl
+from api.documents.errors import Error
+from controller.decisions.acls import AclBinding
+from controller.decisions.alter_topics import AlterationResult
+from controller.decisions.partition_plan import PartitionPlan
+from controller.decisions.subscriptions import Subscription
+from controller.decisions.topics import TopicResult
+from records.base import Uuid
+from records.text import uuid_text
+
+Warnings = Sequence[Subscription] | UnsetType | None
+"""Subscriptions that match; None: there were too many to look at; not set: none matches."""
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a command: the offset of its last record, None if nothing was written."""
+
+    committed_at: int | None
+    validated_only: bool
+
+
+class Results(msgspec.Struct, frozen=True, kw_only=True):
+    """The items of a command: the fields of each, and those of its `ItemError`."""
+
+    results: tuple[dict[str, Any], ...]
+
+
+class ItemError(msgspec.Struct, frozen=True, kw_only=True):
+    """Why an item was refused; None if it was not."""
+
+    error: Error | None
+
+
+class Matched(msgspec.Struct, frozen=True, kw_only=True):
+    """Subscriptions that match something new."""
+
+    subscriptions: Warnings = UNSET
+
+    @classmethod
+    def of(cls, found: Sequence[Subscription] | None) -> Self:
+        """Return the document of a warning."""
+        return cls(subscriptions=warnings_of(found))
+
+
+class Nothing(msgspec.Struct, frozen=True, kw_only=True):
+    """An item about which nothing is known but its error."""
+
+
+class TopicCreated(msgspec.Struct, frozen=True, kw_only=True):
+    """A topic that was created; one that was only validated has no id."""
+
+    name: str
+    topic_id: str | None
+    partitions: int
+    replication_factor: int
+    subscriptions: Warnings = UNSET
+
+    @classmethod
+    def of(cls, result: TopicResult) -> Self:
+        """Return the document of a topic to create."""
+        return cls(
+            name=result.name,
+            topic_id=_id(result.topic_id),
+            partitions=result.partitions,
+            replication_factor=result.replication_factor,
+            subscriptions=warnings_of(result.subscriptions),
+        )
+
+
+class TopicDeleted(msgspec.Struct, frozen=True, kw_only=True):
+    """A topic that was deleted."""
+
+    name: str
+    topic_id: str | None
+
+    @classmethod
+    def of(cls, result: TopicResult) -> Self:
+        """Return the document of a topic to delete."""
+        return cls(name=result.name, topic_id=_id(result.topic_id))
+
+
+class LeavingPartition(msgspec.Struct, frozen=True, kw_only=True):
+    """A partition that a smaller count would remove."""
+
+    partition: int
+    leader: int
+    replicas: tuple[int, ...]
+
+
+class TopicAltered(msgspec.Struct, frozen=True, kw_only=True):
+    """A topic that was altered; with the effects of a new partition count, if that was asked for.
+
+    `due` is when the `leaving` partitions can no longer be read, ms since 1970.
+    """
+
+    name: str
+    topic_id: str | None
+    instruction: str | None
+    partitions_before: int | UnsetType = UNSET
+    leaving: tuple[LeavingPartition, ...] | UnsetType = UNSET
+    due: int | UnsetType | None = UNSET
+    is_compacted: bool | UnsetType = UNSET
+    warnings: tuple[str, ...] | UnsetType = UNSET
+
+    @classmethod
+    def of(cls, result: AlterationResult, plan: PartitionPlan | None) -> Self:
+        """Return the document of a topic to alter."""
+        altered = cls(
+            name=result.name,
+            topic_id=_id(result.topic_id),
+            instruction=None if result.instruction is None else result.instruction.value,
+        )
+        if plan is None or plan.refusal is not None:
+            return altered
+        leaving = [
+            LeavingPartition(partition=p.partition_id, leader=p.leader, replicas=p.replicas)
+            for p in plan.leaving
+        ]
+        return msgspec.structs.replace(
+            altered,
+            partitions_before=plan.partitions_now,
+            leaving=tuple(leaving),
+            due=plan.due_ms,
+            is_compacted=plan.is_compacted,
+            warnings=plan.warnings,
+        )
+
+
+class TopicNamed(msgspec.Struct, frozen=True, kw_only=True):
+    """A topic, by name."""
+
+    topic: str
+
+
+class NamespaceNamed(msgspec.Struct, frozen=True, kw_only=True):
+    """A namespace, by name."""
+
+    namespace: str
+
+
+class BrokerNamed(msgspec.Struct, frozen=True, kw_only=True):
+    """A broker, by id; `broker_epoch` if it was registered."""
+
+    broker: int
+    broker_epoch: int | UnsetType = UNSET
+
+
+class PartitionElected(msgspec.Struct, frozen=True, kw_only=True):
+    """A partition for which a leader was to be elected."""
+
+    topic: str
+    partition: int
+
+
+class PartitionMoved(msgspec.Struct, frozen=True, kw_only=True):
+    """A partition and its new replicas; None: those it had."""
+
+    topic: str
+    partition: int
+    replicas: tuple[int, ...] | None
+
+
+class ConfigsAltered(msgspec.Struct, frozen=True, kw_only=True):
+    """The configs of a resource that were changed, those of them that the change deleted, and how
+    many topics inherit it.
+    """
+
+    resource: str
+    configs: tuple[str, ...]
+    deleted: tuple[str, ...]
+    topics_changed: int | None
+
+
+class AclAltered(Acl, frozen=True, kw_only=True):
+    """An entry; `created` is False if there was one like it already."""
+
+    created: bool | UnsetType = UNSET
+
+    @classmethod
+    def made(cls, acl: AclBinding, acl_id: Uuid | None, *, created: bool) -> Self:
+        """Return the document of an entry to create; one that was only validated has no id."""
+        return msgspec.structs.replace(cls.of(acl), acl=_id(acl_id), created=created)
+
+
+class FeatureLevel(msgspec.Struct, frozen=True, kw_only=True):
+    """A feature and its new level."""
+
+    feature: str
+    level: int
+
+
+class UserAltered(msgspec.Struct, frozen=True, kw_only=True):
+    """A user, and the credential that was set."""
+
+    user: str
+    mechanism: str | UnsetType = UNSET
+    iterations: int | UnsetType = UNSET
+
+
+class TokenExpires(msgspec.Struct, frozen=True, kw_only=True):
+    """When a token expires, ms since 1970."""
+
+    expiration_timestamp: int
+
+
+class StepDone(msgspec.Struct, frozen=True, kw_only=True):
+    """A step of a transaction."""
+
+    command: str
+    response: Any
+
+
+def warnings_of(found: Sequence[Subscription] | None) -> Warnings:
+    """Return the subscriptions of a warning; not set if there are none."""
+    return UNSET if found is not None and not found else found
+
+
+def plain(value: Any) -> Any:
+    """Return the response of any command as JSON values, with ids as text."""
+    match value:
+        case bytes():
+            return uuid_text(Uuid(value))
+        case enum.Enum():
+            return value.name
+        case tuple():
+            return [plain(item) for item in value]
+        case msgspec.Struct():
+            return {field: plain(getattr(value, field)) for field in value.__struct_fields__}
+    return value
+
+
+def _id(topic_id: Uuid | None) -> str | None:
+    return None if topic_id is None else uuid_text(topic_id)

@@ -1,0 +1,11 @@
+"""Features, described."""
+
+import msgspec
+
+from controller.descriptions.queries import FeatureDescription
+
+
+class FeatureList(msgspec.Struct, frozen=True, kw_only=True):
+    """The level of each feature."""
+
+    features: tuple[FeatureDescription, ...]

@@ -1,0 +1,107 @@
+"""Namespaces: listed, deleted, and the effects of moving topics between them."""
+
+from collections.abc import Sequence
+from typing import Self
+
+import msgspec
+
+from api.documents.acls import Acl
+from controller.decisions.acls import AclFound
+from controller.decisions.move_effects import ConfigShift
+from controller.decisions.move_effects import MoveEffects as Effects
+from controller.decisions.namespaces import DeletedConfigs as Deleted
+from controller.decisions.namespaces import NamespaceResult
+from controller.decisions.subscriptions import Subscription
+from controller.descriptions.queries import NamespaceListing
+from records.text import uuid_text
+from replay.image.configs import RESOURCE_NAMES
+
+
+class Namespace(msgspec.Struct, frozen=True, kw_only=True):
+    """A namespace in a list, and how many topics it holds itself."""
+
+    name: str
+    namespace_id: str
+    topics: int
+    version: int | None
+
+    @classmethod
+    def of(cls, listed: NamespaceListing) -> Self:
+        """Return the document of a listed namespace."""
+        return cls(
+            name=listed.name,
+            namespace_id=uuid_text(listed.namespace_id),
+            topics=listed.topics,
+            version=listed.version,
+        )
+
+
+class NamespaceList(msgspec.Struct, frozen=True, kw_only=True):
+    """Namespaces, ordered by name."""
+
+    namespaces: tuple[Namespace, ...]
+
+
+class DeletedConfigs(msgspec.Struct, frozen=True, kw_only=True):
+    """The names of the configs that went with a resource, as `topic/orders`."""
+
+    resource: str
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, deleted: Deleted) -> Self:
+        """Return the document of deleted configs."""
+        resource = f"{RESOURCE_NAMES[deleted.resource_type]}/{deleted.resource_name}"
+        return cls(resource=resource, names=deleted.names)
+
+
+class Deletion(msgspec.Struct, frozen=True, kw_only=True):
+    """What goes besides topics and namespaces; `acls` is None if the caller may not see them."""
+
+    partitions: int
+    configs: tuple[DeletedConfigs, ...]
+    acls: tuple[Acl, ...] | None
+
+    @classmethod
+    def of(cls, result: NamespaceResult) -> Self:
+        """Return the document of what a deletion takes along."""
+        return cls(
+            partitions=result.partitions,
+            configs=tuple(map(DeletedConfigs.of, result.configs)),
+            acls=_acls(result.acls),
+        )
+
+
+class MoveEffects(msgspec.Struct, frozen=True, kw_only=True):
+    """What a move changes; None stands for what the caller may not see."""
+
+    partitions: int
+    brokers: tuple[int, ...]
+    configs: tuple[ConfigShift, ...] | None
+    acls_lost: tuple[Acl, ...] | None
+    acls_gained: tuple[Acl, ...] | None
+    subscriptions_lost: tuple[Subscription, ...] | None
+    subscriptions_gained: tuple[Subscription, ...] | None
+
+    @classmethod
+    def of(cls, effects: Effects) -> Self:
+        """Return the document of a move's effects."""
+        return cls(
+            partitions=effects.partitions,
+            brokers=effects.brokers,
+            configs=effects.configs,
+            acls_lost=_acls(effects.acls_lost),
+            acls_gained=_acls(effects.acls_gained),
+            subscriptions_lost=effects.subscriptions_lost,
+            subscriptions_gained=effects.subscriptions_gained,
+        )
+
+
+class Moved(msgspec.Struct, frozen=True, kw_only=True):
+    """The effects of a move."""
+
+    effects: MoveEffects
+
+
+def _acls(acls: Sequence[AclFound] | None) -> tuple[Acl, ...] | None:
+    return None if acls is None else tuple(map(Acl.of, acls))

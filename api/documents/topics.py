@@ -1,0 +1,257 @@
+"""Topics and partitions: described, listed, on their way out, moving."""
+
+from typing import Self
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from controller.decisions.replica_states import REPLICAS
+from controller.descriptions.partitions import PartitionFound
+from controller.descriptions.progress import OngoingReassignment, OngoingRemoval
+from controller.descriptions.state_walk import Transition
+from controller.descriptions.topics import (
+    ConfigValue,
+    PartitionDescription,
+    TopicDescription,
+    TopicListing,
+)
+from records.text import uuid_text
+
+_MODES = {0: "READ_WRITE", 1: "READ_ONLY", -1: "NONE"}
+
+
+class ListedTopic(msgspec.Struct, frozen=True, kw_only=True):
+    """A topic in a list."""
+
+    name: str
+    topic_id: str
+    is_internal: bool
+    partitions: int
+    replication_factor: int
+
+    @classmethod
+    def of(cls, topic: TopicListing) -> Self:
+        """Return the document of a listed topic."""
+        return cls(
+            name=topic.name,
+            topic_id=uuid_text(topic.topic_id),
+            is_internal=topic.is_internal,
+            partitions=topic.partition_count,
+            replication_factor=topic.replication_factor,
+        )
+
+
+class TopicList(msgspec.Struct, frozen=True, kw_only=True):
+    """Topics, ordered by name."""
+
+    topics: tuple[ListedTopic, ...]
+
+
+class Partition(msgspec.Struct, frozen=True, kw_only=True):
+    """A partition; a lag of None is unknown. Inside a topic `topic` and `topic_id` are not set."""
+
+    topic: str | UnsetType = UNSET
+    topic_id: str | UnsetType = UNSET
+    partition: int
+    version: int | None
+    mode: str
+    leader: int
+    leader_epoch: int
+    partition_epoch: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    offline_replicas: tuple[int, ...]
+    adding_replicas: tuple[int, ...]
+    removing_replicas: tuple[int, ...]
+    lags: tuple[int | None, ...]
+
+    @classmethod
+    def of(
+        cls,
+        described: PartitionDescription,
+        topic: str | UnsetType = UNSET,
+        topic_id: str | UnsetType = UNSET,
+    ) -> Self:
+        """Return the document of a partition."""
+        partition = described.partition
+        return cls(
+            topic=topic,
+            topic_id=topic_id,
+            partition=partition.partition_id,
+            version=described.version,
+            mode=_MODES[partition.mode],
+            leader=partition.leader,
+            leader_epoch=partition.leader_epoch,
+            partition_epoch=partition.partition_epoch,
+            replicas=partition.replicas,
+            isr=partition.isr,
+            offline_replicas=described.offline_replicas,
+            adding_replicas=partition.adding_replicas,
+            removing_replicas=partition.removing_replicas,
+            lags=described.lags,
+        )
+
+    @classmethod
+    def listed(cls, found: PartitionFound) -> Self:
+        """Return the document of a partition in a list, which names its topic."""
+        return cls.of(found.description, found.topic)
+
+    @classmethod
+    def alone(cls, found: PartitionFound) -> Self:
+        """Return the document of a single partition, with its topic's name and id."""
+        return cls.of(found.description, found.topic, uuid_text(found.topic_id))
+
+
+class PartitionList(msgspec.Struct, frozen=True, kw_only=True):
+    """Partitions, ordered by topic."""
+
+    partitions: tuple[Partition, ...]
+
+
+class OnePartition(msgspec.Struct, frozen=True, kw_only=True):
+    """One partition."""
+
+    partition: Partition
+
+
+class Config(msgspec.Struct, frozen=True, kw_only=True):
+    """A config of a topic; `overridden` if the topic sets it itself."""
+
+    name: str
+    value: str
+    source: str
+    overridden: bool
+
+    @classmethod
+    def of(cls, config: ConfigValue) -> Self:
+        """Return the document of a config."""
+        return cls(
+            name=config.name,
+            value=config.value,
+            source=config.source.value,
+            overridden=config.is_overridden,
+        )
+
+
+class Topic(msgspec.Struct, frozen=True, kw_only=True):
+    """A topic with its partitions and configs."""
+
+    name: str
+    topic_id: str
+    version: int | None
+    is_internal: bool
+    authorized_operations: tuple[str, ...]
+    partitions: tuple[Partition, ...]
+    configs: tuple[Config, ...]
+    configs_version: int | None
+
+    @classmethod
+    def of(cls, topic: TopicDescription, *, all_configs: bool) -> Self:
+        """Return the document of a topic; `all_configs`: also those that it does not set."""
+        return cls(
+            name=topic.name,
+            topic_id=uuid_text(topic.topic_id),
+            version=topic.version,
+            is_internal=topic.is_internal,
+            authorized_operations=tuple([o.name for o in topic.authorized_operations]),
+            partitions=tuple([Partition.of(partition) for partition in topic.partitions]),
+            configs=tuple([Config.of(c) for c in topic.configs if all_configs or c.is_overridden]),
+            configs_version=topic.configs_version,
+        )
+
+
+class TopicsDescribed(msgspec.Struct, frozen=True, kw_only=True):
+    """Topics and their cluster."""
+
+    cluster_id: str
+    controller_id: int | None
+    topics: tuple[Topic, ...]
+
+
+class Removal(msgspec.Struct, frozen=True, kw_only=True):
+    """A partition that is being removed; `replicas` has the state of each, by broker."""
+
+    topic: str
+    partition: int
+    mode: str
+    due: int
+    waited_for: tuple[int, ...]
+    replicas: dict[str, str]
+
+    @classmethod
+    def of(cls, removal: OngoingRemoval) -> Self:
+        """Return the document of a removal."""
+        return cls(
+            topic=removal.topic,
+            partition=removal.partition_id,
+            mode=_MODES[removal.mode],
+            due=removal.due_ms,
+            waited_for=removal.waited_for,
+            replicas={str(broker): REPLICAS.name(s) for broker, s in removal.replica_states},
+        )
+
+
+class RemovalList(msgspec.Struct, frozen=True, kw_only=True):
+    """Partitions that are being removed."""
+
+    removals: tuple[Removal, ...]
+
+
+class Reassignment(msgspec.Struct, frozen=True, kw_only=True):
+    """A partition that moves, and the brokers that it waits for."""
+
+    topic: str
+    topic_id: str
+    partition: int
+    replicas: tuple[int, ...]
+    adding_replicas: tuple[int, ...]
+    removing_replicas: tuple[int, ...]
+    waited_for: tuple[int, ...]
+
+    @classmethod
+    def of(cls, moving: OngoingReassignment) -> Self:
+        """Return the document of a reassignment."""
+        return cls(
+            topic=moving.topic,
+            topic_id=uuid_text(moving.topic_id),
+            partition=moving.partition_id,
+            replicas=moving.replicas,
+            adding_replicas=moving.adding_replicas,
+            removing_replicas=moving.removing_replicas,
+            waited_for=moving.waited_for,
+        )
+
+
+class ReassignmentList(msgspec.Struct, frozen=True, kw_only=True):
+    """Partitions that move."""
+
+    reassignments: tuple[Reassignment, ...]
+
+
+class StateChange(msgspec.Struct, frozen=True, kw_only=True):
+    """A transition of a partition or (`broker`) of one of its replicas."""
+
+    offset: int
+    timestamp: int
+    topic: str
+    topic_id: str
+    partition: int
+    broker: int | None
+    before: str
+    after: str
+    leader: int
+
+    @classmethod
+    def of(cls, step: Transition) -> Self:
+        """Return the document of a transition."""
+        return cls(
+            offset=step.offset,
+            timestamp=step.timestamp,
+            topic=step.topic,
+            topic_id=uuid_text(step.topic_id),
+            partition=step.partition_id,
+            broker=step.broker_id,
+            before=step.before,
+            after=step.after,
+            leader=step.leader,
+        )

@@ -1,0 +1,140 @@
+"""Users, delegation tokens, quotas and subscriptions."""
+
+import base64
+from typing import Self
+
+import msgspec
+
+from controller.decisions.subscriptions import Subscription
+from controller.decisions.tokens import TokenCreated
+from controller.descriptions.quotas import EntityQuotas, QuotaExplanation
+from controller.descriptions.tokens import TokenDescription
+from controller.descriptions.users import UserDescription
+from controller.scram import ScramMechanism
+
+
+class Credential(msgspec.Struct, frozen=True, kw_only=True):
+    """A SCRAM credential, without its keys."""
+
+    mechanism: str
+    iterations: int
+
+
+class User(msgspec.Struct, frozen=True, kw_only=True):
+    """A user and its credentials; `error` is the code of a refusal."""
+
+    user: str
+    credentials: tuple[Credential, ...]
+    error: str | None
+
+    @classmethod
+    def of(cls, user: UserDescription) -> Self:
+        """Return the document of a user."""
+        return cls(
+            user=user.user,
+            credentials=tuple(
+                [
+                    Credential(mechanism=mechanism_title(c.mechanism), iterations=c.iterations)
+                    for c in user.credentials
+                ]
+            ),
+            error=None if user.refusal is None else user.refusal.code,
+        )
+
+
+class UserList(msgspec.Struct, frozen=True, kw_only=True):
+    """Users, ordered by name."""
+
+    users: tuple[User, ...]
+
+
+class Token(msgspec.Struct, frozen=True, kw_only=True):
+    """A token that was created; `hmac` is None in the answer to a repeated request."""
+
+    token_id: str
+    hmac: str | None
+    owner: str
+    requester: str
+    issue_timestamp: int
+    expiration_timestamp: int
+    max_timestamp: int
+
+    @classmethod
+    def of(cls, created: TokenCreated) -> Self:
+        """Return the document of a token that was created."""
+        hmac = created.hmac
+        return cls(
+            token_id=created.token_id,
+            hmac=None if hmac is None else base64.b64encode(hmac).decode(),
+            owner=created.owner,
+            requester=created.requester,
+            issue_timestamp=created.issue_timestamp,
+            expiration_timestamp=created.expiration_timestamp,
+            max_timestamp=created.max_timestamp,
+        )
+
+
+class TokenList(msgspec.Struct, frozen=True, kw_only=True):
+    """Tokens."""
+
+    tokens: tuple[TokenDescription, ...]
+
+
+class Quotas(msgspec.Struct, frozen=True, kw_only=True):
+    """The quotas of an entity; None is one that was deleted."""
+
+    entity: dict[str, str | None]
+    quotas: dict[str, float | None]
+
+    @classmethod
+    def of(cls, found: EntityQuotas) -> Self:
+        """Return the document of an entity's quotas."""
+        return cls(entity=dict(found.entity), quotas={q.key: q.value for q in found.quotas})
+
+
+class QuotaList(msgspec.Struct, frozen=True, kw_only=True):
+    """Quotas, by entity."""
+
+    quotas: tuple[Quotas, ...]
+
+
+class QuotaCandidate(msgspec.Struct, frozen=True, kw_only=True):
+    """An entity that matches a client, and its quota."""
+
+    entity: dict[str, str | None]
+    value: float
+
+
+class QuotaExplained(msgspec.Struct, frozen=True, kw_only=True):
+    """A quota of a client: the value of the first candidate applies, None is unlimited."""
+
+    quota: str
+    value: float | None
+    candidates: tuple[QuotaCandidate, ...]
+
+    @classmethod
+    def of(cls, found: QuotaExplanation) -> Self:
+        """Return the document of an explained quota."""
+        candidates = tuple(
+            [QuotaCandidate(entity=dict(c.entity), value=c.value) for c in found.candidates]
+        )
+        value = candidates[0].value if candidates else None
+        return cls(quota=found.key, value=value, candidates=candidates)
+
+
+class QuotasExplained(msgspec.Struct, frozen=True, kw_only=True):
+    """The quotas of a client."""
+
+    quotas: tuple[QuotaExplained, ...]
+
+
+class SubscriptionList(msgspec.Struct, frozen=True, kw_only=True):
+    """Registered patterns, ordered by group."""
+
+    subscriptions: tuple[Subscription, ...]
+
+
+def mechanism_title(number: int) -> str:
+    """Return the name of a SCRAM mechanism, as SCRAM-SHA-512; the number of an unknown one."""
+    known = {mechanism.value: mechanism.title for mechanism in ScramMechanism}
+    return known.get(number, str(number))

@@ -1,0 +1,71 @@
+"""What a command prints as JSON is a typed answer: no verb puts a document together by hand.
+
+The type checker refuses anything but structures in calls of `print_json`; these tests see to it
+that there is no way around the printer.
+"""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import api.cli
+
+ROOT = Path(api.cli.__file__).parent
+PRINTER = ROOT / "output.py"
+NODES = {
+    str(path.relative_to(ROOT)): list(ast.walk(ast.parse(path.read_text())))
+    for path in sorted(set(ROOT.rglob("*.py")) - {PRINTER})
+    if path.name != "__init__.py"
+}
+"""The syntax tree of each module of the command line but the printer."""
+
+ENCODERS = {"dumps", "dump", "encode", "to_builtins", "asdict", "fields_json"}
+"""What turns values into JSON; `encode` only of `msgspec.json`, not of text."""
+
+PRINTERS = {"print_json", "print_json_line", "print_json_list", "json_line"}
+
+OTHER_DICTS = {"admin/admin_client.py:_fields", "quick.py:_values"}
+"""An item and its error joined, and the parameters of a command; neither is a document."""
+
+
+def calls() -> Iterator[tuple[str, ast.Call, str]]:
+    """Yield the place of each call, the call, and the name of what is called."""
+    for module, nodes in NODES.items():
+        for node in nodes:
+            if isinstance(node, ast.Call):
+                yield f"{module}:{node.lineno}", node, ast.unparse(node.func)
+
+
+def test_only_the_printer_makes_json() -> None:
+    made = [
+        place
+        for place, _, name in calls()
+        if name.rpartition(".")[2] in ENCODERS
+        and (not name.endswith(".encode") or name.endswith("json.encode"))
+    ]
+    assert made == []
+
+
+def test_only_the_printer_writes_to_standard_output() -> None:
+    assert [place for place, _, name in calls() if name in {"print", "sys.stdout.write"}] == []
+
+
+def test_no_dictionary_is_handed_to_the_printer() -> None:
+    found = [
+        place
+        for place, call, name in calls()
+        if name in PRINTERS
+        and any(isinstance(argument, ast.Dict | ast.DictComp) for argument in call.args)
+    ]
+    assert found == []
+
+
+def test_no_function_returns_a_document_as_a_dictionary() -> None:
+    found = {
+        f"{module}:{node.name}"
+        for module, nodes in NODES.items()
+        for node in nodes
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.returns is not None
+        if ast.unparse(node.returns).strip("'").startswith(("dict[str, Any", "dict[str, object"))
+    }
+    assert found == OTHER_DICTS
