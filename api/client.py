@@ -160,6 +160,7 @@ class MetadataClient(CommandClient):
             wrote=response.wrote,
             about=response.about,
             cursor=response.cursor,
+            versions=response.versions,
         )
 
     async def _ask(self, request: Request, response: type[R]) -> R:

@@ -85,6 +85,7 @@ class Command(msgspec.Struct, frozen=True):
     """A decision, the type of its request, and the rights it requires.
 
     `answer` is the type of the response, if the annotation of `decide` does not give it.
+    `tells_versions`: see `BoundDecision`.
     """
 
     name: str
@@ -92,6 +93,7 @@ class Command(msgspec.Struct, frozen=True):
     decide: Callable[..., ControllerResult[Any]]
     guard: Guard
     answer: Any = None
+    tells_versions: bool = True
 
     @property
     def response(self) -> Any:
@@ -104,7 +106,9 @@ class Command(msgspec.Struct, frozen=True):
         def decide(context: Context, request: Any) -> ControllerResult[Any]:
             return self.guard.decide(self.decide, replace(context, caller=caller), request)
 
-        return BoundDecision(self.name, decide, request, self.response)
+        return BoundDecision(
+            self.name, decide, request, self.response, tells_versions=self.tells_versions
+        )
 
 
 def _transact(context: Context, request: Transact) -> ControllerResult[Transacted]:
@@ -177,10 +181,24 @@ COMMANDS = {
 BROKER_COMMANDS = {
     command.name: command
     for command in (
-        Command("register", RegisterBroker, register_broker, rights.BROKER_ACTION),
-        Command("heartbeat", Heartbeat, heartbeat, rights.BROKER_ACTION),
-        Command("alter partition", AlterPartition, alter_partition, rights.BROKER_ACTION),
-        Command("report deletions", ReportDeletions, report_deletions, rights.BROKER_ACTION),
+        Command(
+            "register", RegisterBroker, register_broker, rights.BROKER_ACTION, tells_versions=False
+        ),
+        Command("heartbeat", Heartbeat, heartbeat, rights.BROKER_ACTION, tells_versions=False),
+        Command(
+            "alter partition",
+            AlterPartition,
+            alter_partition,
+            rights.BROKER_ACTION,
+            tells_versions=False,
+        ),
+        Command(
+            "report deletions",
+            ReportDeletions,
+            report_deletions,
+            rights.BROKER_ACTION,
+            tells_versions=False,
+        ),
     )
 }
 """Commands of brokers; each has a Kafka request of its own."""

@@ -20,6 +20,7 @@ from api.history import History
 from controller.asked import asked_settings
 from controller.authorization.authorizer import CLUSTER, Access, Operation
 from controller.authorization.caller import CONTROLLER, Caller
+from controller.authorization.object_rights import seen_versions
 from controller.controller import Controller
 from controller.decider import Decision
 from controller.decisions.context import Settings
@@ -183,7 +184,8 @@ class Service:
         if committed is not None:
             return await self._first_answer(caller, found, request, committed)
         decide = found.bound(request, caller)
-        return await asyncio.shield(self._controller.submit(decide, origin=origin))
+        answer = await asyncio.shield(self._controller.submit(decide, origin=origin))
+        return replace(answer, versions=seen_versions(self.access(caller), answer.versions))
 
     async def append(
         self,
@@ -247,7 +249,8 @@ class Service:
             end_offset=result.end_offset,
             timestamp=result.timestamp,
         )
-        return Answer(response, result.end_offset)
+        # Told by the position of the records.
+        return Answer(response, result.end_offset, versions=None)
 
     async def know_requests(self) -> None:
         """Load the ids of recently committed requests.

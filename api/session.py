@@ -95,9 +95,7 @@ class Session:
         )
         origin = identified(origin, request.request_id, command.name, request.request)
         answer = await self._service.run(command.name, wanted, caller=caller, origin=origin)
-        return WireAnswer(
-            response=to_wire(answer.response), end_offset=answer.end_offset, wrote=answer.wrote
-        )
+        return WireAnswer.of(answer)
 
     async def _answered(self, request: WireRequest, point: str) -> WireAnswer:
         caller = self._service.access(self._caller).acting_as(request.principal)

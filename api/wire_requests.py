@@ -7,6 +7,7 @@ import msgspec
 
 from api.commands import find_command, named
 from api.questions.table import find_question
+from controller.changed_versions import ObjectVersion
 from controller.pending_answers import Answer
 from controller.request import Request as TypedRequest
 from controller.wire import from_wire, to_wire
@@ -41,7 +42,8 @@ class WireRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 class WireAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """An encoded response; otherwise as `controller.pending_answers.Answer`.
 
-    For a question, `about` is on the last page and `cursor` on all others, both encoded.
+    For a question, `about` is on the last page and `cursor` on all others, both encoded. `versions`
+    is encoded; empty from a service that does not tell them, and when nothing was written.
     """
 
     response: bytes
@@ -49,6 +51,28 @@ class WireAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     wrote: bool = True
     about: bytes = b""
     cursor: bytes = b""
+    versions: bytes = b""
+
+    @classmethod
+    def of(cls, answer: Answer[Any]) -> "WireAnswer":
+        """Return the form of a command's answer on a connection."""
+        return cls(
+            response=to_wire(answer.response),
+            end_offset=answer.end_offset,
+            wrote=answer.wrote,
+            versions=to_wire(answer.versions) if answer.wrote else b"",
+        )
+
+    def answer(self, response: Any) -> Answer[Any]:
+        """Return the answer, given the type of its response."""
+        versions = None if self.wrote else ()
+        if self.versions:
+            versions = from_wire(self.versions, _VERSIONS, lenient=True)
+        found = from_wire(self.response, response, lenient=True)
+        return Answer(found, self.end_offset, self.wrote, versions)
+
+
+_VERSIONS = tuple[ObjectVersion, ...] | None
 
 
 class AnswerPage(msgspec.Struct, frozen=True):
@@ -126,8 +150,7 @@ class CommandClient(ABC):
                 principal=principal,
             )
         )
-        response = from_wire(answer.response, found.response, lenient=True)
-        return Answer(response, answer.end_offset, answer.wrote)
+        return answer.answer(found.response)
 
     async def page(
         self,

@@ -39,13 +39,15 @@ class BoundDecision(msgspec.Struct, Generic[T], frozen=True):
     """A decision and its request, under the name that the log keeps; call it with a context.
 
     `request` is UNSET for decisions that take none. `response` is the type of the response, where
-    it is not that of `decide`'s annotation.
+    it is not that of `decide`'s annotation. `tells_versions`: the answer has the versions of the
+    objects that were changed.
     """
 
     command: str
     decide: Callable[..., ControllerResult[T]]
     request: Any = msgspec.UNSET
     response: Any = msgspec.UNSET
+    tells_versions: bool = False
 
     def __call__(self, context: Context) -> ControllerResult[T]:
         """Decide."""

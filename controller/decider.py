@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from controller.asked import BoundDecision, asked_of
 from controller.batch_check import check_size
+from controller.changed_versions import ObjectVersion, changed_versions
 from controller.checked_batch import CheckedBatch
 from controller.decisions.context import Context, Rng, Settings
 from controller.decisions.heartbeats import Heartbeat, HeartbeatReply, sessions_after
@@ -26,6 +27,7 @@ from metadata_log.clock import Clock
 from records.base import Record
 from records.envelope import Asked, Origin
 from records.errors import UnavailableError
+from replay.image.metadata import MetadataImage
 
 T = TypeVar("T")
 
@@ -79,6 +81,7 @@ class Decider:
         if len(batches) > self._pipeline.room:
             # A batch that the log refuses would fail all batches after it.
             raise overloaded()
+        before = self._pipeline.latest.image
         for index, (records, _) in enumerate(batches):
             check_size(context, records, asked if index == 0 else None)
         self._send(batches, context, asked, result.checked)
@@ -90,7 +93,16 @@ class Decider:
             result.response,
             start_offset=context.next_offset,
             is_transaction=result.is_transaction,
+            versions=self._versions(decide, result, before, context.next_offset),
         )
+
+    def _versions(
+        self, decide: Decision[T], result: ControllerResult[T], before: MetadataImage, since: int
+    ) -> tuple[ObjectVersion, ...] | None:
+        """Return the versions of what was changed, if the answer has them."""
+        if not (isinstance(decide, BoundDecision) and decide.tells_versions):
+            return ()
+        return changed_versions(result.records, before, self._pipeline.latest.image, since)
 
     def context(self, rng: Rng | None = None, origin: Origin | None = None) -> Context:
         """Return the current input of a decision; `rng` None means this controller's own."""

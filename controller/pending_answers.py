@@ -7,6 +7,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from controller.changed_versions import ObjectVersion
 from records.errors import MetadataLogError
 
 T = TypeVar("T")
@@ -15,12 +16,17 @@ T = TypeVar("T")
 class Answer(msgspec.Struct, Generic[T], frozen=True):
     """A response, valid once everything below `end_offset` is committed (exclusive).
 
-    `wrote`: True if the request wrote records, False if nothing had to change.
+    Attributes:
+        wrote: True if the request wrote records, False if nothing had to change.
+        versions: Of the objects that a client's command changed, right after it: what the next
+            conditional change of the same caller expects. None: not known, because they are too
+            many, or because the request is repeated.
     """
 
     response: T
     end_offset: int
     wrote: bool = True
+    versions: tuple[ObjectVersion, ...] | None = ()
 
 
 class PendingAnswer(msgspec.Struct, frozen=True):

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from controller.changed_versions import ObjectVersion
 from controller.checked_batch import CheckedBatch
 from controller.failed_batches import FailedBatch, error_for, failed_batch
 from controller.latest import Latest, State
@@ -193,14 +194,17 @@ class Pipeline:
         *,
         start_offset: int,
         is_transaction: bool = False,
+        versions: tuple[ObjectVersion, ...] | None = (),
     ) -> None:
         """Answer once everything sent so far is committed.
 
         Args:
             start_offset: Of the answer's first record; the next offset if it has none.
             is_transaction: The records take effect only with the last one of them.
+            versions: Of the objects that the records changed.
         """
-        answer = Answer(response, self.next_offset, wrote=start_offset < self.next_offset)
+        wrote = start_offset < self.next_offset
+        answer = Answer(response, self.next_offset, wrote=wrote, versions=versions)
         in_transaction = self._inside is not None or is_transaction
         self._pending.add(PendingAnswer(future, answer, start_offset, in_transaction))
         self._pending.release(self._committed_end)

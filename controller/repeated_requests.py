@@ -203,7 +203,7 @@ def first_answer(
         response = from_log(raw, decision.response_type)
     except RequestError as error:
         raise lost(f"this release cannot read it: {error}") from error
-    return Answer(response, committed.result.end_offset)
+    return Answer(response, committed.result.end_offset, versions=None)
 
 
 def _answer_lost(base_offset: int, last_offset: int, why: str) -> RequestError:

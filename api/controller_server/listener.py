@@ -275,6 +275,7 @@ class ControllerListener:
             wrote=answer.wrote,
             about=answer.about,
             cursor=answer.cursor,
+            versions=answer.versions,
         )
 
 

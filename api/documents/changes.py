@@ -9,6 +9,7 @@ from msgspec import UNSET, UnsetType
 
 from api.documents.acls import Acl
 from api.documents.errors import Error
+from controller.changed_versions import ObjectVersion
 from controller.decisions.acls import AclBinding
 from controller.decisions.alter_topics import AlterationResult
 from controller.decisions.partition_plan import PartitionPlan
@@ -22,10 +23,16 @@ Warnings = Sequence[Subscription] | UnsetType | None
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a command: the offset of its last record, None if nothing was written."""
+    """What became of a command.
+
+    Attributes:
+        committed_at: Offset of its last record; None if nothing was written.
+        versions: Of the objects that it changed, what `append --expect` takes; None: not known.
+    """
 
     committed_at: int | None
     validated_only: bool
+    versions: tuple[ObjectVersion, ...] | None
 
 
 class Results(msgspec.Struct, frozen=True, kw_only=True):

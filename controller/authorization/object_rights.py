@@ -18,6 +18,7 @@ from controller.authorization.authorizer import (
 )
 from controller.authorization.guard import Guard
 from controller.authorization.rights import require_secrets
+from controller.changed_versions import ObjectVersion
 from records.text import parse_uuid
 from replay.image.configs import NAMESPACE, TOPIC
 from replay.time_travel.escapes import unescaped
@@ -66,6 +67,15 @@ def _topic(access: Access, label: str) -> Resource:
 
 def _may_see(access: Access, name: str) -> bool:
     return access.allows(*_right(access, name))
+
+
+def seen_versions(
+    access: Access, versions: tuple[ObjectVersion, ...] | None
+) -> tuple[ObjectVersion, ...] | None:
+    """Return the versions of objects that the caller may see; None stays None."""
+    if versions is None or access.allows_all:
+        return versions
+    return tuple([each for each in versions if _may_see(access, each.object)])
 
 
 def _check_object(access: Access, request: Any) -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from api.admin.admin import Admin
     from api.admin.local import LocalAdmin
     from api.documents.logs import Known
+    from controller.changed_versions import ObjectVersion
     from controller.decisions.outcome import Refusal
     from controller.pending_answers import Answer
     from metadata_log.log_reader import LogReader
@@ -49,12 +50,22 @@ class AdminResult:
     """An answer, valid below `end_offset` (exclusive).
 
     `wrote`: True if anything changed. `about` says more of the log; a service is asked for it.
+    `versions` are those of the objects that changed, None if not known.
     """
 
     response: Any
     end_offset: int
     wrote: bool = True
     about: "About | None" = None
+    versions: "tuple[ObjectVersion, ...] | None" = ()
+
+    def after(self, before: "AdminResult") -> "AdminResult":
+        """Return the result of two requests as one; the later version of an object counts."""
+        versions = None
+        if before.versions is not None and self.versions is not None:
+            latest = {each.object: each for each in (*before.versions, *self.versions)}
+            versions = tuple(latest.values())
+        return replace(self, wrote=self.wrote or before.wrote, versions=versions)
 
 
 class AdminClient:
@@ -141,6 +152,7 @@ class AdminClient:
             response=answer.response,
             end_offset=answer.end_offset,
             wrote=answer.wrote,
+            versions=answer.versions,
             about=About(
                 as_of=answer.end_offset - 1,
                 history_start=admin.history_start,
@@ -157,7 +169,10 @@ class AdminClient:
         async with await connect(server) as client:
             answer = await self._run_by(client, command, request, request_id)
         return AdminResult(
-            response=answer.response, end_offset=answer.end_offset, wrote=answer.wrote
+            response=answer.response,
+            end_offset=answer.end_offset,
+            wrote=answer.wrote,
+            versions=answer.versions,
         )
 
     async def _run_by(
@@ -189,10 +204,10 @@ class AdminClient:
         items: list[Item] = []
         told: AdminResult | None = None
         for number, one in enumerate(wanted):
-            wrote_before = told is not None and told.wrote
+            before = told
             try:
                 told = self.run(command, one.request, part=f"/{number}" if number else "")
-                told = replace(told, wrote=told.wrote or wrote_before)
+                told = told if before is None else told.after(before)
             except MetadataLogError as error:
                 if not isinstance(error, RequestError) or error.outcome is not Outcome.NOTHING:
                     if items:
@@ -257,7 +272,11 @@ class AdminClient:
         if self.json:
             from api.documents.changes import Change, Results
 
-            change = Change(committed_at=committed, validated_only=validate_only)
+            change = Change(
+                committed_at=committed,
+                validated_only=validate_only,
+                versions=() if told is None else told.versions,
+            )
             results = Results(results=tuple(map(_fields, items)))
             print_json(self._known(told), change, *filter(None, [more]), results)
         else:

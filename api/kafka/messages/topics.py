@@ -18,6 +18,7 @@ from api.kafka.fields import (
     REQUEST_ID_TAG,
     TRACE_PARENT_TAG,
     VERSION_OBJECT_TAG,
+    VERSIONS_TAG,
     WROTE_TAG,
     Int8,
     Int16,
@@ -192,7 +193,8 @@ class RunCommandResponse(Response, frozen=True, kw_only=True):
     is empty from a service that does not send it, `done_to` is -1 if there is none. For a question,
     the last page has `about` (its position in the log) and an empty `cursor`; other pages have the
     `cursor` of the next page. Both are encoded so. `version_object` and the versions are those of a
-    VersionMismatchError, as texts.
+    VersionMismatchError, as texts. `versions` are those of the objects that a command changed,
+    packed.
     """
 
     error_code: Int16 = 0
@@ -208,3 +210,4 @@ class RunCommandResponse(Response, frozen=True, kw_only=True):
     version_object: Annotated[str, tagged(VERSION_OBJECT_TAG)] = ""
     expected_version: Annotated[str, tagged(EXPECTED_VERSION_TAG)] = ""
     current_version: Annotated[str, tagged(CURRENT_VERSION_TAG)] = ""
+    versions: Annotated[bytes, tagged(VERSIONS_TAG)] = b""

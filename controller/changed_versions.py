@@ -1,0 +1,95 @@
+"""Versions of the objects that a decision changed, so that its caller can name them next."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from records.base import Record, Uuid
+from records.topics import MoveTopicRecord
+from replay.image.configs import TOPIC
+from replay.image.metadata import MetadataImage
+from replay.time_travel.affected import AFFECTED
+from replay.time_travel.kinds import KINDS
+from replay.time_travel.versions import VERSIONED_KINDS, object_version
+
+VERSIONS_MAX = 1_000
+"""Objects in one answer: a caller that changes more reads their versions when it needs them."""
+
+
+class ObjectVersion(msgspec.Struct, frozen=True):
+    """An object, such as `partition:orders/0`, and its version; None: it does not exist."""
+
+    object: str
+    version: int | None
+
+
+_EXISTS: dict[str, Callable[[MetadataImage, Any], bool]] = {
+    "topic": lambda image, key: image.topic(key) is not None,
+    "partition": lambda image, key: image.partition(*key) is not None,
+    "namespace": lambda image, key: image.namespace(key) is not None,
+    "config": lambda image, key: bool(image.config(*key)),
+}
+assert _EXISTS.keys() == frozenset(VERSIONED_KINDS)
+
+# A removal is an object of its own, but starting or cancelling one touches its partition.
+_TOUCHES = {kind: (kind,) for kind in VERSIONED_KINDS} | {"partition": ("partition", "removal")}
+
+
+def changed_versions(
+    records: Sequence[Record], before: MetadataImage, after: MetadataImage, since: int
+) -> tuple[ObjectVersion, ...] | None:
+    """Return the objects that records touched, each with its version after them.
+
+    Args:
+        before: The image right before the first record.
+        after: The image after the last one.
+        since: Offset of the first record: what the records touched has a version from it on.
+
+    Returns:
+        Ordered by kind, then by the records; None if there are more than `VERSIONS_MAX`.
+    """
+    if len(records) > VERSIONS_MAX:
+        return None
+    found: dict[str, int | None] = {}
+    for kind, parts in _TOUCHES.items():
+        exists, label = _EXISTS[kind], KINDS[kind].label
+        for key in dict.fromkeys(_keys(records, parts, before, after)):
+            if exists(after, key):
+                version = object_version(after, kind, key)
+                if version >= since:
+                    found[f"{kind}:{label(after, key)}"] = version
+            elif exists(before, key):
+                # The name may be another object's by now.
+                found.setdefault(f"{kind}:{label(before, key)}", None)
+        if len(found) > VERSIONS_MAX:
+            return None
+    return tuple([ObjectVersion(name, version) for name, version in found.items()])
+
+
+def _keys(
+    records: Sequence[Record],
+    parts: Iterable[str],
+    before: MetadataImage,
+    after: MetadataImage,
+) -> Iterable[Any]:
+    """Yield keys of the objects that records can have touched, and of others.
+
+    A record of a transaction may name what an earlier one created, so both images are looked at.
+    """
+    for record in records:
+        touched = AFFECTED.get(type(record), {})
+        for part in parts:
+            if part == "config" and isinstance(record, MoveTopicRecord):
+                yield from _configs_of(record.topic_id, before, after)
+            elif part in touched:
+                yield from touched[part](record, before)
+                yield from touched[part](record, after)
+
+
+def _configs_of(topic_id: Uuid, *images: MetadataImage) -> Iterator[Any]:
+    """Yield the keys of a topic's configs, by the names that it has in images."""
+    for image in images:
+        topic = image.topic(topic_id)
+        if topic is not None:
+            yield TOPIC, image.full_name(topic)
