@@ -36,7 +36,7 @@ def du(
     server: Server = None,
 ) -> None:
     """Show what takes the room: records and bytes in the log and in the image."""
-    from api.documents.logs import UsageRows
+    from api.documents.usage import UsageRows
     from api.questions.usage import USAGE, ShowUsage
     from replay.usage import WAYS
 

@@ -3,14 +3,11 @@
 What an answer says of its place in the log is beside it: `replay.about.About`.
 """
 
-from collections.abc import Sequence
-
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from replay.about import About
 from replay.image.provenance import NotUnderstood
-from replay.usage import Usage
 
 
 class Place(About, frozen=True, kw_only=True):
@@ -68,12 +65,6 @@ class NothingArchived(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[str, ...] = ()
     bytes: int = 0
     archived_end: int | None = None
-
-
-class UsageRows(msgspec.Struct, frozen=True, kw_only=True):
-    """What takes the room, largest first of each kind of row."""
-
-    rows: Sequence[Usage]
 
 
 class HistorySynced(msgspec.Struct, frozen=True, kw_only=True):
