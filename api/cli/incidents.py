@@ -1,21 +1,24 @@
 """Incidents: outages."""
 
 from collections.abc import Iterable
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from api.cli.arguments import From, Json, LogOrServer, Server, To
-from api.cli.asking import about_json
+from api.cli.asking import place_of
 from api.cli.errors import reads_only
 from api.cli.output import (
     count_text,
     duration_text,
-    print_json,
+    print_json_pieces,
     print_line,
     print_table,
     time_text,
 )
 from api.cli.parameters import Option, bad_parameter
 from api.cli.quick import command
+
+if TYPE_CHECKING:
+    from replay.about import About
 
 Interval = dict[str, Any]
 
@@ -57,12 +60,11 @@ def outages(
         min_insync_replicas=None if assume is None else _assumed(assume),
     )
     told = log.ask(OUTAGES, request, at=to)
-    found = joined(told.items)
-    about = about_json(told.about())
     if json:
-        print_json({**about, **found})
+        print_json_pieces(told.items, lambda: place_of(told.about()))
     else:
-        _print(found, about, verbose)
+        found = joined(told.items)
+        _print(found, told.about(), verbose)
 
 
 def _assumed(text: str) -> int:
@@ -72,9 +74,9 @@ def _assumed(text: str) -> int:
     return int(value)
 
 
-def _print(found: dict[str, Any], about: dict[str, Any], verbose: bool) -> None:
+def _print(found: dict[str, Any], about: "About", verbose: bool) -> None:
     intervals = found["intervals"]
-    print_line(f"{count_text(len(intervals), 'outage')} up to offset {about['as_of']}")
+    print_line(f"{count_text(len(intervals), 'outage')} up to offset {about.as_of}")
     for kind, total in found["totals"].items():
         if total["intervals"]:
             lasting = f", {total['lasting']:,} of them to the end" if total["lasting"] else ""

@@ -28,11 +28,18 @@ def print_json_list(items: "Sequence[msgspec.Struct]") -> None:
     _print_document(items)
 
 
-def print_json_pieces(pieces: "Iterable[Piece]") -> None:
-    """Print the JSON document that pieces are of."""
+def print_json_pieces(
+    pieces: "Iterable[Piece]", about: "Callable[[], msgspec.Struct] | None" = None
+) -> None:
+    """Print the JSON document that pieces are of.
+
+    Args:
+        about: Returns fields that stand before them, once all pieces are taken.
+    """
     from api.questions.objects import joined
 
-    _print_document(joined(pieces))
+    document = joined(pieces)
+    _print_document(document if about is None else fields_of(about()) | document)
 
 
 def print_json_line(*parts: "msgspec.Struct") -> None:
