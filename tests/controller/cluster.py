@@ -218,6 +218,10 @@ class Cluster:
         assert result.refusal is None, result.refusal
         return self.topic(result.name)
 
+    def full_name(self, name: str) -> str:
+        """Return the name of a topic, or a namespace, with the namespace that it is in here."""
+        return full_name(self.namespace, name)
+
     def topic(self, name: str) -> Topic:
         return find_topic(self.image, full_name(self.namespace, name))
 

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from controller.decisions.configs import ResourceChange
 from controller.decisions.elections import ElectLeaders
 from controller.decisions.names import full_name, tiers
+from controller.decisions.namespaces import CreateNamespace
 from controller.decisions.topics import NewTopic
 from replay.image.configs import TOPIC
 from replay.image.metadata import MetadataImage
@@ -33,7 +34,10 @@ def inside(request: Any, namespace: str) -> Any:
         case str():  # a command that takes nothing but a topic
             return full_name(namespace, request)
         case NewTopic():
-            return replace(request, namespace=namespace)
+            within = full_name(namespace, request.namespace) if request.namespace else namespace
+            return replace(request, namespace=within)
+        case CreateNamespace():
+            return replace(request, name=full_name(namespace, request.name))
         case ResourceChange(resource_type=type_, resource_name=str(name)) if type_ == TOPIC:
             return replace(request, resource_name=full_name(namespace, name))
         case ElectLeaders():

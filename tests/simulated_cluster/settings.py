@@ -8,8 +8,9 @@ from tests.simulated_cluster.state import CONFIG_NAMES, FEATURES, USERS, Cluster
 
 
 def set_config(cluster: Cluster, rng: random.Random, offset: int) -> list[Record]:
-    resources = [(4, ""), (4, "1"), (2, "unknown")]
+    resources = [(4, ""), (4, "1"), (2, "unknown"), (8, "1"), (16, "metrics"), (32, "group")]
     resources += [(2, cluster.full_name(topic_id)) for topic_id in cluster.topics] * 2
+    resources += [(100, name) for name in cluster.namespaces.values()] * 2
     resource_type, resource_name = rng.choice(resources)
     return [
         configs.ConfigRecord(

@@ -11,11 +11,14 @@ _ALSO_INSIDE = frozenset(
         "test_alter_topics",
         "test_brokers",
         "test_cluster_index",
+        "test_configs",
         "test_directories",
         "test_elections",
         "test_growth",
         "test_heartbeats",
         "test_partition_removal",
+        "test_reassignments",
+        "test_topics",
     }
 )
 

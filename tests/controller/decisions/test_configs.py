@@ -44,8 +44,15 @@ def _set(cluster: Cluster, name: str, value: str) -> list[str]:
     return _alter(cluster, _resource(ConfigChange(name, value)))
 
 
-def _record(name: str, value: str | None) -> ConfigRecord:
-    return ConfigRecord(resource_type=TOPIC, resource_name="orders", name=name, value=value)
+def _record(cluster: Cluster, name: str, value: str | None) -> ConfigRecord:
+    return ConfigRecord(
+        resource_type=TOPIC, resource_name=cluster.full_name("orders"), name=name, value=value
+    )
+
+
+def _own(cluster: Cluster) -> dict[str, str]:
+    """Return what the topic sets itself."""
+    return dict(cluster.image.config(TOPIC, cluster.full_name("orders")))
 
 
 def _delete(name: str) -> ConfigChange:
@@ -55,8 +62,11 @@ def _delete(name: str) -> ConfigChange:
 def test_set_and_delete_write_one_record_each(cluster: Cluster) -> None:
     changes = (ConfigChange("segment.ms", "7"), _delete("retention.ms"))
     assert _alter(cluster, _resource(*changes)) == ["NONE"]
-    assert cluster.records == (_record("segment.ms", "7"), _record("retention.ms", None))
-    assert cluster.image.config(TOPIC, "orders") == {"segment.ms": "7"}
+    assert cluster.records == (
+        _record(cluster, "segment.ms", "7"),
+        _record(cluster, "retention.ms", None),
+    )
+    assert _own(cluster) == {"segment.ms": "7"}
 
 
 def test_a_value_that_stays_the_same_writes_nothing(cluster: Cluster) -> None:
@@ -78,7 +88,7 @@ def test_append_and_subtract_work_on_lists(cluster: Cluster) -> None:
     def change(operation: Operation, value: str) -> str | None:
         changed = ConfigChange("cleanup.policy", value, operation)
         assert _alter(cluster, _resource(changed)) == ["NONE"]
-        return cluster.image.config(TOPIC, "orders").get("cleanup.policy")
+        return _own(cluster).get("cleanup.policy")
 
     # The base of the first is the built-in default.
     assert change(Operation.APPEND, "compact") == "delete,compact"

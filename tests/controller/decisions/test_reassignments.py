@@ -101,7 +101,11 @@ def test_a_move_to_brokers_that_are_down_waits_for_them(cluster: Cluster) -> Non
     cluster.fence(4)
     _reassign(cluster, ("orders", 0, (4,)))
     (move,) = list_reassignments(View.of(cluster.image))
-    assert (move.topic, move.partition_id, move.waited_for) == ("orders", 0, (4,))
+    assert (move.topic, move.partition_id, move.waited_for) == (
+        cluster.full_name("orders"),
+        0,
+        (4,),
+    )
     assert cluster.partition("orders").leader == 1
 
 
@@ -134,8 +138,9 @@ def test_only_moving_partitions_are_listed(cluster: Cluster) -> None:
     _reassign(cluster, ("orders", 1, (4, 1)))
     view = View.of(cluster.image)
     assert [move.partition_id for move in list_reassignments(view)] == [1]
-    assert list_reassignments(view, [("orders", 0)]) == ()
-    (move,) = list_reassignments(view, [("orders", 0), ("orders", 1)])
+    name = cluster.full_name("orders")
+    assert list_reassignments(view, [(name, 0)]) == ()
+    (move,) = list_reassignments(view, [(name, 0), (name, 1)])
     assert (move.replicas, move.adding_replicas, move.removing_replicas) == (
         (4, 1, 2, 3),
         (1, 4),

@@ -55,8 +55,17 @@ def test_a_topic_is_its_record_its_configs_and_its_partitions_in_this_order(
     assert (result.partitions, result.replication_factor) == (1, 2)
     assert result.topic_id is not None
     assert cluster.records == (
-        TopicRecord(name="orders", topic_id=result.topic_id, namespace_id=None),
-        ConfigRecord(resource_type=2, resource_name="orders", name="retention.ms", value="9"),
+        TopicRecord(
+            name="orders",
+            topic_id=result.topic_id,
+            namespace_id=cluster.topic("orders").namespace_id,
+        ),
+        ConfigRecord(
+            resource_type=2,
+            resource_name=cluster.full_name("orders"),
+            name="retention.ms",
+            value="9",
+        ),
         PartitionRecord(
             partition_id=0,
             topic_id=result.topic_id,
@@ -228,7 +237,7 @@ def test_topics_of_two_namespaces_may_share_a_name(cluster: Cluster) -> None:
         ("com:a_b", "NONE"),
         ("a.b", "NONE"),
     ]
-    assert cluster.image.config(2, "org:a.b") == {"retention.ms": "1"}
+    assert cluster.image.config(2, cluster.full_name("org:a.b")) == {"retention.ms": "1"}
 
 
 def test_deletion_is_one_record_and_frees_the_name_at_once(cluster: Cluster) -> None:
@@ -286,7 +295,10 @@ def test_the_operators_policy_has_the_last_word() -> None:
     results = cluster.do(create_topics, CreateTopics(topics=wanted))
     codes = [result.refusal.code if result.refusal else None for result in results]
     assert codes == ["POLICY_VIOLATION", "INVALID_PARTITIONS", None]
-    assert [topic.name for topic in asked] == ["thin", "safe"]
+    assert [topic.name for topic in asked] == [cluster.full_name(n) for n in ("thin", "safe")]
     assert asked[1] == PlannedTopic(
-        name="safe", partitions=3, replication_factor=2, configs={"retention.ms": "1"}
+        name=cluster.full_name("safe"),
+        partitions=3,
+        replication_factor=2,
+        configs={"retention.ms": "1"},
     )
