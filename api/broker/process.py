@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import logging
 import secrets
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import msgspec
@@ -17,7 +17,7 @@ from api.broker.controller_requests import ControllerRequests
 from api.broker.disk import Disk, check_writable
 from api.broker.fencing import Fencing
 from api.broker.following import Following
-from api.broker.forwarding import forwarding_handlers
+from api.broker.forwarding import Forward, forwarding_handlers
 from api.broker.health import Health
 from api.broker.isr import keep_isr
 from api.broker.log_directory import LogDirectory
@@ -27,10 +27,9 @@ from api.broker.stale_folders import now_ms
 from api.client import MetadataClient, server_address
 from api.descriptors import raise_descriptor_limit
 from api.kafka import apis
-from api.kafka.apis import Api
 from api.kafka.fields import Response
 from api.kafka.frames import RequestFrame
-from api.kafka.listener import Answering, Handler, Listener
+from api.kafka.listener import Answering, Listener
 from api.kafka.messages.brokers import Listener as ListenerAddress
 from api.kafka.messages.metadata import MetadataRequest
 from api.kafka.messages.records_io import NOT_A_REPLICA
@@ -164,9 +163,15 @@ async def _broker(
         update_rights=authorization.update,
     )
 
-    forwarded = forwarding_handlers(lambda frame, caller: link.forward(frame, caller))
     records = RecordsRequests(Fencing(replicas, cluster), authorization.access)
-    answering = _answering(options, cluster_id, cluster, authorization, records, forwarded)
+    answering = broker_answering(
+        options,
+        cluster_id,
+        cluster,
+        authorization,
+        records,
+        lambda frame, caller: link.forward(frame, caller),
+    )
     listener = await Listener.start(answering, options.host, options.port)
 
     health = Health(disk, directories, recovered=lambda: link.follow_anew())
@@ -239,13 +244,13 @@ def _identity(
     )
 
 
-def _answering(
+def broker_answering(
     options: BrokerOptions,
     cluster_id: str,
     cluster: Cluster,
     authorization: Authorization,
     records: RecordsRequests,
-    forwarded: Mapping[Api, Handler],
+    forward: Forward,
 ) -> Answering:
     """Return the handlers: local ones, and forwarding for what only the controller decides."""
 
@@ -263,7 +268,7 @@ def _answering(
     return Answering(
         handlers={
             **records.handlers(),
-            **forwarded,
+            **forwarding_handlers(forward),
             apis.METADATA: metadata,
         },
         is_from_broker=_is_from_follower,

@@ -8,11 +8,10 @@ by being in them. Offsets, epochs, versions and times of the log are shared, and
 import asyncio
 import contextlib
 import random
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from api import visible_pages
@@ -32,7 +31,7 @@ from api.wire_requests import WireRequest
 from controller.authorization.caller import Caller
 from controller.decisions.topics import CreateTopics, NewTopic
 from controller.wire import to_wire
-from records.errors import MetadataLogError, RequestError
+from tests.api.isolation.pair import whole_answer
 from tests.api.isolation.requests import Asker
 from tests.api.isolation.worlds import ALPHA, BRAVO, Tenant, world
 
@@ -40,28 +39,9 @@ _SIZE = 4
 """Requests of each command and question."""
 
 
-async def _answer(service: Service, asking: Tenant | Caller, request: WireRequest) -> Any:
-    """Return the whole of an answer, all pages, or of an error."""
-    session = Session(service, asking.caller if isinstance(asking, Tenant) else asking)
-    pages = []
-    while True:
-        try:
-            answer = await session.run_wire(request)
-        except MetadataLogError as error:
-            code = error.code if isinstance(error, RequestError) else type(error).__name__
-            return code, str(error), error.outcome.value
-        pages.append(
-            (
-                msgspec.msgpack.decode(answer.response),
-                answer.end_offset,
-                answer.wrote,
-                answer.about,
-                answer.cursor,
-            )
-        )
-        if not answer.cursor:
-            return pages
-        request = msgspec.structs.replace(request, cursor=answer.cursor)
+def _answer(service: Service, asking: Tenant | Caller, request: WireRequest) -> Awaitable[Any]:
+    caller = asking.caller if isinstance(asking, Tenant) else asking
+    return whole_answer(service, caller, request)
 
 
 def _requests(asking: Tenant, other: Tenant, rng: random.Random) -> list[WireRequest]:

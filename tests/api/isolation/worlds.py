@@ -17,6 +17,7 @@ from controller.decisions.cluster_index import SUBSCRIBED_PATTERN
 from controller.decisions.context import Settings
 from controller.decisions.features import bootstrap_records
 from controller.decisions.levels import NEW_CLUSTER_LEVELS
+from controller.decisions.tokens import SECRET_KEY
 from metadata_log.batch import NewBatch
 from metadata_log.creation import create_log
 from metadata_log.log import MetadataLog
@@ -158,7 +159,11 @@ async def world(directory: Path, asking: Tenant, other: Tenant | None) -> AsyncI
             await log.append(NewBatch(records=records, origin=_ADMIN))
     finally:
         await log.close()
-    static = {SUPER_USERS: "User:admin", "delete.topic.partition.enable": "true"}
+    static = {
+        SUPER_USERS: "User:admin",
+        "delete.topic.partition.enable": "true",
+        SECRET_KEY: "key",
+    }
     settings = Settings(static_configs=static, authorizer=AclAuthorizer.of(static))
     machine = Machine(START_MS + 60_000)
     service = await Service.open(directory, settings=settings, machine=machine, with_timers=False)
