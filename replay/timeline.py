@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 from metadata_log.batch import Batch
 from replay.image.metadata import MetadataImage
 from replay.image.provenance import NotUnderstood
-from replay.loader import BatchSource, images, load_image
+from replay.loader import BatchSource, check_point, images, load_image
 from replay.not_understood import count_not_understood
 from replay.snapshot.ports import SNAPSHOTS_NAME, Snapshots
 from replay.time_travel.change_index import HISTORY_NAME, ChangeIndex
@@ -24,6 +24,7 @@ from replay.time_travel.skim import can_skim
 
 if TYPE_CHECKING:
     from replay.incidents.outages import Outages
+    from replay.incidents.why import Chain
     from replay.snapshot.info import SnapshotInfo
 
 Progress = Callable[[int], None]
@@ -133,6 +134,19 @@ class Timeline:
             assumed_min_isr=assumed_min_isr,
             progress=progress,
         )
+
+    def why(self, name: ObjectName, at: int, progress: Progress | None = None) -> "Chain":
+        """Return what led to the leader or ISR of a partition, or to a broker's state.
+
+        Raises:
+            RequestError: the object is absent at `at`, as `absence` says.
+            CorruptLogError: the log is damaged.
+        """
+        from replay.incidents.why import why_broker, why_partition
+
+        check_point(self.source, at)
+        of = why_broker if name.kind.name == "broker" else why_partition
+        return of(self.source, name, at, progress)
 
     def diff(
         self,

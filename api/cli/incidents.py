@@ -1,18 +1,20 @@
-"""Incidents: outages."""
+"""Incidents: outages, why."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 
-from api.cli.arguments import From, Json, LogOrServer, Server, To
+from api.cli.arguments import At, From, Json, LogOrServer, ObjectText, Server, ShowSecrets, To
 from api.cli.asking import place_of
 from api.cli.errors import reads_only
 from api.cli.output import (
     count_text,
     duration_text,
+    print_json,
     print_json_pieces,
     print_line,
     print_table,
     time_text,
+    value_text,
 )
 from api.cli.parameters import Option, bad_parameter
 from api.cli.quick import command
@@ -65,6 +67,36 @@ def outages(
     else:
         found = joined(told.items)
         _print(found, told.about(), verbose)
+
+
+@command()
+@reads_only
+def why(
+    log: LogOrServer,
+    object_: ObjectText,
+    at: At = "end",
+    json: Json = False,
+    show_secrets: ShowSecrets = False,
+    server: Server = None,
+) -> None:
+    """Show the records that led to a value, such as that of partition:T/0#leader."""
+    from api.questions.why import WHY, AskWhy
+
+    told = log.ask(WHY, AskWhy(object=object_, show_secrets=show_secrets), at=at)
+    about = told.about()
+    if json:
+        print_json(place_of(about), told.answer)
+        return
+    found = told.answer
+    print_line(f"{found.object}#{found.field} is {value_text(found.value)} at {about.as_of}")
+    for note in found.notes:
+        print_line(f"  {note}")
+    if found.chain:
+        print_line()
+    for link in found.chain:
+        by = "" if link.principal is None else f"  by {link.principal}"
+        print_line(f"{link.offset:>8} {time_text(link.time)} {link.type}{by}")
+        print_line(f"{'':>10}{link.text}")
 
 
 def _assumed(text: str) -> int:

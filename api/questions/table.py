@@ -32,6 +32,7 @@ from api.questions.question import Question
 from api.questions.rows import DUMP, TAIL
 from api.questions.states import STATES
 from api.questions.usage import USAGE
+from api.questions.why import WHY
 from controller.authorization import object_rights, rights, subscription_rights
 from controller.authorization.guard import Guard
 from records.errors import RequestError
@@ -71,6 +72,7 @@ _OF_THE_PAST = (
     (STATES, rights.DESCRIBE_PARTITIONS),
     (USAGE, rights.DESCRIBE_CLUSTER),
     (OUTAGES, rights.DESCRIBE_CLUSTER),
+    (WHY, object_rights.DESCRIBE_ALL),
 )
 
 _ALL = (*_DESCRIPTIONS, *_OF_THE_PAST)

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from typing import Protocol
 
 from metadata_log.needles import Needles
-from records.base import Uuid
+from records.base import Record, Uuid
 from records.control import BeginTransactionRecord
 from records.envelope import Envelope
 from records.partitions import ClearElrRecord
@@ -95,6 +95,29 @@ class _KindReach:
 
     def add_missed(self) -> bool:
         return False
+
+
+class WithTypes:
+    """A reach, and all records of some types."""
+
+    def __init__(self, reach: Reach, types: frozenset[type[Record]]) -> None:
+        self._reach, self._types = reach, types
+        for record_type in types:
+            self.needles.add_type(record_type)
+
+    @property
+    def needles(self) -> Needles:
+        return self._reach.needles
+
+    @property
+    def ids(self) -> Collection[Uuid]:
+        return self._reach.ids
+
+    def takes(self, row: Envelope) -> bool:
+        return self._reach.takes(row) or type(row.payload) in self._types
+
+    def add_missed(self) -> bool:
+        return self._reach.add_missed()
 
 
 class _TopicReach:

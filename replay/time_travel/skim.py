@@ -12,12 +12,13 @@ from typing import Protocol, runtime_checkable
 
 from metadata_log.batch import Batch
 from metadata_log.needles import Needles
+from records.base import Record
 from records.envelope import Envelope
 from records.errors import CorruptLogError
 from replay.loader import BatchSource
 from replay.time_travel.change_index import ChangeIndex, FoundChanges
 from replay.time_travel.objects import ObjectName
-from replay.time_travel.reach import Reach, reach_of
+from replay.time_travel.reach import Reach, WithTypes, reach_of
 from replay.transactions import Transactions, rows_within
 
 
@@ -45,8 +46,15 @@ def reaching_rows(
     end: int,
     progress: Callable[[int], None] | None = None,
     index: ChangeIndex | None = None,
+    *,
+    also: frozenset[type[Record]] = frozenset(),
 ) -> tuple[list[Envelope], list[Envelope]] | None:
     """Return the rows below offset `end` that can affect an object, in the order they take effect.
+
+    Args:
+        progress: Called with the end offset of each batch read.
+        index: Knows the records of the object; not together with `also`.
+        also: Types of records to return, too; none that needs an object of another kind.
 
     Returns:
         Rows of the base state, and rows of the log that take effect; None if the log cannot be
@@ -58,6 +66,8 @@ def reaching_rows(
         reach = reach_of(name)
         if reach is None:
             return None
+        if also:
+            reach = WithTypes(reach, also)
         while True:
             known = None if index is None else index.changes_of(name, reach.ids, end)
             found = _rows_of(source, reach, end, progress, known)

@@ -18,6 +18,7 @@ READING: dict[str, list[str]] = {
     "du": ["du", "{log}", "--at", "{at}"],
     "diff": ["diff", "{log}", "end", "{at}"],
     "outages": ["outages", "{log}", "--to", "{at}"],
+    "why": ["why", "{log}", "broker:1", "--at", "{at}"],
     "blame": ["blame", "{log}", "broker:1", "--at", "{at}"],
     "snapshot create": ["snapshot", "create", "{log}", "--at", "{at}"],
     "snapshot list": ["snapshot", "list", "{log}"],

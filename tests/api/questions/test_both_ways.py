@@ -58,6 +58,11 @@ VERBS: dict[str, list[list[object]]] = {
         ["blame", "LOG", "config:topic/__consumer_offsets"],
         ["blame", "LOG", "feature:metadata.version", "--at", 200],
     ],
+    "why": [
+        ["why", "LOG", "partition:__consumer_offsets/0"],
+        ["why", "LOG", "broker:1#in_controlled_shutdown", "--at", "end-30"],
+        ["why", "LOG", "config:topic/__consumer_offsets#cleanup.policy"],
+    ],
     "outages": [
         ["outages", "LOG"],
         ["outages", "LOG", "--broker", 1, "--from", 150, "--to", "end-20"],

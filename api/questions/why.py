@@ -1,0 +1,162 @@
+"""Why: the chain of records that led to a value."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from api.questions.past import Past
+from api.questions.question import Computed, Question
+from api.redaction import redact_field
+from metadata_log.manifest import Kind
+from records.envelope import Envelope
+from replay.incidents.why import Chain
+from replay.time_travel.history import Event
+from replay.time_travel.objects import ObjectName, parse_object
+
+_DEFAULT_FIELDS = {"partition": "leader", "broker": "fenced"}
+_OF_INCIDENTS = {
+    "partition": frozenset({"leader", "isr"}),
+    "broker": frozenset({"fenced", "in_controlled_shutdown"}),
+}
+
+
+class AskWhy(msgspec.Struct, frozen=True, kw_only=True):
+    """Asks for the records that led to a field's value.
+
+    Without a field: the leader of a partition, `fenced` of a broker, else the field set last.
+    """
+
+    object: str
+    show_secrets: bool = False
+
+
+class WhyLink(msgspec.Struct, frozen=True, kw_only=True):
+    """One record of the chain; `time` is its append time, ms since 1970."""
+
+    offset: int
+    time: int
+    type: str
+    text: str
+    principal: str | None
+
+
+class Why(msgspec.Struct, frozen=True, kw_only=True):
+    """A value and how it came about.
+
+    Attributes:
+        chain: Nearest first.
+        unclean: Of a partition: True if its leader, or last leader, was elected uncleanly; null if
+            no election is in the kept history.
+        notes: What else there is to know.
+    """
+
+    object: str
+    field: str
+    value: Any
+    chain: tuple[WhyLink, ...]
+    unclean: bool | None = None
+    notes: tuple[str, ...] = ()
+
+
+def why_told(past: Past, at: int, request: AskWhy) -> Computed:
+    """Return why a field has its value as of an offset.
+
+    Raises:
+        RequestError: the object or field is absent at that offset.
+    """
+    name = parse_object(request.object)
+    field = name.field or _DEFAULT_FIELDS.get(name.kind.name)
+    if field in _OF_INCIDENTS.get(name.kind.name, ()):
+        answer = _incident(past, at, msgspec.structs.replace(name, field=field))
+    else:
+        answer = _setters(past, at, name, request.show_secrets)
+    if past.reader.kind is Kind.MIRROR:
+        note = "a log of Kafka does not say who asked for a change"
+        answer = msgspec.structs.replace(answer, notes=(*answer.notes, note))
+    return Computed(answer=answer, about=lambda: past.about(at))
+
+
+def _incident(past: Past, at: int, name: ObjectName) -> Why:
+    with past.progress("reading", at + 1) as advance:
+        found = past.timeline.why(name, at, advance)
+    assert name.field is not None, "the field is one that incidents change"
+    return Why(
+        object=name.object,
+        field=name.field,
+        value=found.value,
+        chain=tuple([_link(link.row, link.text) for link in found.links]),
+        unclean=found.unclean,
+        notes=tuple(_notes(found, past.reader.history_start)),
+    )
+
+
+def _notes(found: Chain, history_start: int) -> list[str]:
+    notes = []
+    if found.waits_for:
+        brokers = ", ".join(map(str, found.waits_for))
+        notes.append(
+            f"no leader can be elected cleanly until one of these brokers is back: {brokers}"
+        )
+    if found.unclean:
+        notes.append("the last election was unclean: records that the new leader lacked are lost")
+    if not found.links:
+        notes.append(
+            f"it has been so since before the kept history, which starts at {history_start}"
+        )
+    return notes
+
+
+def _setters(past: Past, at: int, name: ObjectName, show_secrets: bool) -> Why:
+    """Return the values that a field has had since the object was created, newest first."""
+    with past.progress("reading", at + 1) as advance:
+        last = past.timeline.blame(name, at, advance)
+    field = name.field or max(last, key=lambda each: last[each].offset or -1)
+    chain: list[WhyLink] = []
+    for event in past.timeline.history(parse_object(f"{name.object}"), at + 1):
+        chain += _changed(event, field, show_secrets)
+        if event.removed:
+            chain.clear()
+    value = last[field].value
+    return Why(
+        object=name.object,
+        field=field,
+        value=value if show_secrets else redact_field(name.kind.name, field, value),
+        chain=tuple(chain[::-1]),
+        notes=() if chain else (f"it was set before offset {past.reader.history_start}",),
+    )
+
+
+def _changed(event: Event, field: str, show_secrets: bool) -> Iterator[WhyLink]:
+    for change in event.changes:
+        if change.field == field:
+            kind = change.object.partition(":")[0]
+            before, after = change.before, change.after
+            if not show_secrets:
+                before, after = (redact_field(kind, field, each) for each in (before, after))
+            yield _link(event.row, f"{field}: {_text(before)} -> {_text(after)}")
+
+
+def _text(value: Any) -> str:
+    return (
+        "-"
+        if value is None
+        else value
+        if isinstance(value, str)
+        else msgspec.json.encode(value).decode()
+    )
+
+
+def _link(row: Envelope, text: str) -> WhyLink:
+    origin = row.origin
+    reason = origin.reason if origin is not None else None
+    return WhyLink(
+        offset=row.offset,
+        time=row.timestamp,
+        type=type(row.payload).__name__,
+        text=text if reason is None or reason in text else f"{text} ({reason})",
+        principal=None if origin is None else origin.principal,
+    )
+
+
+WHY = Question(name="why", request=AskWhy, answer=Why, tell=why_told)

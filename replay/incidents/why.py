@@ -1,0 +1,304 @@
+"""Why: the chain of records that led to a partition's leader or ISR, or to a broker's state.
+
+Only the records of the partition's topic and of brokers are read: the log is skimmed.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import msgspec
+
+from records.base import Uuid
+from records.envelope import Envelope
+from records.partitions import PartitionChangeRecord, PartitionRecord
+from replay.image.cluster import Broker
+from replay.image.delta import MetadataDelta
+from replay.image.metadata import MetadataImage
+from replay.image.partitions import NO_LEADER, Partition
+from replay.image.provenance import Provenance
+from replay.incidents.causes import BROKER_RECORDS, Causes, broker_of, down_by, is_up
+from replay.incidents.live_state import LiveState
+from replay.incidents.outage import LEADERLESS, brokers_missing
+from replay.loader import BatchSource, load_image
+from replay.time_travel.history import absence
+from replay.time_travel.objects import ObjectName
+from replay.time_travel.skim import reaching_rows
+from replay.transactions import effective_rows
+
+
+class Link(msgspec.Struct, frozen=True):
+    """A record of a chain, and what it did."""
+
+    row: Envelope
+    text: str
+
+
+class Chain(msgspec.Struct, frozen=True):
+    """Why a field has its value.
+
+    Attributes:
+        value: Of the field.
+        links: Nearest first; empty if all is before the kept history.
+        unclean: True if the leader, or the last one, was elected outside ISR and eligible replicas;
+            None if no election is known.
+        waits_for: The brokers that could lead a partition without a leader.
+    """
+
+    value: Any
+    links: list[Link]
+    unclean: bool | None = None
+    waits_for: tuple[int, ...] = ()
+
+
+def why_partition(
+    source: BatchSource,
+    name: ObjectName,
+    at: int,
+    progress: Callable[[int], None] | None = None,
+) -> Chain:
+    """Return what led to the leader, or the ISR, of a partition at offset `at`.
+
+    Args:
+        name: Of a partition, with the field `leader` or `isr`.
+
+    Raises:
+        RequestError: there is no such partition then; as `absence` says.
+        CorruptLogError: the log is damaged.
+    """
+    follower = _followed(source, name, at, progress)
+    key = name.key(follower.image())
+    if key is None:
+        raise absence(source, name, at)
+    return follower.chain_of_partition(key, name.field or "leader")
+
+
+def why_broker(
+    source: BatchSource,
+    name: ObjectName,
+    at: int,
+    progress: Callable[[int], None] | None = None,
+) -> Chain:
+    """Return what led to a broker's being up or down at offset `at`; raises as `why_partition`."""
+    follower = _followed(source, name, at, progress)
+    key = name.key(follower.image())
+    if key is None:
+        raise absence(source, name, at)
+    broker = follower.state.broker(key)
+    assert broker is not None, "it was found"
+    value = (
+        broker.in_controlled_shutdown if name.field == "in_controlled_shutdown" else broker.fenced
+    )
+    return Chain(value, follower.broker_links.get(key, [])[::-1])
+
+
+def _followed(
+    source: BatchSource, name: ObjectName, at: int, progress: Callable[[int], None] | None
+) -> "_Follower":
+    found = reaching_rows(source, name, at + 1, progress, also=BROKER_RECORDS)
+    start = source.history_start
+    if found is None:
+        follower = _Follower(load_image(source, start - 1))
+        batches = source.batches(start, at + 1) if start <= at else ()
+        follower.follow(effective_rows(batches, start, at + 1))
+        return follower
+    base, rows = found
+    delta = MetadataDelta(MetadataImage.EMPTY)
+    for row in base:
+        delta.replay(row)
+    follower = _Follower(delta.apply(Provenance()))
+    follower.follow(rows)
+    return follower
+
+
+class _Step(NamedTuple):
+    """One record of a partition, and the records that brought it about."""
+
+    row: Envelope
+    before: Partition | None
+    after: Partition
+    causes: list[Link]
+
+    @property
+    def sets_leader(self) -> bool:
+        return self.before is None or self.before.leader != self.after.leader
+
+    @property
+    def sets_isr(self) -> bool:
+        return self.before is None or set(self.before.isr) != set(self.after.isr)
+
+    @property
+    def link(self) -> Link:
+        return Link(self.row, change_text(self.before, self.after))
+
+
+class _Follower:
+    """Replays rows and remembers the steps of each partition and broker.
+
+    Attributes:
+        state: The state after the last row.
+        broker_links: For each broker the records since it was last up, or those that made it so.
+    """
+
+    def __init__(self, image: MetadataImage) -> None:
+        self.state = LiveState(image)
+        self._causes = Causes(self.state)
+        self._steps: dict[tuple[Uuid, int], list[_Step]] = {}
+        self.broker_links: dict[int, list[Link]] = {}
+        # Records about brokers of the current batch, by offset.
+        self._batch: dict[int, Envelope] = {}
+
+    def follow(self, rows: Iterable[Envelope]) -> None:
+        """Apply rows that take effect."""
+        for _, batch in groupby(rows, key=lambda row: row.batch_offset):
+            together = list(batch)
+            self._causes.enter(together)
+            self._batch = {r.offset: r for r in together if type(r.payload) in BROKER_RECORDS}
+            for row in together:
+                self._apply(row)
+
+    def image(self) -> MetadataImage:
+        """Return the image of what was followed."""
+        return self.state.image(Provenance())
+
+    def _apply(self, row: Envelope) -> None:
+        record = row.payload
+        if isinstance(record, PartitionChangeRecord | PartitionRecord):
+            key = record.topic_id, record.partition_id
+            before = self.state.partition(*key)
+            self.state.replay(row)
+            after = self.state.partition(*key)
+            assert after is not None, "the record would have contradicted the state"
+            causes = list(self._causes_of(row, before, after))
+            self._steps.setdefault(key, []).append(_Step(row, before, after, causes))
+        elif type(record) in BROKER_RECORDS:
+            was = self.state.broker(broker_of(record))
+            self.state.replay(row)
+            self._causes.broker_changed(row, was)
+            self._broker_changed(row, was)
+        else:
+            self.state.replay(row)
+
+    def _broker_changed(self, row: Envelope, was: Broker | None) -> None:
+        broker_id = broker_of(row.payload)
+        now = self.state.broker(broker_id)
+        down = down_by(row, was)
+        changed = (was is None) != (now is None) or (
+            was is not None
+            and now is not None
+            and (was.fenced, was.in_controlled_shutdown, was.broker_epoch)
+            != (now.fenced, now.in_controlled_shutdown, now.broker_epoch)
+        )
+        if not changed:
+            return
+        if down is None:
+            text = "was unfenced" if is_up(now) else "changed its registration"
+        links = self.broker_links.setdefault(broker_id, [])
+        if is_up(was):
+            links.clear()
+        links.append(Link(row, f"broker {broker_id} {text}" if down is None else down.text))
+
+    def _causes_of(
+        self, row: Envelope, before: Partition | None, after: Partition
+    ) -> Iterator[Link]:
+        """Yield the records about brokers that brought a partition's record about."""
+        cause = self._causes.of_partition(row, before, after)
+        if cause is not None and cause.offset in self._batch:
+            yield Link(self._batch[cause.offset], cause.text)
+        elif cause is not None and cause.offset != row.offset:
+            links = (link for of in self.broker_links.values() for link in of)
+            yield from (link for link in links if link.row.offset == cause.offset)
+        if before is None or after.leader in (before.leader, NO_LEADER):
+            return
+        came = self.broker_links.get(after.leader, [])
+        if before.leader == NO_LEADER and came and came[-1].row.offset in self._batch:
+            yield from came
+
+    def chain_of_partition(self, key: tuple[Uuid, int], field: str) -> Chain:
+        """Return the chain of a partition's leader or ISR."""
+        steps = self._steps.get(key, [])
+        chosen = _leader_steps(steps) if field == "leader" else _isr_steps(steps)
+        links = {link.row.offset: link for step in chosen for link in (step.link, *step.causes)}
+        after = self.state.partition(*key)
+        assert after is not None, "the partition was found"
+        waits_for: tuple[int, ...] = ()
+        if after.leader == NO_LEADER:
+            waits_for = tuple(brokers_missing(LEADERLESS, after))
+            for broker_id in waits_for:
+                if not is_up(self.state.broker(broker_id)):
+                    links |= {
+                        each.row.offset: each for each in self.broker_links.get(broker_id, [])
+                    }
+        elections = [step for step in steps if step.sets_leader and step.after.leader != NO_LEADER]
+        return Chain(
+            after.leader if field == "leader" else list(after.isr),
+            [links[offset] for offset in sorted(links, reverse=True)],
+            is_unclean(elections[-1].before, elections[-1].after) if elections else None,
+            waits_for,
+        )
+
+
+def _leader_steps(steps: list[_Step]) -> list[_Step]:
+    """Return the election, how the lead was lost before it, and what had become of the ISR."""
+    found: list[_Step] = []
+    for index in range(len(steps) - 1, -1, -1):
+        step = steps[index]
+        if step.sets_leader:
+            found.append(step)
+            if step.before is None or step.before.leader != NO_LEADER:
+                before = step.before
+                is_whole = before is None or _is_whole(before)
+                return found if is_whole else [*found, *_isr_steps(steps[:index])]
+    return found
+
+
+def _isr_steps(steps: list[_Step]) -> list[_Step]:
+    """Return the changes of the ISR since it was last whole."""
+    found = []
+    for step in reversed(steps):
+        if step.sets_isr:
+            found.append(step)
+            if step.before is None or _is_whole(step.before):
+                break
+    return found
+
+
+def _is_whole(partition: Partition) -> bool:
+    return len(partition.isr) >= len(partition.replicas) - len(partition.adding_replicas)
+
+
+def is_unclean(before: Partition | None, after: Partition) -> bool:
+    """True if an election chose a leader that may lack records: neither in sync nor eligible."""
+    if before is None or after.leader == NO_LEADER:
+        return False
+    safe = {*before.isr, *before.eligible_leader_replicas}
+    return after.leader not in safe or (
+        after.leader_recovery_state == 1 and before.leader_recovery_state == 0
+    )
+
+
+def change_text(before: Partition | None, after: Partition) -> str:
+    """Return what a record did to a partition's leader, ISR and eligible replicas."""
+    replicas = f"of replicas {list(after.replicas)}"
+    if before is None:
+        return f"created: leader {_leader(after)}, ISR {list(after.isr)} {replicas}"
+    parts = []
+    if before.leader != after.leader:
+        how = ""
+        if after.leader != NO_LEADER:
+            how = " (unclean election)" if is_unclean(before, after) else " (clean election)"
+        parts.append(f"leader {_leader(before)} -> {_leader(after)}{how}")
+    pairs = (
+        ("ISR", before.isr, after.isr),
+        ("replicas", before.replicas, after.replicas),
+        ("ELR", before.eligible_leader_replicas, after.eligible_leader_replicas),
+        ("last known ELR", before.last_known_elr, after.last_known_elr),
+    )
+    parts += [f"{name} {list(old)} -> {list(new)}" for name, old, new in pairs if old != new]
+    if before.isr == after.isr:
+        parts.append(f"ISR {list(after.isr)} {replicas}")
+    return ", ".join(parts)
+
+
+def _leader(partition: Partition) -> str:
+    return "none" if partition.leader == NO_LEADER else str(partition.leader)

@@ -1,0 +1,149 @@
+"""Why a partition has its leader and ISR, and a broker its state."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from metadata_log.log_reader import LogReader
+from records.base import Record
+from records.brokers import (
+    BrokerRegistrationChangeRecord,
+    FenceBrokerRecord,
+    UnfenceBrokerRecord,
+)
+from records.errors import RequestError
+from replay.incidents.why import Chain
+from replay.time_travel.objects import parse_object
+from replay.timeline import Timeline
+from tests.real_logs import DataSet, each_data_set_where
+from tests.replay.builders import FakeLog, batches, broker, change, partition, topic
+from tests.replay.incidents.real import imported
+
+UP = tuple([broker(n, fenced=False) for n in (1, 2, 3)])
+ORDERS = (topic("orders"), partition("orders", 0))
+
+
+def why(name: str, *groups: Sequence[Record]) -> Chain:
+    log = FakeLog(batches(*groups))
+    return Timeline(log).why(parse_object(name), log.end_offset - 1)
+
+
+def links(chain: Chain) -> list[tuple[int, str]]:
+    return [(link.row.offset, link.text) for link in chain.links]
+
+
+def fence(broker_id: int) -> FenceBrokerRecord:
+    return FenceBrokerRecord(id=broker_id, epoch=10)
+
+
+def test_lost_leader_is_followed_back_to_when_the_isr_was_whole() -> None:
+    shutdown = BrokerRegistrationChangeRecord(
+        broker_id=2, broker_epoch=10, in_controlled_shutdown=1
+    )
+    chain = why(
+        "partition:orders/0#leader",
+        UP,
+        ORDERS,
+        (change("orders", 0, isr=(1, 2)),),
+        (change("orders", 0, leader=2, isr=(2,)), fence(1)),
+        (shutdown, change("orders", 0, leader=-1)),
+        (fence(2),),
+    )
+    assert (chain.value, chain.waits_for, chain.unclean) == (-1, (2,), False)
+    assert links(chain) == [
+        (10, "broker 2 was fenced at the end of its controlled shutdown"),
+        (9, "leader 2 -> none, ISR [2] of replicas [1, 2, 3]"),
+        (8, "broker 2 began a controlled shutdown"),
+        (7, "broker 1 was fenced (no heartbeat in time)"),
+        (6, "leader 1 -> 2 (clean election), ISR [1, 2] -> [2]"),
+        (5, "ISR [1, 2, 3] -> [1, 2]"),
+    ]
+
+
+def test_election_outside_the_isr_is_unclean() -> None:
+    chain = why(
+        "partition:orders/0#leader",
+        UP,
+        ORDERS,
+        (change("orders", 0, leader=1, isr=(1,)),),
+        (change("orders", 0, leader=-1), fence(1)),
+        (change("orders", 0, leader=3, isr=(3,), leader_recovery_state=1),),
+    )
+    assert (chain.value, chain.unclean) == (3, True)
+    assert links(chain)[0] == (8, "leader none -> 3 (unclean election), ISR [1] -> [3]")
+
+
+def test_eligible_leader_replica_is_elected_cleanly() -> None:
+    chain = why(
+        "partition:orders/0",
+        UP,
+        ORDERS,
+        (
+            change("orders", 0, leader=-1, isr=(), eligible_leader_replicas=(2,)),
+            fence(1),
+        ),
+        (change("orders", 0, leader=2, isr=(2,), eligible_leader_replicas=()),),
+    )
+    assert chain.unclean is False
+    assert "ELR [2] -> []" in chain.links[0].text
+
+
+def test_broker_is_down_because_of_all_records_since_it_was_up() -> None:
+    chain = why("broker:1#fenced", UP, (fence(1),), (broker(1, broker_epoch=11),))
+    assert links(chain) == [
+        (4, "broker 1 registered again"),
+        (3, "broker 1 was fenced (no heartbeat in time)"),
+    ]
+    up = why("broker:1", UP, (fence(1),), (UnfenceBrokerRecord(id=1, epoch=10),))
+    assert (up.value, links(up)[0][1]) == (False, "broker 1 was unfenced")
+
+
+def test_partition_that_is_absent_has_no_why() -> None:
+    with pytest.raises(RequestError, match="was never set"):
+        why("partition:orders/1#leader", ORDERS)
+
+
+AZERCELL = "azercell3-3node-legacy/data_kafka1"
+
+
+def partition_at(data_set: DataSet, offset: int) -> str:
+    """Return the name, by the topic's id, of the partition that a record is about."""
+    rows = [row for segment in data_set.segments for row in segment.oracle()]
+    (data,) = [row["data"] for row in rows if row["offset"] == offset]
+    return f"partition:@{data['topicId']}/{data['partitionId']}"
+
+
+def chain_of(log: Path, name: str, at: int) -> Chain:
+    with LogReader.open(log) as reader:
+        return Timeline(reader).why(parse_object(name), at)
+
+
+@each_data_set_where(lambda each: str(each) == AZERCELL)
+def test_why_a_partition_of_a_real_log_had_no_leader_and_got_one(
+    data_set: DataSet, tmp_path: Path
+) -> None:
+    """Read by hand from the decoded log.
+
+    Its only replica is 2: the record at 66 takes the lead from it, 84 fences it in the same batch,
+    105 registers it anew, 128 unfences it, and 129 gives the lead back.
+    """
+    log, name = imported(data_set, tmp_path), partition_at(data_set, 66)
+    lost = chain_of(log, f"{name}#leader", 101)
+    assert (lost.value, lost.waits_for) == (-1, (2,))
+    assert [link.row.offset for link in lost.links] == [84, 66]
+    back = chain_of(log, f"{name}#leader", 145)
+    assert (back.value, back.unclean, back.waits_for) == (2, False, ())
+    assert [link.row.offset for link in back.links] == [129, 128, 105, 84, 66]
+
+
+@each_data_set_where(lambda each: str(each) == "greenhouse-rolled-history/kafka_data_data")
+def test_why_names_shutdown_and_fencing_of_the_last_in_sync_replica(
+    data_set: DataSet, tmp_path: Path
+) -> None:
+    """By hand: 1525 is the shutdown of broker 0, 1526 takes its lead, 1528 fences it."""
+    log, name = imported(data_set, tmp_path), partition_at(data_set, 1526)
+    found: Any = chain_of(log, name, 1530)
+    assert [link.row.offset for link in found.links] == [1528, 1526, 1525]
+    assert found.waits_for == (0,)
