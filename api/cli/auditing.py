@@ -31,7 +31,7 @@ def audit(
     arguments: Annotated[
         list[str],
         typer.Argument(
-            metavar="list|NAME...|sql [LOG] [SELECT ...]",
+            metavar="list|NAME...|sql|export [LOG] [SELECT ...]",
             help="What to ask, then the log, else METALOG_LOG.",
             show_default=False,
         ),
@@ -39,17 +39,29 @@ def audit(
     since: Annotated[str, typer.Option(metavar="POINT", help="First, inclusive.")] = "start",
     until: Annotated[str, typer.Option(metavar="POINT", help="Last, inclusive.")] = "end",
     limit: Annotated[int, typer.Option(min=1, help="Print at most this many rows.")] = _ROWS_MAX,
+    to: Annotated[
+        str | None, typer.Option(metavar="LOCATION", help="Directory that `export` adds to.")
+    ] = None,
     show_secrets: ShowSecrets = False,
     json: Json = False,
 ) -> None:
-    """Ask Spark about a log: `list`, queries by NAME, or `sql LOG "SELECT ..."`."""
+    """Ask Spark about a log: `list`, queries by NAME, `sql LOG "SELECT ..."`, `export LOG --to`."""
     from api.cli.reading import open_reader
     from api.documents.audits import Audits, Since
 
+    if (arguments[0] == "export") != (to is not None):
+        raise typer.BadParameter("`audit export` needs --to LOCATION, the others take none")
     if arguments == ["list"]:
         _print_queries(as_json=json)
         return
     names, log, query = _parsed(arguments)
+    if to is not None:
+        from api.cli.audit_export import export
+
+        if (since, until) != ("start", "end"):
+            raise typer.BadParameter("`audit export` goes on where it was: no --since, no --until")
+        export(log_place(log), to, show_secrets=show_secrets, as_json=json)
+        return
     with open_reader(log_place(log)) as reader:
         answers, place, first = _ask(
             reader, names, query, since, until, limit, show_secrets=show_secrets

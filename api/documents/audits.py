@@ -31,3 +31,12 @@ class AuditListed(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     description: str
+
+
+class ChangesExported(msgspec.Struct, frozen=True, kw_only=True):
+    """The changes at offsets [from, to) that were exported: into how many files, how many."""
+
+    from_: int = msgspec.field(name="from")
+    to: int
+    files: int
+    rows: int

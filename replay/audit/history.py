@@ -143,6 +143,12 @@ class History:
         """The same as `partitions`, whether the records took effect or not."""
         return self._of_types(_BULK)
 
+    @property
+    def settled_end(self) -> int:
+        """The first offset of a transaction that is still open; without one, the end."""
+        open_ = (first for first, last in self._unfinished if last == _FOR_EVER)
+        return next(open_, self._at + 1)
+
     def resolved(self, written: DataFrame) -> DataFrame:
         """Drop the rows of a transaction that is still open, and tell the aborted ones.
 

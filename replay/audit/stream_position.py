@@ -72,6 +72,6 @@ def _wrong_log(reader: LogReader, why: str) -> RequestError:
     return RequestError(
         "WRONG_LOG",
         f"{reader.directory}: {why}: it was replaced or restored, or the unconfirmed end of a "
-        f"mirror was replaced. Records below {reader.confirmed_end} are confirmed now; remove what "
-        "was written from where the two differ, and start with a new checkpoint location",
+        f"mirror was replaced. Records below {reader.confirmed_end} are confirmed now; what was "
+        "written from where the two differ does not hold, so start anew in another place",
     )

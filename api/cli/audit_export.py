@@ -1,0 +1,28 @@
+"""Spark: `audit export`."""
+
+from pathlib import Path
+
+from api.cli.output import print_json, print_line
+from api.cli.reading import about, open_reader
+from api.cli.spark import spark_and_files
+from api.documents.audits import ChangesExported
+from replay.audit.export import export_changes
+
+
+def export(log: Path | str, to: str, *, show_secrets: bool, as_json: bool) -> None:
+    """Add the changes of a log that are not in a location yet, and print what was added."""
+    with open_reader(log) as reader:
+        done = export_changes(
+            reader, to, lambda: spark_and_files(reader), show_secrets=show_secrets
+        )
+        place = about(reader, done.to_offset - 1)
+    if as_json:
+        exported = ChangesExported(
+            from_=done.from_offset, to=done.to_offset, files=done.files, rows=done.rows
+        )
+        print_json(place, exported)
+        return
+    print_line(
+        f"{to}: {done.rows} changes in {done.files} files, from offset {done.from_offset} up to "
+        f"{done.to_offset} (exclusive)"
+    )

@@ -1,0 +1,246 @@
+"""Exports of the changes: each one once, whatever died when."""
+
+import itertools
+import re
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from metadata_log.batch import NewBatch
+from metadata_log.creation import create_log
+from metadata_log.fs import Fs, OsFs
+from metadata_log.log import MetadataLog
+from metadata_log.log_reader import LogReader
+from records.base import Record
+from records.configs import ConfigRecord
+from records.control import BeginTransactionRecord, EndTransactionRecord
+from records.errors import RequestError, UnavailableError, UnknownHistoryError
+from replay.audit import export
+from replay.audit.changes import SCHEMA, changes
+from replay.audit.committed_files import readable_files
+from replay.audit.export import Exported, ExportFolder, export_changes
+from replay.audit.history import History
+from replay.audit.log_frame import LogFiles
+from replay.audit.settings import COLUMNS
+from replay.care.retain import retain
+from tests.failing_fs import FailingFs
+from tests.replay.builders import change, partition, topic
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+DAY_MS = 86_400_000
+
+
+def config(name: str, value: str) -> ConfigRecord:
+    return ConfigRecord(resource_type=4, resource_name="1", name=name, value=value)
+
+
+async def append(log: MetadataLog, day: int, *records: Record) -> None:
+    await log.append(NewBatch(records=records, timestamp=day * DAY_MS))
+
+
+@contextmanager
+def opened(spark: "SparkSession", log: Path, scratch: Path) -> Iterator[tuple[Any, LogFiles]]:
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir()
+    with LogReader.open(log) as reader:
+        yield spark, readable_files(reader, scratch, lambda path, size: None)
+
+
+def documented(language: str, location: Path) -> str:
+    """The one example of a language in docs/export.md, for a location."""
+    text = (Path(__file__).parents[3] / "docs" / "export.md").read_text()
+    (found,) = re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    return str(found).replace("LOCATION", str(location))
+
+
+def rows(location: Path) -> list[dict[str, Any]]:
+    """What pyarrow reads there."""
+    names: dict[str, Any] = {}
+    exec(documented("python", location), names)
+    listed: list[dict[str, Any]] = names["changes"].to_pylist()
+    return listed
+
+
+def keys(found: list[dict[str, Any]]) -> Counter[tuple[Any, ...]]:
+    return Counter(
+        (row["offset"], row["kind"], row["id"], row["field"], row["before"], row["after"])
+        for row in found
+    )
+
+
+async def test_each_run_adds_what_is_new_and_settled(spark: "SparkSession", tmp_path: Path) -> None:
+    log, out = tmp_path / "log", tmp_path / "out"
+    create_log(log, "test-cluster")
+
+    def run() -> Exported:
+        with LogReader.open(log) as reader:
+            return export_changes(
+                reader, f"file://{out}", lambda: opened(spark, log, tmp_path / "scratch")
+            )
+
+    writer = await MetadataLog.open(log)
+    await append(writer, 40_000, topic("orders"), partition("orders", 0))
+    await append(writer, 40_001, config("log.retention.ms", "1"), config("secret", "hidden"))
+    await append(writer, 40_001, BeginTransactionRecord(name="t"))
+    await append(writer, 40_001, config("log.retention.ms", "2"))
+    first = run()
+    # Up to the transaction: it is still open.
+    assert (first.from_offset, first.to_offset, first.files) == (0, 5, 2)
+    assert run() == Exported(from_offset=5, to_offset=5, files=0, rows=0)
+    await append(writer, 40_001, EndTransactionRecord())
+    await append(writer, 40_002, change("orders", 0, leader=2), config("log.retention.ms", "3"))
+    await writer.close()
+    second = run()
+    assert (second.from_offset, second.to_offset, second.files) == (5, 10, 2)
+
+    found = rows(out)
+    assert len(found) == first.rows + second.rows
+    assert {name for row in found for name in row} == {*SCHEMA, "day"}
+    assert {row["day"] for row in found} == {"2079-07-08", "2079-07-09", "2079-07-10"}
+    assert all(str(row["time"].date()) == row["day"] for row in found)
+    assert {row["after"] for row in found if row["field"] == "secret"} == {"(redacted)"}
+    with (
+        opened(spark, log, tmp_path / "scratch") as (_, files),
+        History(spark, files, 9, columns=COLUMNS) as history,
+    ):
+        at_once = [row.asDict() for row in changes(history).collect()]
+    assert keys(found) == keys(at_once)
+
+    duckdb = pytest.importorskip("duckdb", reason="`make .venv/installed` brings it")
+    counted = duckdb.sql(documented("sql", out)).fetchall()
+    by_day = Counter((row["day"], row["kind"]) for row in found)
+    assert {(str(day), kind): count for day, kind, count in counted} == by_day
+
+    with pytest.raises(RequestError, match="was exported without secrets"):
+        _nothing_to_do(log, out, show_secrets=True)
+    retain(log, 9, check_dropped=lambda segments: None)
+    _nothing_to_do(log, out)
+
+
+def _nothing_to_do(log: Path, out: Path, *, show_secrets: bool = False) -> None:
+    def never() -> Any:
+        raise AssertionError("Spark is not needed")
+
+    with LogReader.open(log) as reader:
+        done = export_changes(reader, str(out), never, show_secrets=show_secrets)
+        assert done.files == 0
+
+
+DAYS = {"day=2024-10-04": [1, 2, 3], "day=2024-10-05": [4]}
+
+
+def exported(
+    log: Path, out: Path, monkeypatch: pytest.MonkeyPatch, fs: Fs | None = None
+) -> Exported:
+    """Export with files that are staged without Spark: what is tested is what becomes of them."""
+
+    def stage(spark: Any, files: Any, first: int, end: int, staging: Path, **_: Any) -> int:
+        for day, offsets in DAYS.items():
+            (staging / day).mkdir(parents=True)
+            table = pyarrow.table({"offset": [o for o in offsets if first <= o < end]})
+            pyarrow.parquet.write_table(table, staging / day / "part-0.parquet")
+        return end
+
+    @contextmanager
+    def no_spark() -> Iterator[Any]:
+        yield None, None
+
+    monkeypatch.setattr(export, "_stage", stage)
+    with LogReader.open(log) as reader:
+        return export_changes(reader, str(out), no_spark, fs=fs)
+
+
+@pytest.fixture
+async def log(tmp_path: Path) -> Path:
+    create_log(tmp_path / "log", "test-cluster")
+    writer = await MetadataLog.open(tmp_path / "log")
+    for number in range(4):
+        await append(writer, 40_000, config("log.retention.ms", str(number)))
+    await writer.close()
+    return tmp_path / "log"
+
+
+async def test_run_that_died_anywhere_is_made_good_by_the_next(
+    log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for fail_at in itertools.count():
+        out, fs = tmp_path / f"out-{fail_at}", FailingFs(fail_at)
+        try:
+            exported(log, out, monkeypatch, fs)
+        except OSError:
+            exported(log, out, monkeypatch)
+        else:
+            break
+        assert sorted(row["offset"] for row in rows(out)) == [1, 2, 3, 4]
+    assert fail_at > 20
+
+
+async def test_next_run_removes_what_another_end_left(
+    log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run after the one that died may go further: the names of its files differ."""
+    out = tmp_path / "out"
+
+    def dies(folder: ExportFolder, watermark: export.Watermark) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as dying:
+        dying.setattr(ExportFolder, "advance", dies)
+        with pytest.raises(KeyboardInterrupt):
+            exported(log, out, dying)
+    assert sorted(row["offset"] for row in rows(out)) == [1, 2, 3, 4]
+    writer = await MetadataLog.open(log)
+    await append(writer, 40_001, config("log.retention.ms", "9"))
+    await writer.close()
+    assert exported(log, out, monkeypatch).to_offset == 7
+    assert sorted(row["offset"] for row in rows(out)) == [1, 2, 3, 4]
+
+
+def test_location_of_another_log_is_refused(
+    log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    exported(log, out, monkeypatch)
+    create_log(tmp_path / "other", "other-cluster")
+    with pytest.raises(RequestError, match="the stream is of cluster test-cluster"):
+        exported(tmp_path / "other", out, monkeypatch)
+    for location in (str(log), "s3://bucket/prefix", ""):
+        with (
+            LogReader.open(log) as reader,
+            pytest.raises(RequestError, match="name a directory of its own"),
+        ):
+            export_changes(reader, location, lambda: opened(None, log, tmp_path / "scratch"))
+
+
+def test_two_exports_at_once_are_refused(
+    log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    exported(log, out, monkeypatch)
+    with ExportFolder(OsFs(), out), pytest.raises(UnavailableError, match="is being written by"):
+        exported(log, out, monkeypatch)
+
+
+async def test_history_that_was_cut_below_the_watermark_is_named(
+    log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    exported(log, out, monkeypatch)
+    for number in range(3):
+        writer = await MetadataLog.open(log)
+        await append(writer, 40_001, config("log.retention.ms", f"1{number}"))
+        await writer.close()
+    retain(log, 9, check_dropped=lambda segments: None)
+    with pytest.raises(UnknownHistoryError, match=r"ends at 5, and the log starts at \d+"):
+        exported(log, out, monkeypatch)
