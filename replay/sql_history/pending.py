@@ -4,15 +4,13 @@ from collections.abc import Callable, Hashable, Sequence
 from operator import attrgetter, itemgetter
 from typing import Any
 
-from sqlalchemy import Connection, Table, bindparam, func, insert, select, update
-from sqlalchemy.engine.default import DefaultDialect
+from sqlalchemy import Connection, Table, bindparam, func, select, update
 
 from replay.image.metadata import MetadataImage
 from replay.sql_history.changes import ChangeRow, NewState, Run, state_key
 from replay.sql_history.columns import row_encoder
+from replay.sql_history.many_rows import Row, execute_rows, insert_rows
 from replay.sql_history.tables import VALIDITY, VERSION_TABLES, VersionTable, change
-
-Row = Sequence[Any]
 
 # The places of VALIDITY, from the end of a row.
 _VALID_TO_OFFSET, _VALID_TO_MS = -2, -1
@@ -55,7 +53,7 @@ class Pending:
 
     def write(self, connection: Connection) -> None:
         """Write everything."""
-        _execute(connection, insert(change), _CHANGE_COLUMNS, self.changes)
+        insert_rows(connection, change, _CHANGE_COLUMNS, self.changes)
         for states in self._states:
             states.write(connection)
 
@@ -106,35 +104,11 @@ class _States:
             *(f"{name}_1" for name in keys),
             *(f"{name}_2" for name in keys),
         ]
-        _execute(connection, _end_newest(table, keys), ends, self._ends)
-        _execute(
-            connection,
-            insert(table),
-            [*(each.name for each in self.of.fields), *VALIDITY],
-            self.rows,
-        )
-
-
-def _execute(
-    connection: Connection, statement: Any, parameters: Sequence[str], rows: Sequence[Row]
-) -> None:
-    """Execute a statement for each row, whose values are the named parameters in this order.
-
-    Rows go to the driver as they are: SQLAlchemy takes three times as long as SQLite.
-    """
-    if not rows:
-        return
-    dialect = _POSITIONAL[connection.dialect.name]
-    compiled = statement.compile(dialect=dialect, column_keys=list(parameters))
-    in_order = itemgetter(*(parameters.index(name) for name in compiled.positiontup))
-    connection.exec_driver_sql(str(compiled), list(map(in_order, rows)))
-
-
-# By name, because psycopg names parameters unless told otherwise.
-_POSITIONAL = {
-    "sqlite": DefaultDialect(paramstyle="qmark"),
-    "postgresql": DefaultDialect(paramstyle="format"),
-}
+        execute_rows(connection, _end_newest(table, keys), ends, self._ends)
+        # In the order of the primary key, each page is written once.
+        columns = [*(each.name for each in self.of.fields), *VALIDITY]
+        in_order = itemgetter(*(columns.index(name) for name in (*keys, "record_offset")))
+        insert_rows(connection, table, columns, sorted(self.rows, key=in_order))
 
 
 def _end_newest(table: Table, keys: Sequence[str]) -> Any:

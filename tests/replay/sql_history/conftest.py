@@ -1,4 +1,4 @@
-"""An empty history to sync into."""
+"""An empty history to sync into, in each kind of database."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,13 +6,33 @@ from pathlib import Path
 import pytest
 from sqlalchemy import URL
 
+from replay.snapshot.database import writing
 from replay.sql_history.store import HistoryStore, default_url
+from replay.sql_history.tables import metadata
+from tests.postgres import new_database
+
+ON_BOTH = pytest.mark.parametrize("url", ["sqlite", "postgresql"], indirect=True)
+"""A mark for tests that run on each kind of database; others run on SQLite."""
+
+
+@pytest.fixture(scope="session")
+def migrated_history_url(postgres: URL) -> Iterator[URL]:
+    """A PostgreSQL database with the tables, made once: making them takes longer than a test."""
+    with new_database(postgres) as url:
+        with HistoryStore.open(url, create=True):
+            pass
+        yield url
 
 
 @pytest.fixture
-def url(tmp_path: Path) -> URL:
-    """Where the history of a log in a new directory goes."""
-    return default_url(tmp_path)
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> URL:
+    """Where the history of a log goes; of SQLite no file is there yet."""
+    if getattr(request, "param", "sqlite") == "sqlite":
+        return default_url(tmp_path)
+    url: URL = request.getfixturevalue("migrated_history_url")
+    with HistoryStore.open(url) as store, writing(store.engine) as connection:
+        connection.exec_driver_sql(f"TRUNCATE {', '.join(metadata.tables)}")
+    return url
 
 
 @pytest.fixture

@@ -29,6 +29,9 @@ from replay.time_travel.affected import AFFECTED
 from replay.timeline import Timeline
 from tests.histories import random_history
 from tests.replay.builders import Base, FakeLog, batch, batches, change, partition, topic, uid
+from tests.replay.sql_history.conftest import ON_BOTH
+
+pytestmark = ON_BOTH
 
 
 def synced(log: FakeLog, store: HistoryStore) -> Synced:

@@ -24,6 +24,9 @@ from tests.replay.builders import (
     topic,
     uid,
 )
+from tests.replay.sql_history.conftest import ON_BOTH
+
+pytestmark = ON_BOTH
 
 
 def rows(store: HistoryStore, query: str) -> list[tuple[Any, ...]]:
