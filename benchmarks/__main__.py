@@ -30,6 +30,7 @@ from benchmarks import (
     snapshot_load,
     socket_append,
     spark_scan,
+    sql_history,
 )
 from benchmarks.harness import Result
 
@@ -47,6 +48,7 @@ BENCHES: dict[str, Bench] = {
     "import": importing.run,
     "snapshot": snapshot_load.run,
     "history": object_history.run,
+    "sql-history": sql_history.run,
     "follow": following.run,
     "cli": cli_start.run,
     "controller": controller.run,

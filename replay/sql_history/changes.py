@@ -1,7 +1,8 @@
 """Follows a log and yields each state that an object takes.
 
 An image after each record would cost most of the time. So records are replayed in runs in which no
-object is changed twice: the images around the run then show what each of its records did.
+object is changed twice: the images around the run then show what each of its records did. Of a
+partition, which most records change, the delta shows every state within a run.
 """
 
 from collections.abc import Hashable, Iterable, Iterator
@@ -31,13 +32,21 @@ RUN_ROWS_MAX = 2_000
 
 # What these change depends on the state before them.
 _ALONE: frozenset[type[Record]] = frozenset(
-    {topics.RemoveTopicRecord, topics.MoveTopicRecord, partitions.ClearElrRecord}
+    {
+        topics.RemoveTopicRecord,
+        topics.MoveTopicRecord,
+        partitions.ClearElrRecord,
+        partitions.RemovePartitionsRecord,
+    }
 )
 
-# They change how many partitions a topic has, not the object itself.
-_NOT_THE_TOPIC: frozenset[type[Record]] = frozenset(
-    {partitions.PartitionRecord, partitions.RemovePartitionsRecord}
+# They change one partition. No other type outside `_ALONE` changes any.
+_OF_A_PARTITION: frozenset[type[Record]] = frozenset(
+    {partitions.PartitionRecord, partitions.PartitionChangeRecord}
 )
+
+# It changes how many partitions a topic has, not the object itself.
+_NOT_THE_TOPIC = partitions.RemovePartitionsRecord
 
 
 class ChangeRow(msgspec.Struct, frozen=True, gc=False):
@@ -110,6 +119,7 @@ class _Runs:
         self._image = image
         self._delta = MetadataDelta(image)
         self._rows: list[ChangeRow] = []
+        self._states: list[NewState] = []
         self._touched: dict[ObjectKey, ChangeRow] = {}
         # Of closed runs: short runs too must let the log be continued from somewhere.
         self._unended_rows = 0
@@ -119,30 +129,49 @@ class _Runs:
         """Records of the open run, and of those before it that have no end offset."""
         return self._unended_rows + len(self._rows)
 
-    def add(self, change: ChangeRow) -> Iterator[Run]:
-        """Add a record; yields the run before it if the record cannot be part of that."""
+    def add(self, change: ChangeRow) -> Iterable[Run]:
+        """Add a record; returns the runs before it that it cannot be part of, or that it is."""
         row = change.row
         record_type = type(row.payload)
+        if record_type in _OF_A_PARTITION and change.in_effect:
+            self._add_of_a_partition(change)
+            return ()
         if record_type not in AFFECTED:
             if change.in_effect:
                 self._delta.replay(row)
-            return
+            return ()
         if not change.in_effect:
             self._rows.append(change)
-            return
-        if record_type in _ALONE:
-            yield self.close()
-            keys = list(_touched_by(row.payload, self._image))
+            return ()
+        return self._add_other(change, is_alone=record_type in _ALONE)
+
+    def _add_of_a_partition(self, change: ChangeRow) -> None:
+        record: Any = change.row.payload
+        topic_id, partition_id = key = record.topic_id, record.partition_id
+        current = self._delta.topics.partition
+        before = current(topic_id, partition_id)
+        self._delta.replay(change.row)
+        after = current(topic_id, partition_id)
+        self._rows.append(change)
+        if before != after:
+            self._states.append(NewState("partitions", key, before, after, change))
+
+    def _add_other(self, change: ChangeRow, *, is_alone: bool) -> list[Run]:
+        record, runs = change.row.payload, []
+        if is_alone:
+            runs.append(self.close())
+            keys = list(_touched_by(record, self._image))
         else:
-            keys = list(_touched_by(row.payload, MetadataImage.EMPTY))
+            keys = list(_touched_by(record, MetadataImage.EMPTY))
             if not self._touched.keys().isdisjoint(keys):
-                yield self.close()
-        self._delta.replay(row)
+                runs.append(self.close())
+        self._delta.replay(change.row)
         self._rows.append(change)
         for key in keys:
             self._touched[key] = change
-        if record_type in _ALONE:
-            yield self.close()
+        if is_alone:
+            runs.append(self.close())
+        return runs
 
     def close(self, end_offset: int | None = None) -> Run:
         """End the open run and begin the next."""
@@ -153,7 +182,7 @@ class _Runs:
             after = self._delta.apply(
                 Provenance(offset=end_offset - 1) if end_offset else Provenance()
             )
-        states = []
+        states = self._states
         for (part, key), change in self._touched.items():
             old, new = _state(before, part, key), _state(after, part, key)
             # 0.0 equals -0.0, and is another value nevertheless.
@@ -162,7 +191,7 @@ class _Runs:
         run = Run(self._rows, states, end_offset, after)
         self._unended_rows = self.unended_rows if end_offset is None else 0
         self._image, self._delta = after, MetadataDelta(after)
-        self._rows, self._touched = [], {}
+        self._rows, self._states, self._touched = [], [], {}
         return run
 
 
@@ -180,7 +209,7 @@ def _touched_by(record: Any, before: MetadataImage) -> Iterator[ObjectKey]:
         yield "configs", (record.resource_type, record.resource_name, record.name)
         return
     for kind, keys in AFFECTED[record_type].items():
-        if kind == "topic" and record_type in _NOT_THE_TOPIC:
+        if kind == "topic" and record_type is _NOT_THE_TOPIC:
             continue
         for key in keys(record, before):
             yield from _object_keys(kind, key, record, before)

@@ -1,10 +1,11 @@
 """Writes many rows at a time, past SQLAlchemy, which takes three times as long as SQLite."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import Connection, Executable, Table, insert
+from sqlalchemy import Connection, Executable, Table
 from sqlalchemy.engine.default import DefaultDialect
 from sqlalchemy.exc import DBAPIError
 
@@ -21,41 +22,49 @@ def insert_rows(
     connection: Connection, table: Table, columns: Sequence[str], rows: Sequence[Row]
 ) -> None:
     """Insert rows, whose values are those of the columns in this order."""
+    prepared = connection.dialect.identifier_preparer
+    target = f"{prepared.format_table(table)} ({', '.join(map(prepared.quote, columns))})"
     if connection.dialect.name == "postgresql":
-        _copy(connection, table, columns, rows)
+        _copy(connection, f"COPY {target} FROM STDIN", rows)
     else:
-        execute_rows(connection, insert(table), columns, rows)
+        values = ", ".join("?" * len(columns))
+        _execute(connection, f"INSERT INTO {target} VALUES ({values})", rows)
 
 
 def execute_rows(
     connection: Connection, statement: Executable, parameters: Sequence[str], rows: Sequence[Row]
 ) -> None:
     """Execute a statement for each row, whose values are the named parameters in this order."""
-    if not rows:
-        return
     dialect = _POSITIONAL[connection.dialect.name]
-    compiled: Any = statement.compile(dialect=dialect, column_keys=list(parameters))  # type: ignore[attr-defined]
+    compiled: Any = statement.compile(dialect=dialect)  # type: ignore[attr-defined]
     in_order = itemgetter(*(parameters.index(name) for name in compiled.positiontup))
-    connection.exec_driver_sql(str(compiled), list(map(in_order, rows)))
+    _execute(connection, str(compiled), list(map(in_order, rows)))
 
 
-def _copy(
-    connection: Connection, table: Table, columns: Sequence[str], rows: Sequence[Row]
-) -> None:
+def _execute(connection: Connection, statement: str, rows: Sequence[Row]) -> None:
+    with _as_sqlalchemy(connection, statement), closing(connection.connection.cursor()) as cursor:
+        cursor.executemany(statement, rows)
+
+
+def _copy(connection: Connection, statement: str, rows: Sequence[Row]) -> None:
     """Insert rows by PostgreSQL's COPY."""
-    import psycopg
+    driver: Any = connection.connection.driver_connection
+    with (
+        _as_sqlalchemy(connection, statement),
+        driver.cursor() as cursor,
+        cursor.copy(statement) as copy,
+    ):
+        for row in rows:
+            copy.write_row(row)
 
-    driver = connection.connection.driver_connection
-    assert isinstance(driver, psycopg.Connection)
-    prepared = connection.dialect.identifier_preparer
-    names = ", ".join(map(prepared.quote, columns))
-    statement = f"COPY {prepared.format_table(table)} ({names}) FROM STDIN"
+
+@contextmanager
+def _as_sqlalchemy(connection: Connection, statement: str) -> Iterator[None]:
+    """Raise the driver's errors as SQLAlchemy does, so that they are named as all others are."""
+    base: Any = connection.dialect.loaded_dbapi.Error
     try:
-        with driver.cursor() as cursor, cursor.copy(statement.encode()) as copy:
-            for row in rows:
-                copy.write_row(row)
-    except psycopg.Error as error:
-        # As SQLAlchemy raises it, so that it is named as those of other statements are.
+        yield
+    except base as error:
         raise DBAPIError.instance(
-            statement, None, error, psycopg.Error, dialect=connection.dialect
+            statement, None, error, base, dialect=connection.dialect
         ) from error

@@ -104,11 +104,13 @@ class _States:
             *(f"{name}_1" for name in keys),
             *(f"{name}_2" for name in keys),
         ]
-        execute_rows(connection, _end_newest(table, keys), ends, self._ends)
+        if self._ends:
+            execute_rows(connection, _end_newest(table, keys), ends, self._ends)
         # In the order of the primary key, each page is written once.
         columns = [*(each.name for each in self.of.fields), *VALIDITY]
         in_order = itemgetter(*(columns.index(name) for name in (*keys, "record_offset")))
-        insert_rows(connection, table, columns, sorted(self.rows, key=in_order))
+        if self.rows:
+            insert_rows(connection, table, columns, sorted(self.rows, key=in_order))
 
 
 def _end_newest(table: Table, keys: Sequence[str]) -> Any:

@@ -1,0 +1,117 @@
+"""The SQL history: filling it, against a replay and bare inserts; history of one object with it."""
+
+import asyncio
+import sqlite3
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+from benchmarks.harness import Result, milliseconds, time_in_turn
+from benchmarks.object_history import write_log
+from metadata_log.log_reader import LogReader
+from replay.loader import load_image
+from replay.sql_history.store import HistoryStore, default_url
+from replay.sql_history.sync import sync
+from replay.time_travel.objects import parse_object
+from replay.timeline import Timeline
+
+_SYNC_RECORDS = 100_000
+_HISTORY_RECORDS = 1_000_000
+_RATE_TARGET = 30_000
+_SIZE_TARGET_BYTES = 260
+_HISTORY_TARGET = 0.02
+
+
+def run(scratch: Path) -> list[Result]:
+    """Measure on own logs of generated records, in batches of 27; processor time."""
+    return [*_sync(scratch / "small"), *_history(scratch / "large")]
+
+
+def _sync(log: Path) -> list[Result]:
+    asyncio.run(write_log(log, _SYNC_RECORDS))
+    with LogReader.open(log) as reader:
+        database = Path(str(default_url(log).database))
+        with HistoryStore.open(default_url(log), create=True) as store:
+            timeline = Timeline(reader)
+            sync_s = _cpu_seconds(lambda: sync(timeline, reader, store))
+        replay_s = _cpu_seconds(lambda: load_image(reader))
+    insert_s = _bare_inserts(database, log / "bare.db")
+    floor_s = replay_s + insert_s
+    size = database.stat().st_size / _SYNC_RECORDS
+    return [
+        Result(
+            name="SQL history, sync / replay and bare inserts of its rows",
+            ours=f"{sync_s:.2f} s",
+            peer=f"{replay_s:.2f} + {insert_s:.2f} s",
+            ratio=sync_s / floor_s,
+        ),
+        Result(
+            name=f"SQL history, sync / {_RATE_TARGET:,} records/s",
+            ours=f"{_SYNC_RECORDS / sync_s:,.0f}/s",
+            ratio=_SYNC_RECORDS / sync_s / _RATE_TARGET,
+            target=1.0,
+        ),
+        Result(
+            name=f"SQL history, bytes a record / {_SIZE_TARGET_BYTES}",
+            ours=f"{size:.0f} B",
+            ratio=size / _SIZE_TARGET_BYTES,
+            target=1.0,
+            at_most=True,
+        ),
+    ]
+
+
+def _history(log: Path) -> list[Result]:
+    asyncio.run(write_log(log, _HISTORY_RECORDS))
+    with LogReader.open(log) as reader:
+        with HistoryStore.open(default_url(log), create=True) as store:
+            sync(Timeline(reader), reader, store)
+        topic = min(load_image(reader).topics(), key=lambda each: each.name)
+        name = parse_object(f"partition:{topic.name}/0")
+        timed = time_in_turn(
+            lambda: list(Timeline.of(reader).history(name)),
+            lambda: load_image(reader),
+            rounds=1,
+            warmups=0,
+        )
+    return [
+        Result(
+            name=f"history of a partition with tables / full replay of {_HISTORY_RECORDS:,}",
+            ours=milliseconds(timed.ours),
+            peer=milliseconds(timed.peer),
+            ratio=timed.share,
+            target=_HISTORY_TARGET,
+            at_most=True,
+        )
+    ]
+
+
+def _bare_inserts(filled: Path, empty: Path) -> float:
+    """Return how long SQLite takes to insert the same rows into tables of the same form."""
+    with closing(sqlite3.connect(filled)) as source, closing(sqlite3.connect(empty)) as target:
+        target.execute("PRAGMA journal_mode = WAL")
+        target.execute("PRAGMA synchronous = NORMAL")
+        tables = source.execute(
+            "SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name LIKE '%\\_version' "
+            "ESCAPE '\\' AND name NOT LIKE 'metalog%' OR name = 'change'"
+        ).fetchall()
+        spent = 0.0
+        for name, statement in tables:
+            target.execute(statement)
+            rows = source.execute(f"SELECT * FROM {name}").fetchall()
+            if rows:
+                insert = f"INSERT INTO {name} VALUES ({', '.join('?' * len(rows[0]))})"
+                spent += _cpu_seconds(lambda i=insert, r=rows: _insert(target, i, r))  # type: ignore[misc]
+    return spent
+
+
+def _insert(target: sqlite3.Connection, statement: str, rows: list[tuple[object, ...]]) -> None:
+    with target:
+        target.executemany(statement, rows)
+
+
+def _cpu_seconds(work: Callable[[], object]) -> float:
+    start = time.process_time()
+    work()
+    return time.process_time() - start
