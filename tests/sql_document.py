@@ -1,38 +1,64 @@
-"""The queries of docs/sql.md, each with what SQLite prints, in a block below it.
+"""The queries of docs/sql.md, each with what a database prints, in a block below it.
 
-`python -m tests.sql_document` runs them and writes the answers into the document; a test compares.
+`python -m tests.sql_document` runs them in SQLite and writes the answers into the document; a test
+compares, and asks PostgreSQL the same.
 """
 
 import re
 import sqlite3
 import tempfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from api.cli.main import run
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "sql.md"
+
+Answer = tuple[list[str], list[Sequence[Any]]]
+"""Names of columns, and rows."""
 
 _QUERY = re.compile(
     r"^```sql\n(?P<query>.*?)^```\n(\n```text\n.*?^```\n)?", re.MULTILINE | re.DOTALL
 )
 
 
-def answered(text: str, directory: Path) -> str:
-    """Return a document with the answers to its queries on a demo's history."""
-    log = str(directory / "log")
-    assert run(["demo", log, "--topics", "20", "--changes", "400", "--json"]) == 0
-    assert run(["sql", "sync", log, "--json"]) == 0
-    connection = sqlite3.connect(f"file:{log}/history.db?mode=ro", uri=True)
-    try:
-        return _QUERY.sub(lambda found: _block(connection, found["query"]), text)
-    finally:
-        connection.close()
+# The one thing that the two databases write differently here.
+_TIME = re.compile(r"datetime\(([^,]+), 'unixepoch'\)")
+_POSTGRESQL_TIME = r"to_char(to_timestamp(\1) AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS')"
 
 
-def _block(connection: sqlite3.Connection, query: str) -> str:
-    cursor = connection.execute(query)
-    names = [column[0] for column in cursor.description]
-    rows = [names, *([_text(value) for value in row] for row in cursor)]
+def demo_history(directory: Path, *options: str) -> Path:
+    """Make the log that the document asks about, and its history; return the log."""
+    log = directory / "log"
+    assert run(["demo", str(log), "--topics", "20", "--changes", "400", "--json"]) == 0
+    assert run(["sql", "sync", str(log), "--json", *options]) == 0
+    return log
+
+
+def answered(text: str, ask: Callable[[str], Answer]) -> str:
+    """Return a document with the answers to its queries."""
+    return _QUERY.sub(lambda found: _block(found["query"], *ask(found["query"])), text)
+
+
+def sqlite_answers(database: Path) -> Callable[[str], Answer]:
+    """Return a function that asks a SQLite file."""
+
+    def ask(query: str) -> Answer:
+        with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as connection:
+            cursor = connection.execute(query)
+            return [column[0] for column in cursor.description], cursor.fetchall()
+
+    return ask
+
+
+def for_postgresql(query: str) -> str:
+    """Return a query of the document in PostgreSQL's words."""
+    return _TIME.sub(_POSTGRESQL_TIME, query)
+
+
+def _block(query: str, names: list[str], found: list[Sequence[Any]]) -> str:
+    rows = [names, *([_text(value) for value in row] for row in found)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [
         "  ".join(f"{value:<{width}}" for value, width in zip(row, widths, strict=True)).rstrip()
@@ -48,7 +74,8 @@ def _text(value: object) -> str:
 def main() -> None:
     """Write the answers into the document."""
     with tempfile.TemporaryDirectory() as directory:
-        DOCUMENT.write_text(answered(DOCUMENT.read_text("utf-8"), Path(directory)), "utf-8")
+        ask = sqlite_answers(demo_history(Path(directory)) / "history.db")
+        DOCUMENT.write_text(answered(DOCUMENT.read_text("utf-8"), ask), "utf-8")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,8 @@ from sqlalchemy import Connection, Executable, Table
 from sqlalchemy.engine.default import DefaultDialect
 from sqlalchemy.exc import DBAPIError
 
+from records.errors import RequestError
+
 Row = Sequence[Any]
 
 # By name, because psycopg names parameters unless told otherwise.
@@ -47,15 +49,28 @@ def _execute(connection: Connection, statement: str, rows: Sequence[Row]) -> Non
 
 
 def _copy(connection: Connection, statement: str, rows: Sequence[Row]) -> None:
-    """Insert rows by PostgreSQL's COPY."""
+    """Insert rows by PostgreSQL's COPY.
+
+    Raises:
+        RequestError: INVALID_REQUEST, a text has the character NUL.
+    """
     driver: Any = connection.connection.driver_connection
-    with (
-        _as_sqlalchemy(connection, statement),
-        driver.cursor() as cursor,
-        cursor.copy(statement) as copy,
-    ):
-        for row in rows:
-            copy.write_row(row)
+    dbapi: Any = connection.dialect.loaded_dbapi
+    try:
+        with (
+            _as_sqlalchemy(connection, statement),
+            driver.cursor() as cursor,
+            cursor.copy(statement) as copy,
+        ):
+            for row in rows:
+                copy.write_row(row)
+    except DBAPIError as error:
+        if not isinstance(error.orig, dbapi.DataError):
+            raise
+        raise RequestError(
+            "INVALID_REQUEST",
+            f"a value in the log cannot be kept in PostgreSQL: {error.orig}; sync into SQLite",
+        ) from error
 
 
 @contextmanager

@@ -1,13 +1,23 @@
 """`metalog sql sync`, and plain SQL on what it made."""
 
 import sqlite3
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
+from sqlalchemy import URL, create_engine
 
 from benchmarks.generate_kraft import generate
 from tests.api.conftest import Metalog
-from tests.sql_document import DOCUMENT, answered
+from tests.postgres import text_of
+from tests.sql_document import (
+    DOCUMENT,
+    answered,
+    demo_history,
+    for_postgresql,
+    sqlite_answers,
+)
 
 
 @pytest.fixture
@@ -95,7 +105,38 @@ def test_the_document_shows_what_its_queries_print(
 ) -> None:
     text = DOCUMENT.read_text("utf-8")
     assert text.count("```sql\n") == text.count("```text\n") == 10
-    assert answered(text, tmp_path) == text
+    ask = sqlite_answers(demo_history(tmp_path) / "history.db")
+    assert answered(text, ask) == text
+
+
+def test_postgresql_answers_the_document_s_queries_as_sqlite_does(
+    tmp_path: Path, postgres_url: URL, capsys: pytest.CaptureFixture[str]
+) -> None:
+    demo_history(tmp_path, "--database", text_of(postgres_url))
+    assert "not:to@be/seen" not in capsys.readouterr().out
+    engine = create_engine(postgres_url.set(drivername="postgresql+psycopg"))
+
+    def ask(query: str) -> tuple[list[str], list[Sequence[Any]]]:
+        with engine.connect() as connection:
+            found = connection.exec_driver_sql(for_postgresql(query).replace("%", "%%"))
+            return list(found.keys()), list(found)
+
+    text = DOCUMENT.read_text("utf-8")
+    assert answered(text, ask) == text
+    engine.dispose()
+
+
+def test_digest_by_postgresql_is_that_of_replay(
+    demo_log: Path, metalog: Metalog, postgres_url: URL
+) -> None:
+    database = ["--database", text_of(postgres_url)]
+    assert metalog("sql", "sync", demo_log, *database).code == 0
+    for at in ("end", "300", "start"):
+        by_sql, by_replay = (
+            metalog("digest", demo_log, "--at", at, "--json", *by).json["digest"]
+            for by in (["--by", "sql", *database], [])
+        )
+        assert by_sql == by_replay
 
 
 def test_a_damaged_database_is_named_with_the_command_that_makes_it_anew(

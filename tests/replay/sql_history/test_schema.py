@@ -14,8 +14,10 @@ from replay.snapshot.revision import HISTORY_REVISION, HISTORY_VERSION_TABLE
 from replay.snapshot.schema import HISTORY, upgrade
 from replay.sql_history.store import HistoryStore
 from replay.sql_history.tables import VERSION_TABLES, metadata
+from tests.replay.sql_history.conftest import ON_BOTH
 
 
+@ON_BOTH
 def test_migrations_make_the_tables_the_code_uses(store: HistoryStore) -> None:
     with store.engine.connect() as connection:
         context = MigrationContext.configure(
@@ -47,6 +49,7 @@ def test_the_schema_text_of_sqlite_explains_every_table_and_column(store: Histor
             assert f"/* {each.comment} */" in schemas[name], each
 
 
+@ON_BOTH
 def test_downgrade_leads_back_to_nothing_and_upgrade_to_all(store: HistoryStore) -> None:
     config = Config()
     config.set_main_option("script_location", HISTORY.migrations)

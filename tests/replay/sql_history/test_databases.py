@@ -1,0 +1,52 @@
+"""Where the kinds of databases differ: several syncs at once, and what text they can keep."""
+
+import random
+import threading
+
+import pytest
+from sqlalchemy import URL
+
+from records.errors import RequestError, UnavailableError
+from replay.image.digest import image_digest
+from replay.sql_history.store import HistoryStore
+from replay.sql_history.sync import sync
+from replay.timeline import Timeline
+from tests.histories import random_history
+from tests.replay.builders import FakeLog, batches, topic
+from tests.replay.sql_history.conftest import ON_BOTH
+
+
+@ON_BOTH
+def test_syncs_at_the_same_time_add_each_record_once(url: URL) -> None:
+    log = FakeLog(random_history(random.Random(3), 60))
+    with HistoryStore.open(url, create=True):
+        pass
+    start, late = threading.Barrier(3), []
+
+    def run() -> None:
+        with HistoryStore.open(url) as store:
+            start.wait()
+            try:
+                sync(Timeline(log), log, store)
+            except UnavailableError as error:
+                late.append(str(error))
+
+    threads = [threading.Thread(target=run) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all("another process is syncing" in each for each in late)
+    with HistoryStore.open(url) as store:
+        position = store.position()
+        assert position is not None
+        for at in (0, position.end_offset // 2, position.end_offset - 1):
+            assert store.digest(at) == image_digest(Timeline(log).image(at))
+
+
+@pytest.mark.parametrize("url", ["postgresql"], indirect=True)
+def test_text_that_postgresql_cannot_keep_is_refused(store: HistoryStore) -> None:
+    log = FakeLog(batches((topic("a\0b"),)))
+    with pytest.raises(RequestError, match=r"cannot be kept in PostgreSQL: .*; sync into SQLite"):
+        sync(Timeline(log), log, store)
+    assert store.position() is None
