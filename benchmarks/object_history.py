@@ -1,77 +1,67 @@
 """History and blame of one object, against replaying the whole log."""
 
-import asyncio
-import itertools
+import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
-from benchmarks.cluster_history import history as cluster_history
-from benchmarks.harness import Result, milliseconds, time_in_turn
-from benchmarks.own_log import CLUSTER_ID
-from metadata_log.batch import NewBatch
-from metadata_log.creation import create_log
-from metadata_log.log import MetadataLog
+from benchmarks.generated_log import generated_log
+from benchmarks.harness import Result, Timed, milliseconds
 from metadata_log.log_reader import LogReader
+from replay.image.metadata import MetadataImage
 from replay.loader import load_image
 from replay.time_travel.objects import parse_object
 from replay.timeline import Timeline
 
-_SEED = 20_261_121
-# A log of users' commands holds about so many records a batch.
-_BATCH_RECORDS = 27
-_APPENDS_AT_ONCE = 256
-_PARTITION_TARGET, _BROKER_TARGET = 0.1, 1.1
+_TARGETS = {"partition": 0.1, "broker": 1.1}
 
 
 def run(scratch: Path) -> list[Result]:
     """Measure on own logs of generated records, in batches of 27."""
-    small = _measured(scratch, 300_000, ("partition", "broker"), rounds=3)
+    small = _measured(generated_log(scratch, 300_000), 300_000, ("partition", "broker"), rounds=3)
     # A replay takes 20 seconds.
-    return small + _measured(scratch, 1_500_000, ("partition",), rounds=1)
+    large = _measured(generated_log(scratch, 1_500_000), 1_500_000, ("partition",), rounds=1)
+    return small + large
 
 
-def _measured(scratch: Path, records: int, kinds: Sequence[str], rounds: int) -> list[Result]:
-    log = scratch / f"own-{records}"
-    asyncio.run(write_log(log, records))
-    results = []
+def _measured(log: Path, records: int, kinds: Sequence[str], rounds: int) -> list[Result]:
+    """Measure each question, and one replay for all of them, in turn."""
+    replays: list[float] = []
+    answers: dict[str, list[float]] = {}
     with LogReader.open(log) as reader:
-        timeline, at = Timeline(reader), reader.end_offset - 1
-        topic = min(load_image(reader).topics(), key=lambda each: each.name)
-        names = {"partition": f"partition:{topic.name}/0", "broker": "broker:1"}
-        for kind in kinds:
-            name = parse_object(names[kind])
-            asked: dict[str, Callable[[], object]] = {
-                "history": lambda name=name: list(timeline.history(name)),  # type: ignore[misc]
-                "blame": lambda name=name: timeline.blame(name, at),  # type: ignore[misc]
-            }
-            for what, ask in asked.items():
-                timed = time_in_turn(
-                    ask, lambda: load_image(reader), rounds=rounds, warmups=int(rounds > 1)
-                )
-                results.append(
-                    Result(
-                        name=f"{what} of a {kind} / full replay of {records:,}",
-                        ours=milliseconds(timed.ours),
-                        peer=milliseconds(timed.peer),
-                        ratio=timed.share,
-                        target=_PARTITION_TARGET if kind == "partition" else _BROKER_TARGET,
-                        at_most=True,
-                    )
-                )
-    return results
+        for _ in range(rounds):
+            start = time.perf_counter()
+            image = load_image(reader)
+            replays.append(time.perf_counter() - start)
+            questions = _questions(Timeline(reader), image, reader.end_offset - 1)
+            del image  # millions of objects, which the collector would visit
+            for name, ask in questions.items():
+                if name.split()[-1] in kinds:
+                    start = time.perf_counter()
+                    ask()
+                    answers.setdefault(name, []).append(time.perf_counter() - start)
+    return [_result(name, Timed(ours, replays), records) for name, ours in answers.items()]
 
 
-async def write_log(directory: Path, count: int) -> None:
-    """Make an own log of generated records."""
-    create_log(directory, CLUSTER_ID)
-    log = await MetadataLog.open(directory)
-    records = itertools.chain.from_iterable(
-        batch.records for batch in cluster_history(count, _SEED)
+def _questions(
+    timeline: Timeline, image: MetadataImage, at: int
+) -> dict[str, Callable[[], object]]:
+    topic = min(image.topics(), key=lambda each: each.name)
+    partition, broker = parse_object(f"partition:{topic.name}/0"), parse_object("broker:1")
+    return {
+        "history of a partition": lambda: list(timeline.history(partition)),
+        "blame of a partition": partial(timeline.blame, partition, at),
+        "history of a broker": lambda: list(timeline.history(broker)),
+        "blame of a broker": partial(timeline.blame, broker, at),
+    }
+
+
+def _result(name: str, timed: Timed, records: int) -> Result:
+    return Result(
+        name=f"{name} / full replay of {records:,}",
+        ours=milliseconds(timed.ours),
+        peer=milliseconds(timed.peer),
+        ratio=timed.share,
+        target=_TARGETS[name.split()[-1]],
+        at_most=True,
     )
-    while group := list(itertools.islice(records, _BATCH_RECORDS * _APPENDS_AT_ONCE)):
-        parts = [
-            tuple(group[start : start + _BATCH_RECORDS])
-            for start in range(0, len(group), _BATCH_RECORDS)
-        ]
-        await asyncio.gather(*(log.append(NewBatch(records=part)) for part in parts))
-    await log.close()

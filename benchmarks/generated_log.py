@@ -1,0 +1,76 @@
+"""Own logs of a generated history, kept for later runs: writing 1,500,000 records takes a while."""
+
+import asyncio
+import hashlib
+import itertools
+import os
+import shutil
+from pathlib import Path
+
+from benchmarks import cluster_history, cluster_state
+from benchmarks.cluster_history import history
+from benchmarks.own_log import CLUSTER_ID
+from metadata_log.batch import NewBatch
+from metadata_log.creation import create_log
+from metadata_log.fs import File, OsFile, OsFs
+from metadata_log.log import MetadataLog
+from records.avro.schema import envelope_schema_json
+
+_SEED = 20_261_121
+# A log of users' commands holds about so many records a batch.
+_BATCH_RECORDS = 27
+_APPENDS_AT_ONCE = 256
+
+
+class _UnsyncedFile(OsFile):
+    def sync(self) -> None:
+        pass
+
+
+class _UnsyncedFs(OsFs):
+    """Nothing waits for the disk: after a crash of the machine the log is made again."""
+
+    def open(self, path: Path, *, write: bool = False, create: bool = False) -> File:
+        flags = os.O_RDWR if write or create else os.O_RDONLY
+        return _UnsyncedFile(path, flags | (os.O_CREAT | os.O_EXCL if create else 0))
+
+    def sync_directory(self, path: Path) -> None:
+        pass
+
+
+def generated_log(scratch: Path, records: int) -> Path:
+    """Return a log of that many generated records, in batches of 27; for reading only.
+
+    It is kept beside the scratch directory.
+    """
+    logs = scratch.parent / "metalog-bench-logs"
+    kept = logs / f"{records}-{_fingerprint()}"
+    if not kept.exists():
+        logs.mkdir(exist_ok=True)
+        made = scratch / f"generated-{records}"
+        asyncio.run(_write(made, records))
+        for outdated in logs.glob(f"{records}-*"):
+            shutil.rmtree(outdated)
+        made.rename(kept)
+    return kept
+
+
+def _fingerprint() -> str:
+    """Return a hash of what determines the content of a generated log."""
+    found = hashlib.sha256(envelope_schema_json().encode())
+    for source in (__file__, cluster_history.__file__, cluster_state.__file__):
+        found.update(Path(source).read_bytes())
+    return found.hexdigest()[:12]
+
+
+async def _write(directory: Path, count: int) -> None:
+    create_log(directory, CLUSTER_ID)
+    log = await MetadataLog.open(directory, fs=_UnsyncedFs())
+    records = itertools.chain.from_iterable(batch.records for batch in history(count, _SEED))
+    while group := list(itertools.islice(records, _BATCH_RECORDS * _APPENDS_AT_ONCE)):
+        parts = [
+            tuple(group[start : start + _BATCH_RECORDS])
+            for start in range(0, len(group), _BATCH_RECORDS)
+        ]
+        await asyncio.gather(*(log.append(NewBatch(records=part)) for part in parts))
+    await log.close()
