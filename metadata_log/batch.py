@@ -7,6 +7,7 @@ import msgspec
 from records.base import Record
 from records.control import NoOpRunRecord
 from records.envelope import Asked, Envelope, Origin
+from records.registry import newest_version
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -48,6 +49,11 @@ class EncodedRows(msgspec.Struct, frozen=True, kw_only=True):
     count: int
     rows: bytes
 
+    def fits(self, base_offset: int, leader_epoch: int, timestamp: int) -> bool:
+        """True if this is the place that the rows were encoded for."""
+        place = self.base_offset, self.leader_epoch, self.timestamp
+        return place == (base_offset, leader_epoch, timestamp)
+
 
 class NewBatch(msgspec.Struct, frozen=True, kw_only=True):
     """Records to append to an own log, which assigns their offsets, epoch and time.
@@ -65,6 +71,38 @@ class NewBatch(msgspec.Struct, frozen=True, kw_only=True):
     timestamp: int | None = None
     asked: Asked | None = None
     encoded: EncodedRows | None = None
+
+    def placed(
+        self, base_offset: int, leader_epoch: int, timestamp: int
+    ) -> tuple[list[Envelope], EncodedRows | None]:
+        """Return the rows for a place in the log.
+
+        Only the first one, beside the rest, if the rest was encoded for this place.
+
+        Raises:
+            TypeError, ValueError: what was given is not a batch.
+        """
+        encoded = self.encoded
+        if encoded is not None and not encoded.fits(base_offset, leader_epoch, timestamp):
+            encoded = None
+        records = self.records if encoded is None else self.records[:1]
+        versions = self.record_versions or [newest_version(type(r)) for r in records]
+        rows = [
+            Envelope(
+                offset=base_offset + index,
+                leader_epoch=leader_epoch,
+                timestamp=timestamp,
+                batch_offset=base_offset,
+                record_version=version,
+                origin=self.origin,
+                asked=self.asked if index == 0 else None,
+                payload=record,
+            )
+            for index, (record, version) in enumerate(
+                zip(records, versions, strict=encoded is None)
+            )
+        ]
+        return rows, encoded
 
 
 def offsets_covered(record: Record) -> int:

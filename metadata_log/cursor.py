@@ -225,9 +225,9 @@ def _place_of(reader: LogReader, offset: int) -> _Place:
             next_offset=offset,
             last_crc32c=mark.last_crc32c,
         )
-    block = reader.block_at(offset)
+    block = reader.blocks.at_offset(offset)
     return _Place(
-        segment_offset=reader.segment_of(offset),
+        segment_offset=reader.blocks.segment_of(offset),
         position=block.position or None,
         next_offset=block.offset,
     )

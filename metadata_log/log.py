@@ -16,25 +16,26 @@ from typing import Self
 
 from metadata_log.append_queue import AppendQueue, QueuedBatch
 from metadata_log.append_result import AppendResult
-from metadata_log.batch import Batch, EncodedRows, NewBatch
+from metadata_log.batch import Batch, NewBatch
 from metadata_log.clock import Clock, MachineClocks
 from metadata_log.fs import Fs, OsFs
+from metadata_log.known_requests import KnownRequests
 from metadata_log.limits import (
     GROUP_BATCHES_MAX,
     GROUP_SIZE_BYTES_MAX,
-    MARK_SYNC_INTERVAL_MS,
     QUICK_SYNC_S_MAX,
     QUICK_SYNCS_MIN,
     SEGMENT_SIZE_BYTES_MAX,
 )
 from metadata_log.log_clock import LogClock
 from metadata_log.log_reader import LogReader
+from metadata_log.mark_timer import MarkTimer
 from metadata_log.opening import OwnedLog, own_log
 from metadata_log.own_thread import RunBlocking, in_own_thread
 from metadata_log.request_batches import first_batch
-from metadata_log.request_window import Committed, EarlierHash, RequestWindow, is_repeatable
+from metadata_log.request_window import Committed, EarlierHash, is_repeatable
 from records.control import LeaderChangeMessage, LeaderChangeVoter
-from records.envelope import Asked, Envelope, Origin
+from records.envelope import Asked, Origin
 from records.errors import (
     FencedError,
     MetadataLogError,
@@ -42,7 +43,6 @@ from records.errors import (
     RequestError,
     UnavailableError,
 )
-from records.registry import newest_version
 
 _LOG = logging.getLogger(__name__)
 
@@ -76,14 +76,11 @@ class MetadataLog:
         self._run_blocking = run_blocking
         self._last_timestamp = owned.writer.tail.max_timestamp or 0
         self._committed_end = owned.writer.tail.end_offset
-        self._requests = RequestWindow()
-        self._knows_requests = False  # read from the log when the first id comes
-        self._requests_lock = asyncio.Lock()
+        self._requests = KnownRequests(self.reader, run_blocking)
         self._queue = AppendQueue()
         self._wake = asyncio.Event()
         self._sync_mark_in_time = sync_mark_in_time
-        self._mark_timer: asyncio.TimerHandle | None = None
-        self._mark_is_due = False
+        self._mark_timer = MarkTimer(self._wake.set)
         self._quick_syncs = 0
         self.cluster_id = owned.cluster_id
         self.leader_epoch = owned.claim.leader_epoch
@@ -202,8 +199,8 @@ class MetadataLog:
         Raises:
             RequestError: the id was used for another request.
         """
-        await self._load_requests()
-        found = self._requests.find(origin, earlier_hash)
+        await self._requests.load()
+        found = self._requests.window.find(origin, earlier_hash)
         is_committed = found is not None and found.result.end_offset <= self._committed_end
         return found if is_committed else None
 
@@ -221,8 +218,7 @@ class MetadataLog:
     async def _close(self) -> None:
         try:
             await self._task
-            if self._mark_timer is not None:
-                self._mark_timer.cancel()
+            self._mark_timer.stop()
             await self._run_blocking(self._end)
         finally:
             self._lock.release()
@@ -246,9 +242,9 @@ class MetadataLog:
                 await self._wake.wait()
                 self._wake.clear()
                 # Between two groups, because under load the next one always follows.
-                while self._queue.has_waiting or self._mark_is_due:
-                    if self._mark_is_due:
-                        self._mark_is_due = False
+                while self._queue.has_waiting or self._mark_timer.is_due:
+                    if self._mark_timer.is_due:
+                        self._mark_timer.is_due = False
                         await self._run_blocking(self._writer.sync_mark)
                     if self._queue.has_waiting:
                         await self._commit_group()
@@ -271,16 +267,16 @@ class MetadataLog:
             if self._writer.needs_segment:
                 await self._run_blocking(partial(self._writer.start_segment, self.leader_epoch))
             # After every other await, so that requests that arrived meanwhile are included.
-            if not self._knows_requests and any(
+            if not self._requests.is_loaded and any(
                 is_repeatable(batch.origin) for batch in self._queue.waiting()
             ):
-                await self._load_requests()
+                await self._requests.load()
             self._write_group(results)
             if self._writer.group_size_bytes:
                 await self._commit(alone=len(group) == 1)
         except UnavailableError as error:
             # The writer rolled back: the group is not in the log and never will be.
-            self._requests.drop_from(self.end_offset)
+            self._requests.window.drop_from(self.end_offset)
             self._answer(results)
             for queued in group:
                 queued.refuse(error)
@@ -290,7 +286,8 @@ class MetadataLog:
         else:
             self._committed_end = self.end_offset
             self._answer(results)
-            self._sync_mark_soon()
+            if self._sync_mark_in_time and not self._queue.is_closed:
+                self._mark_timer.start()
         group.clear()
 
     def _answer(self, results: list[tuple[QueuedBatch, AppendResult]]) -> None:
@@ -318,7 +315,7 @@ class MetadataLog:
     def _write(self, queued: QueuedBatch) -> AppendResult:
         """Encode and write one batch, unless it repeats an earlier request."""
         batch, base = queued.batch, self.end_offset
-        repeated = self._requests.find(batch.origin)
+        repeated = self._requests.window.find(batch.origin)
         if repeated is not None:
             return repeated.result
         if queued.expected_end_offset not in (None, base):
@@ -327,13 +324,12 @@ class MetadataLog:
         try:
             decided = self.clock.now_ms() if batch.timestamp is None else batch.timestamp
             timestamp = max(decided, self._last_timestamp)
-            encoded = self._still_valid(batch.encoded, base, timestamp)
-            rows = self._rows(batch, base, timestamp, first_only=encoded is not None)
+            rows, rest = batch.placed(base, self.leader_epoch, timestamp)
         except (LookupError, TypeError, ValueError) as error:
             raise RequestError(
                 "INVALID_RECORD", f"what was given is not a batch: {error!r}"
             ) from error
-        place = self._writer.write(rows, base + len(batch.records), encoded)
+        place = self._writer.write(rows, base + len(batch.records), rest)
         self._last_timestamp = timestamp
         result = AppendResult(
             base_offset=base,
@@ -341,35 +337,8 @@ class MetadataLog:
             leader_epoch=self.leader_epoch,
             timestamp=timestamp,
         )
-        self._requests.add(batch.origin, result, place)
+        self._requests.window.add(batch.origin, result, place)
         return result
-
-    def _still_valid(
-        self, encoded: EncodedRows | None, base: int, timestamp: int
-    ) -> EncodedRows | None:
-        """Return rows encoded before, unless they were encoded for another place in the log."""
-        if encoded is None or encoded.base_offset != base or encoded.timestamp != timestamp:
-            return None
-        return encoded if encoded.leader_epoch == self.leader_epoch else None
-
-    def _rows(
-        self, batch: NewBatch, base: int, timestamp: int, *, first_only: bool
-    ) -> list[Envelope]:
-        records = batch.records[:1] if first_only else batch.records
-        versions = batch.record_versions or [newest_version(type(r)) for r in records]
-        return [
-            Envelope(
-                offset=base + index,
-                leader_epoch=self.leader_epoch,
-                timestamp=timestamp,
-                batch_offset=base,
-                record_version=version,
-                origin=batch.origin,
-                asked=batch.asked if index == 0 else None,
-                payload=record,
-            )
-            for index, (record, version) in enumerate(zip(records, versions, strict=not first_only))
-        ]
 
     async def _commit(self, *, alone: bool) -> None:
         # If more batches wait, let the event loop run between two groups.
@@ -385,24 +354,3 @@ class MetadataLog:
         is_quick = time.perf_counter() - start < QUICK_SYNC_S_MAX
         self._quick_syncs = self._quick_syncs + 1 if is_quick else 0
         self._writer.publish()
-
-    async def _load_requests(self) -> None:
-        async with self._requests_lock:
-            if not self._knows_requests:
-                await self._run_blocking(self._read_requests)
-                self._knows_requests = True
-
-    def _read_requests(self) -> None:
-        with self.reader() as reader:
-            self._requests = RequestWindow.of_tail(reader)
-
-    def _sync_mark_soon(self) -> None:
-        if self._sync_mark_in_time and self._mark_timer is None and not self._queue.is_closed:
-            loop = asyncio.get_running_loop()
-            self._mark_timer = loop.call_later(MARK_SYNC_INTERVAL_MS / 1_000, self._sync_mark)
-
-    def _sync_mark(self) -> None:
-        """Have the writer's task sync the mark between two groups."""
-        self._mark_timer = None
-        self._mark_is_due = True
-        self._wake.set()

@@ -9,7 +9,6 @@ damage.
 
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import zip_longest
 from pathlib import Path
 from types import TracebackType
@@ -17,20 +16,20 @@ from typing import Self
 
 from metadata_log.base import find_base
 from metadata_log.batch import Batch
-from metadata_log.block import SYNC_SIZE
 from metadata_log.block_place import BlockPlace
+from metadata_log.block_search import BlockSearch
 from metadata_log.checkpoint import Checkpoint
 from metadata_log.commit_mark import CommitMark
 from metadata_log.committed_end import find_end
-from metadata_log.fs import ByteStore, OsFs, ReadableFile, UrlPath
+from metadata_log.fs import ByteStore, OsFs, UrlPath
 from metadata_log.manifest import Kind, read_manifest
 from metadata_log.missing_files import missing_as_unavailable, moved_up
 from metadata_log.names import segment_name, segment_offsets
 from metadata_log.needles import Needles
-from metadata_log.offset_index import IndexEntry, read_index
+from metadata_log.offset_index import IndexEntry
 from metadata_log.position import Position, position_at
 from metadata_log.segment import SegmentHeader
-from metadata_log.segment_file import ScanStart, SegmentFile
+from metadata_log.segment_file import ScanStart, SegmentFile, kept_segment
 from metadata_log.segment_scan import SegmentScan, check_identity, corrupt, short_copy
 from records.control import NoOpRunRecord
 from records.errors import UnknownHistoryError
@@ -44,6 +43,7 @@ class LogReader:
         kind: Own or mirror.
         cluster_id: Id of the cluster whose metadata this is.
         mark: The commit mark at opening, advanced to what is proven past it (committed_end.py).
+        blocks: Finds the block to start reading from.
         base: The checkpoint that the log starts from, or None if it starts at offset 0.
         start_offset: First offset that can be read.
         history_start: First offset above the base; images exist from the one before it on.
@@ -65,6 +65,7 @@ class LogReader:
         ]
         if not self._segments:
             raise moved_up(directory / segment_name(self.mark.segment_offset))
+        self.blocks = BlockSearch(fs, directory, self._segments)
         self.base: Checkpoint | None = find_base(
             fs, directory, self.cluster_id, names, self._segments
         )
@@ -141,7 +142,7 @@ class LogReader:
 
     def header(self, path: Path) -> SegmentHeader:
         """Return a segment's header, checked."""
-        with self._opened(path) as segment:
+        with kept_segment(self.fs, path) as segment:
             return segment.header
 
     def batches(
@@ -162,7 +163,7 @@ class LogReader:
                 f"offset {first} is not kept: history starts at {self.start_offset}"
             )
         if first < end:
-            yield from self._read(self.block_at(first), first, end)
+            yield from self._read(self.blocks.at_offset(first), first, end)
 
     def placed_batches(self, from_offset: int) -> Iterator[tuple[BlockPlace, Batch]]:
         """Yield the batches from an offset on, each with the place of its block.
@@ -171,7 +172,9 @@ class LogReader:
             CorruptLogError: damage; names file and byte.
         """
         if from_offset < self.end_offset:
-            yield from self._placed(self.block_at(from_offset), from_offset, self.end_offset)
+            yield from self._placed(
+                self.blocks.at_offset(from_offset), from_offset, self.end_offset
+            )
 
     def skim(
         self, needles: Needles, to_offset: int | None = None, *, from_offset: int | None = None
@@ -191,7 +194,7 @@ class LogReader:
         if first < end:
             # The header of the first segment has the CRC that an index entry lacks.
             is_start = first == self.start_offset
-            start = IndexEntry(first, 0, None) if is_start else self.block_at(first)
+            start = IndexEntry(first, 0, None) if is_start else self.blocks.at_offset(first)
             yield from self._read(start, first, end, needles)
 
     def position(self, end_offset: int) -> Position:
@@ -219,7 +222,7 @@ class LogReader:
                 f"time {timestamp} is unknown: history starts at offset {self.history_start}, "
                 f"time {self.base.timestamp}"
             )
-        for batch in self._read(self._time_entry(timestamp), self.start_offset, self.end_offset):
+        for batch in self._read(self.blocks.at_time(timestamp), self.start_offset, self.end_offset):
             if batch.timestamp > timestamp:
                 return batch.base_offset - 1
             payload = batch.rows[-1].payload
@@ -239,60 +242,6 @@ class LogReader:
         payload = last.rows[-1].payload
         return payload.last_timestamp if isinstance(payload, NoOpRunRecord) else last.timestamp
 
-    def _open_segment(self, path: Path) -> ReadableFile:
-        try:
-            return self.fs.open(path)
-        except FileNotFoundError as error:
-            raise moved_up(path) from error
-
-    @contextmanager
-    def _opened(self, path: Path) -> Iterator[SegmentFile]:
-        file = self._open_segment(path)
-        try:
-            yield SegmentFile.of(file, path)
-        finally:
-            file.close()
-
-    def segment_of(self, offset: int) -> int:
-        """Return the base offset of the segment that holds an offset, or would hold it."""
-        return max(base for base in self._segments if base <= offset)
-
-    def block_at(self, offset: int) -> IndexEntry:
-        """Return the last indexed block at or before an offset.
-
-        Position 0 means the first block of its segment.
-        """
-        base = self.segment_of(offset)
-        return self._fitting(read_index(self.fs, self.directory, base).at_offset(offset), base)
-
-    def _time_entry(self, timestamp: int) -> IndexEntry:
-        """Return an index entry before which no record is later than `timestamp`."""
-        segment = self._segments[0]
-        for base in self._segments:
-            latest = self.header(self.directory / segment_name(base)).max_timestamp
-            if latest is not None and latest > timestamp:
-                break
-            segment = base
-        index = read_index(self.fs, self.directory, segment)
-        return self._fitting(index.at_time(timestamp), segment)
-
-    def _fitting(self, entry: IndexEntry | None, base: int) -> IndexEntry:
-        """Return an index entry if it fits the segment, else the segment's start.
-
-        An index is not part of the log; a wrong one, copied from elsewhere, may only cost time.
-        """
-        start = IndexEntry(base, 0, None)
-        if entry is None or entry.offset < base:
-            return start
-        path = self.directory / segment_name(base)
-        with self._opened(path) as segment:
-            file = segment.file
-            scan = segment.scan(file.size(), ScanStart(entry.position))
-            # A block begins right after a sync marker; one byte off can parse as another block.
-            before = file.pread(SYNC_SIZE, max(entry.position - SYNC_SIZE, 0))
-            fits = before == segment.header.sync_marker and scan.peek_offset() == entry.offset
-            return entry if fits else start
-
     def _read(
         self, entry: IndexEntry, first: int, end: int, needles: Needles | None = None
     ) -> Iterator[Batch]:
@@ -309,7 +258,7 @@ class LogReader:
             if base >= end:
                 return
             path = self.directory / segment_name(base)
-            with self._opened(path) as segment:
+            with kept_segment(self.fs, path) as segment:
                 start = None
                 if previous is None and entry.position:
                     start = ScanStart(entry.position, entry.offset)

@@ -12,6 +12,7 @@ from typing import Self
 import msgspec
 
 from metadata_log.fs import ByteStore, ReadableFile
+from metadata_log.missing_files import moved_up
 from metadata_log.segment import SegmentHeader
 from metadata_log.segment_scan import SegmentScan, read_header
 
@@ -81,6 +82,24 @@ class SegmentFile(msgspec.Struct, frozen=True):
             next_offset=start.next_offset,
             last_crc32c=start.last_crc32c,
         )
+
+
+@contextmanager
+def kept_segment(fs: ByteStore, path: Path) -> Iterator[SegmentFile]:
+    """Open a segment of a log that `retain` may cut meanwhile; close it on exit.
+
+    Raises:
+        UnavailableError: the segment was removed.
+        CorruptLogError: as for `SegmentFile.of`.
+    """
+    try:
+        file = fs.open(path)
+    except FileNotFoundError as error:
+        raise moved_up(path) from error
+    try:
+        yield SegmentFile.of(file, path)
+    finally:
+        file.close()
 
 
 def read_segment_header(fs: ByteStore, path: Path) -> SegmentHeader:

@@ -11,7 +11,6 @@ from pathlib import Path
 import fastavro
 import pytest
 
-from metadata_log import log as log_module
 from metadata_log import log_writer
 from metadata_log.batch import NewBatch
 from metadata_log.commit_mark import MARK_SIZE
@@ -173,7 +172,7 @@ async def test_readers_that_take_all_common_threads_hold_no_append_up(directory:
 async def test_mark_is_synced_also_while_there_is_always_something_to_write(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log_module, "MARK_SYNC_INTERVAL_MS", 10)
+    monkeypatch.setattr("metadata_log.mark_timer.MARK_SYNC_INTERVAL_MS", 10)
     log = await MetadataLog.open(directory)
     syncs = 0
     sync = log_writer.LogWriter.sync_mark

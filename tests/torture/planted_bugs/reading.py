@@ -87,7 +87,7 @@ BUGS = (
     Bug(
         name="index entry believed",
         what="An index entry that does not fit the segment is read from all the same.",
-        file=_READER,
+        file="metadata_log/block_search.py",
         old="            return entry if fits else start\n",
         new="            return entry\n",
         campaign="tests/metadata_log/test_damage.py",
