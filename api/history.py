@@ -23,7 +23,9 @@ IMAGES_MAX = 1_000
 
 
 _ABOUT_TOPICS = types_with("topic_id")
+_ABOUT_ACLS = frozenset({AccessControlEntryRecord, RemoveAccessControlEntryRecord})
 _topic_id: Callable[[Any], Uuid] = attrgetter("topic_id")
+_acl_id: Callable[[Any], Uuid] = attrgetter("id")
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -70,10 +72,11 @@ class History:
         moved.set()
 
     def _touch(self, record: Record) -> None:
-        if type(record) in _ABOUT_TOPICS:
+        cls = type(record)
+        if cls in _ABOUT_TOPICS:
             self._topic_ids.add(_topic_id(record))
-        elif isinstance(record, AccessControlEntryRecord | RemoveAccessControlEntryRecord):
-            self._acl_ids.add(record.id)
+        elif cls in _ABOUT_ACLS:
+            self._acl_ids.add(_acl_id(record))
 
     def since(self, offset: int) -> Change | None:
         """Return the changes since the image of an offset; None if it is not kept.

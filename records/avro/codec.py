@@ -203,7 +203,12 @@ def _decode_rows(data: bytes, count: int, layout: Layout) -> tuple[list[Envelope
             timestamp, position = decode_long(data, position)
             batch_offset, position = decode_long(data, position)
             stamp = data[start:position]
-        record_version, position = decode_long(data, position)
+        record_version = data[position]
+        if record_version & 0x81:
+            record_version, position = decode_long(data, position)
+        else:  # one byte, not negative
+            record_version >>= 1
+            position += 1
         durable_end = previous_crc32c = extra = asked = kept = None
         if data.startswith(nulls, position):
             row_origin = None
@@ -223,7 +228,12 @@ def _decode_rows(data: bytes, count: int, layout: Layout) -> tuple[list[Envelope
             if has_added_fields:
                 asked, position = _optional(data, position, _decoder_of("asked"))
                 kept, position = _optional(data, position, _decoder_of("kept"))
-        branch, position = decode_long(data, position)
+        branch = data[position]
+        if branch & 0x81:
+            branch, position = decode_long(data, position)
+        else:
+            branch >>= 1
+            position += 1
         if not 0 <= branch < type_count:
             raise ValueError(f"no record type {branch}")
         payload, position = decoders[branch](data, position)

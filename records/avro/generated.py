@@ -164,7 +164,13 @@ class _DecoderSource:
             case "bytes":
                 return [f"{value}, p = decode_bytes(b, p)"]
             case "string":
-                return ["s, p = decode_bytes(b, p)", f"{value} = s.decode()"]
+                # Short strings are read here: a call costs more than the rest.
+                return [
+                    "n = b[p]",
+                    "if n & 129 or (q := p + 1 + (n >> 1)) > len(b): s, p = decode_bytes(b, p)",
+                    "else: s = b[p + 1:q]; p = q",
+                    f"{value} = s.decode()",
+                ]
             case str() if schema == UUID_NAME:
                 return [f"{value} = b[p:p + 16]; p += 16", "b[p - 1]"]
             case {"type": "array", "items": "int" | "long"}:
