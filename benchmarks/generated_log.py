@@ -48,7 +48,7 @@ def generated_log(scratch: Path, records: int) -> Path:
     if not kept.exists():
         logs.mkdir(exist_ok=True)
         made = scratch / f"generated-{records}"
-        asyncio.run(_write(made, records))
+        asyncio.run(write_log(made, records))
         for outdated in logs.glob(f"{records}-*"):
             shutil.rmtree(outdated)
         made.rename(kept)
@@ -63,7 +63,8 @@ def _fingerprint() -> str:
     return found.hexdigest()[:12]
 
 
-async def _write(directory: Path, count: int) -> None:
+async def write_log(directory: Path, count: int) -> None:
+    """Make an own log of generated records, unsynced."""
     create_log(directory, CLUSTER_ID)
     log = await MetadataLog.open(directory, fs=_UnsyncedFs())
     records = itertools.chain.from_iterable(batch.records for batch in history(count, _SEED))

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
+from benchmarks.generated_log import write_log
 from benchmarks.harness import Result, milliseconds, time_in_turn
-from benchmarks.object_history import write_log
 from metadata_log.log_reader import LogReader
 from replay.loader import load_image
 from replay.sql_history.store import HistoryStore, default_url
