@@ -1,6 +1,5 @@
 """History in SQL: sync."""
 
-import asyncio
 import logging
 from collections.abc import Callable
 from pathlib import Path
@@ -64,6 +63,8 @@ def sync(
             else:
                 _print(reader, found, where)
         if follow:
+            import asyncio
+
             asyncio.run(_follow(log, store, where, found.image, json=json))
 
 
@@ -71,6 +72,8 @@ async def _follow(
     log: Path, store: "HistoryStore", where: str, image: "MetadataImage", *, json: bool
 ) -> None:
     """Sync whenever the log has grown, until the output is closed."""
+    import asyncio
+
     from api.cli.reading import open_reader
     from metadata_log.names import COMMIT_MARK
     from metadata_log.wakeup import watch
