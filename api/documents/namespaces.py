@@ -17,13 +17,30 @@ from records.text import uuid_text
 from replay.image.configs import RESOURCE_NAMES
 
 
+class NamespaceUse(msgspec.Struct, frozen=True, kw_only=True):
+    """Topics and partitions in and below a namespace."""
+
+    topics: int
+    partitions: int
+
+
+class NamespaceLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """A namespace's own limits on what is in and below it; None is no limit."""
+
+    topics: float | None
+    partitions: float | None
+    mutations_per_second: float | None
+
+
 class Namespace(msgspec.Struct, frozen=True, kw_only=True):
-    """A namespace in a list, and how many topics it holds itself."""
+    """A namespace in a list, how many topics it holds itself, and its use of its limits."""
 
     name: str
     namespace_id: str
     topics: int
     version: int | None
+    use: NamespaceUse
+    limits: NamespaceLimits
 
     @classmethod
     def of(cls, listed: NamespaceListing) -> Self:
@@ -33,6 +50,12 @@ class Namespace(msgspec.Struct, frozen=True, kw_only=True):
             namespace_id=uuid_text(listed.namespace_id),
             topics=listed.topics,
             version=listed.version,
+            use=NamespaceUse(topics=listed.topics_below, partitions=listed.partitions_below),
+            limits=NamespaceLimits(
+                topics=listed.topics_max,
+                partitions=listed.partitions_max,
+                mutations_per_second=listed.mutations_max,
+            ),
         )
 
 

@@ -27,6 +27,7 @@ from records.configs import FeatureLevelRecord, ZkMigrationStateRecord
 from records.control import BeginTransactionRecord, EndTransactionRecord
 from records.errors import RequestError
 from replay.image.cluster import SupportedFeature
+from replay.image.versions import UNKNOWN
 
 # Below this level, the level itself is not written to the log.
 _METADATA_VERSION_SETTABLE = 4
@@ -149,10 +150,11 @@ def _obstacles(context: Context, update: FeatureUpdate) -> Iterator[str]:
             )
     for controller in sorted(context.image.controllers(), key=lambda c: c.controller_id):
         if (found := _unsupported(update, controller.features)) is not None:
-            number = controller.controller_id
+            number, offset = controller.controller_id, controller.version
+            since = "before this log begins" if offset == UNKNOWN else f"at offset {offset}"
             yield (
-                f"controller {number} {found}: start it with a release that supports the level; "
-                f"`metalog history LOG controller:{number}` shows the offset of its registration"
+                f"controller {number} {found} (registered {since}): start it with a release that "
+                "supports the level"
             )
 
 

@@ -51,7 +51,7 @@ class NamespaceLimits:
     ) -> Iterator[Allowance]:
         """Yield what is left of the rates of a namespace and those above it."""
         for name in _around(namespace):
-            rate = _limit(self._access.image, name, MAX_MUTATIONS)
+            rate = limit_of(self._access.image, name, MAX_MUTATIONS)
             if rate is not None:
                 subject = f"the limit {MAX_MUTATIONS} of {self._named(namespace, name)}"
                 found = buckets.namespace_allowance(name, rate, now_ms)
@@ -60,7 +60,7 @@ class NamespaceLimits:
     def _check(
         self, namespace: str, name: str, config: str, used: int, more: int, what: str
     ) -> None:
-        limit = _limit(self._access.image, name, config)
+        limit = limit_of(self._access.image, name, config)
         if limit is None or not more or used + more <= limit:
             return
         counts = ""
@@ -84,7 +84,7 @@ def _around(namespace: str) -> list[str]:
     return list(tiers(namespace)) if namespace else []
 
 
-def _limit(image: MetadataImage, namespace: str, config: str) -> float | None:
+def limit_of(image: MetadataImage, namespace: str, config: str) -> float | None:
     """Return a namespace's own limit; None if it has none."""
     value = image.config_value(NAMESPACE, namespace, config)
     try:

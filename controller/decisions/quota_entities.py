@@ -39,7 +39,12 @@ def checked_entity(pairs: Iterable[tuple[str, str | None]]) -> QuotaEntity:
     for kind, name in pairs:
         if kind == IP and name is not None and not _is_address(name):
             raise _invalid(f"{name!r} is not an IP address")
-    return canonical_entity(pairs)
+    return canonical_entity([(kind, name and one_form(kind, name)) for kind, name in pairs])
+
+
+def one_form(kind: str, name: str) -> str:
+    """Return a name in the one form that it is kept in: IPv6 addresses can be written in many."""
+    return str(ipaddress.ip_address(name)) if kind == IP and _is_address(name) else name
 
 
 def applying_entities(names: Mapping[str, str]) -> Iterator[QuotaEntity]:
@@ -55,7 +60,9 @@ def applying_entities(names: Mapping[str, str]) -> Iterator[QuotaEntity]:
         yield ((USER, user),)
     yield from (((CLIENT_ID, client),) for client in clients)
     if IP in names:
-        yield from (((IP, address),) for address in (names[IP], None))
+        # Logs may hold addresses in another form.
+        forms = dict.fromkeys((one_form(IP, names[IP]), names[IP], None))
+        yield from (((IP, address),) for address in forms)
 
 
 def _is_address(text: str) -> bool:

@@ -14,12 +14,12 @@ from controller.decisions.items import decide_each
 from controller.decisions.mutation_quotas import MUTATION_RATE
 from controller.decisions.names import named_more_than_once
 from controller.decisions.outcome import Refusal
-from controller.decisions.quota_entities import IP, checked_entity
+from controller.decisions.quota_entities import IP, checked_entity, one_form
 from controller.request import Request
 from controller.result import ControllerResult
 from records.configs import ClientQuotaRecord, EntityData
 from records.errors import RequestError
-from replay.image.quotas import QuotaEntity
+from replay.image.quotas import QuotaEntity, canonical_entity
 
 _LONG_MAX, _INT_MAX = 2**63 - 1, 2**31 - 1
 # How far from a whole number Kafka accepts a value.
@@ -73,11 +73,11 @@ def alter_quotas(
     Raises:
         TooLargeError: POLICY_VIOLATION, the request makes too many records.
     """
-    twice = named_more_than_once([frozenset(item.entity) for item in request.entities])
+    twice = named_more_than_once([_named(item) for item in request.entities])
     records = RecordList()
 
     def alter(item: EntityChange) -> QuotaResult:
-        if frozenset(item.entity) in twice:
+        if _named(item) in twice:
             raise _invalid("the entity is named more than once in the request")
         records.add(*_records(context, item))
         return QuotaResult(entity=item.entity)
@@ -109,7 +109,16 @@ def _records(context: Context, item: EntityChange) -> list[ClientQuotaRecord]:
             _check_value(change.key, change.value, keys[change.key])
         if change.value != context.image.quota(entity, change.key):
             records.append(_record(entity, change))
+        # In a log from elsewhere it may stand in the form in which it was asked for.
+        given = canonical_entity(item.entity)
+        if given != entity and context.image.quota(given, change.key) is not None:
+            records.append(_record(given, QuotaChange(change.key)))
     return records
+
+
+def _named(item: EntityChange) -> frozenset[tuple[str, str | None]]:
+    """Return an entity, equal to that of other forms of its names."""
+    return frozenset([(kind, name and one_form(kind, name)) for kind, name in item.entity])
 
 
 def _check_value(key: str, value: float, whole_max: float | None) -> None:

@@ -8,6 +8,8 @@ import msgspec
 from controller.decisions.levels import SUPPORTED_LEVELS
 from controller.decisions.lookup import TopicRef
 from controller.decisions.names import TIER_SEPARATOR
+from controller.decisions.namespace_configs import MAX_MUTATIONS, MAX_PARTITIONS, MAX_TOPICS
+from controller.decisions.namespace_limits import limit_of
 from controller.decisions.patterns import matching
 from controller.decisions.subscriptions import Subscription
 from controller.descriptions.brokers import BrokerDescription, describe_broker, list_brokers
@@ -29,6 +31,7 @@ from controller.descriptions.view import View
 from controller.request import Request
 from records.base import Uuid
 from replay.image.configs import BROKER_LOGGER
+from replay.image.namespaces import Namespace
 
 
 class ListTopics(Request["tuple[TopicListing, ...]"], frozen=True, kw_only=True):
@@ -125,12 +128,21 @@ class ListNamespaces(Request["tuple[NamespaceListing, ...]"], frozen=True, kw_on
 
 
 class NamespaceListing(msgspec.Struct, frozen=True, kw_only=True):
-    """A namespace, its version, and how many topics it holds itself."""
+    """A namespace, its version, and how many topics it holds itself.
+
+    `topics_below` and `partitions_below` count what is in and below it. `topics_max`,
+    `partitions_max` and `mutations_max` (a second) are its own limits on that; None is no limit.
+    """
 
     name: str
     namespace_id: Uuid
     topics: int
     version: int | None = None
+    topics_below: int = 0
+    partitions_below: int = 0
+    topics_max: float | None = None
+    partitions_max: float | None = None
+    mutations_max: float | None = None
 
 
 class ListSubscriptions(Request["tuple[Subscription, ...]"], frozen=True, kw_only=True):
@@ -240,18 +252,27 @@ def features_described(view: View, request: DescribeFeatures) -> tuple[FeatureDe
 
 def namespaces_listed(view: View, request: ListNamespaces) -> tuple[NamespaceListing, ...]:
     """List namespaces, ordered by name."""
-    image = view.image
     return tuple(
         [
-            NamespaceListing(
-                name=namespace.name,
-                namespace_id=namespace.namespace_id,
-                topics=sum(1 for _ in image.topics_in(namespace.namespace_id)),
-                version=namespace.version,
-            )
-            for namespace in sorted(image.namespaces(), key=lambda n: n.name)
+            _listing(view, namespace)
+            for namespace in sorted(view.image.namespaces(), key=lambda n: n.name)
             if not request.below or namespace.name.startswith(f"{request.below}:")
         ]
+    )
+
+
+def _listing(view: View, namespace: Namespace) -> NamespaceListing:
+    name, use = namespace.name, view.index.uses.of(namespace.name)
+    return NamespaceListing(
+        name=name,
+        namespace_id=namespace.namespace_id,
+        topics=sum(1 for _ in view.image.topics_in(namespace.namespace_id)),
+        version=namespace.version,
+        topics_below=use.topics,
+        partitions_below=use.partitions,
+        topics_max=limit_of(view.image, name, MAX_TOPICS),
+        partitions_max=limit_of(view.image, name, MAX_PARTITIONS),
+        mutations_max=limit_of(view.image, name, MAX_MUTATIONS),
     )
 
 

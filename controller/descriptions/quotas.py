@@ -8,7 +8,14 @@ from collections import defaultdict
 
 import msgspec
 
-from controller.decisions.quota_entities import CLIENT_ID, IP, TYPES, USER, applying_entities
+from controller.decisions.quota_entities import (
+    CLIENT_ID,
+    IP,
+    TYPES,
+    USER,
+    applying_entities,
+    one_form,
+)
 from controller.decisions.quotas import CLIENT_KEYS, IP_KEYS
 from controller.descriptions.view import View
 from controller.request import Request
@@ -33,10 +40,13 @@ class QuotaFilter(msgspec.Struct, frozen=True, kw_only=True):
 
     def matches(self, entity: QuotaEntity) -> bool:
         """True if an entity has the type, and the name that is looked for."""
-        names = dict(entity)
-        if self.entity_type not in names:
+        names, kind = dict(entity), self.entity_type
+        if kind not in names:
             return False
-        return self.match is Match.ANY or names[self.entity_type] == self.name
+        found = names[kind]
+        if self.match is Match.ANY or found is None or self.name is None:
+            return self.match is Match.ANY or found == self.name
+        return one_form(kind, found) == one_form(kind, self.name)
 
 
 class DescribeQuotas(Request["tuple[EntityQuotas, ...]"], frozen=True, kw_only=True):

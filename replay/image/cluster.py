@@ -18,6 +18,7 @@ from records.brokers import (
 from replay.image.changes import MapDelta
 from replay.image.errors import ContradictionError
 from replay.image.fields import copied
+from replay.image.versions import UNKNOWN
 
 Endpoint = BrokerEndpoint | ControllerEndpoint
 SupportedFeature = BrokerFeature | ControllerFeature
@@ -47,14 +48,15 @@ class Broker(msgspec.Struct, frozen=True, gc=False):
     record_version: int
 
 
-class Controller(msgspec.Struct, frozen=True, gc=False):
-    """A controller of the quorum, as it last announced itself."""
+class Controller(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """A controller of the quorum, as it last announced itself; `version` is the offset of that."""
 
     controller_id: int
     incarnation_id: Uuid
     zk_migration_ready: bool
     end_points: tuple[ControllerEndpoint, ...]
     features: tuple[ControllerFeature, ...]
+    version: int = UNKNOWN
 
 
 class BrokersDelta(MapDelta[int, Broker]):
@@ -105,6 +107,6 @@ class BrokersDelta(MapDelta[int, Broker]):
 class ControllersDelta(MapDelta[int, Controller]):
     """Changes to controllers, by controller id."""
 
-    def register(self, record: RegisterControllerRecord) -> None:
+    def register(self, record: RegisterControllerRecord, offset: int) -> None:
         """Add a controller, or replace its earlier registration."""
-        self.put(record.controller_id, copied(record, Controller))
+        self.put(record.controller_id, copied(record, Controller, version=offset))

@@ -241,10 +241,11 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
 
     def has_versions_of(self, other: "MetadataImage") -> bool:
         """True if an image of equal digest also has the versions of another: O(objects)."""
-        return (self._topics, self._namespaces, self._configs) == (
+        return (self._topics, self._namespaces, self._configs, self._controllers) == (
             other._topics,
             other._namespaces,
             other._configs,
+            other._controllers,
         )
 
 

@@ -284,7 +284,13 @@ _ALL = (
         unordered=frozenset({"log_dirs"}),
         beside=frozenset({"record_version"}),
     ),
-    Part("controllers", Controller, ("controller_id",), brokers.RegisterControllerRecord),
+    Part(
+        "controllers",
+        Controller,
+        ("controller_id",),
+        brokers.RegisterControllerRecord,
+        beside=frozenset({"version"}),
+    ),
     _Namespaces(
         "namespaces",
         Namespace,

@@ -41,6 +41,9 @@ def kept_of(image: MetadataImage, record: Record) -> Kept | None:
         case topics.NamespaceRecord():
             namespace = image.namespace(record.namespace_id)
             version = UNKNOWN if namespace is None else namespace.version
+        case brokers.RegisterControllerRecord():
+            controller = image.controller(record.controller_id)
+            version = UNKNOWN if controller is None else controller.version
         case configs.ConfigRecord():
             version = image.config_version(record.resource_type, record.resource_name)
         case _:

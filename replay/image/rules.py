@@ -119,7 +119,7 @@ RULES: dict[type[Record], Callable[[PartDeltas], Rule[Any]]] = {
     brokers.FenceBrokerRecord: lambda delta: _unversioned(delta.brokers.fence),
     brokers.UnfenceBrokerRecord: lambda delta: _unversioned(delta.brokers.unfence),
     brokers.BrokerRegistrationChangeRecord: lambda delta: _unversioned(delta.brokers.change),
-    brokers.RegisterControllerRecord: lambda delta: _unversioned(delta.controllers.register),
+    brokers.RegisterControllerRecord: lambda delta: delta.controllers.register,
     configs.ConfigRecord: lambda delta: delta.configs.set,
     configs.FeatureLevelRecord: lambda delta: _unversioned(delta.features.set_level),
     configs.ClientQuotaRecord: lambda delta: _unversioned(delta.quotas.set),

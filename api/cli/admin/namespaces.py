@@ -16,6 +16,7 @@ from api.cli.output import print_json, print_table
 from api.cli.typer_app import App
 
 if TYPE_CHECKING:
+    from api.documents.namespaces import Namespace
     from controller.decisions.namespaces import NamespaceResult
 
 app = App()
@@ -109,7 +110,7 @@ def list_(
         str, typer.Argument(metavar="[NAMESPACE]", help="Only what is below it.")
     ] = "",
 ) -> None:
-    """List namespaces, with how many topics lie right in each."""
+    """List namespaces: topics right in each, and what is in and below it of its limits."""
     from api.documents.namespaces import Namespace, NamespaceList
     from api.questions.descriptions import NAMESPACES
     from controller.descriptions.queries import ListNamespaces
@@ -119,8 +120,20 @@ def list_(
     if look.json:
         print_json(about, found)
     else:
-        rows = [(n.name, n.namespace_id, n.topics, n.version) for n in found.namespaces]
-        print_table(("namespace", "id", "topics", "version"), rows)
+        header = ("namespace", "id", "topics", "version", "all topics", "partitions")
+        print_table(header, [_row(namespace) for namespace in found.namespaces])
+
+
+def _row(n: "Namespace") -> tuple[object, ...]:
+    return (
+        *(n.name, n.namespace_id, n.topics, n.version),
+        _of(n.use.topics, n.limits.topics),
+        _of(n.use.partitions, n.limits.partitions),
+    )
+
+
+def _of(used: int, limit: float | None) -> str:
+    return str(used) if limit is None else f"{used} of {limit:g}"
 
 
 def _items(verb: str, result: "NamespaceResult") -> list[Item]:

@@ -36,6 +36,20 @@ def test_namespaces_are_listed_with_their_topics(metalog: Metalog, log: Path) ->
     assert len(metalog("namespaces", "list", "--log", log).out.splitlines()) == 3
 
 
+def test_list_shows_use_against_limits(metalog: Metalog, log: Path) -> None:
+    metalog("topics", "create", "org:apache:a", "--assignment", "1,1", "--log", log)
+    limits = ("namespace.max.topics=5", "namespace.max.mutations.per.second=0.5")
+    metalog("configs", "set", "namespace/org", *limits, "--log", log)
+    org, apache = metalog("namespaces", "list", "--log", log, "--json").json["namespaces"]
+    assert org["use"] == apache["use"] == {"topics": 1, "partitions": 2}
+    assert org["limits"] == {"topics": 5, "partitions": None, "mutations_per_second": 0.5}
+    assert set(apache["limits"].values()) == {None}
+    header, first, second = metalog("namespaces", "list", "--log", log).out.splitlines()
+    assert header.split()[-3:] == ["all", "topics", "partitions"]
+    assert first.split()[-4:] == ["1", "of", "5", "2"]
+    assert second.split()[-2:] == ["1", "2"]
+
+
 def test_namespace_with_children_is_deleted_only_recursively(metalog: Metalog, log: Path) -> None:
     metalog("topics", "create", "org:apache:a", "--log", log)
     refused = metalog("namespaces", "delete", "org", "--log", log)

@@ -34,4 +34,8 @@ def test_a_level_that_some_controller_does_not_support_is_refused() -> None:
     )
     cluster.write([replace(record, features=(old,))])
     request = UpdateFeatures(updates=(FeatureUpdate(name="metadata.version", level=25),))
-    assert cluster.refused(update_features, request).code == "INVALID_UPDATE_VERSION"
+    error = cluster.refused(update_features, request)
+    assert error.code == "INVALID_UPDATE_VERSION"
+    assert f"controller 3000 supports 1 to 24 (registered at offset {cluster.base_offset})" in str(
+        error
+    )

@@ -16,7 +16,11 @@ from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
 from metadata_log.log_writer import LogWriter
 from metadata_log.mirror import MirrorBuilder
-from records.control import BeginTransactionRecord, EndTransactionRecord
+from records.control import (
+    AbortTransactionRecord,
+    BeginTransactionRecord,
+    EndTransactionRecord,
+)
 from records.errors import RequestError, UnavailableError, UnknownHistoryError
 from replay.care.retain import RetainResult, retain
 from replay.image.digest import image_digest
@@ -135,6 +139,9 @@ def test_mirror_keeps_what_kafka_may_still_replace(
 async def test_start_moves_up_beside_a_writer_and_readers(log: Path) -> None:
     """The writer never notices; a reader that comes to a segment that went has to try again."""
     writer = await MetadataLog.open(log)
+    with LogReader.open(log) as reader:
+        if load_image(reader).provenance.pending_transaction is not None:
+            await writer.append(NewBatch(records=(AbortTransactionRecord(reason="test"),)))
     stop = threading.Event()
     surprises: list[Exception] = []
 

@@ -138,7 +138,7 @@ def test_last_registration_of_a_controller_counts() -> None:
         features=(ControllerFeature(name="f", min_supported_version=1, max_supported_version=2),),
     )
     image = image_of(first, last)
-    expected = Controller(3000, uid("two"), False, last.end_points, last.features)
+    expected = Controller(3000, uid("two"), False, last.end_points, last.features, version=1)
     assert list(image.controllers()) == [expected]
     assert image.controller(3000) == expected
     assert image.controller(1) is None
