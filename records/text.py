@@ -40,3 +40,16 @@ def parse_bytes(text: str) -> bytes:
         return base64.b64decode(text, altchars=b"-_", validate=True)
     except ValueError as error:
         raise ValueError("it is not base64") from error  # it may be a secret
+
+
+def duration_text(duration_ms: int) -> str:
+    """Return a duration in its two largest units: `2 d 3 h`, `1 min 5 s`, `9.3 s`."""
+    if duration_ms < 60_000:
+        return f"{duration_ms / 1_000:.3f}".rstrip("0").rstrip(".") + " s"
+    rest = duration_ms // 1_000
+    parts: list[str] = []
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s")):
+        count, rest = divmod(rest, size)
+        if count or parts:
+            parts.append(f"{count} {unit}")
+    return " ".join(part for part in parts[:2] if not part.startswith("0 "))

@@ -23,6 +23,7 @@ from replay.time_travel.record_replay import effective_changes
 from replay.time_travel.skim import can_skim
 
 if TYPE_CHECKING:
+    from replay.incidents.event import TimelineEvent
     from replay.incidents.outages import Outages
     from replay.incidents.why import Chain
     from replay.snapshot.info import SnapshotInfo
@@ -134,6 +135,14 @@ class Timeline:
             assumed_min_isr=assumed_min_isr,
             progress=progress,
         )
+
+    def events(
+        self, from_offset: int, to_offset: int, progress: Progress | None = None
+    ) -> "list[TimelineEvent]":
+        """Return what happened in [from_offset, to_offset); see `timeline_events`."""
+        from replay.incidents.events import timeline_events
+
+        return timeline_events(self.source, from_offset, to_offset, self.image, progress)
 
     def why(self, name: ObjectName, at: int, progress: Progress | None = None) -> "Chain":
         """Return what led to the leader or ISR of a partition, or to a broker's state.

@@ -1,4 +1,4 @@
-"""Incidents: outages, why."""
+"""Incidents: timeline, outages, why."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any
@@ -8,7 +8,6 @@ from api.cli.asking import place_of
 from api.cli.errors import reads_only
 from api.cli.output import (
     count_text,
-    duration_text,
     print_json,
     print_json_pieces,
     print_line,
@@ -18,13 +17,69 @@ from api.cli.output import (
 )
 from api.cli.parameters import Option, bad_parameter
 from api.cli.quick import command
+from records.text import duration_text
 
 if TYPE_CHECKING:
     from replay.about import About
+    from replay.incidents.event import TimelineEvent
 
 Interval = dict[str, Any]
 
 _MIN_ISR = "min.insync.replicas"
+
+
+@command()
+@reads_only
+def timeline(
+    log: LogOrServer,
+    from_: From = "start",
+    to: To = "end",
+    types: Annotated[
+        list[str] | None,
+        Option(
+            "--type",
+            metavar="KIND",
+            help="Only controllers, brokers, partitions, topics or others; repeatable.",
+        ),
+    ] = None,
+    stat: Annotated[bool, Option("--stat", help="Only how many events of each kind.")] = False,
+    verbose: Annotated[bool, Option("--verbose", help="Also each object.")] = False,
+    json: Json = False,
+    server: Server = None,
+) -> None:
+    """Show what happened between two points, in words, grouped by cause."""
+    from api.documents.incidents import Stat, Timeline
+    from api.questions.timeline import TIMELINE, ShowTimeline
+
+    request = ShowTimeline(first=log.point(from_), kinds=tuple(types or ()))
+    told = log.ask(TIMELINE, request, at=to)
+    events = tuple(told.items)
+    about = told.about()
+    if json:
+        print_json(place_of(about), Stat.of(events) if stat else Timeline(events=events))
+        return
+    if stat:
+        rows = [
+            (name, f"{of.events:,}", f"{of.objects:,}") for name, of in Stat.of(events).stat.items()
+        ]
+        print_table(("kind", "events", "objects"), rows)
+        return
+    _print_events(events, verbose)
+
+
+def _print_events(events: "Iterable[TimelineEvent]", verbose: bool) -> None:
+    for event in events:
+        offsets = str(event.from_offset)
+        if event.to_offset != event.from_offset:
+            offsets += f"-{event.to_offset}"
+        outside = not (event.cause is None or event.from_offset <= event.cause <= event.to_offset)
+        because = f" (because of {event.cause})" if outside else ""
+        by = "" if event.principal is None else f"  by {event.principal}"
+        is_one = event.kind == "partitions" and len(event.objects) == 1
+        text = f"{event.objects[0]}: {event.text}" if is_one else event.text
+        print_line(f"{time_text(event.time)} {offsets:>13}  {text}{because}{by}")
+        for name in event.objects if verbose else ():
+            print_line(f"{'':>40}{name}")
 
 
 @command()

@@ -38,7 +38,7 @@ _MODULES = {
     "looking": ("dump", "image", "digest"),
     "usage": ("du",),
     "past": ("history", "diff", "blame"),
-    "incidents": ("outages", "why"),
+    "incidents": ("timeline", "outages", "why"),
     "snapshots": ("snapshot",),
     "sql": ("sql",),
     "caring": ("verify", "repair"),

@@ -190,19 +190,6 @@ def time_text(timestamp_ms: int | None) -> str:
     return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def duration_text(duration_ms: int) -> str:
-    """Return a duration in its two largest units: `2 d 3 h`, `1 min 5 s`, `9.3 s`."""
-    if duration_ms < 60_000:
-        return f"{duration_ms / 1_000:.3f}".rstrip("0").rstrip(".") + " s"
-    rest = duration_ms // 1_000
-    parts: list[str] = []
-    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s")):
-        count, rest = divmod(rest, size)
-        if count or parts:
-            parts.append(f"{count} {unit}")
-    return " ".join(part for part in parts[:2] if not part.startswith("0 "))
-
-
 def value_text(value: Any) -> str:
     """Return a JSON value in short form: `[1,2]`, `PLAINTEXT:localhost:9092:0`."""
     match value:

@@ -31,6 +31,7 @@ from api.questions.overview import OVERVIEW
 from api.questions.question import Question
 from api.questions.rows import DUMP, TAIL
 from api.questions.states import STATES
+from api.questions.timeline import TIMELINE
 from api.questions.usage import USAGE
 from api.questions.why import WHY
 from controller.authorization import object_rights, rights, subscription_rights
@@ -73,6 +74,7 @@ _OF_THE_PAST = (
     (USAGE, rights.DESCRIBE_CLUSTER),
     (OUTAGES, rights.DESCRIBE_CLUSTER),
     (WHY, object_rights.DESCRIBE_ALL),
+    (TIMELINE, rights.DESCRIBE_CLUSTER),
 )
 
 _ALL = (*_DESCRIPTIONS, *_OF_THE_PAST)

@@ -19,6 +19,7 @@ READING: dict[str, list[str]] = {
     "diff": ["diff", "{log}", "end", "{at}"],
     "outages": ["outages", "{log}", "--to", "{at}"],
     "why": ["why", "{log}", "broker:1", "--at", "{at}"],
+    "timeline": ["timeline", "{log}", "--to", "{at}"],
     "blame": ["blame", "{log}", "broker:1", "--at", "{at}"],
     "snapshot create": ["snapshot", "create", "{log}", "--at", "{at}"],
     "snapshot list": ["snapshot", "list", "{log}"],

@@ -63,6 +63,10 @@ VERBS: dict[str, list[list[object]]] = {
         ["why", "LOG", "broker:1#in_controlled_shutdown", "--at", "end-30"],
         ["why", "LOG", "config:topic/__consumer_offsets#cleanup.policy"],
     ],
+    "timeline": [
+        ["timeline", "LOG"],
+        ["timeline", "LOG", "--from", 100, "--to", "end-20", "--type", "brokers", "--stat"],
+    ],
     "outages": [
         ["outages", "LOG"],
         ["outages", "LOG", "--broker", 1, "--from", 150, "--to", "end-20"],

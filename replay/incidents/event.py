@@ -1,0 +1,112 @@
+"""An event of a timeline: records that belong together, in words."""
+
+from collections import Counter
+
+import msgspec
+
+from records.envelope import Envelope
+from replay.image.partitions import NO_LEADER, Partition
+from replay.incidents.why import is_unclean
+
+CONTROLLERS = "controllers"
+BROKERS = "brokers"
+PARTITIONS = "partitions"
+TOPICS = "topics"
+OTHERS = "others"
+
+KINDS = (CONTROLLERS, BROKERS, PARTITIONS, TOPICS, OTHERS)
+
+
+class TimelineEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """What some records did.
+
+    Attributes:
+        from_offset, to_offset: The first and the last of the records. Others may lie between them.
+        time: Append time of the first, ms since 1970.
+        kind: One of KINDS.
+        objects: The names of what they changed, in the order of the log.
+        cause: Offset of the record that brought it about, which may be one of them; None if they
+            have no other cause than the decision behind them, or an unknown one.
+        principal: Who asked for it, if the log says so.
+    """
+
+    from_offset: int
+    to_offset: int
+    time: int
+    kind: str
+    text: str
+    objects: tuple[str, ...]
+    cause: int | None
+    principal: str | None
+
+
+class Group:
+    """Collects the records of one event."""
+
+    def __init__(self, kind: str, first: Envelope, cause: int | None = None) -> None:
+        self.kind = kind
+        self.heading = ""
+        self._first = self._last = first
+        self._cause = cause
+        self._objects: dict[str, None] = {}
+        self._counts: Counter[str] = Counter()
+
+    @property
+    def first(self) -> Envelope:
+        """The first record."""
+        return self._first
+
+    def add(self, row: Envelope, name: str | None, *effects: str) -> None:
+        """Add a record, the object that it changed, and its effects, to be counted."""
+        if row.offset > self._last.offset:
+            self._last = row
+        if row.offset < self._first.offset:
+            self._first = row
+        if name is not None:
+            self._objects[name] = None
+        self._counts.update(effects)
+
+    def event(self) -> TimelineEvent:
+        """Return the event."""
+        origin = self._first.origin
+        effects = ", ".join(_counted(count, effect) for effect, count in self._counts.items())
+        return TimelineEvent(
+            from_offset=self._first.offset,
+            to_offset=self._last.offset,
+            time=self._first.timestamp,
+            kind=self.kind,
+            text=": ".join(filter(None, (self.heading, effects))),
+            objects=tuple(self._objects),
+            cause=self._cause,
+            principal=None if origin is None else origin.principal,
+        )
+
+
+def partition_effects(before: Partition, after: Partition) -> list[str]:
+    """Return what a record did to a partition, as effects to be counted; %s stands for plurals."""
+    effects = []
+    if before.leader != after.leader:
+        if after.leader == NO_LEADER:
+            effects.append("partition%s lost their leader")
+        elif is_unclean(before, after):
+            effects.append("unclean election%s")
+        elif before.leader == NO_LEADER:
+            effects.append("partition%s got a leader again")
+        else:
+            effects.append("leader%s moved")
+    if len(after.isr) < len(before.isr):
+        effects.append("ISR%s shrank")
+    elif len(after.isr) > len(before.isr):
+        effects.append("ISR%s grew")
+    if before.replicas != after.replicas or before.adding_replicas != after.adding_replicas:
+        effects.append("assignment%s changed")
+    if before.mode != after.mode:
+        effects.append("mode%s changed")
+    return effects or ["partition%s changed otherwise"]
+
+
+def _counted(count: int, effect: str) -> str:
+    if "%s" not in effect:
+        return effect if count == 1 else f"{count:,} {effect}"
+    text = effect % ("" if count == 1 else "s")
+    return f"{count:,} {text.replace('lost their', 'lost its') if count == 1 else text}"

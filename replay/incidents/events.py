@@ -1,0 +1,233 @@
+"""Timeline: what happened in a range of a log, grouped by cause.
+
+A record about a broker takes along the changes of partitions that it brought about, by the rules of
+docs/causes.md; whatever else a batch did is one event for each kind. A leader that changes an ISR
+writes a batch for each of its partitions: those are put together while they have the same cause.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any
+
+from records import brokers, configs, control, partitions, topics
+from records.base import Record
+from records.envelope import Envelope
+from records.text import duration_text
+from replay.image.configs import RESOURCE_NAMES
+from replay.image.metadata import MetadataImage
+from replay.image.partitions import NO_LEADER, Partition
+from replay.incidents.causes import BROKER_RECORDS, Causes, broker_of, down_by, is_up
+from replay.incidents.event import (
+    BROKERS,
+    CONTROLLERS,
+    OTHERS,
+    PARTITIONS,
+    TOPICS,
+    Group,
+    TimelineEvent,
+    partition_effects,
+)
+from replay.incidents.live_state import LiveState
+from replay.loader import BatchSource, check_point, provenance_at
+from replay.time_travel.escapes import escaped
+from replay.transactions import Transactions, rows_within
+
+_SILENT: frozenset[type[Record]] = frozenset({control.NoOpRecord, control.NoOpRunRecord})
+
+
+def timeline_events(
+    source: BatchSource,
+    from_offset: int,
+    to_offset: int,
+    start: Callable[[int], MetadataImage],
+    progress: Callable[[int], None] | None = None,
+) -> list[TimelineEvent]:
+    """Return the events of [from_offset, to_offset) in order of their first records.
+
+    Records that are kept although the state before them is not (below `history_start`) are told
+    without what was before.
+
+    Args:
+        start: Returns the image as of an offset.
+        progress: Called with the end offset of each batch read.
+
+    Raises:
+        UnknownHistoryError, RequestError, CorruptLogError: as for `load_image`.
+    """
+    check_point(source, max(to_offset, source.history_start) - 1)
+    first = max(from_offset, source.history_start)
+    told = _Events(start(first - 1))
+    transactions, end_time = Transactions(), 0
+    for batch in source.batches(from_offset, to_offset) if from_offset < to_offset else ():
+        told.stateless(rows_within(batch, from_offset, min(first, to_offset)))
+        told.follow(list(transactions.effective(rows_within(batch, first, to_offset))))
+        end_time = provenance_at(batch, min(batch.end_offset, to_offset)).timestamp
+        if progress is not None:
+            progress(batch.end_offset)
+    return told.finish(end_time)
+
+
+class _Events:
+    """Replays rows and groups them."""
+
+    def __init__(self, image: MetadataImage) -> None:
+        self._state = LiveState(image)
+        self._causes = Causes(self._state)
+        self._groups: dict[Hashable, Group] = {}
+        # What brought each broker back that is up, since the start of the range.
+        self._up: dict[int, Envelope] = {}
+        self._batch: Sequence[Envelope] = ()
+        # The event of the active controller.
+        self._term: Group | None = None
+
+    def stateless(self, rows: Iterable[Envelope]) -> None:
+        """Tell of rows without the state before them."""
+        for row in rows:
+            record = row.payload
+            if isinstance(record, control.LeaderChangeMessage):
+                self._controller(row, record)
+            elif type(record) not in _SILENT:
+                name = type(record).__name__
+                kind = BROKERS if type(record) in BROKER_RECORDS else OTHERS
+                group = self._group((kind, row.batch_offset), kind, row)
+                group.heading = "before: unknown"
+                group.add(row, None, f"{name}%s")
+
+    def follow(self, rows: Sequence[Envelope]) -> None:
+        """Apply rows that take effect together, and tell of them."""
+        self._causes.enter(rows)
+        self._batch = rows
+        for row in rows:
+            record = row.payload
+            if type(record) in BROKER_RECORDS:
+                self._broker(row)
+            elif isinstance(record, partitions.PartitionChangeRecord):
+                self._partition(row, record)
+            else:
+                told_before = isinstance(record, topics.RemoveTopicRecord | topics.MoveTopicRecord)
+                found = self._name_and_effect(record) if told_before else None
+                self._state.replay(row)
+                name, effect = found or self._name_and_effect(record)
+                if isinstance(record, control.LeaderChangeMessage):
+                    self._controller(row, record)
+                elif type(record) not in _SILENT:
+                    kind = TOPICS if type(record) in _OF_TOPICS else OTHERS
+                    group = self._group((kind, row.batch_offset), kind, row)
+                    group.add(row, name, effect)
+
+    def finish(self, end_time: int) -> list[TimelineEvent]:
+        """Return the events, given the time of the last record."""
+        self._end_term(end_time)
+        found = [group.event() for group in self._groups.values()]
+        return sorted(found, key=lambda event: event.from_offset)
+
+    def _group(self, key: Hashable, kind: str, row: Envelope, cause: int | None = None) -> Group:
+        group = self._groups.get(key)
+        if group is None:
+            group = self._groups[key] = Group(kind, row, cause)
+        return group
+
+    def _controller(self, row: Envelope, record: control.LeaderChangeMessage) -> None:
+        self._end_term(row.timestamp)
+        group = self._group((CONTROLLERS, row.offset), CONTROLLERS, row)
+        group.heading = f"controller {record.leader_id} became active in epoch {row.leader_epoch}"
+        group.add(row, f"controller:{record.leader_id}")
+        self._term = group
+
+    def _end_term(self, time: int) -> None:
+        """Say how long the last controller was the active one."""
+        if self._term is not None:
+            lasted = duration_text(max(0, time - self._term.first.timestamp))
+            self._term.heading += f", for {lasted}"
+
+    def _broker(self, row: Envelope) -> None:
+        broker_id = broker_of(row.payload)
+        before = self._state.broker(broker_id)
+        down = down_by(row, before)
+        self._state.replay(row)
+        self._causes.broker_changed(row, before)
+        after = self._state.broker(broker_id)
+        if before == after:
+            return
+        text = f"broker {broker_id} changed its registration" if down is None else down.text
+        if not is_up(after):
+            self._up.pop(broker_id, None)
+        elif not is_up(before):
+            self._up[broker_id] = row
+            text = f"broker {broker_id} was unfenced"
+        group = self._group(row.offset, BROKERS, row, row.offset)
+        group.heading = text
+        group.add(row, f"broker:{broker_id}")
+
+    def _partition(self, row: Envelope, record: partitions.PartitionChangeRecord) -> None:
+        before = self._state.partition(record.topic_id, record.partition_id)
+        self._state.replay(row)
+        after = self._state.partition(record.topic_id, record.partition_id)
+        assert before is not None, "the record would have contradicted the state"
+        assert after is not None, "a change removes nothing"
+        cause = self._cause(row, before, after)
+        name = f"partition:{self._state.topic_label(after.topic_id)}/{after.partition_id}"
+        effects = partition_effects(before, after)
+        key: Hashable
+        if cause is None:
+            key = (PARTITIONS, row.batch_offset)
+        elif any(each.offset == cause for each in self._batch):
+            # Told with the broker's record, which may come later in the batch.
+            key = cause
+        else:
+            key = (PARTITIONS, cause)
+        kind = BROKERS if key == cause else PARTITIONS
+        group = self._group(key, kind, row, cause)
+        group.add(row, name, *effects)
+
+    def _cause(self, row: Envelope, before: Partition, after: Partition) -> int | None:
+        """Return the offset of the record about a broker that brought a change about."""
+        if len(after.isr) < len(before.isr) or after.leader == NO_LEADER != before.leader:
+            found = self._causes.of_partition(row, before, after)
+            return None if found is None or found.offset == row.offset else found.offset
+        came = [each for each in after.isr if each not in before.isr]
+        if before.leader == NO_LEADER != after.leader:
+            came.append(after.leader)
+        offsets = [self._up[each].offset for each in came if each in self._up]
+        if offsets:
+            return max(offsets)
+        if before.leader != after.leader:
+            # A broker that shuts down hands its leads over before it leaves the ISR.
+            found = self._causes.of_partition(row, before, after)
+            return None if found is None or found.offset == row.offset else found.offset
+        return None
+
+    def _name_and_effect(self, record: Any) -> tuple[str | None, str]:
+        """Return the object that a record changes, and what it does to it."""
+        match record:
+            case topics.TopicRecord(topic_id=topic_id):
+                name = self._state.topic_name(topic_id)
+                return f"topic:{escaped(name)}", f"topic {name} created"
+            case topics.RemoveTopicRecord(topic_id=topic_id):
+                name = self._state.topic_name(topic_id)
+                return f"topic:{escaped(name)}", f"topic {name} deleted"
+            case topics.MoveTopicRecord(topic_id=topic_id):
+                name = self._state.topic_name(topic_id)
+                return f"topic:{escaped(name)}", f"topic {name} moved"
+            case partitions.PartitionRecord(topic_id=topic_id, partition_id=number):
+                return f"partition:{self._state.topic_label(topic_id)}/{number}", "new partition%s"
+            case configs.ConfigRecord(resource_type=type_, resource_name=resource, name=key):
+                of = f"{RESOURCE_NAMES.get(type_, type_)}/{resource}"
+                what = "set" if record.value is not None else "removed"
+                return f"config:{escaped(of)}", f"{key} of {of} {what}"
+            case configs.FeatureLevelRecord(name=name, feature_level=level):
+                return f"feature:{escaped(name)}", f"feature {name} is {level}"
+            case brokers.RegisterControllerRecord(controller_id=controller_id):
+                return f"controller:{controller_id}", f"controller {controller_id} registered"
+        return None, f"{type(record).__name__}%s"
+
+
+_OF_TOPICS: frozenset[type[Record]] = frozenset(
+    {
+        topics.TopicRecord,
+        topics.RemoveTopicRecord,
+        topics.MoveTopicRecord,
+        partitions.PartitionRecord,
+        partitions.RemovePartitionsRecord,
+        configs.ConfigRecord,
+    }
+)
