@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from api.cli.output import note
 from api.cli.parameters import bad_parameter
+from api.cli.snapshot_database import DATABASE
 from api.cli.time_zone import ASSUMED_ZONE, ZONE, zone_of
 
 if TYPE_CHECKING:
@@ -79,10 +80,12 @@ class Source(NamedTuple):
 
         Raises:
             RequestError: an object or the point does not exist; or there is no log.
-            UnavailableError: no service answers.
+            UnavailableError: no service answers, or the database of snapshots does not.
             CorruptLogError: the log is damaged.
         """
         if self.server is not None:
+            if DATABASE.get() is not None:
+                raise bad_parameter("--database needs a log; name LOG instead of --server")
             return _ask_server(self.server, question, request, self.point(at), within_s)
         return self._ask_log(question, request, at)
 
@@ -120,12 +123,14 @@ class Source(NamedTuple):
     def _ask_log(self, question: "Question", request: Any, at: str) -> "Computed":
         from api.cli.output import progress
         from api.cli.reading import offset_of
+        from api.cli.snapshot_database import named_timeline
         from api.questions.past import Past
         from metadata_log.log_reader import LogReader
 
         assert self.log is not None, "a log is read"
         with LogReader.open(self.log) as reader:
-            past = Past(reader, resolve=offset_of, progress=progress)
+            timeline = named_timeline(reader)
+            past = Past(reader, resolve=offset_of, progress=progress, timeline=timeline)
             return question.answered(past, past.offset(at), request)
 
 

@@ -106,13 +106,17 @@ def digest(
     ] = "replay",
     database: Annotated[
         str | None,
-        Option(metavar="URL", help="With --by sql; default: sqlite:///LOG/history.db"),
+        Option(
+            metavar="URL",
+            help="With --by sql or snapshot; default: sqlite:///LOG/history.db or snapshots.db",
+        ),
     ] = None,
     json: Json = False,
     server: Server = None,
 ) -> None:
     """Print the digest of the image at a point, computed in the way named."""
     from api.cli.digests import WAYS, by_spark, by_sql
+    from api.cli.snapshot_database import DATABASE
     from api.questions.objects import DIGEST, ShowDigest
 
     if by not in WAYS:
@@ -122,6 +126,7 @@ def digest(
     elif by == "spark":
         told = by_spark(log.place("--by spark"), at)
     else:
+        DATABASE.set(database if by == "snapshot" else None)
         told = log.ask(DIGEST, ShowDigest(by=by), at=at)
     if json:
         print_json(told.answer, place_of(told.about()))

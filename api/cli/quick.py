@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar, get_args
 
 from api.cli.parameters import Argument, Parameter
+from api.cli.snapshot_database import DATABASE
 from api.cli.time_zone import ASSUMED_ZONE, ZONE
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -60,6 +61,7 @@ def quick_call(arguments: Sequence[str]) -> partial[Any] | None:
         return None
     ZONE.set("UTC")
     ASSUMED_ZONE.set(None)
+    DATABASE.set(None)
     try:
         return partial(found.function, **_values(found.function, arguments[1:]))
     except _NotPlain:

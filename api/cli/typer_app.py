@@ -2,6 +2,7 @@
 
 - METALOG_LOG and METALOG_SERVER replace an argument LOG, --log or --server that is left out.
 - A command that takes a point in time also takes --time-zone.
+- A command that starts from a snapshot also takes --database.
 - `--help` groups the commands, and prints whole summaries.
 """
 
@@ -23,10 +24,12 @@ from api.cli.coercion import without_pydantic
 from api.cli.errors import Interrupted, NothingDone, interruptible
 from api.cli.help_sections import SECTIONS
 from api.cli.parameters import Argument, Parameter
+from api.cli.snapshot_database import DATABASE
 from api.cli.time_zone import ASSUMED_ZONE, ZONE, zone_of
 
 _LOG, _SERVER = "METALOG_LOG", "METALOG_SERVER"
 _OPTION = re.compile("-[^0-9]")
+_WITHOUT_SNAPSHOTS = frozenset({"info", "tail"})
 _POINTS = frozenset({"POINT", "P1"})
 
 
@@ -37,6 +40,8 @@ class Command(core.TyperCommand):
         super().__init__(*args, **kwargs)
         if any(getattr(param, "metavar", None) in _POINTS for param in self.params):
             self.params.append(_time_zone_option())
+        if self._starts_from_snapshots():
+            self.params.append(_database_option())
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters, including --help."""
@@ -46,6 +51,7 @@ class Command(core.TyperCommand):
         """Parse arguments, after completing them from the environment."""
         ZONE.set("UTC")
         ASSUMED_ZONE.set(None)
+        DATABASE.set(None)
         rest = super().parse_args(ctx, self._completed(ctx, args))
         if ctx.ignore_unknown_options:
             self._check_arguments(ctx)
@@ -107,6 +113,11 @@ class Command(core.TyperCommand):
         if log:
             return [log, *args]
         return [SERVER_MARK + default, *args] if default else args
+
+    def _starts_from_snapshots(self) -> bool:
+        names = {param.name for param in self.params}
+        reads = "server" in names and self._takes_log_argument()
+        return reads and "database" not in names and self.name not in _WITHOUT_SNAPSHOTS
 
     def _takes_log_argument(self) -> bool:
         arguments = [param for param in self.params if isinstance(param, core.TyperArgument)]
@@ -233,6 +244,32 @@ def _time_zone_option() -> Any:
                 expose_value=False,
             ),
         ] = "UTC",
+    ) -> None: ...
+
+    (option, *_rest) = get_command(app).params
+    return option
+
+
+def _remember_database(url: str | None) -> str | None:
+    DATABASE.set(url)
+    return url
+
+
+def _database_option() -> Any:
+    app = typer.Typer(add_completion=False)
+
+    @app.command()
+    def _(
+        database: Annotated[
+            str | None,
+            typer.Option(
+                "--database",
+                metavar="URL",
+                help="Of snapshots to start from; default: sqlite:///LOG/snapshots.db",
+                callback=_remember_database,
+                expose_value=False,
+            ),
+        ] = None,
     ) -> None: ...
 
     (option, *_rest) = get_command(app).params

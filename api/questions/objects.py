@@ -1,6 +1,7 @@
 """Images: all their objects, the JSON that other readers of Kafka's logs print, and digests."""
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
@@ -176,19 +177,9 @@ def digest_shown(past: Past, at: int, request: ShowDigest) -> Computed:
 
 
 def _from_snapshot(past: Past, at: int) -> MetadataImage:
-    from replay.snapshot.database import default_url
-    from replay.snapshot.store import SnapshotStore
-
-    reader = past.reader
-    if reader.local_directory is None:
-        raise RequestError(
-            "SNAPSHOT_NOT_FOUND",
-            f"{reader.directory} holds no snapshots; make a log of it with `metalog restore`, or "
-            "say --by replay",
-        )
-    with SnapshotStore.open(default_url(reader.local_directory), reader.cluster_id) as store:
-        timeline = Timeline(reader, store)
+    with _snapshots(past) as timeline:
         start = timeline.newest_snapshot(at)
+    reader = past.reader
     # Replay alone would be no second opinion; of an unknown offset it says so.
     if start is None and at >= reader.history_start - 1:
         raise RequestError(
@@ -197,6 +188,26 @@ def _from_snapshot(past: Past, at: int) -> MetadataImage:
             f"`metalog snapshot create {reader.directory} --at {at}`",
         )
     return timeline.image(at, start=start)
+
+
+@contextmanager
+def _snapshots(past: Past) -> Iterator[Timeline]:
+    """Open the snapshots of a log; an error if they cannot be read."""
+    from replay.snapshot.database import default_url
+    from replay.snapshot.store import SnapshotStore
+
+    reader = past.reader
+    if past.names_snapshots:
+        yield past.timeline
+        return
+    if reader.local_directory is None:
+        raise RequestError(
+            "SNAPSHOT_NOT_FOUND",
+            f"{reader.directory} holds no snapshots; make a log of it with `metalog restore`, or "
+            "say --by replay",
+        )
+    with SnapshotStore.open(default_url(reader.local_directory), reader.cluster_id) as store:
+        yield Timeline(reader, store)
 
 
 IMAGE = Question(name="image", request=ShowImage, item=Piece, tell=image_shown, joined=JoinedPieces)

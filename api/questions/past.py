@@ -50,9 +50,12 @@ class Past:
         resolve: Resolve = server_clock,
         progress: Progress = silent,
         points: dict[str, int] | None = None,
+        timeline: Timeline | None = None,
     ) -> None:
+        """Ask about a log; without a timeline, of the log with the snapshots in its directory."""
         self.reader = reader
-        self.timeline = Timeline.of(reader)
+        self.timeline = timeline or Timeline.of(reader)
+        self.names_snapshots = timeline is not None
         self.points = points or {}
         self._resolve = resolve
         self._progress = progress
