@@ -19,6 +19,7 @@ NEVER, GONE, UNKNOWN = "RESOURCE_NOT_FOUND", "RESOURCE_GONE", "UNKNOWN_HISTORY"
 OBJECT_VERBS = {
     "history": ["history", "{log}", "{object}", "--from", "end"],
     "blame": ["blame", "{log}", "{object}"],
+    "why": ["why", "{log}", "{object}"],
     "diff": ["diff", "{log}", "start", "end", "--object", "{object}"],
     "dump": ["dump", "{log}", "--object", "{object}", "--from", "end"],
 }

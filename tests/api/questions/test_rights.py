@@ -9,10 +9,14 @@ import pytest
 from api.questions.changes import ShowBlame, ShowDiff, ShowHistory
 from api.questions.log_info import ShowInfo
 from api.questions.objects import ShowDigest, ShowImage, ShowKraftImage
+from api.questions.outages import ShowOutages
 from api.questions.overview import ShowOverview
 from api.questions.rows import FollowRows, ShowRows
 from api.questions.states import WalkStates
 from api.questions.table import DESCRIPTIONS, QUESTIONS
+from api.questions.timeline import ShowTimeline
+from api.questions.usage import ShowUsage
+from api.questions.why import AskWhy
 from controller.authorization.authorizer import CLUSTER, Operation, topic_resource
 from controller.decisions.configs import AlterConfigs, ConfigChange, ResourceChange
 from controller.descriptions.queries import DescribeTopics
@@ -41,6 +45,10 @@ REQUESTS: dict[str, Any] = {
     "dump": ShowRows(object="topic:a"),
     "tail": FollowRows(first="0"),
     "partitions states": WalkStates(topic="a"),
+    "du": ShowUsage(),
+    "timeline": ShowTimeline(),
+    "outages": ShowOutages(),
+    "why": AskWhy(object="topic:a"),
 }
 
 
