@@ -5,6 +5,7 @@ from typing import Self
 
 import msgspec
 
+from api.questions.lives import Life
 from replay.incidents.event import KINDS, TimelineEvent
 
 
@@ -12,6 +13,12 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
     """The events of a range."""
 
     events: tuple[TimelineEvent, ...]
+
+
+class Lives(msgspec.Struct, frozen=True, kw_only=True):
+    """The topics that a name has meant."""
+
+    lives: tuple[Life, ...]
 
 
 class OfKind(msgspec.Struct, frozen=True, kw_only=True):

@@ -24,6 +24,7 @@ from api.questions.descriptions import (
     TOPICS,
     USERS,
 )
+from api.questions.lives import LIVES
 from api.questions.log_info import INFO
 from api.questions.objects import DIGEST, IMAGE, KRAFT_IMAGE
 from api.questions.outages import OUTAGES
@@ -75,6 +76,7 @@ _OF_THE_PAST = (
     (OUTAGES, rights.DESCRIBE_CLUSTER),
     (WHY, object_rights.DESCRIBE_ALL),
     (TIMELINE, rights.DESCRIBE_CLUSTER),
+    (LIVES, rights.DESCRIBE_CLUSTER),
 )
 
 _ALL = (*_DESCRIPTIONS, *_OF_THE_PAST)

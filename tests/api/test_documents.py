@@ -30,6 +30,7 @@ READING: dict[str, list[str]] = {
     "backup": ["backup", "{log}", "{tmp}/new/backup"],
     "archive": ["archive", "{log}", "{tmp}/new/archive"],
     "repair": ["repair", "{log}", "{tmp}/new/repaired"],
+    "topics lives": ["topics", "lives", "kept", "--log", "{log}", "--at", "{at}"],
     "topics list": ["topics", "list", "--log", "{log}", "--at", "{at}"],
     "topics describe": ["topics", "describe", "--log", "{log}", "--at", "{at}"],
     "namespaces list": ["namespaces", "list", "--log", "{log}", "--at", "{at}"],

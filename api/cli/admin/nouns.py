@@ -14,7 +14,7 @@ from api.cli.typer_app import App, Group
 
 NOUNS: dict[str, tuple[tuple[str, ...], str]] = {
     "topics": (
-        ("topics", "topics_altering", "topics_adopting"),
+        ("topics", "topics_altering", "topics_adopting", "topics_lives"),
         "Create, list, describe, alter, delete and adopt topics.",
     ),
     "namespaces": (("namespaces",), "Create, list and delete namespaces; move topics."),

@@ -63,6 +63,7 @@ VERBS: dict[str, list[list[object]]] = {
         ["why", "LOG", "broker:1#in_controlled_shutdown", "--at", "end-30"],
         ["why", "LOG", "config:topic/__consumer_offsets#cleanup.policy"],
     ],
+    "topics lives": [["topics", "lives", "__consumer_offsets"]],
     "timeline": [
         ["timeline", "LOG"],
         ["timeline", "LOG", "--from", 100, "--to", "end-20", "--type", "brokers", "--stat"],

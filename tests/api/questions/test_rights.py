@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from api.questions.changes import ShowBlame, ShowDiff, ShowHistory
+from api.questions.lives import ShowLives
 from api.questions.log_info import ShowInfo
 from api.questions.objects import ShowDigest, ShowImage, ShowKraftImage
 from api.questions.outages import ShowOutages
@@ -47,6 +48,7 @@ REQUESTS: dict[str, Any] = {
     "partitions states": WalkStates(topic="a"),
     "du": ShowUsage(),
     "timeline": ShowTimeline(),
+    "topics lives": ShowLives(name="a"),
     "outages": ShowOutages(),
     "why": AskWhy(object="topic:a"),
 }

@@ -1,0 +1,52 @@
+"""Topics: the lives of a name."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from api.cli.admin.looking_at import Look, reading
+from api.cli.admin.topics import app
+from api.cli.output import print_json, print_table, time_text
+
+if TYPE_CHECKING:
+    from api.questions.lives import Border
+
+
+@reading(app)
+def lives(
+    look: Look,
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Full name of a topic.", show_default=False)
+    ],
+) -> None:
+    """Show every topic that had a name: its id, and who created and deleted it, when."""
+    from api.cli.asking import place_of
+    from api.documents.incidents import Lives
+    from api.questions.lives import LIVES, ShowLives
+
+    told = look.source.ask(LIVES, ShowLives(name=name), at=look.at)
+    found = tuple(told.items)
+    if look.json:
+        print_json(place_of(told.about()), Lives(lives=found))
+        return
+    print_table(
+        ("id", "partitions", "began", "", "", "ended", "", ""),
+        [
+            (
+                life.topic_id,
+                life.partitions,
+                *_cells(life.began, "before the kept history"),
+                *_cells(life.ended, "it lasts"),
+            )
+            for life in found
+        ],
+    )
+
+
+def _cells(border: "Border | None", otherwise: str) -> tuple[object, ...]:
+    from api.cli.rows import origin_text
+
+    if border is None:
+        return otherwise, "", ""
+    by = origin_text(border.origin)
+    return time_text(border.timestamp), border.offset, f"{border.how} by {by}"

@@ -1,0 +1,95 @@
+"""Lives of a name: the topics that it has meant, one after the other."""
+
+from typing import Any
+
+import msgspec
+
+from api.questions.past import Past
+from api.questions.question import Computed, Question
+from api.questions.rows import origin_json
+from records.topics import MoveTopicRecord
+from replay.time_travel.escapes import escaped
+from replay.time_travel.history import Event
+from replay.time_travel.objects import parse_object
+
+
+class ShowLives(msgspec.Struct, frozen=True, kw_only=True):
+    """Asks for the lives of a topic's full name."""
+
+    name: str
+
+
+class Border(msgspec.Struct, frozen=True, kw_only=True):
+    """The record that began or ended a life; `how` is created, deleted or moved."""
+
+    offset: int
+    timestamp: int
+    how: str
+    origin: dict[str, Any] | None
+
+
+class Life(msgspec.Struct, frozen=True, kw_only=True):
+    """A topic under the name.
+
+    Attributes:
+        began: None if that was before the kept history.
+        ended: None if it still has the name.
+        partitions: At the end of this life, or now.
+    """
+
+    topic_id: str
+    began: Border | None
+    ended: Border | None
+    partitions: int
+
+
+def lives_shown(past: Past, at: int, request: ShowLives) -> Computed:
+    """Return the lives up to an offset, oldest first.
+
+    Raises:
+        RequestError: no topic had that name; as `absence` says.
+    """
+    name = parse_object(f"topic:{escaped(request.name)}")
+    lives: list[Life] = []
+    open_: dict[str, Any] = {}
+    began: Border | None = None
+    with past.progress("reading", at + 1) as advance:
+        for event in past.timeline.history(name, at + 1, advance):
+            before = {change.field: change.before for change in event.changes}
+            after = {change.field: change.after for change in event.changes}
+            if event.removed:
+                whole = {**open_, **before}
+                lives.append(_life(whole, began, _border(event, "deleted")))
+                open_, began = {}, None
+                continue
+            if before.get("topic_id", "") is None:
+                began = _border(event, "created")
+            open_ |= after
+    # What did not change in the kept history is read from the state.
+    fields = {} if lives and not open_ else _present(past, at, name.text)
+    if fields:
+        lives.append(_life(fields, began, None))
+    return Computed(items=lives, about=lambda: past.about(at))
+
+
+def _present(past: Past, at: int, name: str) -> dict[str, Any]:
+    return parse_object(name).fields(past.image(at)) or {}
+
+
+def _life(fields: dict[str, Any], began: Border | None, ended: Border | None) -> Life:
+    return Life(
+        topic_id=fields["topic_id"], began=began, ended=ended, partitions=fields["partitions"]
+    )
+
+
+def _border(event: Event, how: str) -> Border:
+    row = event.row
+    return Border(
+        offset=row.offset,
+        timestamp=row.timestamp,
+        how="moved" if isinstance(row.payload, MoveTopicRecord) else how,
+        origin=origin_json(row.origin),
+    )
+
+
+LIVES = Question(name="topics lives", request=ShowLives, item=Life, tell=lives_shown)
