@@ -1,26 +1,24 @@
 """Spark: audit."""
 
 import itertools
-import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from api.cli.app import app
 from api.cli.arguments import Json, ShowSecrets
 from api.cli.asking import log_place
+from api.cli.audit_answers import refusing, rows_of
 from api.cli.errors import reads_only
 from api.cli.output import print_json, print_json_list, print_line, print_table, value_text
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
     from api.documents.audits import AuditRows
-    from api.documents.logs import Place
     from metadata_log.log_reader import LogReader
+    from replay.audit.audit import Audit, Range
 
 _ROWS_MAX = 1_000
 
@@ -31,13 +29,17 @@ def audit(
     arguments: Annotated[
         list[str],
         typer.Argument(
-            metavar="list|NAME...|sql|export [LOG] [SELECT ...]",
+            metavar="list|NAME...|sql|shell|export [LOG] [SELECT ...]",
             help="What to ask, then the log, else METALOG_LOG.",
             show_default=False,
         ),
     ],
     since: Annotated[str, typer.Option(metavar="POINT", help="First, inclusive.")] = "start",
     until: Annotated[str, typer.Option(metavar="POINT", help="Last, inclusive.")] = "end",
+    parameters: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the query; repeatable."),
+    ] = None,
     limit: Annotated[int, typer.Option(min=1, help="Print at most this many rows.")] = _ROWS_MAX,
     to: Annotated[
         str | None, typer.Option(metavar="LOCATION", help="Directory that `export` adds to.")
@@ -45,14 +47,14 @@ def audit(
     show_secrets: ShowSecrets = False,
     json: Json = False,
 ) -> None:
-    """Ask Spark about a log: `list`, queries by NAME, `sql LOG "SELECT ..."`, `export LOG --to`."""
-    from api.cli.reading import open_reader
+    """Ask Spark: `list`, queries by NAME, `sql LOG SELECT`, `shell LOG`, `export LOG --to`."""
+    from api.cli.reading import about, open_reader
     from api.documents.audits import Audits, Since
 
     if (arguments[0] == "export") != (to is not None):
         raise typer.BadParameter("`audit export` needs --to LOCATION, the others take none")
     if arguments == ["list"]:
-        _print_queries(as_json=json)
+        _print_queries_json() if json else print_queries()
         return
     names, log, query = _parsed(arguments)
     if to is not None:
@@ -63,19 +65,29 @@ def audit(
         export(log_place(log), to, show_secrets=show_secrets, as_json=json)
         return
     with open_reader(log_place(log)) as reader:
-        answers, place, first = _ask(
-            reader, names, query, since, until, limit, show_secrets=show_secrets
-        )
+        _check(names, parameters or [])
+        offsets = _range(reader, since, until)
+        with _opened(reader, keep=len(names) > 1 or names == ["shell"]) as opened:
+            if names == ["shell"]:
+                from api.cli.audit_shell import run_shell
+
+                run_shell(opened, offsets, limit, show_secrets=show_secrets, as_json=json)
+                return
+            if query is None:
+                answers = _ask(opened, names, parameters or [], offsets, limit)
+            else:
+                with refusing():
+                    frame = opened.sql(query, offsets, show_secrets=show_secrets)
+                    answers = {"sql": rows_of(frame, limit)}
+        place = about(reader, offsets.last)
     if json:
         found = answers.values() if len(answers) == 1 else [Audits(audits=answers)]
-        print_json(place, Since(since=first), *found)
+        print_json(place, Since(since=offsets.first), *found)
         return
     for name, answer in answers.items():
         if len(answers) > 1:
             print_line(f"{name}:")
-        print_table(answer.columns, [[value_text(value) for value in row] for row in answer.rows])
-        if answer.truncated:
-            print_line(f"... only the first {limit:,} rows: --limit")
+        print_rows(answer)
 
 
 def _parsed(arguments: list[str]) -> tuple[list[str], str, str | None]:
@@ -84,7 +96,8 @@ def _parsed(arguments: list[str]) -> tuple[list[str], str, str | None]:
     The first argument is a name; those that follow are, as long as there are queries of the name.
     """
     is_sql = arguments[0] == "sql"
-    more = [] if is_sql else list(itertools.takewhile(_is_query, arguments[1:]))
+    is_alone = arguments[0] in ("sql", "shell", "export")
+    more = [] if is_alone else list(itertools.takewhile(_is_query, arguments[1:]))
     names, rest = [arguments[0], *more], arguments[1 + len(more) :]
     if os.environ.get("METALOG_LOG") and len(rest) == int(is_sql):
         rest.insert(0, os.environ["METALOG_LOG"])
@@ -101,106 +114,82 @@ def _is_query(name: str) -> bool:
     return name in QUERIES
 
 
-def _print_queries(*, as_json: bool) -> None:
+def _check(names: Sequence[str], parameters: Sequence[str]) -> None:
+    """Refuse unknown names before Spark starts.
+
+    Raises:
+        RequestError: INVALID_REQUEST.
+    """
+    from api.cli.audit_shell import query_with_parameters
+
+    if names[0] in ("sql", "shell"):
+        if parameters:
+            raise typer.BadParameter(f"`audit {names[0]}` has no parameters: --set")
+        return
+    for name in names:
+        query_with_parameters([name, *parameters])
+
+
+def print_rows(answer: "AuditRows") -> None:
+    """Print an answer as a table."""
+    print_table(answer.columns, [[value_text(value) for value in row] for row in answer.rows])
+    if answer.truncated:
+        print_line(f"... only the first {len(answer.rows):,} rows: --limit")
+
+
+def print_queries() -> None:
+    """Print the names of all queries with their descriptions."""
     from replay.audit.queries import QUERIES
 
-    if as_json:
-        from api.documents.audits import AuditListed
-
-        print_json_list(
-            [AuditListed(name=q.name, description=q.description) for q in QUERIES.values()]
-        )
-        return
-    rows = [(q.name, q.description) for q in QUERIES.values()]
-    rows.append(("sql", "a query of your own over the views log, topics, partitions, brokers, ..."))
+    rows = [(query.name, query.description) for query in QUERIES.values()]
+    rows.append(("sql", "a query of your own over views: log, changes, topics, ..."))
     print_table(("name", "tells"), rows)
 
 
-def _ask(
-    reader: "LogReader",
-    names: list[str],
-    query: str | None,
-    since: str,
-    until: str,
-    limit: int,
-    *,
-    show_secrets: bool,
-) -> "tuple[dict[str, AuditRows], Place, int]":
-    """Return the rows by query, the position of the answer, and its first offset."""
-    from api.cli.reading import about, first_offset_of, offset_of
-    from api.cli.spark import local_time_is_utc, spark_and_files
-    from records.errors import RequestError
-    from replay.audit.queries import QUERIES, Range, run_sql
+def _print_queries_json() -> None:
+    from api.documents.audits import AuditListed
+    from replay.audit.queries import QUERIES
 
-    for name in names:
-        if query is None and name not in QUERIES:
-            raise RequestError(
-                "INVALID_REQUEST", f"{name!r} is not an audit; `metalog audit list` lists them"
+    print_json_list(
+        [
+            AuditListed(
+                name=query.name,
+                description=query.description,
+                parameters=query.parameters,
+                sql=query.sql,
             )
-    offsets = Range(first_offset_of(reader, since), offset_of(reader, until))
-    answers = {}
-    with spark_and_files(reader) as (spark, files), local_time_is_utc():
-        for name in names:
-            if query is None:
-                with QUERIES[name].run(spark, files, offsets) as frame:
-                    answers[name] = _collect(frame, limit)
-            else:
-                asked = run_sql(spark, files, query, offsets, show_secrets=show_secrets)
-                with _refusing(), asked as frame:
-                    answers[name] = _collect(frame, limit)
-    return answers, about(reader, offsets.last), offsets.first
+            for query in QUERIES.values()
+        ]
+    )
 
 
-def _collect(frame: "DataFrame", limit: int) -> "AuditRows":
-    from api.documents.audits import AuditRows
+def _range(reader: "LogReader", since: str, until: str) -> "Range":
+    from api.cli.reading import first_offset_of, offset_of
+    from replay.audit.audit import Range
 
-    found = frame.limit(limit + 1).collect()
-    rows = [[_plain(value) for value in row] for row in found[:limit]]
-    return AuditRows(truncated=len(found) > limit, columns=frame.columns, rows=rows)
+    return Range(first_offset_of(reader, since), offset_of(reader, until))
 
 
 @contextmanager
-def _refusing() -> Iterator[None]:
-    """Turn Spark's errors about a user's query into refusals."""
-    from pyspark import errors
+def _opened(reader: "LogReader", *, keep: bool) -> "Iterator[Audit]":
+    from api.cli.spark import local_time_is_utc, spark_and_files
+    from replay.audit.audit import Audit
 
-    from records.errors import RequestError
-
-    # For a query that cannot be analysed, PySpark prints the whole plan besides raising.
-    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
-    try:
-        yield
-    except (
-        errors.AnalysisException,
-        errors.ArithmeticException,
-        errors.ArrayIndexOutOfBoundsException,
-        errors.DateTimeException,
-        errors.IllegalArgumentException,
-        errors.NumberFormatException,
-        errors.ParseException,
-        errors.SparkRuntimeException,
-    ) as error:
-        what = error.getMessage() if hasattr(error, "getMessage") else str(error)
-        raise RequestError("INVALID_REQUEST", what.split(";")[0]) from error
+    with (
+        spark_and_files(reader) as (spark, files),
+        local_time_is_utc(),
+        Audit(spark, files, keep=keep) as audit,
+    ):
+        yield audit
 
 
-def _plain(value: Any) -> Any:
-    """Convert a value from Spark to a JSON value."""
-    import datetime
+def _ask(
+    audit: "Audit", names: Sequence[str], parameters: Sequence[str], offsets: "Range", limit: int
+) -> "dict[str, AuditRows]":
+    from api.cli.audit_shell import query_with_parameters
 
-    from pyspark.sql import Row
-
-    from records.text import bytes_text
-
-    match value:
-        case datetime.datetime():
-            return value.replace(tzinfo=datetime.UTC).isoformat().replace("+00:00", "Z")
-        case bytes() | bytearray():
-            return bytes_text(bytes(value))
-        case Row():
-            return {name: _plain(item) for name, item in value.asDict().items() if item is not None}
-        case list():
-            return [_plain(item) for item in value]
-        case dict():
-            return {str(key): _plain(item) for key, item in value.items()}
-    return value
+    answers = {}
+    for name in names:
+        query, chosen = query_with_parameters([name, *parameters])
+        answers[name] = rows_of(audit.query(query, offsets, chosen), limit)
+    return answers

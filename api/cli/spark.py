@@ -9,17 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from api.cli.output import bytes_size_text, note
-from metadata_log.care.copying import file_size
 from metadata_log.log_reader import LogReader
-from replay.audit.session import session
+from replay.audit.session import is_small, session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from replay.audit.log_frame import LogFiles
-
-# Up to this size, starting and planning take longer than reading.
-_SMALL_LOG_BYTES = 16 * 1024 * 1024
 
 
 @contextmanager
@@ -30,9 +26,8 @@ def spark_and_files(reader: LogReader) -> "Iterator[tuple[SparkSession, LogFiles
         UnavailableError: PySpark or a Java is missing, or Spark fails.
         CorruptLogError: Spark fails in the block, and the log is damaged.
     """
-    size = sum(file_size(reader.fs, path) for path in reader.segment_paths)
     with (
-        session(quick=size < _SMALL_LOG_BYTES) as spark,
+        session(quick=is_small(reader)) as spark,
         tempfile.TemporaryDirectory(prefix="metalog-audit-") as scratch,
     ):
         from replay.audit.committed_files import readable_files

@@ -1,6 +1,6 @@
 """Answers of the Spark audits."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -26,11 +26,19 @@ class Audits(msgspec.Struct, frozen=True, kw_only=True):
     audits: dict[str, AuditRows]
 
 
+class AuditAsked(msgspec.Struct, frozen=True, kw_only=True):
+    """The query that is answered: its name, or `sql`."""
+
+    query: str
+
+
 class AuditListed(msgspec.Struct, frozen=True, kw_only=True):
-    """A query by name."""
+    """A query by name, with the defaults of its parameters and its SQL over the views."""
 
     name: str
     description: str
+    parameters: Mapping[str, int | str]
+    sql: str
 
 
 class ChangesExported(msgspec.Struct, frozen=True, kw_only=True):

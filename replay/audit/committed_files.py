@@ -42,6 +42,12 @@ def committed_files(reader: LogReader) -> LogFiles:
         base_end_offset=reader.base.end_offset if reader.base else 0,
         history_start=reader.history_start,
         end_offset=reader.end_offset,
+        latest_before={
+            each.base_offset: each.header.max_timestamp
+            for each in segments
+            if each.header.max_timestamp is not None
+        },
+        times_ascend=reader.kind == "own",
     )
 
 

@@ -35,8 +35,6 @@ _RARE = frozenset(registry.BY_NAME) - _BULK - _SILENT
 
 _FOR_EVER = 2**63 - 1
 
-_MARKER_TYPES = ("BeginTransactionRecord", "EndTransactionRecord", "AbortTransactionRecord")
-
 _MARKERS = """
     sort_array(collect_list(CASE
         WHEN BeginTransactionRecord IS NOT NULL THEN struct(position, 'begin' AS kind)
@@ -123,15 +121,6 @@ class History:
             PartitionChangeRecord, of which one is not null.
         """
         return self._in_effect(self.partitions_written)
-
-    def effects(self) -> DataFrame:
-        """Return the records that took effect: `position` and the chosen columns of the envelope.
-
-        Markers of transactions are not among them, nor records that have no effect.
-        """
-        marked = " OR ".join(f"{name} IS NOT null" for name in _MARKER_TYPES)
-        rare = self.rare.where(f"NOT ({marked})").select("position", *self._columns)
-        return rare.union(self.partitions.select("position", *self._columns))
 
     @cached_property
     def rare_written(self) -> DataFrame:

@@ -7,7 +7,7 @@ committed, so a segment that holds more is copied up to that point and the copy 
 import dataclasses
 import json
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from records.avro.schema import envelope_schema
 from replay.audit.avro_types import struct_type
+from replay.audit.pruning import VIEW_OPTION
 from replay.audit.python_source import SegmentSource
 from replay.audit.redaction import redact_log
 
@@ -43,6 +44,9 @@ class LogFiles:
         base_end_offset: End of the base; replay starts there. 0 without a base.
         history_start: The first offset with a known state; never below the base's end.
         end_offset: End of what is committed, exclusive.
+        latest_before: By base offset of a segment, the latest time of any record before it, in ms;
+            a segment may be missing.
+        times_ascend: True if no record is earlier than one before it.
         local: Returns where Spark finds a file on this machine; itself, unless it is elsewhere.
     """
 
@@ -52,6 +56,8 @@ class LogFiles:
     base_end_offset: int = 0
     history_start: int = 0
     end_offset: int
+    latest_before: Mapping[int, int] = dataclasses.field(default_factory=dict)
+    times_ascend: bool = False
     local: Callable[[Path], Path] = lambda path: path
 
     def frozen(self, scratch: Path) -> "LogFiles":
@@ -77,6 +83,14 @@ class LogFiles:
             for path, base, next_base in zip(self.segments, bases, ends, strict=True)
             if base < end and next_base > start
         ]
+
+    def offsets_of_times(self, from_ms: int, to_ms: int) -> tuple[int, int]:
+        """Return bounds of the offsets of all records between two times, [start, end)."""
+        early = [base for base, latest in self.latest_before.items() if latest < from_ms]
+        late = [base for base, latest in self.latest_before.items() if latest > to_ms]
+        start = max(early, default=0)
+        end = min(late, default=self.end_offset) if self.times_ascend else self.end_offset
+        return start, end
 
 
 def _copy(path: Path, target: Path, size: int) -> Path:
@@ -113,7 +127,7 @@ def open_log(
         int, `timestamp` long in ms, ...) and `payload`, a struct with one member per record type,
         such as `payload.member_TopicRecord`, of which one is not null.
     """
-    rows = read_log(spark, files, start=start, end=end)
+    rows = read_log(spark, files, start=start, end=end, options={VIEW_OPTION: "log"})
     return rows if show_secrets else redact_log(rows)
 
 
@@ -124,17 +138,28 @@ def read_log(
     start: int = 0,
     end: int | None = None,
     schema: Mapping[str, Any] | None = None,
+    options: Mapping[str, str] | None = None,
 ) -> DataFrame:
     """Return the same as `open_log` with all secrets, as the state needs them.
 
     Args:
         schema: Part of the envelope's schema that includes `offset`: reading less is faster, and so
             is planning a query over it.
+        options: More options of Spark's reader.
     """
     assert not files.cut, "freeze the files first: a segment holds more than is committed"
     end = files.end_offset if end is None else min(end, files.end_offset)
     paths = [files.local(path) for path in files.in_range(start, end)]
-    return _read(spark, paths, schema).where(f"offset >= {start} AND offset < {end}")
+    rows = _read(spark, paths, schema, options)
+    return rows.where(f"offset >= {start} AND offset < {end}")
+
+
+def read_around(
+    spark: SparkSession, files: LogFiles, offsets: Iterable[int], schema: Mapping[str, Any]
+) -> DataFrame:
+    """Return the records of the segments that hold some offsets."""
+    paths = {path: files.local(path) for at in offsets for path in files.in_range(at, at + 1)}
+    return _read(spark, list(paths.values()), schema).where(f"offset < {files.end_offset}")
 
 
 def read_base(
@@ -149,7 +174,10 @@ def read_base(
 
 
 def _read(
-    spark: SparkSession, paths: Sequence[Path], schema: Mapping[str, Any] | None
+    spark: SparkSession,
+    paths: Sequence[Path],
+    schema: Mapping[str, Any] | None,
+    more_options: Mapping[str, str] | None = None,
 ) -> DataFrame:
     schema = envelope_schema() if schema is None else schema
     if not paths:
@@ -157,7 +185,7 @@ def _read(
     locations = [f"file://{path.absolute()}" for path in paths]
     for reader in READERS:
         try:
-            options = {**_OPTIONS, "avroSchema": json.dumps(schema)}
+            options = {**_OPTIONS, **(more_options or {}), "avroSchema": json.dumps(schema)}
             frame = spark.read.format(reader).options(**options).load(locations)
             frame.schema  # noqa: B018  Spark Connect reports errors only now
         except Exception as error:

@@ -8,6 +8,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from metadata_log.care.copying import file_size
+from metadata_log.log_reader import LogReader
 from records.errors import UnavailableError
 from replay.audit import java
 from replay.audit.failures import first_line
@@ -37,6 +39,15 @@ _QUICK_SETTINGS = {
     "spark.sql.subexpressionElimination.enabled": "false",
     "spark.sql.ui.explainMode": "simple",
 }
+
+
+# Up to this size, starting and planning take longer than reading.
+_SMALL_LOG_BYTES = 16 * 1024 * 1024
+
+
+def is_small(reader: LogReader) -> bool:
+    """True if a session with a short start answers sooner (`session(quick=True)`)."""
+    return sum(file_size(reader.fs, path) for path in reader.segment_paths) < _SMALL_LOG_BYTES
 
 
 @contextmanager
@@ -76,24 +87,31 @@ def is_remote(spark: "SparkSession") -> bool:
     return not hasattr(spark, "_jsparkSession")
 
 
-@contextmanager
-def separate_session(spark: "SparkSession") -> Iterator["SparkSession"]:
-    """Yield a new session of the same Spark, with views, functions and settings of its own.
+def separate_session(spark: "SparkSession") -> "SparkSession":
+    """Return a new session of the same Spark, with views, functions and settings of its own.
 
-    It is the active session meanwhile. In it, files cannot be used as tables, and `${...}` in a
+    It shows times as the given one does. In it, files cannot be used as tables, and `${...}` in a
     query is plain text.
     """
+    own = spark.newSession()
+    own.conf.set("spark.sql.session.timeZone", spark.conf.get("spark.sql.session.timeZone"))
+    if not is_remote(spark):
+        own.conf.set("spark.sql.runSQLOnFiles", "false")
+        own.conf.set("spark.sql.variable.substitute", "false")
+    return own
+
+
+@contextmanager
+def activated(spark: "SparkSession") -> Iterator[None]:
+    """Make a session the active one, whose settings Spark plans with."""
     if is_remote(spark):
-        yield spark.newSession()
+        yield
         return
     sessions = spark._jvm.org.apache.spark.sql.classic.SparkSession
     before = sessions.getActiveSession()
-    own = spark.newSession()
-    own.conf.set("spark.sql.runSQLOnFiles", "false")
-    own.conf.set("spark.sql.variable.substitute", "false")
-    sessions.setActiveSession(own._jsparkSession)
+    sessions.setActiveSession(spark._jsparkSession)
     try:
-        yield own
+        yield
     finally:
         if before.isDefined():
             sessions.setActiveSession(before.get())

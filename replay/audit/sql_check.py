@@ -74,6 +74,14 @@ def as_frame(spark: SparkSession, plan: JavaObject) -> DataFrame:
     return DataFrame(dataset.ofRows(spark._jsparkSession, plan), spark)
 
 
+def is_show_tables(plan: JavaObject) -> bool:
+    """True for SHOW TABLES without a pattern or a database; it never reaches Spark's catalog."""
+    if _class_name(plan) != _LOGICAL + "ShowTables":
+        return False
+    is_here = _class_name(plan.namespace()) == _ANALYSIS + "CurrentNamespace$"
+    return is_here and bool(plan.pattern().isEmpty())
+
+
 def check_parsed(plan: JavaObject, views: Set[str]) -> frozenset[str]:
     """Check a parsed plan, and return the views that it names.
 

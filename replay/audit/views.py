@@ -12,7 +12,19 @@ from replay.audit.redaction import redact_part
 from replay.audit.state import PARTS, part
 
 LOG_VIEW = "log"
-VIEWS = frozenset({LOG_VIEW, *PARTS})
+STATE_VIEWS = {"partition_states": "partitions", "broker_states": "brokers"}
+"""Views of states over time, and the kinds of objects in `all_changes` that they are of."""
+
+VIEWS_ABOUT = {
+    LOG_VIEW: "the records in the range",
+    "changes": "effective changes in the range",
+    "all_changes": "the same from the start of the history; in_range tells",
+    "partition_states": "states of each partition, and how long each lasted in the range",
+    "broker_states": "states of each broker, and how long each lasted in the range",
+    "period": "offset of the first record in the range, times of the first and the last",
+    **dict.fromkeys(PARTS, "part of the state at the end of the range: docs/digest.md"),
+}
+VIEWS = frozenset(VIEWS_ABOUT)
 """The views that a query may read."""
 
 _ORIGIN = ("principal", "command", "reason", "request_id", "client", "trace_parent")

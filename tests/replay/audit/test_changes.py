@@ -3,33 +3,24 @@
 import json
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from metadata_log.kraft.directory import open_directory
-from metadata_log.kraft.importer import import_directory
-from metadata_log.log_reader import LogReader
 from records.base import Record
 from records.configs import ConfigRecord
-from records.control import AbortTransactionRecord, BeginTransactionRecord, EndTransactionRecord
-from records.envelope import Envelope
-from records.partitions import PartitionChangeRecord, PartitionRecord
+from records.control import AbortTransactionRecord, BeginTransactionRecord
 from records.security import UserScramCredentialRecord
 from records.text import uuid_text
 from records.topics import MoveTopicRecord, RemoveTopicRecord
 from replay.audit import settings
 from replay.audit.changes import SCHEMA, changes
-from replay.audit.committed_files import committed_files
 from replay.audit.history import History
 from replay.audit.log_frame import LogFiles
-from replay.audit.queries import QUERIES, Range
 from replay.image.configs import NAMESPACE, RESOURCE_NAMES, TOPIC
 from replay.timeline import Timeline
 from tests.histories import random_history
-from tests.real_logs import DataSet, each_data_set_where
 from tests.replay.audit.log_on_disk import write_log
 from tests.replay.builders import FakeLog, batches, change, namespace, partition, topic, uid
 
@@ -37,8 +28,6 @@ if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
 
 pytestmark = pytest.mark.spark
-
-HOUR_MS = 3_600_000
 
 
 def changes_in(spark: "SparkSession", files: LogFiles, first: int = 0) -> "list[Row]":
@@ -165,68 +154,3 @@ def text(value: Any) -> str | None:
         case bool() | list():
             return json.dumps(value, separators=(",", ":"))
     return str(value)
-
-
-def in_effect(rows: Iterable[Envelope]) -> Iterator[Envelope]:
-    """Yield what took effect of whole transactions."""
-    pending: list[Envelope] | None = None
-    for row in rows:
-        match row.payload:
-            case BeginTransactionRecord():
-                pending = []
-            case EndTransactionRecord():
-                yield from pending or ()
-                pending = None
-            case AbortTransactionRecord():
-                pending = None
-            case _ if pending is None:
-                yield row
-            case _:
-                pending.append(row)
-
-
-def churn(rows: Iterable[Envelope], first: int) -> Counter[tuple[int, str, str]]:
-    """Count changed leaders and shrunk ISRs by hour and partition."""
-    counted: Counter[tuple[int, str, str]] = Counter()
-    now: dict[tuple[bytes, int], tuple[int | None, int]] = {}
-    for row in in_effect(rows):
-        record = row.payload
-        if not isinstance(record, PartitionRecord | PartitionChangeRecord):
-            continue
-        key = (record.topic_id, record.partition_id)
-        leader, isr = now.get(key, (None, 0))
-        new_leader = leader if record.leader == -2 else record.leader
-        new_isr = isr if record.isr is None else len(record.isr)
-        if row.offset >= first and leader is not None:
-            where = (row.timestamp // HOUR_MS * HOUR_MS, f"{uuid_text(key[0])}/{key[1]}")
-            counted[(*where, "leader")] += new_leader != leader
-            counted[(*where, "isr")] += new_isr < isr
-        now[key] = (new_leader, new_isr)
-    return +counted
-
-
-@each_data_set_where(
-    lambda each: str(each) in ("ogs59-3node-history/data_kafka-1", "otus-histories/HW02_kafka_data")
-)
-@pytest.mark.parametrize("half", [False, True])
-def test_leader_churn_counts_changes_in_a_real_log(
-    spark: "SparkSession", tmp_path: Path, data_set: DataSet, half: bool
-) -> None:
-    import_directory(open_directory(data_set.materialise(tmp_path)), tmp_path / "log")
-    with LogReader.open(tmp_path / "log") as reader:
-        files = committed_files(reader)
-        rows = [row for batch in reader.batches() for row in batch.rows]
-    first = files.end_offset // 2 if half else 0
-    spark.conf.set("spark.sql.session.timeZone", "Asia/Kolkata")
-    try:
-        with QUERIES["leader-churn"].run(spark, files, Range(first, files.end_offset - 1)) as frame:
-            answer = frame.selectExpr("unix_millis(hour) AS hour_ms", "*").collect()
-    finally:
-        spark.conf.set("spark.sql.session.timeZone", "UTC")
-    found = {
-        (r["hour_ms"], r["id"], field): r[column]
-        for r in answer
-        for field, column in (("leader", "leader_changes"), ("isr", "isr_shrinks"))
-        if r[column]
-    }
-    assert found == churn(rows, first)

@@ -1,6 +1,7 @@
 """The audit queries and the views they run on."""
 
 import base64
+import dataclasses
 import datetime
 import json
 import shutil
@@ -15,7 +16,6 @@ from metadata_log.batch import NewBatch
 from metadata_log.creation import create_log
 from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
-from records.base import Uuid
 from records.configs import ConfigRecord
 from records.control import (
     AbortTransactionRecord,
@@ -24,10 +24,11 @@ from records.control import (
     UnknownRecord,
 )
 from records.security import UserScramCredentialRecord
-from records.topics import MoveTopicRecord, RemoveTopicRecord, TopicRecord
+from records.topics import MoveTopicRecord, RemoveTopicRecord
+from replay.audit.audit import Audit, Range
 from replay.audit.committed_files import committed_files
-from replay.audit.log_frame import LogFiles, open_log
-from replay.audit.queries import QUERIES, Range, run_sql
+from replay.audit.log_frame import LogFiles, base_offset, open_log
+from replay.audit.queries import QUERIES
 from replay.loader import load_image
 from tests.replay.audit.log_on_disk import write_log
 from tests.replay.builders import batches, namespace, topic, uid
@@ -47,7 +48,8 @@ def files(demo_log: Path) -> LogFiles:
 def ask(
     spark: "SparkSession", files: LogFiles, name: str, offsets: Range | None = None
 ) -> "list[Row]":
-    with QUERIES[name].run(spark, files, offsets or Range(0, files.end_offset - 1)) as frame:
+    with Audit(spark, files) as audit:
+        frame = audit.query(QUERIES[name], offsets or Range(0, files.end_offset - 1))
         rows: list[Row] = frame.collect()
     return rows
 
@@ -55,7 +57,8 @@ def ask(
 def rows_of(
     spark: "SparkSession", files: LogFiles, text: str, offsets: Range, *, show_secrets: bool = False
 ) -> "list[Row]":
-    with run_sql(spark, files, text, offsets, show_secrets=show_secrets) as frame:
+    with Audit(spark, files) as audit:
+        frame = audit.sql(text, offsets, show_secrets=show_secrets)
         rows: list[Row] = frame.collect()
     return rows
 
@@ -88,37 +91,36 @@ def test_range_bounds_what_a_query_sees(spark: "SparkSession", files: LogFiles) 
     assert tuple(rows_of(spark, files, query, Range(40, 90))[0]) == (40, 90)
 
 
-def test_topic_lives_and_deletions_agree_with_the_records(
-    spark: "SparkSession", files: LogFiles, demo_log: Path
-) -> None:
-    with LogReader.open(demo_log) as reader:
-        rows = [row for batch in reader.batches() for row in batch.rows]
-        created = [row.offset for row in rows if isinstance(row.payload, TopicRecord)]
-        removed = [
-            (
-                row.offset,
-                row.origin.principal if row.origin else "-",
-                _full_name(reader, row.payload.topic_id, row.offset - 1),
-            )
-            for row in rows
-            if isinstance(row.payload, RemoveTopicRecord)
-        ]
-    lives = ask(spark, files, "topic-lives")
-    assert sorted(r["created_offset"] for r in lives) == created
-    deletions = ask(spark, files, "deletions")
-    assert [(r["offset"], r["principal"], r["name"]) for r in deletions] == removed
-
-
-def _full_name(reader: LogReader, topic_id: Uuid, at: int) -> str:
-    image = load_image(reader, at)
-    topic = image.topic(topic_id)
-    assert topic is not None
-    return image.full_name(topic)
-
-
-def test_topics_are_called_as_they_were_and_what_was_aborted_never_was(
+def test_conditions_on_offset_and_time_leave_out_segments(
     spark: "SparkSession", tmp_path: Path
 ) -> None:
+    log = batches(*((topic(f"topic-{n}"),) for n in range(6)))
+    times = {batch.base_offset: batch.timestamp for batch in log}
+    assert sorted(set(times.values())) == list(times.values()), "each batch has a later time"
+    files = dataclasses.replace(
+        write_log(tmp_path, log, batches_a_segment=1),
+        latest_before={offset: times[offset - 1] for offset in range(1, 6)},
+        times_ascend=True,
+    )
+
+    def opened(where: str) -> tuple[list[int], int]:
+        frame = audit.sql(f"SELECT * FROM log {where}", Range(0, 5))
+        found = sorted(base_offset(Path(name)) for name in frame.inputFiles())
+        return found, frame.count()
+
+    with Audit(spark, files) as audit:
+        assert opened("WHERE offset BETWEEN 2 AND 3") == ([2, 3], 2)
+        assert opened("WHERE 4 <= offset OR offset = 3") == ([3, 4, 5], 3)
+        assert opened("WHERE type = 'TopicRecord' AND offset > 4 - 1") == ([4, 5], 2)
+        assert opened(f"WHERE timestamp >= {times[4]}") == ([4, 5], 2)
+        moment = f"timestamp_millis({times[1]})"
+        assert opened(f"WHERE time <= {moment}") == ([0, 1, 2], 2)
+        twice = "WHERE offset = 1 AND EXISTS (SELECT 1 FROM log AS other WHERE other.offset = 3)"
+        assert opened(twice)[1] == 1
+        assert opened("WHERE offset * 2 = 4") == ([0, 1, 2, 3, 4, 5], 1)
+
+
+def test_deletions_name_topics_as_they_were_called(spark: "SparkSession", tmp_path: Path) -> None:
     remove = RemoveTopicRecord(topic_id=uid("orders"))
     log = batches(
         (namespace("shop"), topic("orders")),
@@ -127,13 +129,18 @@ def test_topics_are_called_as_they_were_and_what_was_aborted_never_was(
         (remove,),
     )
     files = write_log(tmp_path, log)
-    (deletion,) = ask(spark, files, "deletions")
+    with Audit(spark, files, keep=True) as audit:
+        (deletion,) = audit.query(QUERIES["deletions"], Range(0, 7)).collect()
+        lives = audit.query(QUERIES["topic-lives"], Range(0, 7)).collect()
+        # A life that began before the range counts, one that ended there does not.
+        (late,) = audit.query(QUERIES["topic-lives"], Range(7, 7)).collect()
     assert (deletion["offset"], deletion["name"]) == (7, "shop:sales")
-    (life,) = ask(spark, files, "topic-lives")
-    assert (life["name"], life["created_offset"], life["removed_offset"]) == ("orders", 1, 7)
-    # A topic from before the range has a life, too.
-    (life,) = ask(spark, files, "topic-lives", Range(6, 7))
-    assert (life["name"], life["created_offset"], life["removed_offset"]) == ("shop:sales", None, 7)
+    found = [(r["name"], r["from_offset"], r["to_offset"], r["to_record"]) for r in lives]
+    assert found == [
+        ("orders", 1, 6, "MoveTopicRecord"),
+        ("shop:sales", 6, 7, "RemoveTopicRecord"),
+    ]
+    assert (late["name"], late["from_offset"]) == ("shop:sales", 6)
 
 
 def test_times_are_utc_wherever_the_machine_stands(

@@ -11,9 +11,9 @@ import pytest
 
 from metadata_log.log_reader import LogReader
 from records.errors import RequestError
+from replay.audit.audit import Audit, Range
 from replay.audit.committed_files import committed_files
-from replay.audit.queries import Range, run_sql
-from replay.audit.session import separate_session
+from replay.audit.session import activated, separate_session
 from replay.audit.sql_check import as_frame, check_analyzed, check_parsed, parse_query
 from replay.audit.sql_kinds import FUNCTIONS, TABLE_FUNCTIONS
 from replay.audit.views import VIEWS
@@ -60,7 +60,8 @@ ALLOWED = (
 
 @pytest.fixture
 def own(spark: "SparkSession") -> "Iterator[SparkSession]":
-    with separate_session(spark) as session:
+    session = separate_session(spark)
+    with activated(session):
         yield session
 
 
@@ -175,13 +176,11 @@ def test_caller_keeps_its_views_functions_and_settings(
         with LogReader.open(demo_log) as reader:
             files, offsets = committed_files(reader), Range(0, 9)
         query = "SELECT count(*), least(2, 1), '${env:HOME}' FROM log"
-        with run_sql(spark, files, query, offsets) as frame:
+        with Audit(spark, files) as audit:
+            frame = audit.sql(query, offsets)
             assert tuple(frame.first()) == (10, 1, "${env:HOME}")
-        with (
-            pytest.raises(RequestError, match="relation elsewhere"),
-            run_sql(spark, files, "SELECT * FROM elsewhere", offsets),
-        ):
-            pass
+            with pytest.raises(RequestError, match="relation elsewhere"):
+                audit.sql("SELECT * FROM elsewhere", offsets)
         assert spark.table("log").first()["x"] == "mine"
         assert spark.getActiveSession()._jsparkSession.equals(spark._jsparkSession)
     finally:
@@ -194,8 +193,8 @@ def test_kept_frames_are_freed(spark: "SparkSession", demo_log: Path) -> None:
     with LogReader.open(demo_log) as reader:
         files = committed_files(reader)
     query = "SELECT count(*) FROM configs"
-    with run_sql(spark, files, query, Range(0, files.end_offset - 1)) as frame:
-        frame.collect()
+    with Audit(spark, files) as audit:
+        audit.sql(query, Range(0, files.end_offset - 1)).collect()
         assert spark._jsc.getPersistentRDDs().size() > 0
     assert spark._jsc.getPersistentRDDs().size() == 0
 

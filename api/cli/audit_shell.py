@@ -1,0 +1,135 @@
+"""`audit shell`: several queries with one start of Spark, from a terminal or a pipe."""
+
+import sys
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from api.cli.audit_answers import refusing, rows_of
+from api.cli.auditing import print_queries, print_rows
+from api.cli.errors import report
+from api.cli.output import print_json_line
+from records.errors import MetadataLogError, RequestError
+
+if TYPE_CHECKING:
+    from api.documents.audits import AuditRows
+    from replay.audit.audit import Audit, Range
+    from replay.audit.queries.query import Parameter, Query
+
+_PROMPT, _MORE = "audit> ", "   ...> "
+_END = ("exit", "quit")
+
+
+def run_shell(
+    audit: "Audit", offsets: "Range", limit: int, *, show_secrets: bool, as_json: bool
+) -> None:
+    """Answer queries until the input ends.
+
+    A query is a name with its parameters on one line (`out-of-hours zone=Asia/Tokyo`), `list`, or
+    SQL up to a semicolon. At a terminal an error is printed and the shell goes on; in a pipe an
+    error ends it.
+
+    Args:
+        as_json: Print each answer as a JSON document on a line of its own.
+
+    Raises:
+        MetadataLogError: as for `Audit`; not at a terminal.
+    """
+    from api.documents.audits import AuditAsked
+
+    for text in statements(_lines()):
+        try:
+            if text == "list":
+                print_queries()
+                continue
+            name, answer = _answer(audit, text, offsets, limit, show_secrets=show_secrets)
+        except MetadataLogError as error:
+            if not sys.stdin.isatty():
+                raise
+            report(error)
+            continue
+        if as_json:
+            print_json_line(AuditAsked(query=name), answer)
+        else:
+            print_rows(answer)
+
+
+def query_with_parameters(words: Iterable[str]) -> "tuple[Query, dict[str, Parameter]]":
+    """Return a query and its parameters, given as its name and NAME=VALUE.
+
+    Raises:
+        RequestError: INVALID_REQUEST: there is no such query, or a word is no parameter.
+    """
+    from replay.audit.audit import named_query
+
+    name, *settings = words
+    query = named_query(name)
+    parameters: dict[str, Parameter] = {}
+    for setting in settings:
+        key, is_setting, value = setting.partition("=")
+        if not is_setting:
+            raise RequestError("INVALID_REQUEST", f"{setting!r} is not NAME=VALUE")
+        is_number = isinstance(query.parameters.get(key), int) and value.isascii()
+        parameters[key] = int(value) if is_number and value.isdigit() else value
+    return query, parameters
+
+
+def statements(lines: Iterable[str]) -> Iterator[str]:
+    """Yield each query of some lines; `exit` ends them."""
+    from replay.audit.queries import QUERIES
+
+    sql: list[str] = []
+    for line in lines:
+        text = line.strip()
+        if not sql and text in _END:
+            return
+        if not sql and text.rstrip(";").split()[:1] and _first(text) in (*QUERIES, "list"):
+            yield text.rstrip(";")
+        elif text:
+            sql.append(line.rstrip("\n"))
+            if text.endswith(";"):
+                yield "\n".join(sql).rstrip().rstrip(";")
+                sql = []
+    if sql:
+        yield "\n".join(sql)
+
+
+def _first(text: str) -> str:
+    return text.rstrip(";").split()[0]
+
+
+def _lines() -> Iterator[str]:
+    if not sys.stdin.isatty():
+        yield from sys.stdin
+        return
+    import readline  # noqa: F401  Gives `input` a history and editing.
+
+    is_inside = False
+    while True:
+        try:
+            line = input(_MORE if is_inside else _PROMPT)
+        except EOFError:
+            print()
+            return
+        yield line
+        is_inside = bool(line.strip()) and not _is_whole(line, is_inside=is_inside)
+
+
+def _is_whole(line: str, *, is_inside: bool) -> bool:
+    from replay.audit.queries import QUERIES
+
+    if line.rstrip().endswith(";"):
+        return True
+    return not is_inside and _first(line) in (*QUERIES, "list")
+
+
+def _answer(
+    audit: "Audit", text: str, offsets: "Range", limit: int, *, show_secrets: bool
+) -> "tuple[str, AuditRows]":
+    from replay.audit.queries import QUERIES
+
+    if _first(text) in QUERIES:
+        query, parameters = query_with_parameters(text.split())
+        frame = audit.query(query, offsets, parameters, show_secrets=show_secrets)
+        return query.name, rows_of(frame, limit)
+    with refusing():
+        return "sql", rows_of(audit.sql(text, offsets, show_secrets=show_secrets), limit)

@@ -1,0 +1,248 @@
+"""An audit of a log in one Spark session: frames, named queries, and SQL of the caller."""
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from typing import Self
+
+from py4j.java_gateway import JavaObject
+from pyspark.sql import DataFrame, SparkSession
+
+from records.avro.schema import projected_schema
+from records.errors import RequestError
+from replay.audit import settings
+from replay.audit.changes import changes
+from replay.audit.digest import digest_lines
+from replay.audit.history import History
+from replay.audit.log_frame import LogFiles, read_around
+from replay.audit.pruning import bounds_of
+from replay.audit.queries import QUERIES
+from replay.audit.queries.query import Parameter, Query
+from replay.audit.session import activated, is_remote, separate_session
+from replay.audit.sql_check import (
+    as_frame,
+    check_analyzed,
+    check_parsed,
+    is_show_tables,
+    parse_query,
+)
+from replay.audit.state import state
+from replay.audit.states import states_sql
+from replay.audit.views import LOG_VIEW, STATE_VIEWS, VIEWS, VIEWS_ABOUT, log_view, part_view
+
+
+@dataclasses.dataclass(frozen=True)
+class Range:
+    """The offsets of a query: first and last, both inclusive."""
+
+    first: int
+    last: int
+
+
+class Audit:
+    """Frames of one log, in a session of its own, so that the caller's views and settings stay.
+
+    Use it in a `with` statement: on exit the frames that it cached are freed.
+    """
+
+    def __init__(self, spark: SparkSession, files: LogFiles, *, keep: bool = False) -> None:
+        """Open files, which are frozen.
+
+        Args:
+            keep: Cache the changes, because several queries over them follow.
+        """
+        self._spark = separate_session(spark)
+        self._files = files
+        self._keep = keep
+        self._cached = ExitStack()
+        self._histories: dict[tuple[int, bool], History] = {}
+        self._changes: dict[tuple[int, bool], DataFrame] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._cached.close()
+
+    def view(self, name: str, offsets: Range, *, show_secrets: bool = False) -> DataFrame:
+        """Return a view (views.py) over a range of offsets; a part's is the state at its end.
+
+        Raises:
+            UnknownHistoryError, RequestError: as for `History`.
+        """
+        match name:
+            case "log":
+                end = offsets.last + 1
+                return log_view(
+                    self._spark, self._files, offsets.first, end, show_secrets=show_secrets
+                )
+            case "changes":
+                every = self.view("all_changes", offsets, show_secrets=show_secrets)
+                return every.where("in_range").drop("in_range")
+            case "all_changes":
+                relation = self._relation(offsets.last, show_secrets=show_secrets)
+                return relation.selectExpr("*", f"offset >= {offsets.first} AS in_range")
+            case "period":
+                return self._period(offsets)
+            case "partition_states" | "broker_states":
+                self._register(("all_changes", "period"), offsets, show_secrets=show_secrets)
+                return self._spark.sql(states_sql(STATE_VIEWS[name]))
+            case "part_digests":
+                return self._part_digests(offsets.last)
+        history = self._history(offsets.last, with_origin=False)
+        return part_view(history, name, show_secrets=show_secrets)
+
+    def query(
+        self,
+        query: Query,
+        offsets: Range,
+        parameters: Mapping[str, Parameter] | None = None,
+        *,
+        show_secrets: bool = False,
+    ) -> DataFrame:
+        """Return the answer to a named query.
+
+        Raises:
+            RequestError: INVALID_REQUEST: a parameter that the query has not, or of another type.
+            UnknownHistoryError, RequestError: as for `History`.
+        """
+        chosen = chosen_parameters(query, parameters or {})
+        self._register(query.reads, offsets, show_secrets=show_secrets)
+        return self._spark.sql(query.sql, args=chosen)
+
+    def sql(self, text: str, offsets: Range, *, show_secrets: bool = False) -> DataFrame:
+        """Return the answer to a query over the views.
+
+        The text is untrusted: it is checked (sql_check.py) before Spark resolves or runs any of it.
+        Only the views that it names are created, because a part of the state costs two more scans.
+
+        Raises:
+            RequestError: INVALID_REQUEST: the query would do more than read the views.
+            UnavailableError: the session is one of Spark Connect, whose parser is not accessible.
+            ParseException, AnalysisException: Spark does not understand the query.
+        """
+        # Spark parses and resolves with the settings of the active session.
+        with activated(self._spark):
+            plan = parse_query(self._spark, text)
+            if is_show_tables(plan):
+                return self._spark.sql(_SHOW_TABLES)
+            named = check_parsed(plan, VIEWS)
+            self._register(named - {LOG_VIEW}, offsets, show_secrets=show_secrets)
+            if LOG_VIEW in named:
+                needed = self._needed(plan, offsets)
+                self._register({LOG_VIEW}, needed, show_secrets=show_secrets)
+            frame = as_frame(self._spark, plan)
+            check_analyzed(frame)
+            return frame
+
+    def _needed(self, plan: JavaObject, offsets: Range) -> Range:
+        """Return the offsets that a query needs of the log, so that no other segment is opened."""
+        segments = self._files.in_range(offsets.first, offsets.last + 1)
+        if len(segments) < 2:
+            return offsets
+        # The plan is the same whichever segments are read; one is enough to make it.
+        probe = dataclasses.replace(self._files, segments=tuple(segments[:1]))
+        view = log_view(self._spark, probe, offsets.first, offsets.last + 1)
+        view.createOrReplaceTempView(LOG_VIEW)
+        frame = as_frame(self._spark, plan)
+        check_analyzed(frame)
+        bounds = bounds_of(frame._jdf.queryExecution().optimizedPlan())
+        start, end = self._files.offsets_of_times(bounds.from_ms, bounds.to_ms)
+        first = max(offsets.first, bounds.first, start)
+        return Range(first, max(first - 1, min(offsets.last, bounds.last, end - 1)))
+
+    def _register(self, names: Iterable[str], offsets: Range, *, show_secrets: bool) -> None:
+        for name in sorted(names):
+            view = self.view(name, offsets, show_secrets=show_secrets)
+            view.createOrReplaceTempView(name)
+
+    def _relation(self, at: int, *, show_secrets: bool) -> DataFrame:
+        key = (at, show_secrets)
+        if key not in self._changes:
+            history = self._history(at, with_origin=True)
+            relation = changes(history, show_secrets=show_secrets)
+            if self._keep:
+                relation = self._kept(relation)
+            self._changes[key] = relation
+        return self._changes[key]
+
+    def _kept(self, frame: DataFrame) -> DataFrame:
+        """Return the rows of a frame, computed once.
+
+        A cached frame would keep its plan, which Spark compares again for each query over it; for
+        the relation that takes longer than the queries do.
+        """
+        kept = frame.localCheckpoint()
+        if not is_remote(self._spark):
+            self._cached.callback(kept._jdf.queryExecution().analyzed().rdd().unpersist, False)
+        return kept
+
+    def _history(self, at: int, *, with_origin: bool) -> History:
+        key = (at, with_origin)
+        if key not in self._histories:
+            columns = settings.COLUMNS if with_origin else ()
+            history = History(self._spark, self._files, at, columns=columns)
+            self._histories[key] = self._cached.enter_context(history)
+        return self._histories[key]
+
+    def _part_digests(self, at: int) -> DataFrame:
+        lines = [line.split() for line in digest_lines(state(self._history(at, with_origin=False)))]
+        lanes = [f"CAST(lane_{n} AS decimal(20,0)) AS lane_{n}" for n in range(4)]
+        rows = (f"('{part}', {count}L, {', '.join(found)})" for part, count, *found in lines)
+        # VALUES stay in Java; rows of Python would start its workers.
+        return self._spark.sql(
+            f"SELECT part, objects, {', '.join(lanes)} FROM VALUES {', '.join(rows)} "
+            "AS parts(part, objects, lane_0, lane_1, lane_2, lane_3)"
+        )
+
+    def _period(self, offsets: Range) -> DataFrame:
+        schema = projected_schema({"offset", "timestamp"}, ())
+        rows = read_around(self._spark, self._files, (offsets.first, offsets.last), schema)
+        return rows.selectExpr(
+            f"{offsets.first}L AS first_offset",
+            f"{_time_at(offsets.first)} AS first_time",
+            f"{_time_at(offsets.last)} AS last_time",
+        )
+
+
+def _time_at(offset: int) -> str:
+    # A record may stand for a run of offsets, so the one looked for may begin before.
+    return f"timestamp_millis(max_by(timestamp, offset) FILTER (WHERE offset <= {offset}))"
+
+
+_SHOW_TABLES = "VALUES {} AS tables(view, about)".format(
+    ", ".join(f"('{name}', '{about}')" for name, about in sorted(VIEWS_ABOUT.items()))
+)
+
+
+def chosen_parameters(query: Query, given: Mapping[str, Parameter]) -> dict[str, Parameter]:
+    """Return all parameters of a query, those not given with their defaults.
+
+    Raises:
+        RequestError: INVALID_REQUEST: a parameter that the query has not, or of another type.
+    """
+    for name, value in given.items():
+        if name not in query.parameters:
+            known = ", ".join(query.parameters) or "none"
+            raise RequestError(
+                "INVALID_REQUEST", f"{query.name} has no parameter {name}; it has {known}"
+            )
+        wanted = type(query.parameters[name])
+        if type(value) is not wanted:
+            raise RequestError(
+                "INVALID_REQUEST", f"{name} of {query.name} is a {wanted.__name__}, not {value!r}"
+            )
+    return {**query.parameters, **given}
+
+
+def named_query(name: str) -> Query:
+    """Return a query by its name.
+
+    Raises:
+        RequestError: INVALID_REQUEST: there is none.
+    """
+    if name not in QUERIES:
+        raise RequestError(
+            "INVALID_REQUEST", f"{name!r} is not an audit; `metalog audit list` lists them"
+        )
+    return QUERIES[name]

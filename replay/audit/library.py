@@ -1,0 +1,189 @@
+"""The audit as a library: `from replay import audit`, then `audit.open("LOG")`."""
+
+import datetime
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from metadata_log.log_reader import LogReader
+from records.errors import RequestError
+from replay.audit.session import is_small, session
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from replay.audit.audit import Range
+
+Point = int | datetime.datetime
+"""An offset, or a time with its zone."""
+
+
+def open(  # noqa: A001  As gzip.open: always used with its package.
+    location: Path | str, spark: "SparkSession | None" = None
+) -> "AuditedLog":
+    """Open a log for questions in Spark; see docs/audit.md.
+
+    Records that are committed later are not seen.
+
+    Args:
+        location: A directory, or the URL of an archive, which is fetched as far as it is read.
+        spark: The session to use; its views and settings stay as they are. By default the active
+            one, else one that is started, and stopped with the log.
+
+    Raises:
+        RequestError: there is no log.
+        CorruptLogError: the log is damaged.
+        UnavailableError: Spark or Java is missing, or does not start.
+    """
+    return AuditedLog(location, spark)
+
+
+class AuditedLog:
+    """A log in Spark. All answers are frames, valid until it is closed.
+
+    `since` and `until` are inclusive; by default they are the ends of the kept history. Secrets are
+    replaced by text, unless `show_secrets` is true.
+    """
+
+    def __init__(self, location: Path | str, spark: "SparkSession | None" = None) -> None:
+        """Open a log; see `open`."""
+        with ExitStack() as opened:
+            self._reader = opened.enter_context(LogReader.open(location))
+            if spark is None:
+                spark = opened.enter_context(session(quick=is_small(self._reader)))
+            # PySpark is imported as late as possible: `session` tells what to do without it.
+            from replay.audit.audit import Audit
+            from replay.audit.committed_files import readable_files
+
+            folder = tempfile.TemporaryDirectory(prefix="metalog-audit-")
+            scratch = Path(opened.enter_context(folder))
+            files = readable_files(self._reader, scratch, lambda path, size: None)
+            self._audit = opened.enter_context(Audit(spark, files, keep=True))
+            self._opened = opened.pop_all()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Free what Spark caches, and stop the session if it was started here."""
+        self._opened.close()
+
+    def log(
+        self,
+        since: Point | None = None,
+        until: Point | None = None,
+        *,
+        show_secrets: bool = False,
+    ) -> "DataFrame":
+        """Return the records, with the columns of the view `log`."""
+        return self._audit.view("log", self._range(since, until), show_secrets=show_secrets)
+
+    def changes(
+        self,
+        since: Point | None = None,
+        until: Point | None = None,
+        *,
+        kind: str | None = None,
+        name: str | None = None,
+        principal: str | None = None,
+        command: str | None = None,
+        show_secrets: bool = False,
+    ) -> "DataFrame":
+        """Return the effective changes (`changes.SCHEMA`), all or those with the values given.
+
+        What was aborted is among them, with `in_effect` false.
+
+        Args:
+            kind: Part of the state, such as `configs`.
+            name: Of the object, such as `topic/orders`.
+            principal: Who asked for the change.
+            command: What was asked.
+        """
+        frame = self._audit.view("changes", self._range(since, until), show_secrets=show_secrets)
+        wanted = {"kind": kind, "name": name, "principal": principal, "command": command}
+        for column, value in wanted.items():
+            if value is not None:
+                frame = frame.where(frame[column] == value)
+        return frame
+
+    def state(
+        self, part: str, at: Point | None = None, *, show_secrets: bool = False
+    ) -> "DataFrame":
+        """Return the objects of a part of the state, by default at the end.
+
+        Raises:
+            RequestError: INVALID_REQUEST: there is no such part.
+        """
+        from replay.audit.state import PARTS
+
+        if part not in PARTS:
+            known = ", ".join(sorted(PARTS))
+            raise RequestError("INVALID_REQUEST", f"{part!r} is no part of the state: {known}")
+        return self._audit.view(part, self._range(None, at), show_secrets=show_secrets)
+
+    def diff(self, a: Point, b: Point | None = None) -> "DataFrame":
+        """Return the fields that differ between the states at `a` and `b`, by default the end.
+
+        Returns:
+            The columns of the query `diff`.
+        """
+        return self.query("diff", self._last(a) + 1, b)
+
+    def query(
+        self,
+        name: str,
+        since: Point | None = None,
+        until: Point | None = None,
+        **parameters: int | str,
+    ) -> "DataFrame":
+        """Return the answer to a named query; `QUERIES[name].columns` describes the columns.
+
+        Raises:
+            RequestError: INVALID_REQUEST: no such query, or no such parameter.
+        """
+        from replay.audit.audit import named_query
+
+        return self._audit.query(named_query(name), self._range(since, until), parameters)
+
+    def sql(
+        self,
+        text: str,
+        since: Point | None = None,
+        until: Point | None = None,
+        *,
+        show_secrets: bool = False,
+    ) -> "DataFrame":
+        """Return the answer to a query over the views, which may do nothing but read them.
+
+        Raises:
+            RequestError: INVALID_REQUEST: the query would do more.
+            UnavailableError: the session is one of Spark Connect.
+            ParseException, AnalysisException: Spark does not understand the query.
+        """
+        return self._audit.sql(text, self._range(since, until), show_secrets=show_secrets)
+
+    def _range(self, since: Point | None, until: Point | None) -> "Range":
+        from replay.audit.audit import Range
+
+        first = self._reader.start_offset
+        if isinstance(since, datetime.datetime):
+            first = max(first, self._reader.last_offset_at(_in_ms(since) - 1) + 1)
+        elif since is not None:
+            first = since
+        last = self._reader.end_offset - 1 if until is None else self._last(until)
+        return Range(first, last)
+
+    def _last(self, point: Point) -> int:
+        if isinstance(point, datetime.datetime):
+            return self._reader.last_offset_at(_in_ms(point))
+        return point
+
+
+def _in_ms(time: datetime.datetime) -> int:
+    if time.tzinfo is None:
+        raise RequestError("INVALID_REQUEST", f"{time} has no time zone")
+    return round(time.timestamp() * 1_000)

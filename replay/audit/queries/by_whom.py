@@ -1,0 +1,196 @@
+"""Changes by who made them, when and to what."""
+
+from replay.audit.queries.query import (
+    ID,
+    KIND,
+    NAME,
+    OBJECT,
+    ORIGIN,
+    RECORD,
+    RECORD_TYPE,
+    Column,
+    Query,
+)
+
+_COUNTS = {
+    "changes": Column("bigint", "changed fields"),
+    "records": Column("bigint", "records that changed something"),
+    "first": Column("timestamp", "time of the first of them"),
+    "last": Column("timestamp", "time of the last of them"),
+}
+
+CHANGES = Query(
+    "changes",
+    "every field that changed, with who changed it and why",
+    """
+    SELECT offset, time, kind, name, id, field, before, after, record, principal, command, reason,
+           in_effect
+    FROM changes
+    ORDER BY offset, kind, name, field
+    """,
+    {
+        **RECORD,
+        "kind": KIND,
+        **OBJECT,
+        "field": Column("string", "field of the object; of configs, the config's name"),
+        "before": Column("string", "value before, lists as JSON", null="it was not set"),
+        "after": Column("string", "value after, lists as JSON", null="it was removed"),
+        "record": RECORD_TYPE,
+        **ORIGIN,
+        "in_effect": Column("boolean", "false if the record's transaction was aborted"),
+    },
+)
+
+WHO = Query(
+    "who",
+    "changes by principal and command",
+    """
+    SELECT principal, command, count(*) AS changes, count(DISTINCT offset) AS records,
+           count(DISTINCT kind, id) AS objects, min(time) AS first, max(time) AS last
+    FROM changes
+    WHERE in_effect
+    GROUP BY principal, command
+    ORDER BY changes DESC, principal, command
+    """,
+    {
+        "principal": ORIGIN["principal"],
+        "command": ORIGIN["command"],
+        "changes": _COUNTS["changes"],
+        "records": _COUNTS["records"],
+        "objects": Column("bigint", "objects that they changed"),
+        "first": _COUNTS["first"],
+        "last": _COUNTS["last"],
+    },
+)
+
+OBJECTS = Query(
+    "objects",
+    "changes by object, and by whom",
+    """
+    SELECT kind, max_by(name, offset) AS name, id, count(*) AS changes,
+           count(DISTINCT offset) AS records, min(time) AS first, max(time) AS last,
+           sort_array(collect_set(principal)) AS principals
+    FROM changes
+    WHERE in_effect
+    GROUP BY kind, id
+    ORDER BY changes DESC, kind, name, id
+    """,
+    {
+        "kind": KIND,
+        "name": Column("string", "the object's last name in the range"),
+        "id": ID,
+        **_COUNTS,
+        "principals": Column("array<string>", "who changed it, as far as known, sorted"),
+    },
+)
+
+_OF_OBJECTS = {
+    **RECORD,
+    "record": RECORD_TYPE,
+    "kind": KIND,
+    **OBJECT,
+    "fields": Column("array<string>", "what changed, sorted"),
+    **ORIGIN,
+}
+
+UNEXPLAINED = Query(
+    "unexplained",
+    "changes without a principal or a reason",
+    """
+    SELECT offset, time, record, kind, name, id, sort_array(collect_list(field)) AS fields,
+           principal, command, reason
+    FROM changes
+    WHERE in_effect AND (principal IS null OR reason IS null)
+    GROUP BY offset, time, record, kind, name, id, principal, command, reason
+    ORDER BY offset, kind, name
+    """,
+    _OF_OBJECTS,
+)
+
+# Integer arithmetic: hour() and weekday() would follow the time zone of the session.
+OUT_OF_HOURS = Query(
+    "out-of-hours",
+    "changes outside working hours; --set from_hour, to_hour, zone",
+    """
+    SELECT offset, time, record, kind, name, id, sort_array(collect_list(field)) AS fields,
+           principal, command, reason
+    FROM (SELECT *, unix_millis(from_utc_timestamp(time, :zone)) AS local_ms FROM changes)
+    WHERE in_effect
+          AND (pmod(local_ms div 3600000, 24) NOT BETWEEN :from_hour AND :to_hour - 1
+               OR pmod(local_ms div 86400000 + 3, 7) >= 5)  -- 1970 began on a Thursday
+    GROUP BY offset, time, record, kind, name, id, principal, command, reason
+    ORDER BY offset, kind, name
+    """,
+    _OF_OBJECTS,
+    parameters={"from_hour": 8, "to_hour": 18, "zone": "UTC"},
+)
+
+DELETIONS = Query(
+    "deletions",
+    "who deleted what",
+    """
+    SELECT offset, time, record, kind, name, id, if(kind = 'configs', field, null) AS config,
+           principal, command, reason
+    FROM changes
+    WHERE in_effect AND after IS null AND kind <> 'pending_partition_removals'
+          AND (record LIKE 'Remove%' OR record = 'UnregisterBrokerRecord'
+               OR kind IN ('client_quotas', 'configs', 'features'))
+          -- Partitions and configs go with their topic.
+          AND (record <> 'RemoveTopicRecord' OR kind = 'topics')
+    GROUP BY ALL
+    ORDER BY offset, kind, name, config
+    """,
+    {
+        **RECORD,
+        "record": RECORD_TYPE,
+        "kind": KIND,
+        **OBJECT,
+        "config": Column("string", "name of the config", null="the object is no config"),
+        **ORIGIN,
+    },
+)
+
+TOPIC_LIVES = Query(
+    "topic-lives",
+    "when each topic held which name, and by whom",
+    """
+    SELECT name, id AS topic_id, offset AS from_offset, time AS from_time, record AS from_record,
+           principal AS from_principal, to.to_offset, to.to_time, to.to_record, to.to_principal,
+           to.to_reason
+    FROM (SELECT *, lead(struct(offset AS to_offset, time AS to_time, record AS to_record,
+                                principal AS to_principal, reason AS to_reason, in_range))
+                        OVER (PARTITION BY id ORDER BY offset) AS to
+          FROM (SELECT DISTINCT id, name, offset, time, record, principal, reason, in_range
+                FROM all_changes WHERE kind = 'topics' AND in_effect))
+    WHERE record <> 'RemoveTopicRecord' AND coalesce(to.in_range, true)
+    ORDER BY name, from_offset
+    """,
+    {
+        "name": NAME,
+        "topic_id": Column("string", "which topic; a topic created again has another"),
+        "from_offset": Column("bigint", "where the topic was created or moved to the name"),
+        "from_time": Column("timestamp", "time of that record"),
+        "from_record": Column("string", "TopicRecord or MoveTopicRecord"),
+        "from_principal": ORIGIN["principal"],
+        "to_offset": Column("bigint", "where it was moved away or removed", null="it is there"),
+        "to_time": Column("timestamp", "time of that record", null="it is there"),
+        "to_record": Column("string", "MoveTopicRecord or RemoveTopicRecord", null="it is there"),
+        "to_principal": Column("string", "who asked for that", null="unknown, or it is there"),
+        "to_reason": Column("string", "why", null="none was given, or it is there"),
+    },
+    reads=("all_changes",),
+)
+
+STATE = Query(
+    "state",
+    "the parts of the state at --until, and their digests",
+    "SELECT * FROM part_digests ORDER BY part",
+    {
+        "part": Column("string", "name of the part in docs/digest.md"),
+        "objects": Column("bigint", "how many it has"),
+        **{f"lane_{n}": Column("decimal(20,0)", f"lane {n} of its digest") for n in range(4)},
+    },
+    reads=("part_digests",),
+)
+
+BY_WHOM = (STATE, CHANGES, WHO, OBJECTS, UNEXPLAINED, OUT_OF_HOURS, DELETIONS, TOPIC_LIVES)

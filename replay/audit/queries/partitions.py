@@ -1,0 +1,214 @@
+"""Partitions: leaders, ISRs, outages, reassignments, modes, placement."""
+
+from replay.audit.queries.query import HOUR, ID, OBJECT, ORIGIN, RECORD, Column, Query
+
+_LAST_NAME = Column("string", "topic/partition, by the topic's last name in the range")
+_NOT_OVER = "it is not over"
+
+# A partition that is new, or gone, has no leader before, or after.
+LEADER_CHURN = Query(
+    "leader-churn",
+    "changes of leader and shrunk ISRs by partition and hour",
+    """
+    SELECT hour, max_by(name, offset) AS name, id,
+           count_if(field = 'leader') AS leader_changes,
+           count_if(field = 'isr' AND size(from_json(after, 'array<int>'))
+                                      < size(from_json(before, 'array<int>'))) AS isr_shrinks
+    FROM changes
+    WHERE kind = 'partitions' AND field IN ('leader', 'isr') AND in_effect
+          AND before IS NOT null AND after IS NOT null
+    GROUP BY hour, id
+    HAVING leader_changes > 0 OR isr_shrinks > 0
+    ORDER BY leader_changes DESC, isr_shrinks DESC, hour, name, id
+    """,
+    {
+        "hour": HOUR,
+        "name": _LAST_NAME,
+        "id": ID,
+        "leader_changes": Column("bigint", "changes of the leader, also to and from none"),
+        "isr_shrinks": Column("bigint", "changes that left fewer replicas in sync"),
+    },
+)
+
+# Kafka marks an unclean election with the recovery state RECOVERING (1) since 3.2. Before, a leader
+# from outside the ISR is clean only where the same record completes a reassignment.
+UNCLEAN_ELECTIONS = Query(
+    "unclean-elections",
+    "leaders elected from outside the ISR",
+    """
+    SELECT offset, time, name, id, old.leader AS leader_before, old.isr AS isr_before,
+           old.eligible_leader_replicas AS eligible_before, leader, principal, command, reason
+    FROM (SELECT *, lag(struct(leader, isr, eligible_leader_replicas, leader_recovery_state,
+                               replicas)) OVER (PARTITION BY id ORDER BY offset) AS old
+          FROM partition_states)
+    WHERE in_range AND leader >= 0 AND leader <> old.leader
+          AND NOT array_contains(old.isr, leader)
+          AND (leader_recovery_state > old.leader_recovery_state
+               OR NOT array_contains(old.eligible_leader_replicas, leader)
+                  AND (leader_recovery_state = 1 OR replicas = old.replicas))
+    ORDER BY offset, name
+    """,
+    {
+        **RECORD,
+        **OBJECT,
+        "leader_before": Column("int", "broker; -1 is none"),
+        "isr_before": Column("array<int>", "replicas that were in sync"),
+        "eligible_before": Column("array<int>", "eligible leader replicas"),
+        "leader": Column("int", "the broker that was elected"),
+        **ORIGIN,
+    },
+    reads=("partition_states",),
+)
+
+AVAILABILITY = Query(
+    "availability",
+    "time without a leader, and under-replicated, by partition",
+    """
+    SELECT max_by(name, offset) AS name, id,
+           count_if(is_down AND NOT was_down) AS outages,
+           sum(if(is_down, ms, 0)) AS unavailable_ms,
+           count_if(is_under AND NOT was_under) AS shortages,
+           sum(if(is_under, ms, 0)) AS under_replicated_ms
+    FROM (SELECT *, lag(is_down, 1, false) OVER object AS was_down,
+                    lag(is_under, 1, false) OVER object AS was_under
+          FROM (SELECT *, coalesce(leader = -1, false) AS is_down,
+                       coalesce(size(isr) < size(replicas), false) AS is_under
+                FROM partition_states WHERE ms IS NOT null)
+          WINDOW object AS (PARTITION BY id ORDER BY offset))
+    GROUP BY id
+    HAVING outages > 0 OR shortages > 0
+    ORDER BY unavailable_ms DESC, under_replicated_ms DESC, name, id
+    """,
+    {
+        "name": _LAST_NAME,
+        "id": ID,
+        "outages": Column("bigint", "times without a leader"),
+        "unavailable_ms": Column("bigint", "their length within the range", "ms"),
+        "shortages": Column("bigint", "times with fewer replicas in sync than assigned"),
+        "under_replicated_ms": Column("bigint", "their length within the range", "ms"),
+    },
+    reads=("partition_states",),
+)
+
+REASSIGNMENTS = Query(
+    "reassignments",
+    "reassignments over several records, and how long they took",
+    """
+    SELECT max_by(name, offset) AS name, id, min(offset) AS from_offset,
+           min_by(time, offset) AS from_time, max_by(end_offset, offset) AS to_offset,
+           max_by(end_time, offset) AS to_time,
+           unix_millis(max_by(end_time, offset)) - unix_millis(min_by(time, offset))
+               AS duration_ms,
+           min_by(source, offset) AS from_replicas, max_by(target, offset) AS to_replicas,
+           CASE WHEN max_by(end_offset, offset) IS null THEN 'running'
+                WHEN max_by(next_replicas, offset) IS null THEN 'removed'
+                WHEN max_by(next_replicas, offset) = sort_array(max_by(target, offset))
+                THEN 'completed'
+                WHEN max_by(next_replicas, offset) = sort_array(min_by(source, offset))
+                THEN 'cancelled' ELSE 'changed' END AS outcome,
+           min_by(principal, offset) AS principal, min_by(command, offset) AS command,
+           min_by(reason, offset) AS reason
+    FROM (SELECT *, array_except(replicas, adding_replicas) AS source,
+                 array_except(replicas, removing_replicas) AS target,
+                 sort_array(lead(replicas) OVER object) AS next_replicas,
+                 count_if(NOT is_moving) OVER object AS moves_before
+          FROM (SELECT *, coalesce(size(adding_replicas) + size(removing_replicas) > 0, false)
+                              AS is_moving
+                FROM partition_states)
+          WINDOW object AS (PARTITION BY id ORDER BY offset))
+    WHERE is_moving
+    GROUP BY id, moves_before
+    HAVING bool_or(ms IS NOT null)
+    ORDER BY from_offset, name
+    """,
+    {
+        "name": _LAST_NAME,
+        "id": ID,
+        "from_offset": Column("bigint", "of the record that began it"),
+        "from_time": Column("timestamp", "time of that record"),
+        "to_offset": Column("bigint", "of the record that ended it", null="it is running"),
+        "to_time": Column("timestamp", "time of that record", null="it is running"),
+        "duration_ms": Column("bigint", "from its begin to its end", "ms", "it is running"),
+        "from_replicas": Column("array<int>", "replicas before"),
+        "to_replicas": Column("array<int>", "replicas that it aimed at last"),
+        "outcome": Column(
+            "string",
+            "completed, cancelled, running, removed (the partition was), or changed (to other "
+            "replicas at once)",
+        ),
+        **ORIGIN,
+    },
+    reads=("partition_states",),
+)
+
+MODES = Query(
+    "modes",
+    "partitions' changes of mode, and how long each lasted",
+    """
+    SELECT offset, time, name, id, CAST(before AS int) AS before, CAST(after AS int) AS mode,
+           to.offset AS to_offset, to.time AS to_time,
+           unix_millis(to.time) - unix_millis(time) AS duration_ms, principal, command, reason
+    FROM (SELECT *, lead(struct(offset, time)) OVER (PARTITION BY id ORDER BY offset) AS to
+          FROM changes WHERE kind = 'partitions' AND field = 'mode' AND in_effect)
+    WHERE after IS NOT null AND (before IS NOT null OR after <> '0')
+    ORDER BY name, id, offset
+    """,
+    {
+        **RECORD,
+        **OBJECT,
+        "before": Column("int", "mode before", null="the partition was created"),
+        "mode": Column("int", "mode from then on"),
+        "to_offset": Column("bigint", "where it changed or the partition went", null=_NOT_OVER),
+        "to_time": Column("timestamp", "time of that record", null=_NOT_OVER),
+        "duration_ms": Column("bigint", "how long the mode lasted", "ms", _NOT_OVER),
+        **ORIGIN,
+    },
+)
+
+PLACEMENT = Query(
+    "placement",
+    "replicas and leaders of each broker, by hour of change",
+    """
+    WITH moved AS (
+        SELECT hour, field, from_json(if(field = 'leader', '[' || before || ']', before),
+                                      'array<int>') AS brokers_before,
+               from_json(if(field = 'leader', '[' || after || ']', after), 'array<int>')
+                   AS brokers_after
+        FROM all_changes
+        WHERE kind = 'partitions' AND field IN ('replicas', 'leader') AND in_effect
+    ), placed AS (
+        SELECT hour, broker, sum(replicas) AS replicas, sum(leaders) AS leaders
+        FROM (SELECT hour, explode(brokers_before) AS broker,
+                     if(field = 'leader', 0, -1) AS replicas,
+                     if(field = 'leader', -1, 0) AS leaders FROM moved
+              UNION ALL
+              SELECT hour, explode(brokers_after), if(field = 'leader', 0, 1),
+                     if(field = 'leader', 1, 0) FROM moved)
+        WHERE broker >= 0
+        GROUP BY hour, broker
+    ), hours AS (
+        SELECT hour, bool_or(in_range) AS in_range FROM all_changes
+        WHERE kind = 'partitions' AND field IN ('replicas', 'leader') AND in_effect
+        GROUP BY hour
+    )
+    SELECT hour, broker, replicas, leaders,
+           replicas / nullif(sum(replicas) OVER (PARTITION BY hour), 0) AS share
+    FROM (SELECT hour, in_range, broker, sum(coalesce(replicas, 0)) OVER so_far AS replicas,
+                 sum(coalesce(leaders, 0)) OVER so_far AS leaders
+          FROM hours CROSS JOIN (SELECT DISTINCT broker FROM placed)
+               LEFT JOIN placed USING (hour, broker)
+          WINDOW so_far AS (PARTITION BY broker ORDER BY hour))
+    WHERE in_range
+    ORDER BY hour, broker
+    """,
+    {
+        "hour": HOUR,
+        "broker": Column("int", "a broker that held a replica up to the end of the range"),
+        "replicas": Column("bigint", "replicas assigned to it"),
+        "leaders": Column("bigint", "partitions that it leads"),
+        "share": Column("double", "of all replicas", null="there are none"),
+    },
+    reads=("all_changes",),
+)
+
+PARTITIONS = (LEADER_CHURN, UNCLEAN_ELECTIONS, AVAILABILITY, REASSIGNMENTS, MODES, PLACEMENT)

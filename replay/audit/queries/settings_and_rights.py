@@ -1,0 +1,173 @@
+"""Configs, quotas, ACLs and credentials."""
+
+from collections.abc import Mapping
+
+from records.secrets import REDACTED
+from replay.audit.queries.query import ID, KIND, OBJECT, ORIGIN, RECORD, Column, Query
+
+RESOURCE_TYPES = {
+    2: "TOPIC",
+    3: "GROUP",
+    4: "CLUSTER",
+    5: "TRANSACTIONAL_ID",
+    6: "DELEGATION_TOKEN",
+    7: "USER",
+    100: "NAMESPACE",
+}
+PATTERN_TYPES = {3: "LITERAL", 4: "PREFIXED"}
+OPERATIONS = {
+    2: "ALL",
+    3: "READ",
+    4: "WRITE",
+    5: "CREATE",
+    6: "DELETE",
+    7: "ALTER",
+    8: "DESCRIBE",
+    9: "CLUSTER_ACTION",
+    10: "DESCRIBE_CONFIGS",
+    11: "ALTER_CONFIGS",
+    12: "IDEMPOTENT_WRITE",
+    13: "CREATE_TOKENS",
+    14: "DESCRIBE_TOKENS",
+    15: "TWO_PHASE_COMMIT",
+}
+PERMISSIONS = {2: "DENY", 3: "ALLOW"}
+MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
+
+
+def _named(value: str, names: Mapping[int, str]) -> str:
+    """Return the SQL of a code's name; a code without one stays a number."""
+    cases = " ".join(f"WHEN '{code}' THEN '{name}'" for code, name in names.items())
+    return f"CASE {value} {cases} ELSE {value} END"
+
+
+_CHANGE = Column("string", "added, changed or removed")
+_CHANGED = """CASE WHEN bool_and(before IS null) THEN 'added'
+                WHEN bool_and(after IS null) THEN 'removed' ELSE 'changed' END AS change"""
+_UNCHANGED = "the record left it as it was"
+
+
+def _acl_field(name: str) -> str:
+    return f"max(coalesce(after, before)) FILTER (WHERE field = '{name}')"
+
+
+ACL_CHANGES = Query(
+    "acl-changes",
+    "ACLs that were added or removed",
+    f"""
+    SELECT offset, time, {_CHANGED},
+           {_acl_field("principal")} AS acl_principal,
+           {_named(_acl_field("permission_type"), PERMISSIONS)} AS permission,
+           {_named(_acl_field("operation"), OPERATIONS)} AS operation,
+           {_named(_acl_field("resource_type"), RESOURCE_TYPES)} AS resource_type,
+           {_acl_field("resource_name")} AS resource,
+           {_named(_acl_field("pattern_type"), PATTERN_TYPES)} AS pattern,
+           {_acl_field("host")} AS host, id, principal, command, reason
+    FROM changes
+    WHERE kind = 'acls' AND in_effect
+    GROUP BY offset, time, id, principal, command, reason
+    ORDER BY offset, id
+    """,
+    {
+        **RECORD,
+        "change": _CHANGE,
+        "acl_principal": Column("string", "whom the ACL is about", null=_UNCHANGED),
+        "permission": Column("string", "ALLOW or DENY", null=_UNCHANGED),
+        "operation": Column("string", "Kafka's name of it", null=_UNCHANGED),
+        "resource_type": Column("string", "Kafka's name of it", null=_UNCHANGED),
+        "resource": Column("string", "name or prefix", null=_UNCHANGED),
+        "pattern": Column("string", "LITERAL or PREFIXED", null=_UNCHANGED),
+        "host": Column("string", "from where; * is anywhere", null=_UNCHANGED),
+        "id": ID,
+        **ORIGIN,
+    },
+)
+
+SCRAM_CHANGES = Query(
+    "scram-changes",
+    "SCRAM credentials that were added, changed or removed",
+    f"""
+    SELECT offset, time, {_CHANGED}, regexp_extract(id, '^(.*)/', 1) AS user,
+           {_named("regexp_extract(id, '[^/]*$', 0)", MECHANISMS)} AS mechanism,
+           CAST(max(after) FILTER (WHERE field = 'iterations') AS int) AS iterations,
+           sort_array(collect_list(field)) AS fields, principal, command, reason
+    FROM changes
+    WHERE kind = 'scram' AND in_effect
+    GROUP BY offset, time, id, principal, command, reason
+    ORDER BY offset, user, mechanism
+    """,
+    {
+        **RECORD,
+        "change": _CHANGE,
+        "user": Column("string", "whose credential it is"),
+        "mechanism": Column("string", "Kafka's name of it"),
+        "iterations": Column("int", "of the new credential", null="unchanged, or removed"),
+        "fields": Column("array<string>", "what changed, sorted"),
+        **ORIGIN,
+    },
+)
+
+QUOTA_CHANGES = Query(
+    "quota-changes",
+    "client quotas that were added, changed or removed",
+    """
+    SELECT offset, time, substring_index(id, '/', 1) AS quota,
+           regexp_extract(id, '/(.*)$', 1) AS entity, CAST(before AS double) AS before,
+           CAST(after AS double) AS after, principal, command, reason
+    FROM changes
+    WHERE kind = 'client_quotas' AND in_effect
+    ORDER BY offset, quota, entity
+    """,
+    {
+        **RECORD,
+        "quota": Column("string", "such as producer_byte_rate"),
+        "entity": Column("string", "JSON: a list of [type, name], sorted; name null: the default"),
+        "before": Column("double", "the limit before", "of the quota", "there was none"),
+        "after": Column("double", "the limit after", "of the quota", "it was removed"),
+        **ORIGIN,
+    },
+)
+
+# Two values of a secret look the same once they are hidden, so one that was set counts.
+_DRIFTED = f"HAVING NOT baseline <=> now OR now = '{REDACTED}'"
+_NET = f"""max_by(name, offset) AS name, id, field, min_by(before, offset) AS baseline,
+           max_by(after, offset) AS now, count(*) AS changes, max(offset) AS offset,
+           max(time) AS time, max_by(principal, offset) AS principal,
+           max_by(command, offset) AS command, max_by(reason, offset) AS reason
+    FROM changes
+    WHERE in_effect
+    GROUP BY kind, id, field
+    {_DRIFTED}"""
+
+_NET_COLUMNS = {
+    **OBJECT,
+    "field": Column("string", "field of the object; of configs, the config's name"),
+    "baseline": Column("string", "value before the range", null="it was not set"),
+    "now": Column("string", "value at the end of the range", null="it is not set"),
+    "changes": Column("bigint", "how often it changed in between"),
+    "offset": Column("bigint", "of the last change"),
+    "time": Column("timestamp", "of the last change"),
+    **ORIGIN,
+}
+
+CONFIG_DRIFT = Query(
+    "config-drift",
+    "configs that differ from before --since",
+    f"""
+    SELECT {_NET.replace("WHERE", "WHERE kind = 'configs' AND")}
+    ORDER BY name, field
+    """,
+    _NET_COLUMNS,
+)
+
+DIFF = Query(
+    "diff",
+    "fields of all objects that differ from before --since",
+    f"""
+    SELECT kind, {_NET}
+    ORDER BY kind, name, field
+    """,
+    {"kind": KIND, **_NET_COLUMNS},
+)
+
+SETTINGS_AND_RIGHTS = (ACL_CHANGES, SCRAM_CHANGES, QUOTA_CHANGES, CONFIG_DRIFT, DIFF)
