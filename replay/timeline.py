@@ -5,6 +5,7 @@ of a replay from the log's start.
 """
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self
 
@@ -13,12 +14,13 @@ from replay.image.metadata import MetadataImage
 from replay.image.provenance import NotUnderstood
 from replay.loader import BatchSource, check_point, images, load_image
 from replay.not_understood import count_not_understood
-from replay.snapshot.ports import SNAPSHOTS_NAME, Snapshots
+from replay.snapshot.ports import SNAPSHOTS_NAME, ReadableTopics, Snapshots
 from replay.time_travel.change_index import HISTORY_NAME, ChangeIndex
 from replay.time_travel.changes import Change, EffectiveChange, field_changes
 from replay.time_travel.diff import diff_images
 from replay.time_travel.history import Event, LastSet, absence, blame, fields_at, history
 from replay.time_travel.objects import ObjectName
+from replay.time_travel.past_topics import PastTopics
 from replay.time_travel.record_replay import effective_changes
 from replay.time_travel.skim import can_skim
 
@@ -173,7 +175,7 @@ class Timeline:
         """
         if only is not None and can_skim(self.source, only):
             old_fields, new_fields = (
-                fields_at(self.source, only, at, self._index) for at in (before, after)
+                fields_at(self.source, only, at, self._index, self._past) for at in (before, after)
             )
             if not old_fields and not new_fields:
                 raise absence(self.source, only, max(before, after), self._index)
@@ -196,14 +198,20 @@ class Timeline:
     ) -> Iterator[Event]:
         """Yield the records that changed an object, oldest first; see `time_travel.history`."""
         return history(
-            self.source, name, end_offset, progress, from_offset=from_offset, index=self._index
+            self.source,
+            name,
+            end_offset,
+            progress,
+            from_offset=from_offset,
+            index=self._index,
+            past=self._past,
         )
 
     def blame(
         self, name: ObjectName, at: int, progress: Progress | None = None
     ) -> dict[str, LastSet]:
         """Return for each field of an object the record that last set it, as `history.blame`."""
-        return blame(self.source, name, at, progress, self._index)
+        return blame(self.source, name, at, progress, self._index, self._past)
 
     def not_understood(self, at: int) -> NotUnderstood | None:
         """Return how many records up to offset `at` this release does not know, None for none.
@@ -218,6 +226,15 @@ class Timeline:
         return count_not_understood(
             self.source, at, from_offset=0 if newest is None else newest.end_offset
         )
+
+    @cached_property
+    def _past(self) -> PastTopics | None:
+        """What the usable snapshots say of single topics."""
+        if not isinstance(self._snapshots, ReadableTopics):
+            return None
+        from replay.snapshot.match import is_of
+
+        return self._snapshots.topics(lambda info: is_of(self.source, info))
 
     def newest_snapshot_end(self) -> int:
         """Return the end offset of the newest snapshot of this log, 0 without one."""

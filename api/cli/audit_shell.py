@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from api.cli.audit_answers import refusing, rows_of
 from api.cli.auditing import print_queries, print_rows
 from api.cli.errors import report
-from api.cli.output import print_json_line
+from api.cli.output import print_json_line, print_line
 from records.errors import MetadataLogError, RequestError
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def _lines() -> Iterator[str]:
         try:
             line = input(_MORE if is_inside else _PROMPT)
         except EOFError:
-            print()
+            print_line()
             return
         yield line
         is_inside = bool(line.strip()) and not _is_whole(line, is_inside=is_inside)

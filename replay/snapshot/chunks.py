@@ -58,7 +58,7 @@ _Item = tuple[bytes, bytes]
 
 def chunks_of(values: Iterable[V], key: Callable[[V], object]) -> Iterator[Chunk]:
     """Yield the chunks of values, given in any order; keys must be unique."""
-    items = sorted((_hash(key(value)), _encoder.encode(value)) for value in values)
+    items = sorted((key_hash(key(value)), _encoder.encode(value)) for value in values)
     for bucket in _buckets(items, bit=0):
         yield chunk_of(_encoder.encode([msgspec.Raw(encoded) for _, encoded in bucket]))
 
@@ -85,7 +85,8 @@ def decompressed(content: bytes, size: int) -> bytes:
     return plain
 
 
-def _hash(key: object) -> bytes:
+def key_hash(key: object) -> bytes:
+    """Return what the chunks of a part are ordered by."""
     return hashlib.sha256(_encoder.encode(key)).digest()
 
 

@@ -8,9 +8,10 @@ second.
 
 import logging
 import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import msgspec
@@ -20,15 +21,59 @@ from replay.image.metadata import MetadataImage
 from replay.snapshot.info import SnapshotInfo, decode_info
 from replay.snapshot.revision import SCHEMA_REVISION, VERSION_TABLE
 
+if TYPE_CHECKING:
+    from replay.snapshot.past_topics import SnapshotTopics
+
 _LOG = logging.getLogger(__name__)
 
 _WAIT_S = 0.1
+
+RECORDS_BETWEEN_MIN = 25_000
+"""Between two snapshots whose topics are read. Measured on 32,478 partitions: checking a snapshot
+and reading a topic of it take 13 ms of CPU, searching so many records 35 ms.
+"""
 
 
 class _Row(msgspec.Struct, frozen=True):
     id: int
     info: SnapshotInfo
     checksum: bytes
+
+
+class _Chunks:
+    """Chunks of snapshots by name; see `past_topics.ChunkSource`."""
+
+    def __init__(
+        self,
+        reading: Callable[[], AbstractContextManager[sqlite3.Connection]],
+        rows: Mapping[int, _Row],
+    ) -> None:
+        self._reading, self._rows = reading, rows
+
+    def manifest(self, end_offset: int) -> dict[str, list[bytes]]:
+        from replay.snapshot.stored import ManifestEntry, checked_manifest
+
+        row = self._rows[end_offset]
+        query = (
+            "SELECT part, ordinal, chunk_hash FROM snapshot_manifest WHERE snapshot_id = ? "
+            "ORDER BY part, ordinal"
+        )
+        with self._reading() as connection:
+            found = connection.execute(query, (row.id,)).fetchall()
+        parts: dict[str, list[bytes]] = {}
+        for entry in checked_manifest(row.info, row.checksum, [ManifestEntry(*f) for f in found]):
+            parts.setdefault(entry.part, []).append(entry.chunk_hash)
+        return parts
+
+    def chunk(self, hash_: bytes) -> bytes:
+        from replay.snapshot.stored import plain_content
+
+        query = "SELECT size, content FROM snapshot_chunk WHERE hash = ?"
+        with self._reading() as connection:
+            found = connection.execute(query, (hash_,)).fetchone()
+        if found is None:
+            raise CorruptLogError(f"chunk {hash_.hex()} of a snapshot is missing")
+        return plain_content(hash_, *found)
 
 
 class SnapshotFile:
@@ -67,6 +112,26 @@ class SnapshotFile:
         except (sqlite3.Error, CorruptLogError, RequestError) as error:
             self._pass_over(error)
             return []
+
+    def topics(self, accept: Callable[[SnapshotInfo], bool]) -> "SnapshotTopics":
+        """Return the topics of the accepted snapshots, to be read one by one.
+
+        Snapshots close to a newer one are left out: reading a topic of them would take longer than
+        searching the log in between.
+        """
+        from replay.snapshot.past_topics import SnapshotTopics
+
+        rows: dict[int, _Row] = {}
+        newer: int | None = None
+        try:
+            for row in self._rows():
+                end = row.info.end_offset
+                if (newer is None or end <= newer - RECORDS_BETWEEN_MIN) and accept(row.info):
+                    rows[end], newer = row, end
+        except (sqlite3.Error, CorruptLogError, RequestError) as error:
+            self._pass_over(error)
+            rows = {}
+        return SnapshotTopics(sorted(rows), _Chunks(self._reading, rows), self._pass_over)
 
     def _pass_over(self, error: Exception) -> None:
         _LOG.warning("snapshots in %s passed over: %s", self._path, error)

@@ -10,7 +10,7 @@ of part `topics+3` (added or changed) and `topics-3` (removed, as they were).
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Self
 
 import msgspec
@@ -134,6 +134,12 @@ class LayeredParts:
                 for each in objects:
                     held.pop(key(each), None)
         self._base.objects[part] = list(held.values())
+
+
+def layers_of(part: str, names: Iterable[str]) -> list[int]:
+    """Return the layers of a part, lowest first, given the names of a manifest."""
+    found = filter(None, map(_LAYER.fullmatch, names))
+    return sorted({int(match["layer"]) for match in found if match["part"] == part})
 
 
 def digests_chunk(digests: dict[str, PartDigest]) -> Chunk:

@@ -1,15 +1,24 @@
 """The port through which a timeline reads snapshots, and the default place of a log's own."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from replay.image.metadata import MetadataImage
+from replay.time_travel.past_topics import PastTopics
 
 if TYPE_CHECKING:
     from replay.snapshot.info import SnapshotInfo
 
 SNAPSHOTS_NAME = "snapshots.db"
 """The default database of snapshots, in the log directory."""
+
+
+@runtime_checkable
+class ReadableTopics(Protocol):
+    """Snapshots of which single topics can be read."""
+
+    def topics(self, accept: "Callable[[SnapshotInfo], bool]") -> PastTopics:
+        """Return the topics of the accepted snapshots."""
 
 
 class Snapshots(Protocol):

@@ -67,12 +67,7 @@ def decode_parts(
         RequestError: UNSUPPORTED_VERSION, another release wrote it in a form unknown to this one.
         CorruptLogError: it is damaged; names snapshot, part and chunk.
     """
-    check_format(info)
-    manifest = list(entries)
-    if manifest_checksum(info, manifest) != checksum:
-        raise damaged(
-            info, f"its row and its manifest of {len(manifest)} chunks do not fit its checksum"
-        )
+    manifest = checked_manifest(info, checksum, list(entries))
     parts = LayeredParts()
     count = 0
     for chunk in chunks:
@@ -81,6 +76,22 @@ def decode_parts(
     if count != len(manifest):
         raise damaged(info, f"{len(manifest) - count} of its {len(manifest)} chunks are missing")
     return parts
+
+
+def checked_manifest(
+    info: SnapshotInfo, checksum: bytes, entries: list[ManifestEntry]
+) -> list[ManifestEntry]:
+    """Return the chunks of a snapshot after a check of their names.
+
+    Raises:
+        RequestError, CorruptLogError: as for `decode_parts`.
+    """
+    check_format(info)
+    if manifest_checksum(info, entries) != checksum:
+        raise damaged(
+            info, f"its row and its manifest of {len(entries)} chunks do not fit its checksum"
+        )
+    return entries
 
 
 def check_format(info: SnapshotInfo) -> None:

@@ -19,6 +19,7 @@ from replay.time_travel.changes import EffectiveChange
 from replay.time_travel.config_setters import ConfigSetters
 from replay.time_travel.kinds import Fields
 from replay.time_travel.objects import ObjectName
+from replay.time_travel.past_topics import PastTopics
 from replay.time_travel.record_replay import RecordReplay
 from replay.time_travel.skim import reaching_rows
 from replay.transactions import effective_rows
@@ -67,6 +68,7 @@ def history(
     *,
     from_offset: int | None = None,
     index: ChangeIndex | None = None,
+    past: PastTopics | None = None,
 ) -> Iterator[Event]:
     """Yield the records that changed the object called `name`, oldest first.
 
@@ -78,6 +80,7 @@ def history(
         progress: Called with the end offset of each batch read.
         from_offset: Changes before this offset are left out.
         index: Saves reading, where it knows the object.
+        past: Likewise, where nothing touched it.
 
     Raises:
         RequestError: there was no such object or field in the range; as `absence` says.
@@ -88,7 +91,7 @@ def history(
         raise UnknownHistoryError(
             f"offset {end - 1} is unknown: history starts at {source.history_start}"
         )
-    watch, events = _watched(source, name, end, progress, index)
+    watch, events = _watched(source, name, end, progress, index, past)
     found = False
     for event in events:
         if from_offset is None or event.row.offset >= from_offset:
@@ -104,9 +107,10 @@ def _watched(
     end: int,
     progress: Callable[[int], None] | None = None,
     index: ChangeIndex | None = None,
+    past: PastTopics | None = None,
 ) -> tuple["_Watch", Iterator[Event]]:
     """Return a watch at the start of history, and the events that it finds below `end`."""
-    found = reaching_rows(source, name, end, progress, index)
+    found = reaching_rows(source, name, end, progress, index, past)
     if found is None:
         watch = _Watch(load_image(source, source.history_start - 1), name)
         return watch, watch.events(_effective_rows(source, end, progress))
@@ -142,6 +146,7 @@ def blame(
     at: int,
     progress: Callable[[int], None] | None = None,
     index: ChangeIndex | None = None,
+    past: PastTopics | None = None,
 ) -> dict[str, LastSet]:
     """Return for each field of an object at offset `at` the record that last set it.
 
@@ -150,11 +155,11 @@ def blame(
         UnknownHistoryError: the offset is before the kept history.
     """
     check_point(source, at)
-    watch, last, was_moved = _last_setters(source, name, at, progress, index)
+    watch, last, was_moved = _last_setters(source, name, at, progress, index, past)
     if watch.fields and was_moved:
         # By key, so that other objects of the same name do not count.
         key = name.key(watch.image)
-        watch, last, _ = _last_setters(source, _by_key(name, key), at, progress, index)
+        watch, last, _ = _last_setters(source, _by_key(name, key), at, progress, index, past)
     if not watch.fields:
         raise absence(source, name, at, index)
     return {
@@ -171,12 +176,13 @@ def _last_setters(
     at: int,
     progress: Callable[[int], None] | None,
     index: ChangeIndex | None,
+    past: PastTopics | None,
 ) -> tuple["_Watch", dict[str, Envelope | None], bool]:
     """Return the object at `at`, the record that set each field, and True if a move changed it.
 
     After a move the name may mean another topic.
     """
-    watch, events = _watched(source, name, at + 1, progress, index)
+    watch, events = _watched(source, name, at + 1, progress, index, past)
     last: dict[str, Envelope | None] = {}
     was_moved = False
     for event in events:
@@ -189,7 +195,11 @@ def _last_setters(
 
 
 def fields_at(
-    source: BatchSource, name: ObjectName, at: int, index: ChangeIndex | None = None
+    source: BatchSource,
+    name: ObjectName,
+    at: int,
+    index: ChangeIndex | None = None,
+    past: PastTopics | None = None,
 ) -> Fields | None:
     """Return the requested fields of an object as of an offset; None or empty if it is absent.
 
@@ -197,7 +207,7 @@ def fields_at(
         UnknownHistoryError, RequestError, CorruptLogError: as for `load_image`.
     """
     check_point(source, at)
-    watch, events = _watched(source, name, at + 1, index=index)
+    watch, events = _watched(source, name, at + 1, index=index, past=past)
     for _ in events:
         pass
     return watch.fields

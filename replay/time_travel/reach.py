@@ -3,7 +3,7 @@
 Rows inside a transaction are known only when it ends, so Begin is always searched for.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Protocol
 
 from metadata_log.needles import Needles
@@ -18,6 +18,7 @@ from replay.image.metadata import NAMESPACE_SEPARATOR, MetadataImage
 from replay.time_travel.affected import AFFECTED, types_reaching
 from replay.time_travel.escapes import unescaped
 from replay.time_travel.objects import ObjectName
+from replay.time_travel.past_topics import Target, TopicState
 
 # How many numbers follow the topic in an object's name.
 _NUMBERS = {"topic": 0, "partition": 1, "removal": 1}
@@ -38,6 +39,10 @@ class Reach(Protocol):
     @property
     def ids(self) -> Collection[Uuid]:
         """Topics and namespaces that the name is known to depend on."""
+
+    @property
+    def target(self) -> Target | None:
+        """The topic that is looked for; None for other kinds."""
 
     def takes(self, row: Envelope) -> bool:
         """True if a row can affect the object. Call it with rows of decoded blocks, in order."""
@@ -60,13 +65,15 @@ def reach_of(name: ObjectName) -> Reach | None:
     numbers = _NUMBERS.get(kind)
     if numbers is None:
         return None
-    return _TopicReach(name.name.rsplit("/", numbers)[0] if numbers else name.name)
+    topic, *number = name.name.rsplit("/", numbers) if numbers else [name.name]
+    return _TopicReach(topic, int(number[0]) if number else None)
 
 
 class _KindReach:
     """Reach of a kind that stands alone: the records of certain types."""
 
     ids: Collection[Uuid] = ()
+    target = None
 
     def __init__(self, kind: str, number: int | None = None) -> None:
         """Take the records of a whole kind.
@@ -98,7 +105,9 @@ class _KindReach:
 
 
 class WithTypes:
-    """A reach, and all records of some types."""
+    """A reach, and all records of some types, which may be anywhere."""
+
+    target = None
 
     def __init__(self, reach: Reach, types: frozenset[type[Record]]) -> None:
         self._reach, self._types = reach, types
@@ -128,8 +137,11 @@ class _TopicReach:
     topic's namespace are searched for as well.
     """
 
-    def __init__(self, topic: str) -> None:
+    def __init__(self, topic: str, partition_id: int | None) -> None:
         """Start with a topic from an object's name: its full name, or `@` and its id.
+
+        Args:
+            partition_id: The partition that is looked for; None: the topic.
 
         Raises:
             ValueError: the id is invalid.
@@ -145,16 +157,36 @@ class _TopicReach:
         self._names: set[str] = set()
         # The last part of the requested name; any topic with it may be the one.
         self._asked: str | None = None
+        # The full name of its namespace, and the ids that the name had.
+        self._namespace = ""
+        self._namespace_ids: set[Uuid | None] = {None}
+        self.partition_id = partition_id
         if topic.startswith("@"):
             self._add_id(parse_uuid(topic[1:]))
         else:
             namespace, _, self._asked = unescaped(topic).rpartition(NAMESPACE_SEPARATOR)
+            if namespace:
+                self._namespace, self._namespace_ids = namespace, set()
             for name in filter(None, (namespace, self._asked)):
                 self.needles.add(name.encode("utf-8", "surrogatepass"))
 
     @property
     def ids(self) -> Collection[Uuid]:
         return self._ids
+
+    @property
+    def target(self) -> "_TopicReach":
+        return self
+
+    def is_among(self, topics: Mapping[Uuid, TopicState | None]) -> bool:
+        """True if one of these topics is the one that is looked for."""
+        found = [topic for topic in topics.values() if topic is not None]
+        if self._asked is None:
+            return bool(found)
+        return any(
+            topic.name == self._asked and topic.namespace_id in self._namespace_ids
+            for topic in found
+        )
 
     def add_missed(self) -> bool:
         """Add needles for objects that were found after their records; True if any: read again."""
@@ -178,7 +210,9 @@ class _TopicReach:
                 if topic_id in self._ids:
                     self._names.add(name)
                     self._need(namespace_id)
-            case NamespaceRecord(namespace_id=namespace_id):
+            case NamespaceRecord(namespace_id=namespace_id, name=name):
+                if name == self._namespace:
+                    self._namespace_ids.add(namespace_id)
                 # Its removal must be found, too: the name may be taken again.
                 self._add_id(namespace_id)
                 return True

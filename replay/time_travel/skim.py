@@ -2,7 +2,8 @@
 
 Every block is read and checked, but only those that may hold a record that affects the object are
 decoded (`reach` says which). The rows found are a history of their own: replayed alone, they lead
-to the same object. As far as an index of changes reaches, only the blocks that it names are read.
+to the same object. As far as an index of changes reaches, only the blocks that it names are read;
+after it, a stretch between snapshots is skipped if nothing touched the object in it.
 
 A record that contradicts the state of another object goes unnoticed, as it does with a snapshot.
 """
@@ -18,6 +19,7 @@ from records.errors import CorruptLogError
 from replay.loader import BatchSource
 from replay.time_travel.change_index import ChangeIndex, FoundChanges
 from replay.time_travel.objects import ObjectName
+from replay.time_travel.past_topics import PastTopics, untouched_until
 from replay.time_travel.reach import Reach, WithTypes, reach_of
 from replay.transactions import Transactions, rows_within
 
@@ -46,6 +48,7 @@ def reaching_rows(
     end: int,
     progress: Callable[[int], None] | None = None,
     index: ChangeIndex | None = None,
+    past: PastTopics | None = None,
     *,
     also: frozenset[type[Record]] = frozenset(),
 ) -> tuple[list[Envelope], list[Envelope]] | None:
@@ -54,6 +57,7 @@ def reaching_rows(
     Args:
         progress: Called with the end offset of each batch read.
         index: Knows the records of the object; not together with `also`.
+        past: Stretches in which it shows that nothing touched the object are not read.
         also: Types of records to return, too; none that needs an object of another kind.
 
     Returns:
@@ -70,7 +74,7 @@ def reaching_rows(
             reach = WithTypes(reach, also)
         while True:
             known = None if index is None else index.changes_of(name, reach.ids, end)
-            found = _rows_of(source, reach, end, progress, known)
+            found = _rows_of(source, reach, end, progress, known, past)
             if not reach.add_missed():
                 return found
     except (CorruptLogError, OverflowError, ValueError):
@@ -84,20 +88,38 @@ def _rows_of(
     end: int,
     progress: Callable[[int], None] | None,
     known: FoundChanges | None,
+    past: PastTopics | None,
 ) -> tuple[list[Envelope], list[Envelope]]:
     base = [] if source.base is None else _flat(source.base.rows())
     before = [row for row in base if reach.takes(row)]
     after = [] if known is None else [r for r in _rows_at(source, known.offsets) if reach.takes(r)]
     first = source.history_start if known is None else known.end_offset
     transactions = Transactions()
-    for batch in source.skim(reach.needles, end, from_offset=first) if first < end else ():
-        rows = rows_within(batch, first, end)
-        after += [row for row in transactions.effective(rows) if reach.takes(row)]
-        reach.needles.everything = transactions.begin_offset is not None
-        if progress is not None:
-            progress(batch.end_offset)
+    for start, stop in _stretches(first, end, reach, past, transactions):
+        for batch in source.skim(reach.needles, stop, from_offset=start):
+            rows = rows_within(batch, start, stop)
+            after += [row for row in transactions.effective(rows) if reach.takes(row)]
+            reach.needles.everything = transactions.begin_offset is not None
+            if progress is not None:
+                progress(batch.end_offset)
     reach.needles.everything = False
     return before, after
+
+
+def _stretches(
+    first: int, end: int, reach: Reach, past: PastTopics | None, transactions: Transactions
+) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of offsets to read; each is read before the next one is determined."""
+    start, target = first, reach.target
+    if past is not None and target is not None:
+        for stop in past.end_offsets():
+            if start < stop < end:
+                yield start, stop
+                start = stop
+                if transactions.begin_offset is None:
+                    start = untouched_until(past, target, stop, end)
+    if start < end:
+        yield start, end
 
 
 def _rows_at(source: BatchSource, offsets: list[int]) -> Iterator[Envelope]:

@@ -1,0 +1,145 @@
+"""The versions of single topics in the snapshots of a log, read without loading a snapshot.
+
+The chunks of a part are ordered by the hash of their objects' keys, so a topic is found by
+bisection, in the base and in the few chunks of each layer. What snapshots share is read once.
+"""
+
+import sqlite3
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+import msgspec
+
+from records.base import Uuid
+from records.errors import CorruptLogError, RequestError
+from replay.image.versions import UNKNOWN
+from replay.snapshot.chunks import key_hash
+from replay.snapshot.layers import layers_of
+from replay.snapshot.parts import StoredTopic
+from replay.time_travel.past_topics import PastState, TopicState
+
+# Of these parts, records about topics and partitions take objects for granted.
+_SURROUNDINGS = ("namespaces", "pending_partition_removals", "replica_deletions")
+
+
+_chunk_decoder = msgspec.msgpack.Decoder(list[msgspec.Raw])
+_topic_decoder = msgspec.msgpack.Decoder(StoredTopic)
+
+Manifest = Mapping[str, Sequence[bytes]]
+"""The chunks of a snapshot: the hashes of each part, in their order."""
+
+
+class ChunkSource(Protocol):
+    """Reads parts of snapshots."""
+
+    def manifest(self, end_offset: int) -> Manifest:
+        """Return the chunks of a snapshot."""
+
+    def chunk(self, hash_: bytes) -> bytes:
+        """Return the MessagePack of a chunk."""
+
+
+class _Chunk(NamedTuple):
+    """The topics of a chunk, decoded only when they are asked for."""
+
+    first_hash: bytes
+    topics: list[msgspec.Raw]
+
+    def find(self, topic_id: Uuid) -> StoredTopic | None:
+        # The id of a topic may stand in another one by chance.
+        for raw in self.topics:
+            if bytes(raw).find(topic_id) >= 0:
+                topic = _topic_decoder.decode(raw)
+                if topic.topic.topic_id == topic_id:
+                    return topic
+        return None
+
+
+class SnapshotTopics:
+    """The topics in snapshots; see `replay.time_travel.past_topics.PastTopics`."""
+
+    def __init__(
+        self,
+        end_offsets: Sequence[int],
+        source: ChunkSource,
+        pass_over: Callable[[Exception], None],
+    ) -> None:
+        """Use the snapshots with these ends, ascending.
+
+        Args:
+            pass_over: Called with an error, after which no snapshot is used.
+        """
+        self._ends = list(end_offsets)
+        self._source = source
+        self._pass_over = pass_over
+        self._manifests: dict[int, Manifest] = {}
+        self._chunks: dict[bytes, _Chunk] = {}
+
+    def end_offsets(self) -> list[int]:
+        """Return the end offsets of the snapshots, ascending."""
+        return self._ends
+
+    def state(
+        self, end_offset: int, topic_ids: Collection[Uuid], partition_id: int | None
+    ) -> PastState | None:
+        """Return the state of some topics in a snapshot; None if it is not known."""
+        try:
+            manifest = self._manifest(end_offset)
+            topics = {each: self._topic(manifest, each) for each in topic_ids}
+        except (sqlite3.Error, CorruptLogError, RequestError, ValueError) as error:
+            self._pass_over(error)
+            self._ends = []
+            return None
+        surroundings = [
+            (name, tuple(hashes))
+            for name, hashes in sorted(manifest.items())
+            if name.startswith(_SURROUNDINGS)
+        ]
+        return PastState(
+            topics={each: _state(topic, partition_id) for each, topic in topics.items()},
+            surroundings=tuple(surroundings),
+        )
+
+    def _manifest(self, end_offset: int) -> Manifest:
+        if end_offset not in self._manifests:
+            self._manifests[end_offset] = self._source.manifest(end_offset)
+        return self._manifests[end_offset]
+
+    def _topic(self, manifest: Manifest, topic_id: Uuid) -> StoredTopic | None:
+        for layer in reversed(layers_of("topics", manifest)):
+            changed = self._find(manifest.get(f"topics+{layer}", []), topic_id)
+            if changed is not None:
+                return changed
+            if self._find(manifest.get(f"topics-{layer}", []), topic_id) is not None:
+                return None
+        return self._find(manifest.get("topics", []), topic_id)
+
+    def _find(self, hashes: Sequence[bytes], topic_id: Uuid) -> StoredTopic | None:
+        """Return a topic from chunks that are ordered by the hash of its id."""
+        wanted = key_hash(topic_id)
+        after = bisect_right(hashes, wanted, key=lambda each: self._chunk(each).first_hash)
+        return None if after == 0 else self._chunk(hashes[after - 1]).find(topic_id)
+
+    def _chunk(self, hash_: bytes) -> _Chunk:
+        if hash_ not in self._chunks:
+            topics = _chunk_decoder.decode(self._source.chunk(hash_))
+            first = _topic_decoder.decode(topics[0]).topic.topic_id
+            self._chunks[hash_] = _Chunk(key_hash(first), topics)
+        return self._chunks[hash_]
+
+
+def _state(topic: StoredTopic | None, partition_id: int | None) -> TopicState | None:
+    if topic is None:
+        return None
+    version = None
+    if partition_id is not None:
+        ids = [partition.partition_id for partition in topic.partitions]
+        if partition_id in ids:
+            version = topic.versions[ids.index(partition_id)] if topic.versions else UNKNOWN
+    return TopicState(
+        name=topic.topic.name,
+        namespace_id=topic.topic.namespace_id,
+        version=topic.version,
+        partition_version=version,
+    )
