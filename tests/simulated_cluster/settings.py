@@ -8,10 +8,14 @@ from tests.simulated_cluster.state import CONFIG_NAMES, FEATURES, USERS, Cluster
 
 
 def set_config(cluster: Cluster, rng: random.Random, offset: int) -> list[Record]:
-    resources = [(4, ""), (4, "1"), (2, "unknown"), (8, "1"), (16, "metrics"), (32, "group")]
+    resources = [(4, ""), (4, "1"), (2, "unknown")]
     resources += [(2, cluster.full_name(topic_id)) for topic_id in cluster.topics] * 2
-    resources += [(100, name) for name in cluster.namespaces.values()] * 2
     resource_type, resource_name = rng.choice(resources)
+    if resource_type != 2 or resource_name == "unknown":
+        # By the offset, so that histories of the same seed keep their lengths.
+        others = [(resource_type, resource_name), (8, "1"), (16, "metrics"), (32, "group")]
+        others += [(100, name) for name in cluster.namespaces.values()] * 3
+        resource_type, resource_name = others[offset % len(others)]
     return [
         configs.ConfigRecord(
             resource_type=resource_type,
