@@ -27,6 +27,11 @@ TABLES = {
     ("blame", "{log}", "broker:1"): ("past", ("timestamp", "type", "principal")),
     ("du", "{log}", "--by", "topic"): ("usage", ("name",)),
     ("du", "{log}", "--by", "type", "--top", "99"): ("usage", ("name",)),
+    ("outages", "{log}", "--verbose"): ("incidents", ("object", "kind")),
+    ("topics", "lives", TOPIC, "--log", "{log}"): (
+        "admin/topics_lives",
+        ("topic_id", "timestamp", "principal"),
+    ),
     ("snapshot", "list", "{log}"): ("snapshots", ("timestamp", "created_at", "digest")),
     ("audit", "list"): ("auditing", ("name", "description")),
     ("topics", "list", "--log", "{log}"): ("admin/topics", ("name", "topic_id")),
