@@ -10,7 +10,7 @@ from replay.image.configs import TOPIC
 from replay.image.errors import ContradictionError
 from replay.image.part_deltas import PartDeltas
 
-RULES_VERSION = 1
+RULES_VERSION = 2
 """Version of these rules: stored images of another version are rebuilt."""
 
 R = TypeVar("R", bound=Record)

@@ -8,8 +8,8 @@ from replay.image.rules import RULES_VERSION
 from replay.loader import load_image
 from tests.golden import release_directory
 
-IMAGES = {1: "006acd5c9331f29cfe3efd63fb9325af6c21c1fbb8c716d523e0e4a6d4afb1f5"}
-"""For each version of the rules, a hash over the images of logs that never change."""
+IMAGES = {2: "e4406ee86b0fa66b775ac626bfaf03142e7800be727aefe1c8e769aa676229f2"}
+"""For the newest version of the rules, a hash over the images of logs that never change."""
 
 
 def test_version_of_the_rules_changes_with_what_they_make_of_a_log() -> None:
@@ -24,6 +24,12 @@ def test_version_of_the_rules_changes_with_what_they_make_of_a_log() -> None:
                 kept = [
                     (topic.topic_id, image.topic_version(topic.topic_id))
                     for topic in sorted(image.topics(), key=lambda topic: topic.topic_id)
+                ]
+                kept += [
+                    (controller.controller_id, controller.version)
+                    for controller in sorted(
+                        image.controllers(), key=lambda controller: controller.controller_id
+                    )
                 ]
                 found.update(f"{kind} {at} {image_digest(image)} {kept}\n".encode())
     assert found.hexdigest() == IMAGES[RULES_VERSION], (
