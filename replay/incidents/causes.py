@@ -4,7 +4,7 @@ What a broker's record brings about stands in the same batch: after a registrati
 shutdown or an unregistration, but before a fencing. So a batch is looked at as a whole.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -17,6 +17,7 @@ from records.brokers import (
     UnregisterBrokerRecord,
 )
 from records.envelope import Envelope
+from records.partitions import PartitionChangeRecord
 from replay.image.cluster import Broker
 from replay.image.partitions import NO_LEADER, Partition
 from replay.incidents.live_state import LiveState
@@ -30,6 +31,9 @@ BROKER_RECORDS: frozenset[type[Record]] = frozenset(
         BrokerRegistrationChangeRecord,
     }
 )
+
+NO_HEARTBEAT = "no heartbeat in time"
+NO_HEARTBEAT_OR_STOPPED = "no heartbeat in time, or it stopped, leading no partition"
 
 
 class Cause(msgspec.Struct, frozen=True):
@@ -60,6 +64,8 @@ class Causes:
         }
         # Records of the batch about each broker.
         self._batch: dict[int, list[Envelope]] = {}
+        # Brokers that lose a lead in the batch.
+        self._leading: set[int] = set()
 
     def enter(self, rows: Sequence[Envelope]) -> None:
         """Take the rows that are replayed next together."""
@@ -67,11 +73,34 @@ class Causes:
         for row in rows:
             if type(row.payload) in BROKER_RECORDS:
                 self._batch.setdefault(broker_of(row.payload), []).append(row)
+        self._leading = set(self._losing_a_lead(rows)) if self._batch else set()
+
+    def _losing_a_lead(self, rows: Sequence[Envelope]) -> Iterator[int]:
+        """Yield the leaders before the batch of the partitions that get another or none in it."""
+        for row in rows:
+            record = row.payload
+            # Below NO_LEADER: the leader stays.
+            if isinstance(record, PartitionChangeRecord) and record.leader >= NO_LEADER:
+                before = self._state.partition(record.topic_id, record.partition_id)
+                if before is not None and record.leader != before.leader:
+                    yield before.leader
+
+    def down_by(self, row: Envelope, before: Broker | None) -> Cause | None:
+        """Return how a record of the batch takes a broker down; None if it does not.
+
+        A registration takes a broker down even if it was up: the process started anew.
+
+        Args:
+            before: The broker's registration before the record.
+        """
+        broker_id = broker_of(row.payload)
+        text = _down_text(row, before, broker_id in self._leading)
+        return None if text is None else Cause(row.offset, f"broker {broker_id} {text}")
 
     def broker_changed(self, row: Envelope, before: Broker | None) -> None:
         """Take a broker's record that was applied."""
         broker_id = broker_of(row.payload)
-        cause = down_by(row, before)
+        cause = self.down_by(row, before)
         if cause is not None:
             # The first one counts: a broker that shut down is fenced because of that.
             self._down.setdefault(broker_id, cause)
@@ -109,7 +138,7 @@ class Causes:
             return None
         broker = self._state.broker(broker_id)
         ahead = (each for each in self._batch.get(broker_id, ()) if each.offset > row.offset)
-        return next(filter(None, (down_by(each, broker) for each in ahead)), None)
+        return next(filter(None, (self.down_by(each, broker) for each in ahead)), None)
 
 
 def is_up(broker: Broker | None) -> bool:
@@ -117,16 +146,7 @@ def is_up(broker: Broker | None) -> bool:
     return broker is not None and not broker.fenced and not broker.in_controlled_shutdown
 
 
-def down_by(row: Envelope, before: Broker | None) -> Cause | None:
-    """Return how a record takes a broker down, given its registration before; None if it does not.
-
-    A registration takes a broker down even if it was up: the process started anew.
-    """
-    text = _down_text(row, before)
-    return None if text is None else Cause(row.offset, f"broker {broker_of(row.payload)} {text}")
-
-
-def _down_text(row: Envelope, before: Broker | None) -> str | None:
+def _down_text(row: Envelope, before: Broker | None, led: bool) -> str | None:
     reason = None if row.origin is None else row.origin.reason
     match row.payload:
         case UnregisterBrokerRecord():
@@ -136,7 +156,7 @@ def _down_text(row: Envelope, before: Broker | None) -> str | None:
         case FenceBrokerRecord() | BrokerRegistrationChangeRecord(fenced=1):
             if before is not None and before.in_controlled_shutdown:
                 return "was fenced at the end of its controlled shutdown"
-            return f"was fenced ({reason or 'no heartbeat in time'})"
+            return f"was fenced ({reason or (NO_HEARTBEAT if led else NO_HEARTBEAT_OR_STOPPED)})"
         case RegisterBrokerRecord(fenced=True):
             if before is None:
                 return "registered and was not unfenced yet"

@@ -15,7 +15,7 @@ from records.text import duration_text
 from replay.image.configs import RESOURCE_NAMES
 from replay.image.metadata import MetadataImage
 from replay.image.partitions import NO_LEADER, Partition
-from replay.incidents.causes import BROKER_RECORDS, Causes, broker_of, down_by, is_up
+from replay.incidents.causes import BROKER_RECORDS, Causes, broker_of, is_up
 from replay.incidents.event import (
     BROKERS,
     CONTROLLERS,
@@ -142,7 +142,7 @@ class _Events:
     def _broker(self, row: Envelope) -> None:
         broker_id = broker_of(row.payload)
         before = self._state.broker(broker_id)
-        down = down_by(row, before)
+        down = self._causes.down_by(row, before)
         self._state.replay(row)
         self._causes.broker_changed(row, before)
         after = self._state.broker(broker_id)

@@ -17,7 +17,7 @@ from replay.image.delta import MetadataDelta
 from replay.image.metadata import MetadataImage
 from replay.image.partitions import NO_LEADER, Partition
 from replay.image.provenance import Provenance
-from replay.incidents.causes import BROKER_RECORDS, Causes, broker_of, down_by, is_up
+from replay.incidents.causes import BROKER_RECORDS, Causes, broker_of, is_up
 from replay.incidents.live_state import LiveState
 from replay.incidents.outage import LEADERLESS, brokers_missing
 from replay.loader import BatchSource, load_image
@@ -182,7 +182,7 @@ class _Follower:
     def _broker_changed(self, row: Envelope, was: Broker | None) -> None:
         broker_id = broker_of(row.payload)
         now = self.state.broker(broker_id)
-        down = down_by(row, was)
+        down = self._causes.down_by(row, was)
         changed = (was is None) != (now is None) or (
             was is not None
             and now is not None

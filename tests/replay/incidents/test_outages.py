@@ -144,11 +144,24 @@ def test_partition_goes_down_because_its_broker_is_fenced_later_in_the_batch() -
     assert cause(found, "under_replicated") == (6, "broker 1 was fenced (no heartbeat in time)")
 
 
+def test_broker_that_led_nothing_may_have_been_fenced_because_it_stopped() -> None:
+    """Kafka grants such a broker its shutdown by fencing it, as if its heartbeat were missing."""
+    fenced = (change("orders", 0, isr=(1, 2)), FenceBrokerRecord(id=3, epoch=10))
+    found = outages(UP, ORDERS, fenced)
+    assert cause(found, "fenced") == (
+        6,
+        "broker 3 was fenced (no heartbeat in time, or it stopped, leading no partition)",
+    )
+
+
 def test_partition_goes_down_because_its_broker_is_already_down() -> None:
     found = outages(
         UP, ORDERS, (FenceBrokerRecord(id=3, epoch=10),), (change("orders", 0, isr=(1, 2)),)
     )
-    assert cause(found, "under_replicated") == (5, "broker 3 was fenced (no heartbeat in time)")
+    assert cause(found, "under_replicated") == (
+        5,
+        "broker 3 was fenced (no heartbeat in time, or it stopped, leading no partition)",
+    )
 
 
 def test_replica_that_left_the_isr_while_its_broker_is_up_fell_behind() -> None:

@@ -94,7 +94,7 @@ def test_broker_is_down_because_of_all_records_since_it_was_up() -> None:
     chain = why("broker:1#fenced", UP, (fence(1),), (broker(1, broker_epoch=11),))
     assert links(chain) == [
         (4, "broker 1 registered again"),
-        (3, "broker 1 was fenced (no heartbeat in time)"),
+        (3, "broker 1 was fenced (no heartbeat in time, or it stopped, leading no partition)"),
     ]
     up = why("broker:1", UP, (fence(1),), (UnfenceBrokerRecord(id=1, epoch=10),))
     assert (up.value, links(up)[0][1]) == (False, "broker 1 was unfenced")
