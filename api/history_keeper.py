@@ -18,6 +18,9 @@ from api.child import end, give_way
 # After a failure, such as a database that is down.
 _RETRY_S = 30.0
 
+# What the child's log puts before a warning.
+_WARNING = "WARNING: "
+
 log = logging.getLogger(__name__)
 
 
@@ -58,14 +61,24 @@ class HistoryKeeper:
         assert child.stdout is not None and child.stderr is not None
         try:
             give_way(child.pid)
-            errors = asyncio.create_task(child.stderr.read())
+            errors = asyncio.create_task(self._relay(child.stderr))
             async for line in child.stdout:
                 synced = msgspec.json.decode(line, type=_Line)
                 log.info("SQL history of %s is kept up to %s", self._directory, synced.to)
-            reason = (await errors).decode(errors="replace").strip()
             log.warning(
                 "SQL history of %s is not kept, next attempt in %s s: %s",
-                *(self._directory, _RETRY_S, reason or await child.wait()),
+                *(self._directory, _RETRY_S, await errors or await child.wait()),
             )
         finally:
             await end(child)
+
+    async def _relay(self, errors: asyncio.StreamReader) -> str:
+        """Log the warnings of a child that goes on; return the reason it gives for its end."""
+        reason = []
+        async for line in errors:
+            text = line.decode(errors="replace").strip()
+            if text.startswith(_WARNING):
+                log.warning("SQL history of %s: %s", self._directory, text.removeprefix(_WARNING))
+            else:
+                reason.append(text)
+        return "\n".join(reason)

@@ -66,10 +66,10 @@ def postgres_server() -> Iterator[URL]:
 
 
 @contextlib.contextmanager
-def new_database(server: URL) -> Iterator[URL]:
+def new_database(server: URL, encoding: str = "UTF8") -> Iterator[URL]:
     """Make an empty database, and drop it afterwards."""
     name = f"test_{uuid.uuid4().hex}"
-    _execute(server, f"CREATE DATABASE {name} TEMPLATE template0")
+    _execute(server, f"CREATE DATABASE {name} TEMPLATE template0 ENCODING '{encoding}'")
     try:
         yield server.set(database=name)
     finally:

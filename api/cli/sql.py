@@ -79,6 +79,7 @@ async def _follow(
     from metadata_log.wakeup import watch
     from records.errors import UnavailableError
 
+    said = ""
     with watch(log.absolute() / COMMIT_MARK) as wakeup:
         while is_read():
             await asyncio.sleep(_STEP_S)
@@ -86,7 +87,7 @@ async def _follow(
             try:
                 with open_reader(log) as reader:
                     found = _synced(reader, store, image)
-                    image = found.image
+                    image, said = found.image, ""
                     if found.from_offset == found.to_offset:
                         continue
                     if json:
@@ -94,8 +95,11 @@ async def _follow(
                     else:
                         _print(reader, found, where)
             except UnavailableError as error:
-                # The log's start moved up, or another process syncs; both pass.
-                logging.getLogger(__name__).warning("%s", error)
+                # The database is down, the log's start moved up, or another process syncs: it
+                # passes. Until then the reason is given once.
+                if str(error) != said:
+                    said = str(error)
+                    logging.getLogger(__name__).warning("%s", said)
 
 
 def _synced(

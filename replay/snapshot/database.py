@@ -39,7 +39,9 @@ _MADE_BY = "made_by"
 
 # Where a password may be in a URL, however malformed: before the host, and in the query.
 _PASSWORD = re.compile(r":(?!//).*@", re.DOTALL)
-_QUERY_PASSWORD = re.compile(r"(password=)[^&]*")
+# Or, if the host was forgotten, where its port would be.
+_NO_PORT = re.compile(r"(://[^/?]*:)(?!\d+(?:[/?]|$)).+", re.DOTALL)
+_QUERY_PASSWORD = re.compile(r"(pass(?!file)\w*=)[^&]*")
 
 # What to do next, by what SQLite's names of errors begin with.
 _ADVICE = {
@@ -84,13 +86,17 @@ def open_database(
         if parsed.drivername == "postgres":
             parsed = parsed.set(drivername="postgresql")  # libpq knows both names
         if parsed.get_backend_name() == "postgresql":
+            if "@" in (parsed.host or ""):
+                raise ArgumentError("write @ in a password as %40")
             return open_postgresql(parsed, {_MADE_BY: missing[1]})
         raise ArgumentError("unknown kind of database")
     except (ArgumentError, NoSuchModuleError, ValueError) as error:
+        # What is read as a port is a password when the host was forgotten.
+        why = "its port is not a number" if isinstance(error, ValueError) else error
         raise RequestError(
             "INVALID_REQUEST",
             f"{shown_url(url)} is not a database URL; expected sqlite:///FILE or "
-            f"postgresql://...: {error}",
+            f"postgresql://USER@HOST/DB: {why}",
         ) from error
     except ImportError as error:
         raise RequestError(
@@ -102,9 +108,13 @@ def open_database(
 
 def shown_url(url: str | URL) -> str:
     """Return a database URL, which may be malformed, without its passwords."""
-    text = str(url) if isinstance(url, str) else url.render_as_string(hide_password=True)
-    hidden = _PASSWORD.sub(":***@", text) if isinstance(url, str) else text
-    return _QUERY_PASSWORD.sub(r"\1***", hidden)
+    if isinstance(url, URL):
+        shown = url.render_as_string(hide_password=True)
+    elif "@" in url:
+        shown = _PASSWORD.sub(":***@", url)
+    else:
+        shown = _NO_PORT.sub(r"\1***", url)
+    return _QUERY_PASSWORD.sub(r"\1***", shown)
 
 
 @contextmanager

@@ -23,6 +23,8 @@ STATEMENT_TIMEOUT_S = 300
 # minute; by default Linux would wait for two hours.
 _CONNECTION = {
     "application_name": "metalog",
+    # By default that of the database, which may be unable to express a value.
+    "client_encoding": "utf8",
     "connect_timeout": "10",
     "keepalives_idle": "30",
     "keepalives_interval": "10",
@@ -44,6 +46,7 @@ _REFUSED = {
     "3D": "create the database first",
     "3F": "create the schema first",
     "42501": "grant this role what it needs",
+    "54": "a value in the log is too long for PostgreSQL; keep it in SQLite",
     "42": "the tables are not those that metalog makes; name a database of its own",
 }
 
@@ -54,6 +57,9 @@ _REFUSED_CONNECTION = {
     "no pg_hba.conf entry": "the server's pg_hba.conf must let this host and user in",
     "does not exist": "create the database or role first",
     "permission denied for database": "grant this role CONNECT",
+    "invalid connection option": "the URL may have the parameters of libpq",
+    "invalid port number": "ports are 1 to 65535",
+    "SSL was required": "turn it on at the server, or change sslmode in the URL",
 }
 
 

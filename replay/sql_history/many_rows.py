@@ -52,7 +52,8 @@ def _copy(connection: Connection, statement: str, rows: Sequence[Row]) -> None:
     """Insert rows by PostgreSQL's COPY.
 
     Raises:
-        RequestError: INVALID_REQUEST, a text has the character NUL.
+        RequestError: INVALID_REQUEST, a text has the character NUL, or one that the encoding of
+            the database lacks.
     """
     driver: Any = connection.connection.driver_connection
     dbapi: Any = connection.dialect.loaded_dbapi
@@ -67,9 +68,12 @@ def _copy(connection: Connection, statement: str, rows: Sequence[Row]) -> None:
     except DBAPIError as error:
         if not isinstance(error.orig, dbapi.DataError):
             raise
+        # More lines follow, with the value, which may be secret.
+        reason = str(error.orig).partition("\n")[0]
         raise RequestError(
             "INVALID_REQUEST",
-            f"a value in the log cannot be kept in PostgreSQL: {error.orig}; sync into SQLite",
+            f"a value in the log cannot be kept in PostgreSQL: {reason}; sync into SQLite"
+            + (", or into a database with encoding UTF8" if error.orig.sqlstate else ""),
         ) from error
 
 

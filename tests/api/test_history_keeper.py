@@ -7,12 +7,15 @@ from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path
 
+import psycopg
 import pytest
+from sqlalchemy import URL
 
 from metadata_log.log_reader import LogReader
 from replay.time_travel.change_index import HISTORY_NAME
 from tests.api.conftest import Metalog
 from tests.api.test_snapshot_maker import LONG_S, running_on, serve
+from tests.postgres import text_of
 from tests.stories.processes import Process, soon
 
 
@@ -81,4 +84,29 @@ async def test_what_keeps_the_history_from_being_kept_is_logged_and_nothing_more
     service = await serve(log, started, "--sql-history", "default")
     await soon(lambda: f"SQL history of {log} is not kept" in service.errors, LONG_S)
     assert service.is_running
+    assert await service.stop() == 0
+
+
+async def test_a_database_that_is_down_is_logged_once_and_synced_when_it_is_back(
+    metalog: Metalog, log: Path, started: list[Process], postgres: URL, postgres_url: URL
+) -> None:
+    name = postgres_url.database
+    service = await serve(log, started, "--sql-history", text_of(postgres_url))
+    await soon(lambda: "is kept up to" in service.errors, LONG_S)
+    with psycopg.connect(text_of(postgres), autocommit=True) as server:
+        server.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false".encode())
+        server.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name]
+        )
+        await asyncio.to_thread(
+            metalog,
+            *("topics", "create", "late", "--partitions", 2),
+            *("--server", f"kafka://{service.ready['kafka']}"),
+        )
+        await soon(lambda: "not currently accepting connections" in service.errors, LONG_S)
+        kept = service.errors.count("is kept up to")
+        server.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true".encode())
+    await soon(lambda: service.errors.count("is kept up to") > kept, LONG_S)
+    assert service.errors.count("not currently accepting connections") == 1
+    assert "is not kept" not in service.errors
     assert await service.stop() == 0

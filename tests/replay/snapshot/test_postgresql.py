@@ -170,11 +170,29 @@ def test_reading_changes_nothing(engine: Engine) -> None:
             URL.create("postgresql", "ada", "pw", "db", query={"sslpassword": "pw"}),
             "postgresql://ada:***@db?sslpassword=***",
         ),
+        ("postgresql://ada:pw", "postgresql://ada:***"),
+        ("postgresql://ada:1pw/x?y", "postgresql://ada:***"),
+        ("postgresql://db:5432/x", "postgresql://db:5432/x"),
         ("sqlite:////var/lib/log/snapshots.db", "sqlite:////var/lib/log/snapshots.db"),
     ],
 )
 def test_shown_url_has_no_password(url: str | URL, shown: str) -> None:
     assert shown_url(url) == shown
+
+
+@pytest.mark.parametrize(
+    ("url", "advice"),
+    [
+        ("postgresql://ada:secret", "its port is not a number"),
+        ("postgresql://ada:old@secret@db/x", "%40"),
+        ("postgresql://ada:secret@127.0.0.1/x?passwd=secret", "invalid connection option"),
+        ("postgresql://ada:secret@127.0.0.1:99999/x", "ports are 1 to 65535"),
+    ],
+)
+def test_malformed_url_is_refused_without_a_part_of_its_password(url: str, advice: str) -> None:
+    with pytest.raises(RequestError, match=advice) as refused:
+        SnapshotStore.open(url, CLUSTER)
+    assert "secret" not in str(refused.value)
 
 
 def test_url_may_say_postgres(store: SnapshotStore, engine: Engine) -> None:

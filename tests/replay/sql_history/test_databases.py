@@ -6,12 +6,14 @@ import threading
 import pytest
 from sqlalchemy import URL
 
+from records.configs import ConfigRecord
 from records.errors import RequestError, UnavailableError
 from replay.image.digest import image_digest
 from replay.sql_history.store import HistoryStore
 from replay.sql_history.sync import sync
 from replay.timeline import Timeline
 from tests.histories import random_history
+from tests.postgres import new_database
 from tests.replay.builders import FakeLog, batches, topic
 from tests.replay.sql_history.conftest import ON_BOTH
 
@@ -50,3 +52,26 @@ def test_text_that_postgresql_cannot_keep_is_refused(store: HistoryStore) -> Non
     with pytest.raises(RequestError, match=r"cannot be kept in PostgreSQL: .*; sync into SQLite"):
         sync(Timeline(log), log, store)
     assert store.position() is None
+
+
+@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
+def test_text_in_databases_of_other_encodings(postgres: URL, encoding: str) -> None:
+    log = FakeLog(batches((topic("secret-\u20ac"),)))
+    with new_database(postgres, encoding) as url, HistoryStore.open(url, create=True) as store:
+        if encoding == "SQL_ASCII":  # it keeps any bytes
+            sync(Timeline(log), log, store)
+            end = log.end_offset - 1
+            assert store.digest(end) == image_digest(Timeline(log).image(end))
+            return
+        with pytest.raises(RequestError, match="with encoding UTF8") as refused:
+            sync(Timeline(log), log, store)
+        assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("url", ["postgresql"], indirect=True)
+def test_key_that_is_too_long_for_an_index_is_refused(store: HistoryStore) -> None:
+    name = random.Random(1).randbytes(5_000).hex()
+    record = ConfigRecord(resource_type=4, resource_name="1", name=name, value="v")
+    log = FakeLog(batches((record,)))
+    with pytest.raises(RequestError, match="too long for PostgreSQL; keep it in SQLite"):
+        sync(Timeline(log), log, store)
