@@ -11,9 +11,12 @@ from api.questions.past import Past
 from api.questions.question import Computed, Question
 from records.errors import RequestError
 from records.text import uuid_text
+from replay.image.metadata import MetadataImage
 from replay.incidents.outage import KINDS, Outage
 from replay.incidents.outages import Outages
-from replay.time_travel.escapes import unescaped
+from replay.time_travel.escapes import escaped, unescaped
+from replay.time_travel.history import absence
+from replay.time_travel.objects import ObjectName, parse_object
 
 
 class ShowOutages(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,7 +43,8 @@ def outages_shown(past: Past, at: int, request: ShowOutages) -> Computed:
     says what was used: of how many topics the log knows it, and what was assumed for the others.
 
     Raises:
-        RequestError: INVALID_REQUEST, both a broker and a topic were named.
+        RequestError: INVALID_REQUEST, both a broker and a topic were named; as `absence` says if
+            the broker or topic never existed.
     """
     if request.broker is not None and request.topic is not None:
         raise RequestError("INVALID_REQUEST", "name a broker or a topic, not both")
@@ -52,13 +56,33 @@ def outages_shown(past: Past, at: int, request: ShowOutages) -> Computed:
             assumed_min_isr=request.min_insync_replicas,
             progress=advance,
         )
+    chosen = [each for each in found.intervals if _chooses(request)(each)]
+    if not chosen:
+        _check_existed(past, at, request, found.image)
     return Computed(
-        items=_document(found, request), about=lambda: past.about_image(found.image, at)
+        items=_document(found, chosen, request), about=lambda: past.about_image(found.image, at)
     )
 
 
-def _document(found: Outages, request: ShowOutages) -> Iterator[Piece]:
-    chosen = [each for each in found.intervals if _chooses(request)(each)]
+def _check_existed(past: Past, at: int, request: ShowOutages, image: MetadataImage) -> None:
+    """Raise an error if what was named never existed: no outages would sound like good news."""
+    name = _only(request)
+    if name is not None and name.key(image) is None:
+        error = absence(past.reader, name, at)
+        if error.code != "RESOURCE_GONE":
+            raise error
+
+
+def _only(request: ShowOutages) -> ObjectName | None:
+    """Return the broker or topic that was named; None for a pattern or all."""
+    if request.broker is not None:
+        return parse_object(f"broker:{request.broker}")
+    if request.topic is None or set(request.topic) & set("*?["):
+        return None
+    return parse_object(f"topic:{escaped(request.topic)}")
+
+
+def _document(found: Outages, chosen: list[Outage], request: ShowOutages) -> Iterator[Piece]:
     yield from pieces_of("intervals", map(_json, chosen))
     yield Piece("totals", {kind: _total([o for o in chosen if o.kind == kind]) for kind in KINDS})
     used = {

@@ -211,3 +211,27 @@ def _check_names(metalog: Metalog, log: Path) -> None:
     assert metalog("blame", log, "config:group/g%231#k%23", "--json").json["fields"]["k#"]["known"]
     ambiguous = metalog("blame", log, "note:0/ada%231")
     assert (ambiguous.code, ambiguous.err.count("note:0/ada%231/")) == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("log", "option", "value", "code"),
+    [
+        ("whole", "--topic", "never", NEVER),
+        ("whole", "--topic", "never*", None),
+        ("whole", "--topic", "gone", None),
+        ("whole", "--topic", "kept", None),
+        ("cut", "--topic", "never", UNKNOWN),
+        ("whole", "--broker", "7", NEVER),
+        ("whole", "--broker", "9", None),
+        ("cut", "--broker", "7", UNKNOWN),
+    ],
+)
+def test_outages_of_what_never_existed_are_an_error(
+    metalog: Metalog, logs: dict[str, Path], log: str, option: str, value: str, code: str | None
+) -> None:
+    answer = metalog("outages", logs[log], option, value, "--from", "end", "--json")
+    if code is None:
+        assert answer.code == 0
+        assert all(each["to_offset"] is None for each in answer.json["intervals"])
+    else:
+        assert (answer.code, code in answer.err) == (3, True), answer
