@@ -21,7 +21,7 @@ def test_version_of_the_rules_changes_with_what_they_make_of_a_log() -> None:
                 image = load_image(reader, at, start=start)
                 if not (image.provenance.mid_batch or image.provenance.pending_transaction):
                     start = image
-                kept = [
+                kept: list[tuple[object, int]] = [
                     (topic.topic_id, image.topic_version(topic.topic_id))
                     for topic in sorted(image.topics(), key=lambda topic: topic.topic_id)
                 ]
