@@ -56,18 +56,22 @@ def timeline_events(
     check_point(source, max(to_offset, source.history_start) - 1)
     first = max(from_offset, source.history_start)
     told = _Events(start(first - 1))
-    transactions, end_time = Transactions(), 0
+    transactions = Transactions()
     for batch in source.batches(from_offset, to_offset) if from_offset < to_offset else ():
         told.stateless(rows_within(batch, from_offset, min(first, to_offset)))
         told.follow(list(transactions.effective(rows_within(batch, first, to_offset))))
-        end_time = provenance_at(batch, min(batch.end_offset, to_offset)).timestamp
+        told.last_time = provenance_at(batch, min(batch.end_offset, to_offset)).timestamp
         if progress is not None:
             progress(batch.end_offset)
-    return told.finish(end_time)
+    return told.finish()
 
 
 class _Events:
-    """Replays rows and groups them."""
+    """Replays rows and groups them.
+
+    Attributes:
+        last_time: Append time of the last record before those that are followed next.
+    """
 
     def __init__(self, image: MetadataImage) -> None:
         self._state = LiveState(image)
@@ -78,6 +82,7 @@ class _Events:
         self._batch: Sequence[Envelope] = ()
         # The event of the active controller.
         self._term: Group | None = None
+        self.last_time = 0
 
     def stateless(self, rows: Iterable[Envelope]) -> None:
         """Tell of rows without the state before them."""
@@ -114,9 +119,9 @@ class _Events:
                     group = self._group((kind, row.batch_offset), kind, row)
                     group.add(row, name, effect)
 
-    def finish(self, end_time: int) -> list[TimelineEvent]:
-        """Return the events, given the time of the last record."""
-        self._end_term(end_time)
+    def finish(self) -> list[TimelineEvent]:
+        """Return the events."""
+        self._end_term(self.last_time)
         found = [group.event() for group in self._groups.values()]
         return sorted(found, key=lambda event: event.from_offset)
 
@@ -134,10 +139,17 @@ class _Events:
         self._term = group
 
     def _end_term(self, time: int) -> None:
-        """Say how long the last controller was the active one."""
+        """Say how long the last controller was the active one.
+
+        It may have been down long before another took over, so its last record is told, too.
+        """
         if self._term is not None:
-            lasted = duration_text(max(0, time - self._term.first.timestamp))
+            start = self._term.first.timestamp
+            lasted = duration_text(max(0, time - start))
+            wrote = duration_text(max(0, self.last_time - start))
             self._term.heading += f", for {lasted}"
+            if wrote != lasted:
+                self._term.heading += f", last record after {wrote}"
 
     def _broker(self, row: Envelope) -> None:
         broker_id = broker_of(row.payload)

@@ -108,7 +108,7 @@ def test_controller_is_told_with_the_time_that_it_was_active() -> None:
 
     found = events((elected(1),), UP, (elected(2),), (NoOpRecord(),))
     assert [each.text for each in found if each.kind == "controllers"] == [
-        "controller 1 became active in epoch 1, for 4 s",
+        "controller 1 became active in epoch 1, for 4 s, last record after 1 s",
         "controller 2 became active in epoch 1, for 1 s",
     ]
 
@@ -135,7 +135,9 @@ def test_timeline_of_a_real_log(data_set: DataSet, tmp_path: Path) -> None:
     """Read by hand from the decoded log: epochs 10 and 14 begin with a restart of all brokers."""
     found = events_of(imported(data_set, tmp_path))
     texts = {(each.from_offset, each.to_offset): each.text for each in found}
-    assert texts[64, 64] == "controller 3 became active in epoch 10, for 3 min 23 s"
+    assert texts[64, 64] == (
+        "controller 3 became active in epoch 10, for 3 min 23 s, last record after 21.648 s"
+    )
     assert texts[65, 65] == "broker 1 restarted: it registered again without having been fenced"
     assert texts[66, 84] == (
         "broker 2 was fenced (no heartbeat in time): "
