@@ -93,7 +93,11 @@ def asked_of(
         request = msgspec.msgpack.encode(secrets.hidden(_kept_request(decision), "request"))
     if is_repeatable(origin):
         response = msgspec.msgpack.encode(secrets.hidden(result.response, "response"))
-    observed = msgspec.msgpack.encode(seen) if seen else None
+    observed = None
+    if seen:
+        # A policy's refusal can quote the value that it refuses.
+        kept = {name: secrets.without_quotes(value) for name, value in seen.items()}
+        observed = msgspec.msgpack.encode(kept)
     asked = Asked(
         command=decision.command,
         version=version_of(decision.command),

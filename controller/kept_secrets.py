@@ -128,6 +128,16 @@ class HiddenSecrets:
         """Return the plain form of a value with null in place of its secrets."""
         return plain_of(value, path, self._replacement)
 
+    def without_quotes(self, plain: Any) -> Any:
+        """Return texts, alone or in lists, without the secrets found so far; other values as is."""
+        match plain:
+            case str():
+                for secret in filter(None, self._values):
+                    plain = plain.replace(secret, REDACTED)
+            case list():
+                return [self.without_quotes(each) for each in plain]
+        return plain
+
     def _replacement(self, value: Any, path: str) -> Any:
         """Return the replacement if a value is or quotes a secret; else the value."""
         if isinstance(wire := getattr(value, "request", None), bytes):  # a transaction's step
@@ -150,9 +160,7 @@ class HiddenSecrets:
                 return msgspec.structs.replace(value, configs=self._hidden_configs(configs, path))
             case Refusal(message=message):
                 # It can quote the value that it refuses; other texts of a response are names.
-                for secret in filter(None, self._values):
-                    message = message.replace(secret, REDACTED)
-                return msgspec.structs.replace(value, message=message)
+                return msgspec.structs.replace(value, message=self.without_quotes(message))
         return value
 
     def _hidden_step(self, command: str, wire: bytes, path: str) -> bytes:

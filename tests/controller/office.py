@@ -19,6 +19,8 @@ from replay.image.metadata import MetadataImage
 from tests.controller.cluster import FEATURES, START_MS, directory
 from tests.controller.memory_log import MemoryLog
 
+SETTINGS = Settings(cluster_id="test")
+
 
 class Clock:
     def __init__(self) -> None:
@@ -31,7 +33,12 @@ class Clock:
 class Office:
     """A controller, its log and its clock."""
 
-    def __init__(self, image: MetadataImage = MetadataImage.EMPTY, end_offset: int = 0) -> None:
+    def __init__(
+        self,
+        image: MetadataImage = MetadataImage.EMPTY,
+        end_offset: int = 0,
+        settings: Settings = SETTINGS,
+    ) -> None:
         self.log = MemoryLog(end_offset)
         self.clock = Clock()
         self.controller = Controller(
@@ -39,7 +46,7 @@ class Office:
             image,
             clock=self.clock,
             rng=Random(1),
-            settings=Settings(cluster_id="test"),
+            settings=settings,
         )
 
     def namespace(self, name: str, **fields: Any) -> asyncio.Future[Answer[Any]]:

@@ -12,7 +12,7 @@ from api.transactions import Step, Transact
 from controller.asked import ASKED_BYTES_MAX, BoundDecision, asked_settings
 from controller.authorization.caller import CONTROLLER
 from controller.decisions.configs import AlterConfigs, ConfigChange, ResourceChange, ResourceResult
-from controller.decisions.context import Context, Settings
+from controller.decisions.context import Context, PlannedConfigs, Settings
 from controller.decisions.effective_configs import BROKER
 from controller.decisions.namespaces import CreateNamespace, create_namespace
 from controller.decisions.outcome import Refusal
@@ -26,6 +26,7 @@ from metadata_log.batch import NewBatch
 from records.configs import ConfigRecord
 from records.control import NoteRecord
 from records.envelope import Asked, Origin, SecretReference
+from records.errors import RequestError
 from records.topics import NamespaceRecord
 from tests.controller.office import Office
 
@@ -126,6 +127,30 @@ async def test_refusal_that_quotes_a_secret_is_kept_without_it(office: Office) -
     assert asked.secrets == (SecretReference(path="request/0/0/2/0/1"),)
     refusal = from_log(asked.response or b"", Refusal)
     assert refusal == Refusal("INVALID_CONFIG", "'(redacted)' is no number")
+
+
+async def test_policy_that_quotes_a_secret_is_kept_without_it() -> None:
+    def policy(planned: PlannedConfigs) -> None:
+        if "ssl.keystore.password" in planned.configs:
+            raise RequestError("POLICY_VIOLATION", f"not {dict(planned.configs)}")
+
+    office = Office(settings=Settings(cluster_id="test", config_policy=policy))
+    await office.controller.activate()
+    await office.register(1)
+    refused = configs(ConfigChange("ssl.keystore.password", _SECRET))
+    threads = ResourceChange(
+        resource_type=BROKER, resource_name="", changes=(ConfigChange("num.io.threads", "8"),)
+    )
+    request = AlterConfigs(resources=(*refused.resources, threads))
+    await office.controller.submit(_ALTER.bound(request, CONTROLLER))
+    asked = asked_last(office)
+    assert _SECRET.encode() not in msgspec.msgpack.encode(asked)
+    assert msgspec.msgpack.decode(asked.observed or b"") == {
+        "policy on configs of 4/1": [
+            "POLICY_VIOLATION",
+            "not {'ssl.keystore.password': '(redacted)'}",
+        ]
+    }
 
 
 def _named(_: Context, request: AlterConfigs) -> ControllerResult[ResourceResult]:
