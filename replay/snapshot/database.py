@@ -37,6 +37,9 @@ _BEGIN = "sqlite_begin"
 
 _MADE_BY = "made_by"
 
+# What follows shows the value.
+_NOT_DECODED = "Could not decode to UTF-8"
+
 # Where a password may be in a URL, however malformed: before the host, and in the query.
 _PASSWORD = re.compile(r":(?!//).*@", re.DOTALL)
 # Or, if the host was forgotten, where its port would be.
@@ -242,11 +245,13 @@ def _named_errors(engine: Engine) -> Iterator[None]:
 
 
 def _sqlite_error(where: str, error: DBAPIError, made_by: str) -> MetadataLogError | None:
-    if isinstance(error, OperationalError):
-        return UnavailableError(f"{where}: {_reason(error)}; {_advice(error)}")
-    if type(error) is DatabaseError:
+    # A blob whose type was damaged is a text, which Python cannot decode.
+    reason, decodes, _ = _reason(error).partition(_NOT_DECODED)
+    if isinstance(error, OperationalError) and not decodes:
+        return UnavailableError(f"{where}: {reason}; {_advice(error)}")
+    if decodes or type(error) is DatabaseError:
         return CorruptLogError(
-            f"{where}: {_reason(error)}; it is made from the log: move the file away and make it "
+            f"{where}: {reason}{decodes}; it is made from the log: move the file away and make it "
             f"anew with `{made_by}`"
         )
     return None

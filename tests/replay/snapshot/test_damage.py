@@ -164,6 +164,20 @@ def test_row_with_values_of_other_types_is_damage(store: SnapshotStore, engine: 
         store.list()
 
 
+def test_chunk_that_became_a_text_is_damage(
+    store: SnapshotStore, engine: Engine, chunk_hash: bytes
+) -> None:
+    if engine.dialect.name != "sqlite":
+        pytest.skip("each SQLite value has a type of its own")
+    with writing(engine) as connection:
+        connection.exec_driver_sql(
+            "UPDATE snapshot_chunk SET content = CAST(content AS TEXT) WHERE hash = ?",
+            (chunk_hash,),
+        )
+    with pytest.raises(CorruptLogError, match=r"Could not decode to UTF-8; it is made from"):
+        store.load(8)
+
+
 def test_image_with_another_digest_fails_verification(
     store: SnapshotStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
