@@ -113,7 +113,7 @@ def _setters(past: Past, at: int, name: ObjectName, show_secrets: bool) -> Why:
         last = past.timeline.blame(name, at, advance)
     field = name.field or max(last, key=lambda each: last[each].offset or -1)
     chain: list[WhyLink] = []
-    for event in past.timeline.history(parse_object(f"{name.object}"), at + 1):
+    for event in past.timeline.history(parse_object(name.object), at + 1):
         chain += _changed(event, field, show_secrets)
         if event.removed:
             chain.clear()
@@ -134,17 +134,16 @@ def _changed(event: Event, field: str, show_secrets: bool) -> Iterator[WhyLink]:
             before, after = change.before, change.after
             if not show_secrets:
                 before, after = (redact_field(kind, field, each) for each in (before, after))
+            setter = event.setter(field)
+            if setter is not None and setter is not event.row:
+                yield _link(setter, f"{field}: {_text(after)}")  # came along with a moved topic
             yield _link(event.row, f"{field}: {_text(before)} -> {_text(after)}")
 
 
 def _text(value: Any) -> str:
-    return (
-        "-"
-        if value is None
-        else value
-        if isinstance(value, str)
-        else msgspec.json.encode(value).decode()
-    )
+    if value is None:
+        return "-"
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def _link(row: Envelope, text: str) -> WhyLink:
