@@ -14,7 +14,6 @@ ahead of it, the log's time continues from that record, slower than real time, u
 has caught up.
 """
 
-import datetime
 import logging
 
 from metadata_log.clock import MachineClocks, SystemClocks
@@ -24,6 +23,7 @@ from metadata_log.limits import (
     CLOCK_SLEW,
     CLOCK_WARNING_INTERVAL_MS,
 )
+from records.text import time_text
 
 _LOG = logging.getLogger(__name__)
 
@@ -89,9 +89,9 @@ class LogClock:
             "%s: the machine's clock was set to %s, %s; times in the log go on from %s and do not "
             "follow it; if it is right now, restart the writer",
             self._name,
-            _time_text(wall_ns),
+            time_text(wall_ns // _MS),
             _difference_text(wall_ns - self._believed_ns),
-            _time_text(self._now_ns),
+            time_text(self._now_ns // _MS),
         )
 
     def _warn_of_last_record(self) -> None:
@@ -99,19 +99,11 @@ class LogClock:
             "%s: the last record is of %s, the machine's clock says %s, %s; times in the log go on "
             "from the last record, one part in %d slower until the clock has caught up",
             self._name,
-            _time_text(self._now_ns),
-            _time_text(self._believed_ns),
+            time_text(self._now_ns // _MS),
+            time_text(self._believed_ns // _MS),
             _difference_text(self._believed_ns - self._now_ns),
             CLOCK_SLEW,
         )
-
-
-def _time_text(time_ns: int) -> str:
-    try:
-        time = datetime.datetime.fromtimestamp(time_ns // _MS / 1_000, datetime.UTC)
-    except (OverflowError, ValueError, OSError):
-        return f"{time_ns // _MS} ms"
-    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _difference_text(difference_ns: int) -> str:

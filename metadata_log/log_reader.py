@@ -33,6 +33,7 @@ from metadata_log.segment_file import ScanStart, SegmentFile, kept_segment
 from metadata_log.segment_scan import SegmentScan, check_identity, corrupt, short_copy
 from records.control import NoOpRunRecord
 from records.errors import UnknownHistoryError
+from records.text import time_text
 
 
 class LogReader:
@@ -219,8 +220,9 @@ class LogReader:
         """
         if self.base and timestamp < self.base.timestamp:
             raise UnknownHistoryError(
-                f"time {timestamp} is unknown: history starts at offset {self.history_start}, "
-                f"time {self.base.timestamp}"
+                f"time {time_text(timestamp)} is unknown: "
+                f"history starts at offset {self.history_start}, "
+                f"time {time_text(self.base.timestamp)}"
             )
         for batch in self._read(self.blocks.at_time(timestamp), self.start_offset, self.end_offset):
             if batch.timestamp > timestamp:

@@ -1,6 +1,7 @@
 """Text forms of ids and bytes, the same in every answer, digest and document."""
 
 import base64
+import datetime
 
 from records.base import Uuid
 
@@ -53,3 +54,12 @@ def duration_text(duration_ms: int) -> str:
         if count or parts:
             parts.append(f"{count} {unit}")
     return " ".join(part for part in parts[:2] if not part.startswith("0 "))
+
+
+def time_text(timestamp_ms: int) -> str:
+    """Return a time as RFC 3339 in UTC with milliseconds."""
+    try:
+        time = datetime.datetime.fromtimestamp(timestamp_ms / 1_000, datetime.UTC)
+    except (OverflowError, ValueError, OSError):
+        return f"{timestamp_ms} ms"
+    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,6 +1,5 @@
 """Output of commands: one JSON document, JSON lines, or text."""
 
-import datetime
 import os
 import select
 import shutil
@@ -8,6 +7,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
+
+from records.text import time_text as _time_text
 
 if TYPE_CHECKING:
     import msgspec
@@ -180,14 +181,8 @@ def progress(what: str, start: int, end: int) -> Iterator[Callable[[int], None]]
 
 
 def time_text(timestamp_ms: int | None) -> str:
-    """Return a time as RFC 3339 in UTC with milliseconds."""
-    if timestamp_ms is None:
-        return "-"
-    try:
-        time = datetime.datetime.fromtimestamp(timestamp_ms / 1_000, datetime.UTC)
-    except (OverflowError, ValueError, OSError):
-        return f"{timestamp_ms} ms"
-    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    """Return a time as RFC 3339 in UTC with milliseconds; `-` for none."""
+    return "-" if timestamp_ms is None else _time_text(timestamp_ms)
 
 
 def value_text(value: Any) -> str:
