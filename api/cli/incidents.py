@@ -17,7 +17,6 @@ from api.cli.output import (
 )
 from api.cli.parameters import Option, bad_parameter
 from api.cli.quick import command
-from records.text import duration_text
 
 if TYPE_CHECKING:
     from replay.about import About
@@ -162,6 +161,8 @@ def _assumed(text: str) -> int:
 
 
 def _print(found: dict[str, Any], about: "About", verbose: bool) -> None:
+    from records.text import duration_text
+
     intervals = found["intervals"]
     print_line(f"{count_text(len(intervals), 'outage')} up to offset {about.as_of}")
     for kind, total in found["totals"].items():
@@ -202,6 +203,8 @@ def _grouped(intervals: list[Interval]) -> Iterable[list[Interval]]:
 
 
 def _row(group: list[Interval]) -> tuple[object, ...]:
+    from records.text import duration_text
+
     first = group[0]
     cause = first["cause"]
     began = [it["from_offset"] for it in group]
@@ -220,6 +223,8 @@ def _row(group: list[Interval]) -> tuple[object, ...]:
 
 def _print_sums(what: str, kinds: set[str], intervals: list[Interval]) -> None:
     """Print how long each topic or broker was in outages of some kinds, over its partitions."""
+    from records.text import duration_text
+
     sums: dict[tuple[str, str], list[Interval]] = {}
     for it in intervals:
         if it["kind"] in kinds:

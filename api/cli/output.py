@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from records.text import time_text as _time_text
-
 if TYPE_CHECKING:
     import msgspec
 
@@ -182,7 +180,10 @@ def progress(what: str, start: int, end: int) -> Iterator[Callable[[int], None]]
 
 def time_text(timestamp_ms: int | None) -> str:
     """Return a time as RFC 3339 in UTC with milliseconds; `-` for none."""
-    return "-" if timestamp_ms is None else _time_text(timestamp_ms)
+    # Imported here because the help of commands needs no records.
+    from records.text import time_text as text_of
+
+    return "-" if timestamp_ms is None else text_of(timestamp_ms)
 
 
 def value_text(value: Any) -> str:
