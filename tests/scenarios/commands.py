@@ -77,7 +77,7 @@ from records.configs import ClientQuotaRecord, EntityData, FeatureLevelRecord
 from records.envelope import Origin
 from records.errors import RequestError
 from records.partitions import PartitionChangeRecord
-from tests.controller.cluster import Cluster, assigned, credential
+from tests.controller.cluster import FEATURES, Cluster, assigned, credential
 from tests.scenarios import access, configuring, tenancy
 
 
@@ -115,15 +115,18 @@ def _register(
     features: str = "all",
     clean: str = "",
 ) -> None:
-    """`dirs` as numbers of directories, or `none`; `clean`: the epoch that it ended with."""
+    """`dirs` as numbers of directories, or `none`; `clean`: the epoch that it ended with.
+
+    `features`: the names of those that it supports.
+    """
     fields: dict[str, Any] = {}
     if process == "same":
         fields["incarnation_id"] = cluster.broker(int(broker_id)).incarnation_id
     if dirs:
         numbers = [] if dirs == "none" else dirs.split(",")
         fields["log_dirs"] = tuple([_directory(number) for number in numbers])
-    if features == "none":
-        fields["features"] = ()
+    if features != "all":
+        fields["features"] = tuple([each for each in FEATURES if each.name in features.split(",")])
     if clean:
         fields["previous_broker_epoch"] = int(clean)
     if cluster_id:

@@ -1,4 +1,4 @@
-"""Verbs of scenarios about configs."""
+"""Verbs of scenarios about configs and feature levels."""
 
 from collections.abc import Callable
 from functools import partial
@@ -18,6 +18,12 @@ from controller.decisions.effective_configs import (
     CLUSTER_DEFAULT,
     effective_config,
     topic_levels,
+)
+from controller.decisions.features import (
+    FeatureUpdate,
+    UpdateFeatures,
+    UpgradeType,
+    update_features,
 )
 from controller.decisions.topic_configs import TOPIC_CONFIGS
 from records.configs import ConfigRecord
@@ -54,6 +60,15 @@ def _config_resource(text: str) -> tuple[int, str]:
     return (BROKER, CLUSTER_DEFAULT) if kind == "cluster" else (RESOURCE_TYPES[kind], name)
 
 
+def _update_features(cluster: Cluster, by: str = "upgrade", **levels: str) -> Any:
+    """`by`: upgrade, safe_downgrade or unsafe_downgrade, of all that are named."""
+    updates = [
+        FeatureUpdate(name=name, level=int(level), upgrade_type=UpgradeType[by.upper()])
+        for name, level in levels.items()
+    ]
+    return cluster.do(update_features, UpdateFeatures(updates=tuple(updates)))
+
+
 def _write_config(cluster: Cluster, resource: str, **values: str) -> None:
     """Write configs as they are, as a log from elsewhere would hold them."""
     type_, name = _config_resource(resource)
@@ -75,6 +90,7 @@ def _effective(cluster: Cluster, topic: str, name: str) -> str:
 
 
 VERBS: dict[str, Callable[..., Any]] = {
+    "update-features": _update_features,
     "configure": _configure,
     "append-items": partial(_change_items, operation=Operation.APPEND),
     "subtract-items": partial(_change_items, operation=Operation.SUBTRACT),
