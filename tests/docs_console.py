@@ -92,12 +92,17 @@ def _run_forked(arguments: list[str], directory: Path, output: int) -> None:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["tests.loaded_commands"])
     path = f"/proc/{os.getpid()}/fd/{output}"
-    process = context.Process(target=_metalog, args=(arguments, directory, path))
+    process = context.Process(target=_metalog, args=(arguments, directory, path, dict(os.environ)))
     process.start()
     process.join()
 
 
-def _metalog(arguments: list[str], directory: Path, output: str) -> None:
+def _metalog(
+    arguments: list[str], directory: Path, output: str, environment: dict[str, str]
+) -> None:
+    # That of the process it is forked from is older.
+    os.environ.clear()
+    os.environ.update(environment)
     os.chdir(directory)
     with open(output, "a", encoding="utf-8") as file:
         os.dup2(file.fileno(), 1)
