@@ -3,12 +3,33 @@
 import asyncio
 import contextlib
 import os
+import subprocess
+import sys
 
 _LOWEST_PRIORITY = 19
 
 END_WAIT_S = 2.0
 """How long a child may take to end before it is killed, and the system to end a killed one. Short,
 because a service that ends waits for its children."""
+
+
+async def start_command(*arguments: str, stdout: int) -> asyncio.subprocess.Process:
+    """Start a `metalog` command at the lowest priority; its standard error is a pipe.
+
+    Raises:
+        OSError: the system starts no process now.
+    """
+    child = await asyncio.create_subprocess_exec(
+        # -P: the packages of this program, whatever stands in the current directory.
+        *(sys.executable, "-P", "-m", "api.cli", *arguments),
+        stdin=subprocess.DEVNULL,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        # Ctrl-C at a terminal goes to the service, which ends the child itself.
+        start_new_session=True,
+    )
+    give_way(child.pid)
+    return child
 
 
 def give_way(pid: int) -> None:

@@ -8,12 +8,11 @@ output closed and ends.
 import asyncio
 import logging
 import subprocess
-import sys
 from pathlib import Path
 
 import msgspec
 
-from api.child import end, give_way
+from api.child import end, start_command
 
 # After a failure, such as a database that is down.
 _RETRY_S = 30.0
@@ -45,30 +44,29 @@ class HistoryKeeper:
     async def run(self) -> None:
         """Keep the history until cancelled; the child is then ended."""
         while True:
-            await self._follow()
+            try:
+                reason = await self._follow()
+            except OSError as error:
+                reason = str(error)
+            log.warning(
+                "SQL history of %s is not kept, next attempt in %s s: %s",
+                *(self._directory, _RETRY_S, reason),
+            )
             await asyncio.sleep(_RETRY_S)
 
-    async def _follow(self) -> None:
-        child = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-m", "api.cli"),
+    async def _follow(self) -> str:
+        """Follow the log as long as a child does; return why it ended."""
+        child = await start_command(
             *("sql", "sync", str(self._directory), *self._options, "--follow", "--json"),
-            stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            # Ctrl-C at a terminal goes to the service, which ends the child itself.
-            start_new_session=True,
         )
         assert child.stdout is not None and child.stderr is not None
         try:
-            give_way(child.pid)
             errors = asyncio.create_task(self._relay(child.stderr))
             async for line in child.stdout:
                 synced = msgspec.json.decode(line, type=_Line)
                 log.info("SQL history of %s is kept up to %s", self._directory, synced.to)
-            log.warning(
-                "SQL history of %s is not kept, next attempt in %s s: %s",
-                *(self._directory, _RETRY_S, await errors or await child.wait()),
-            )
+            return await errors or f"exit code {await child.wait()}"
         finally:
             await end(child)
 

@@ -8,12 +8,11 @@ like any reader; the service sees only its exit code.
 import asyncio
 import logging
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-from api.child import end, give_way
+from api.child import end, start_command
 
 _LOOK_EVERY_S = 1.0
 
@@ -53,24 +52,20 @@ class SnapshotMaker:
             # After a failure too: the next attempt comes after the same number of records.
             self._last = self._end_offset()
             started = time.monotonic()
-            await self._make()
+            try:
+                await self._make()
+            except OSError as error:
+                log.warning("no snapshot of %s: %s", self._directory, error)
             took_s = time.monotonic() - started
             await asyncio.sleep(took_s / _SHARE_MAX - took_s)
 
     async def _make(self) -> None:
-        child = await asyncio.create_subprocess_exec(
-            # -P: the packages of this program, whatever stands in the current directory.
-            *(sys.executable, "-P", "-m", "api.cli"),
+        child = await start_command(
             *("snapshot", "create", str(self._directory), "--at", str(self._last - 1)),
             *self._rotate,
-            stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            # Ctrl-C at a terminal goes to the service, which ends the child itself.
-            start_new_session=True,
         )
         try:
-            give_way(child.pid)
             async with asyncio.timeout(_TIME_MAX_S):
                 _, errors = await child.communicate()
         except TimeoutError:

@@ -5,6 +5,7 @@ import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 from benchmarks.generated_log import write_log
@@ -102,7 +103,7 @@ def _bare_inserts(filled: Path, empty: Path) -> float:
             rows = source.execute(f"SELECT * FROM {name}").fetchall()
             if rows:
                 insert = f"INSERT INTO {name} VALUES ({', '.join('?' * len(rows[0]))})"
-                spent += _cpu_seconds(lambda i=insert, r=rows: _insert(target, i, r))  # type: ignore[misc]
+                spent += _cpu_seconds(partial(_insert, target, insert, rows))
     return spent
 
 

@@ -8,6 +8,7 @@ from api.cli.asking import place_of
 from api.cli.errors import reads_only
 from api.cli.output import (
     count_text,
+    note,
     print_json,
     print_json_pieces,
     print_line,
@@ -63,6 +64,8 @@ def timeline(
         ]
         print_table(("kind", "events", "objects"), rows)
         return
+    if not events:
+        note(f"nothing happened between {from_} and {to}")
     _print_events(events, verbose)
 
 
@@ -143,8 +146,8 @@ def why(
         return
     found = told.answer
     print_line(f"{found.object}#{found.field} is {value_text(found.value)} at {about.as_of}")
-    for note in found.notes:
-        print_line(f"  {note}")
+    for remark in found.notes:
+        print_line(f"  {remark}")
     if found.chain:
         print_line()
     for link in found.chain:
@@ -170,7 +173,9 @@ def _print(found: dict[str, Any], about: "About", verbose: bool) -> None:
             lasting = f", {total['lasting']:,} of them to the end" if total["lasting"] else ""
             lasted = duration_text(total["duration_ms"])
             print_line(f"  {kind}: {total['intervals']:,}, {lasted} in all{lasting}")
-    print_line(_min_isr_text(found["min_insync_replicas"]))
+    used = found["min_insync_replicas"]
+    if used["known_topics"] or used["unknown_topics"]:
+        print_line(_min_isr_text(used))
     if not intervals:
         return
     print_line()

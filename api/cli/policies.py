@@ -34,7 +34,8 @@ def _function(path: str, name: str) -> Callable[[Any], None]:
         ) from None
     if not callable(found):
         raise typer.BadParameter(f"{path!r} is no function", param_hint=f"--config {name}")
-    return found  # type: ignore[no-any-return]
+    policy: Callable[[Any], None] = found
+    return policy
 
 
 def _checking(path: str, policy: Callable[[Any], None]) -> Callable[[Any], None]:

@@ -1,13 +1,14 @@
-"""Commands run in this process."""
+"""Commands run in this process, and processes that tests start."""
 
 import json
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import msgspec
 import pytest
 
 from api.cli.main import run
+from tests.stories.processes import Process
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -52,3 +53,13 @@ def metalog(capsys: pytest.CaptureFixture[str]) -> Metalog:
         return Answer(code, captured.out, captured.err)
 
     return call
+
+
+@pytest.fixture
+async def started() -> AsyncIterator[list[Process]]:
+    """Processes to be killed if a test leaves them."""
+    processes: list[Process] = []
+    yield processes
+    for process in processes:
+        if process.is_running:
+            await process.kill()

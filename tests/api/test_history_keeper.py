@@ -3,7 +3,6 @@
 import asyncio
 import shutil
 import sqlite3
-from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path
 
@@ -23,16 +22,6 @@ from tests.stories.processes import Process, soon
 def log(demo_log: Path, tmp_path: Path) -> Path:
     """A log without a SQL history."""
     return Path(shutil.copytree(demo_log, tmp_path / "log"))
-
-
-@pytest.fixture
-async def started(tmp_path: Path) -> AsyncIterator[list[Process]]:
-    """Processes to be killed if a test leaves them."""
-    processes: list[Process] = []
-    yield processes
-    for process in processes:
-        if process.is_running:
-            await process.kill()
 
 
 def is_synced(log: Path) -> bool:

@@ -1,7 +1,6 @@
 """A service makes snapshots of its log by itself, each in a process of its own."""
 
 import shutil
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -22,16 +21,6 @@ LONG_S = 60.0
 def log(demo_log: Path, tmp_path: Path) -> Path:
     """A log of more than 1,000 records and no snapshot."""
     return Path(shutil.copytree(demo_log, tmp_path / "log"))
-
-
-@pytest.fixture
-async def started(tmp_path: Path) -> AsyncIterator[list[Process]]:
-    """Processes to be killed if a test leaves them."""
-    processes: list[Process] = []
-    yield processes
-    for process in processes:
-        if process.is_running:
-            await process.kill()
 
 
 async def serve(log: Path, started: list[Process], *options: object) -> Process:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import duckdb
 import pyarrow
 import pyarrow.parquet
 import pytest
@@ -117,7 +118,6 @@ async def test_each_run_adds_what_is_new_and_settled(spark: "SparkSession", tmp_
         at_once = [row.asDict() for row in changes(history).collect()]
     assert keys(found) == keys(at_once)
 
-    duckdb = pytest.importorskip("duckdb", reason="`make .venv/installed` brings it")
     counted = duckdb.sql(documented("sql", out)).fetchall()
     by_day = Counter((row["day"], row["kind"]) for row in found)
     assert {(str(day), kind): count for day, kind, count in counted} == by_day
