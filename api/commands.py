@@ -225,7 +225,8 @@ _FOR_CLIENTS = COMMANDS | _DESCRIPTIONS
 
 _BY_REQUEST = {c.request: c.name for c in _FOR_CLIENTS.values() if isinstance(c.request, type)}
 
-_ALL = _FOR_CLIENTS | BROKER_COMMANDS
+ALL_COMMANDS = _FOR_CLIENTS | BROKER_COMMANDS
+"""Commands of clients and brokers, and questions that can be a step of a transaction."""
 
 
 def find_command(name: str) -> Command:
@@ -242,7 +243,7 @@ def find_command(name: str) -> Command:
 
 def any_command(name: str) -> Command:
     """Return a client's or a broker's command, by a name that is known to exist."""
-    return _ALL[name]
+    return ALL_COMMANDS[name]
 
 
 def named(request: Request[Any]) -> tuple[str, Any]:

@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from api.cli.demo_run import write_demo
+from api.recorded_commands import RECORDED
 from controller.demo.options import DemoOptions
+from controller.forks.redeciding import redecide
 from metadata_log.log_reader import LogReader
-from tests.redecide.deciding import redecide
 from tests.redecide.report import Report
 from tests.redecide.scenario_logs import SCENARIOS, write_scenario, write_schedule
 from tests.redecide.service_log import write_service_log
@@ -61,7 +62,7 @@ def _report(title: str, logs: list[Path]) -> Report:
     report = Report()
     for log in logs:
         with LogReader.open(log) as reader:
-            report.add(log.name, redecide(reader))
+            report.add(log.name, redecide(reader, RECORDED))
     print(f"\n{title}", *report.lines(), sep="\n", flush=True)
     return report
 

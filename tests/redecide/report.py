@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from tests.redecide.deciding import Redecided
+from controller.forks.redeciding import Redecided
 
 _NO_COMMAND = "(nothing kept)"
 

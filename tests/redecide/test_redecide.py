@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from api.client import MetadataClient
+from api.recorded_commands import RECORDED
 from api.transactions import NAME as TRANSACTION
 from controller.authorization.authorizer import Operation, topic_resource
 from controller.decisions.brokers import RegisterBroker
@@ -18,6 +19,7 @@ from controller.decisions.fencing import SetFencing
 from controller.decisions.partition_removal import DELETE_PARTITIONS_ENABLED
 from controller.decisions.tokens import SECRET_KEY, CreateToken, ExpireToken, RenewToken
 from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
+from controller.forks.redeciding import redecide
 from metadata_log.batch import Batch
 from metadata_log.log_reader import LogReader
 from records.base import Uuid
@@ -27,7 +29,6 @@ from replay.image.configs import TOPIC
 from tests.api.guarded import guarded
 from tests.api.kafka.servers import CLUSTER_ID, server
 from tests.controller.cluster import FEATURES
-from tests.redecide.deciding import redecide
 from tests.redecide.report import Report
 from tests.redecide.scenario_logs import SCENARIOS, write_scenario, write_schedule
 from tests.redecide.service_log import ask_for_everything, steps
@@ -44,7 +45,7 @@ _SCENARIOS = (
 
 
 def report_of(reader: LogReader) -> Report:
-    return Report().add(reader.directory.name, redecide(reader))
+    return Report().add(reader.directory.name, redecide(reader, RECORDED))
 
 
 def assert_equal(log: Path, *commands: str) -> None:

@@ -5,8 +5,9 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
+from api.recorded_commands import RECORDED
+from controller.forks.redeciding import redecide
 from metadata_log.log_reader import LogReader
-from tests.redecide.deciding import redecide
 from tests.redecide.report import Report
 from tests.stories.processes import World
 
@@ -20,7 +21,7 @@ async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World
         await world.start_brokers(1, 2, 3)
         yield world
         with LogReader.open(world.log) as reader:
-            report = Report().add("stories", redecide(reader))
+            report = Report().add("stories", redecide(reader, RECORDED))
         assert report.is_perfect, "\n".join(report.lines())
     finally:
         await world.end()

@@ -1,0 +1,1 @@
+"""The past decided anew: record for record as it was, or with changes."""

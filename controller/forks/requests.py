@@ -1,0 +1,127 @@
+"""Decisions as the log keeps them, bound again to their requests and to all that they read."""
+
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Any
+
+from msgspec.structs import replace
+
+from controller.asked import BoundDecision, request_of
+from controller.authorization.caller import Caller
+from controller.controller import bootstrap
+from controller.decisions.context import Context, Settings
+from controller.decisions.sessions import Sessions
+from controller.forks.commands import Command, Commands, Find
+from controller.forks.recorded import payloads
+from controller.latest import State
+from controller.observed import recorded
+from controller.raw_append import AppendRecords, AppendRows, append_records
+from controller.result import ControllerResult
+from controller.timers import TIMERS
+from records.envelope import Asked, Envelope
+from records.errors import RequestError
+
+BOOTSTRAP = "bootstrap"
+
+_TIMERS = {timer.name: timer.decide for timer in TIMERS}
+
+
+def past_context(
+    rows: Sequence[Envelope], state: State, settings: Settings, asked: Asked | None = None
+) -> Context:
+    """Return what a decision read; the last row's batch carries the request's id.
+
+    Args:
+        rows: Those that it wrote.
+        state: The state that it is taken on.
+        asked: What the log holds of it; None: it reads no session, and draws nothing.
+    """
+    origin = rows[-1].origin
+    context = Context(
+        image=state.image,
+        index=state.index,
+        sessions=Sessions(timeout_ms=settings.session_timeout_ms),
+        settings=settings,
+        rng=Random(),
+        now_ms=rows[0].timestamp,
+        next_offset=rows[0].offset,
+        origin=origin,
+        caller=Caller(principal=(origin and origin.principal) or ""),
+    )
+    return context if asked is None else recorded(context, asked)
+
+
+def bound_again(asked: Asked, rows: Sequence[Envelope], commands: Commands) -> BoundDecision[Any]:
+    """Return the decision that wrote some rows, bound to its request.
+
+    Raises:
+        RequestError: the request was not kept, or the name is not known.
+    """
+    if asked.command in _TIMERS:
+        return BoundDecision(asked.command, _TIMERS[asked.command])
+    if asked.command == BOOTSTRAP:
+        levels = request_of(asked, dict[str, int], payloads(rows))
+        return BoundDecision(BOOTSTRAP, bootstrap, levels)
+    command = command_of(asked.command, rows, commands)
+    return bound_to(command, request_of(asked, command.request, payloads(rows)))
+
+
+def bound_to(command: Command, request: Any) -> BoundDecision[Any]:
+    """Return a command's decision on a request."""
+    guard, decide = command.guard, command.decide
+    return BoundDecision(
+        command.name,
+        lambda context, request: guard.decide(decide, context, request),
+        request,
+        command.response,
+    )
+
+
+def command_of(name: str, rows: Sequence[Envelope], commands: Commands) -> Command:
+    """Return a command; where records are appended, they are those of the rows.
+
+    Raises:
+        RequestError: INVALID_REQUEST, there is none.
+    """
+    found = _find(rows, commands)(name)
+    assert isinstance(found.name, str), "a command has a name"
+    command: Command = found
+    return command
+
+
+def _find(rows: Sequence[Envelope], commands: Commands) -> Find:
+    def found(name: str) -> Any:
+        command = commands.all.get(name)
+        if command is None:
+            raise RequestError("INVALID_REQUEST", f"there is no command {name!r}")
+        if name == commands.append:
+            return replace(command, decide=_append(rows))
+        if name == commands.transaction:
+            return replace(command, decide=_transact(rows, commands))
+        return command
+
+    return found
+
+
+def _append(rows: Sequence[Envelope]) -> Callable[..., ControllerResult[Any]]:
+    def decide(context: Context, request: AppendRows) -> ControllerResult[Any]:
+        start = context.next_offset - rows[0].offset
+        # A step of a transaction says how many are its own; else it is the whole batch.
+        end = start + request.count if request.count else len(rows)
+        return append_records(
+            context,
+            AppendRecords(
+                records=payloads(rows[start:end]),
+                expected_end_offset=request.expected_end_offset,
+                expected_versions=request.expected_versions,
+            ),
+        )
+
+    return decide
+
+
+def _transact(rows: Sequence[Envelope], commands: Commands) -> Callable[..., ControllerResult[Any]]:
+    def decide(context: Context, request: Any) -> ControllerResult[Any]:
+        return commands.transact(context, request, _find(rows, commands))
+
+    return decide
