@@ -27,7 +27,8 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
         history_start: First offset above the base.
         log_end: Exclusive.
         not_understood: Records up to `as_of` that this release does not fully understand; None if
-            there are none.
+            there are none; not set if they were not counted.
+        not_counted: Set only if `not_understood` is not: the reason.
         as_of_timestamp: Append time at `as_of`, ms since 1970; None for the state before all
             records.
         confirmed_end: Set only if part of the log may still be replaced.
@@ -39,11 +40,17 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     as_of: int
     history_start: int
     log_end: int
-    not_understood: NotUnderstood | None = None
+    not_understood: NotUnderstood | UnsetType | None = None
+    not_counted: str | UnsetType = UNSET
     as_of_timestamp: int | UnsetType | None = UNSET
     confirmed_end: int | UnsetType = UNSET
     mid_batch: bool | UnsetType = UNSET
     pending_transaction: int | UnsetType = UNSET
+
+
+def not_counted(about: About, reason: str) -> About:
+    """Return a position that says why the records not understood were not counted."""
+    return msgspec.structs.replace(about, not_understood=UNSET, not_counted=reason)
 
 
 def about_image(source: ConfirmedSource, image: MetadataImage, at: int) -> About:

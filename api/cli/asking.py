@@ -12,7 +12,7 @@ from api.cli.snapshot_database import DATABASE
 from api.cli.time_zone import ASSUMED_ZONE, ZONE, zone_of
 
 if TYPE_CHECKING:
-    from api.documents.logs import Place
+    from api.documents.logs import Known, Place
     from api.questions.question import Computed, Question
     from api.wire_requests import AnswerPage
     from replay.about import About
@@ -141,12 +141,25 @@ def place_of(about: "About") -> "Place":
     return Place.of(about, ASSUMED_ZONE.get())
 
 
-def print_end(about: "About") -> None:
+def print_end(about: "About", *, json: bool) -> None:
     """Print the last line of a stream under --verbose: its position in the log."""
-    from api.cli.output import print_json_line
+    from api.cli.image_view import position_text
+    from api.cli.output import print_json_line, print_line
     from api.documents.logs import End
 
-    print_json_line(End(end=place_of(about)))
+    if json:
+        print_json_line(End(end=place_of(about)))
+    else:
+        print_line(position_text(about))
+
+
+def print_remark(about: "About | Known") -> None:
+    """Print what an answer in text may be missing: records that were not understood."""
+    from api.cli.image_view import remark_text
+    from api.cli.output import print_line
+
+    if text := remark_text(about):
+        print_line(text)
 
 
 def _absolute(point: str) -> str:

@@ -10,7 +10,7 @@ import typer
 
 from api.cli.app import app
 from api.cli.arguments import Json, ShowSecrets
-from api.cli.asking import log_place
+from api.cli.asking import log_place, print_remark
 from api.cli.audit_answers import refusing, rows_of
 from api.cli.errors import reads_only
 from api.cli.output import print_json, print_json_list, print_line, print_table, value_text
@@ -88,6 +88,7 @@ def audit(
         if len(answers) > 1:
             print_line(f"{name}:")
         print_rows(answer)
+    print_remark(place)
 
 
 def _parsed(arguments: list[str]) -> tuple[list[str], str, str | None]:

@@ -9,6 +9,7 @@ import typer
 
 from api.cli.app import app
 from api.cli.arguments import Json, Log, LogPlace
+from api.cli.asking import print_remark
 from api.cli.errors import DONE, FOUND, reads_only
 from api.cli.output import (
     bytes_size_text,
@@ -21,6 +22,7 @@ from api.cli.output import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from api.documents.logs import Known
     from metadata_log.care.findings import Finding, Inspection
     from metadata_log.care.repair import RepairResult
     from metadata_log.fs import ByteStore
@@ -88,19 +90,23 @@ def _replayed(fs: "ByteStore", directory: Path, found: "Inspection") -> "Proof |
 
 
 def _print_verified(found: "Inspection", proof: "Proof | None") -> None:
+    from api.documents.care import Verified
+
+    print_json(_place(found, proof), Verified.of(found, proof))
+
+
+def _place(found: "Inspection", proof: "Proof | None") -> "Known":
     from msgspec import UNSET
 
-    from api.documents.care import Verified
     from api.documents.logs import Known
 
-    place = Known(
+    return Known(
         as_of=None if found.end_offset is None else found.end_offset - 1,
         history_start=found.history_start,
         log_end=found.end_offset,
-        # Known only after a replay.
         not_understood=UNSET if proof is None else proof.not_understood,
+        not_counted=UNSET if proof else "a damaged log is not replayed",
     )
-    print_json(place, Verified.of(found, proof))
 
 
 def _print_inspection(log: str, found: "Inspection", proof: "Proof | None") -> None:
@@ -114,10 +120,11 @@ def _print_inspection(log: str, found: "Inspection", proof: "Proof | None") -> N
     )
     if found.damage:
         print_line(f"{log}: {count_text(len(found.damage), 'place')} damaged; read {looked}")
-        return
-    print_line(f"{log}: whole; {looked}, offsets {found.history_start} to {_last(found)}")
+    else:
+        print_line(f"{log}: whole; {looked}, offsets {found.history_start} to {_last(found)}")
     if proof is not None:
         print_line(f"  digest {proof.digest} by replay")
+    print_remark(_place(found, proof))
 
 
 def _last(found: "Inspection") -> int:

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 from api.cli.output import count_text, print_line, print_table, time_text, value_text
 
 if TYPE_CHECKING:
+    from api.documents.logs import Known
     from api.questions.overview import Overview
     from replay.about import About
-    from replay.image.provenance import NotUnderstood
 
 # Printed in another place, or only as JSON.
 _NOT_FIELDS = frozenset({"object", "version"})
@@ -15,7 +15,7 @@ _NOT_FIELDS = frozenset({"object", "version"})
 
 def print_objects(parts: dict[str, list[dict[str, Any]]], about: "About") -> None:
     """Print all objects of some parts, one a line."""
-    print_line(_heading(about))
+    print_line(position_text(about))
     for objects in parts.values():
         for shown in objects:
             fields = [
@@ -28,7 +28,7 @@ def print_objects(parts: dict[str, list[dict[str, Any]]], about: "About") -> Non
 
 def print_overview(found: "Overview", about: "About") -> None:
     """Print counts, brokers, and the first topics."""
-    print_line(_heading(about))
+    print_line(position_text(about))
     print_line(
         f"  {count_text(found.topic_count, 'topic')}, "
         f"{count_text(found.partition_count, 'partition')}: "
@@ -44,7 +44,8 @@ def print_overview(found: "Overview", about: "About") -> None:
     _print_topics(found)
 
 
-def _heading(about: "About") -> str:
+def position_text(about: "About") -> str:
+    """Return the position of an answer in its log, such as `as of offset 4107, ...`."""
     if about.log_end == about.history_start:
         return f"the log is empty: its first record will be {about.log_end}"
     text = f"as of offset {about.as_of}, {time_text(about.as_of_timestamp or None)}"
@@ -56,13 +57,18 @@ def _heading(about: "About") -> str:
         text += f", before the transaction that began at {about.pending_transaction}"
     if isinstance(about.confirmed_end, int) and about.confirmed_end <= about.as_of:
         text += f"; not confirmed from offset {about.confirmed_end} on"
-    if about.not_understood is not None:
-        text += f"; {not_understood_text(about.not_understood)}"
+    if remark := remark_text(about):
+        text += f"; {remark}"
     return f"{text} (the log holds {about.history_start} to {about.log_end - 1})"
 
 
-def not_understood_text(found: "NotUnderstood") -> str:
-    """Return `2 records not understood, the first at offset 3`."""
+def remark_text(about: "About | Known") -> str:
+    """Return `2 records not understood, the first at offset 3`; empty if all were understood."""
+    if about.not_counted:
+        return f"records not understood were not counted: {about.not_counted}"
+    found = about.not_understood
+    if not found:
+        return ""
     first = found.first_offset
     since = "before the kept history" if first is None else f"at offset {first}"
     return f"{count_text(found.records, 'record')} not understood, the first {since}"

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 
 from api.cli.arguments import At, From, Json, LogOrServer, ObjectText, Server, ShowSecrets, To
-from api.cli.asking import place_of
+from api.cli.asking import place_of, print_remark
 from api.cli.errors import reads_only
 from api.cli.output import (
     count_text,
@@ -63,10 +63,11 @@ def timeline(
             (name, f"{of.events:,}", f"{of.objects:,}") for name, of in Stat.of(events).stat.items()
         ]
         print_table(("kind", "events", "objects"), rows)
-        return
-    if not events:
-        note(f"nothing happened between {from_} and {to}")
-    _print_events(events, verbose)
+    else:
+        if not events:
+            note(f"nothing happened between {from_} and {to}")
+        _print_events(events, verbose)
+    print_remark(about)
 
 
 def _print_events(events: "Iterable[TimelineEvent]", verbose: bool) -> None:
@@ -123,7 +124,9 @@ def outages(
         print_json_pieces(told.items, lambda: place_of(told.about()))
     else:
         found = joined(told.items)
-        _print(found, told.about(), verbose)
+        about = told.about()
+        _print(found, about, verbose)
+        print_remark(about)
 
 
 @command()
@@ -154,6 +157,7 @@ def why(
         by = "" if link.principal is None else f"  by {link.principal}"
         print_line(f"{link.offset:>8} {time_text(link.time)} {link.type}{by}")
         print_line(f"{'':>10}{link.text}")
+    print_remark(about)
 
 
 def _assumed(text: str) -> int:

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Annotated
 
 from api.cli.arguments import Json, Log, LogOrServer, Server
+from api.cli.asking import place_of, print_remark
 from api.cli.errors import reads_only
 from api.cli.output import (
     bytes_size_text,
@@ -15,7 +16,6 @@ from api.cli.parameters import Option
 from api.cli.quick import command
 
 if TYPE_CHECKING:
-    from api.documents.logs import Known
     from api.questions.log_info import LogInfo
     from replay.about import About
 
@@ -49,35 +49,21 @@ def info(log: LogOrServer, json: Json = False, server: Server = None) -> None:
     from api.questions.log_info import INFO, ShowInfo
 
     told = log.ask(INFO, ShowInfo())
-    found, place = told.answer, _known(told.answer, told.about())
+    about = told.about()
     if json:
-        print_json(place, found)
+        print_json(place_of(about), told.answer)
     else:
-        _print_info(found, place)
+        _print_info(told.answer, about)
 
 
-def _known(found: "LogInfo", about: "About") -> "Known":
-    """Return the position of the answer, without a count that was not made."""
-    from msgspec import UNSET
-
-    from api.documents.logs import Known
-
-    return Known(
-        as_of=about.as_of,
-        log_end=about.log_end,
-        history_start=about.history_start,
-        not_understood=UNSET if found.not_counted else about.not_understood,
-    )
-
-
-def _print_info(found: "LogInfo", place: "Known") -> None:
+def _print_info(found: "LogInfo", about: "About") -> None:
     shown = {
         "kind": found.kind,
         "cluster id": found.cluster_id,
         "start offset": found.start_offset,
-        "history start": place.history_start,
-        "log end": place.log_end,
-        "as of": place.as_of,
+        "history start": about.history_start,
+        "log end": about.log_end,
+        "as of": about.as_of,
         "confirmed end": found.confirmed_end,
         "mark": found.mark,
         "leader epoch": found.leader_epoch,
@@ -88,12 +74,7 @@ def _print_info(found: "LogInfo", place: "Known") -> None:
     }
     for name, value in shown.items():
         print_line(f"{name:<16}{'-' if value is None else value}")
-    if found.not_counted:
-        print_line(f"records that are not understood were not counted: {found.not_counted}")
-    elif place.not_understood:
-        from api.cli.image_view import not_understood_text
-
-        print_line(not_understood_text(place.not_understood))
+    print_remark(about)
 
 
 def _latest_record_text(found: "LogInfo") -> str:

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from api.cli.arguments import At, From, Json, LogOrServer, Server, ShowAsked, ShowSecrets, To
-from api.cli.asking import place_of, print_end
+from api.cli.asking import place_of, print_end, print_remark
 from api.cli.errors import reads_only
 from api.cli.output import print_json, print_json_line, print_json_pieces, print_line
 from api.cli.parameters import Option, bad_parameter
@@ -25,9 +25,7 @@ def dump(
     json: Json = False,
     show_secrets: ShowSecrets = False,
     asked: ShowAsked = False,
-    verbose: Annotated[
-        bool, Option("--verbose", help="With --json: a last line about the log.")
-    ] = False,
+    verbose: Annotated[bool, Option("--verbose", help="Also a last line about the log.")] = False,
     server: Server = None,
 ) -> None:
     """Print records, one a line."""
@@ -48,8 +46,8 @@ def dump(
             print_json_line(row)
         else:
             print_line(row_text(row))
-    if json and verbose:
-        print_end(told.about())
+    if verbose:
+        print_end(told.about(), json=json)
 
 
 @command()
@@ -132,3 +130,4 @@ def digest(
         print_json(told.answer, place_of(told.about()))
     else:
         print_line(told.answer.digest)
+        print_remark(told.about())

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from api.cli.arguments import At, From, Json, LogOrServer, ObjectText, Server, ShowSecrets, To
-from api.cli.asking import place_of, print_end
+from api.cli.asking import place_of, print_end, print_remark
 from api.cli.errors import FOUND, reads_only
 from api.cli.output import (
     count_text,
@@ -36,9 +36,7 @@ def history(
     ] = None,
     json: Json = False,
     show_secrets: ShowSecrets = False,
-    verbose: Annotated[
-        bool, Option("--verbose", help="With --json: a last line about the log.")
-    ] = False,
+    verbose: Annotated[bool, Option("--verbose", help="Also a last line about the log.")] = False,
     server: Server = None,
 ) -> None:
     """Show every change of one object, oldest first."""
@@ -59,8 +57,8 @@ def history(
             print_json_line(event)
         else:
             _print_event(event)
-    if json and verbose:
-        print_end(told.about())
+    if verbose:
+        print_end(told.about(), json=json)
     if not found:
         note(f"{object_} did not change between {from_} and {to}")
 
@@ -122,6 +120,7 @@ def diff(
         _print_stat(changes)
     else:
         _print_changes(changes)
+    print_remark(about)
     return FOUND if exit_code and changes else 0
 
 
@@ -159,6 +158,7 @@ def blame(
             for field, found in told.answer.fields.items()
         ],
     )
+    print_remark(about)
 
 
 def _print_changes(changes: "Sequence[ObjectChange]") -> None:

@@ -9,8 +9,8 @@ import typer
 
 from api.cli.app import app, need_command
 from api.cli.arguments import OFFSET_MAX, At, Json, Log
+from api.cli.asking import print_remark
 from api.cli.errors import reads_only
-from api.cli.image_view import not_understood_text
 from api.cli.output import (
     fields_of,
     print_json,
@@ -116,6 +116,7 @@ def create(
     else:
         print_line(f"snapshot of the image as of offset {found.end_offset - 1}")
         print_line(f"  digest {found.digest}")
+        print_remark(end)
 
 
 @snapshots.command("list")
@@ -146,6 +147,7 @@ def list_(log: Log, database: Database = None, json: Json = False) -> None:
             for info in found
         ],
     )
+    print_remark(end)
 
 
 @snapshots.command()
@@ -161,12 +163,10 @@ def show(log: Log, end_offset: EndOffset, database: Database = None, json: Json 
     if json:
         print_json(place, shown)
         return
-    if place.not_understood is not None:
-        print_line(not_understood_text(place.not_understood))
     for name, value in fields_of(place, shown).items():
-        if name == "not_understood":
-            continue
-        print_line(f"{name.replace('_', ' '):<16}{value_text(value)}")
+        if name not in ("not_understood", "not_counted"):
+            print_line(f"{name.replace('_', ' '):<16}{value_text(value)}")
+    print_remark(place)
 
 
 @snapshots.command()
@@ -191,3 +191,4 @@ def prune(
         print_json(end, Pruned(deleted=deleted, left=left))
     else:
         print_line(f"deleted {deleted}, {left} left")
+        print_remark(end)

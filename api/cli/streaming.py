@@ -203,7 +203,7 @@ def _about(source: Source, appended: "Appended") -> "Place | Known":
     except UnavailableError:
         if appended.done_to is None:
             raise
-        return Known(as_of=appended.done_to, log_end=appended.done_to + 1, not_understood=None)
+        return Known.of_gone_service(appended.done_to)
 
 
 @app.command()
@@ -225,7 +225,7 @@ def tail(
     asked: ShowAsked = False,
     verbose: Annotated[
         bool,
-        typer.Option("--verbose", help="With --json and --count: a last line about the log."),
+        typer.Option("--verbose", help="With --count: also a last line about the log."),
     ] = False,
     server: Server = None,
 ) -> int:
@@ -248,10 +248,10 @@ def tail(
     except KeyboardInterrupt:
         note("")  # the terminal shows ^C in the middle of a line
     else:
-        if json and verbose:
+        if verbose:
             from api.questions.rows import TAIL
 
-            print_end(log.ask(TAIL, FollowRows()).about())
+            print_end(log.ask(TAIL, FollowRows()).about(), json=json)
     return DONE
 
 

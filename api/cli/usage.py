@@ -4,7 +4,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Annotated
 
 from api.cli.arguments import At, Json, LogOrServer, Server
-from api.cli.asking import place_of
+from api.cli.asking import place_of, print_remark
 from api.cli.errors import reads_only
 from api.cli.output import bytes_size_text, print_json, print_line, print_table
 from api.cli.parameters import Option, bad_parameter
@@ -53,6 +53,7 @@ def du(
         if number:
             print_line()
         _print_way(way, list(of_way), top)
+    print_remark(about)
 
 
 def _print_way(way: str, rows: "list[Usage]", top: int) -> None:

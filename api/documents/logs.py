@@ -24,13 +24,24 @@ class Place(About, frozen=True, kw_only=True):
 
 class Known(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of an answer's position: less than `About` where a service or log is damaged or
-    gone. Offsets are as there.
+    gone. Fields are as there.
     """
 
     as_of: int | None
     log_end: int | None
     history_start: int | None = None
     not_understood: NotUnderstood | UnsetType | None = None
+    not_counted: str | UnsetType = UNSET
+
+    @classmethod
+    def of_gone_service(cls, as_of: int | None) -> "Known":
+        """Return what is known if a service has answered a change, and then nothing more."""
+        return cls(
+            as_of=as_of,
+            log_end=None if as_of is None else as_of + 1,
+            not_understood=UNSET,
+            not_counted="the service did not say it",
+        )
 
 
 class End(msgspec.Struct, frozen=True, kw_only=True):

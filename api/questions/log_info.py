@@ -1,11 +1,10 @@
 """What a log is: its kind, its bounds, its size, and who writes it."""
 
 import msgspec
-from msgspec import UNSET, UnsetType
 
 from api.questions.past import Past
 from api.questions.question import Computed, Question
-from records.errors import CorruptLogError
+from replay.about import About, not_counted
 
 
 class ShowInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,7 +22,6 @@ class LogInfo(msgspec.Struct, frozen=True, kw_only=True):
         latest_timestamp: Append time of the latest record, ms since 1970; None in an empty log.
         clock_difference_ms: That time minus this machine's; negative when the clock is ahead, as
             after any pause.
-        not_counted: Set only if `not_understood` is not known: the reason.
     """
 
     kind: str
@@ -37,7 +35,6 @@ class LogInfo(msgspec.Struct, frozen=True, kw_only=True):
     writer_process: int | None
     latest_timestamp: int | None
     clock_difference_ms: int | None
-    not_counted: str | UnsetType = UNSET
 
 
 def info_shown(past: Past, at: int, request: ShowInfo) -> Computed:
@@ -48,12 +45,6 @@ def info_shown(past: Past, at: int, request: ShowInfo) -> Computed:
     reader = past.reader
     mark, directory = reader.mark, reader.local_directory
     latest = mark.max_timestamp or None
-    about, not_counted = past.place(at), UNSET if directory else "that would fetch all segments"
-    if directory:
-        try:
-            about = past.about(at)
-        except CorruptLogError as error:
-            not_counted = str(error)
     answer = LogInfo(
         kind=reader.kind.value,
         cluster_id=reader.cluster_id,
@@ -66,9 +57,14 @@ def info_shown(past: Past, at: int, request: ShowInfo) -> Computed:
         writer_process=writer_process(directory) if directory else None,
         latest_timestamp=latest,
         clock_difference_ms=None if latest is None else latest - SystemClock().now_ms(),
-        not_counted=not_counted,
     )
-    return Computed(answer=answer, about=lambda: about)
+    return Computed(answer=answer, about=lambda: _about(past, at))
+
+
+def _about(past: Past, at: int) -> About:
+    if past.reader.local_directory is None:
+        return not_counted(past.place(at), "that would fetch all segments of the archive")
+    return past.about(at)
 
 
 INFO = Question(name="info", request=ShowInfo, answer=LogInfo, tell=info_shown)

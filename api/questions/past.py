@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from metadata_log.log_reader import LogReader
-from records.errors import UnknownHistoryError
-from replay.about import About, about_image
+from records.errors import CorruptLogError, UnknownHistoryError
+from replay.about import About, about_image, not_counted
 from replay.image.metadata import MetadataImage
 from replay.time_travel.points import resolve_point
 from replay.timeline import Timeline
@@ -106,11 +106,15 @@ class Past:
     def about(self, at: int) -> About:
         """Return the position of an answer that was not read from an image.
 
-        Raises:
-            CorruptLogError: the log is damaged.
+        An answer may be whole although the log is damaged elsewhere: then the count is missing, and
+        the damage is the reason.
         """
-        found = self.timeline.not_understood(at)
-        return msgspec.structs.replace(self.place(at), not_understood=found)
+        place = self.place(at)
+        try:
+            found = self.timeline.not_understood(at)
+        except CorruptLogError as error:
+            return not_counted(place, str(error))
+        return msgspec.structs.replace(place, not_understood=found)
 
     def place(self, at: int) -> About:
         """Return `about` without the count of what was not understood, which reads the log."""

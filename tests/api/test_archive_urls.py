@@ -116,6 +116,7 @@ def requests(
         "image LOG --at start",
         "dump LOG",
         "dump LOG --from 70 --to 80",
+        "dump LOG --from 70 --to 80 --verbose",
         "digest LOG",
         "digest LOG --at end-20",
         "diff LOG 20 80",
@@ -139,6 +140,13 @@ def test_archive_in_a_bucket_answers_like_one_in_a_directory(
         assert found[0].pop("not_counted")
         found[0]["not_understood"] = None
     assert found == without_clock(here)
+
+
+def test_info_of_a_bucket_says_that_nothing_was_counted(metalog: Metalog, bucket: str) -> None:
+    last = metalog("info", bucket).out.splitlines()[-1]
+    assert last == (
+        "records not understood were not counted: that would fetch all segments of the archive"
+    )
 
 
 def without_clock(answer: object) -> list[dict[str, Any]]:

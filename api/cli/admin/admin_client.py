@@ -223,13 +223,17 @@ class AdminClient:
         """Return what an answer says of the log; None where a service does not say it."""
         from api.documents.logs import Known
 
-        found = None if told is None else told.about or self._about_service()
-        end = None if told is None else told.end_offset
+        if told is None:
+            return Known(as_of=None, log_end=None)
+        found = told.about or self._about_service()
+        if found is None:
+            return Known.of_gone_service(told.end_offset - 1)
         return Known(
-            as_of=None if end is None else end - 1,
-            log_end=end,
-            history_start=None if found is None else found.history_start,
-            not_understood=None if found is None else found.not_understood,
+            as_of=told.end_offset - 1,
+            log_end=told.end_offset,
+            history_start=found.history_start,
+            not_understood=found.not_understood,
+            not_counted=found.not_counted,
         )
 
     def _about_service(self) -> "About | None":

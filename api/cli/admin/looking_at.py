@@ -36,7 +36,9 @@ class Look:
     def answer(
         self, question: "Question", request: Any, *, within_s: float | None = None
     ) -> "tuple[Any, Place]":
-        """Return the answer to a question of `api.questions`, and what it says of the log.
+        """Return the answer to a question of `api.questions`, and its position in the log.
+
+        Before an answer in text, what it may be missing is printed.
 
         Args:
             within_s: How long the answer of a service may take; None: as long as any.
@@ -46,10 +48,13 @@ class Look:
             UnavailableError: no service answers.
             CorruptLogError: the log is damaged.
         """
-        from api.cli.asking import place_of
+        from api.cli.asking import place_of, print_remark
 
         told = self.source.ask(question, request, at=self.at, within_s=within_s)
-        return told.answer, place_of(told.about())
+        about = told.about()
+        if not self.json:
+            print_remark(about)
+        return told.answer, place_of(about)
 
     @property
     def source(self) -> "Source":

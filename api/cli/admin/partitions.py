@@ -111,7 +111,7 @@ def states(
         bool, typer.Option("--replicas", help="Also the states of replicas.")
     ] = False,
     verbose: Annotated[
-        bool, typer.Option("--verbose", help="With --json: a last line about the log.")
+        bool, typer.Option("--verbose", help="Also a last line about the log.")
     ] = False,
 ) -> None:
     """Print the states that partitions walked through, one transition a line."""
@@ -128,8 +128,8 @@ def states(
         told = source.ask(STATES, question, at=look.at)
         for step in told.items:
             _print_state_change(StateChange.of(step), json=look.json)
-    if look.json and verbose:
-        print_end(told.about())
+    if verbose:
+        print_end(told.about(), json=look.json)
 
 
 def _named(topic: str | None) -> "tuple[TopicRef | None, int | None]":

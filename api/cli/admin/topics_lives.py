@@ -20,7 +20,7 @@ def lives(
     ],
 ) -> None:
     """Show every topic that had a name: its id, and who created and deleted it, when."""
-    from api.cli.asking import place_of
+    from api.cli.asking import place_of, print_remark
     from api.documents.incidents import Lives
     from api.questions.lives import LIVES, ShowLives
 
@@ -41,6 +41,7 @@ def lives(
             for life in found
         ],
     )
+    print_remark(told.about())
 
 
 def _cells(border: "Border | None", otherwise: str) -> tuple[object, ...]:
