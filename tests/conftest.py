@@ -1,6 +1,7 @@
 """What tests of several rooms share."""
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -31,8 +32,10 @@ LONG_TESTS = ("tests/stories/", "tests/test_docs.py", "tests/torture/test_plante
 for _name in ("METALOG_LOG", "METALOG_SERVER"):
     os.environ.pop(_name, None)
 
-# The tests start hundreds of processes: without bytecode each compiles every module anew.
+# The tests start hundreds of processes: without bytecode each compiles every module anew, and
+# pytest rewrites the assertions of every test module, which is most of what collecting takes.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 
 class GroupScheduling(LoadScopeScheduling):  # type: ignore[misc]

@@ -1,5 +1,6 @@
 """Frames round-trip, and malformed ones are refused."""
 
+import functools
 from typing import Any
 
 import pytest
@@ -25,6 +26,8 @@ from records.kafka import compiled_decoder, compiled_encoder, reference
 from tests.records.kafka.strategies import records
 
 _BY_KEY = apis.by_key(apis.ALL)
+_decoder = functools.cache(compiled_decoder.decoder)
+_encoder = functools.cache(compiled_encoder.encoder)
 _VERSIONS = [
     pytest.param(api, version, id=f"{api.name}-{version}")
     for api in apis.ALL
@@ -59,10 +62,10 @@ def test_compiled_codec_and_reference_agree(api: Api, version: int, data: st.Dat
         of = message_layout(cls, version, flexible=api.is_flexible(version))
         message = data.draw(records(of))
         raw = reference.encode(of, message)
-        assert compiled_encoder.encoder(of)(message) == raw
+        assert _encoder(of)(message) == raw
         assert reference.decode(of, raw, 0) == (message, ())
         try:
-            assert compiled_decoder.decoder(of)(raw, 0) == message
+            assert _decoder(of)(raw, 0) == message
         except compiled_decoder.NOT_PLAIN:
             assert of.flexible, "only tagged fields may be left to the reference"
 

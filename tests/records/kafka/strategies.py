@@ -1,5 +1,10 @@
-"""Hypothesis strategies for records that a version of Kafka's layout can carry."""
+"""Hypothesis strategies for records that a version of Kafka's layout can carry.
 
+They are cached: Hypothesis checks a strategy when it is first drawn from, which takes longer than
+drawing.
+"""
+
+import functools
 from typing import Any
 
 from hypothesis import strategies as st
@@ -39,6 +44,7 @@ def versions(cls: type[Record]) -> range:
     return range(int(first), int(last or first) + 1)
 
 
+@functools.cache
 def records(of: Layout) -> st.SearchStrategy[Any]:
     """Records that a layout can carry."""
     fields = {field.name: _field(field) for field in (*of.fields, *of.tagged)}
@@ -54,6 +60,7 @@ def _field(field: Field) -> st.SearchStrategy[Any]:
     return values | st.none() if field.nullable else values
 
 
+@functools.cache
 def _values(field_type: FieldType) -> st.SearchStrategy[Any]:
     match field_type:
         case Layout():
