@@ -49,6 +49,7 @@ from controller.decisions.namespaces import (
     delete_namespace,
     move_topics,
 )
+from controller.decisions.notes import AddNote, add_note
 from controller.decisions.partition_plan import PlanPartitions, plan_partitions
 from controller.decisions.partition_removal import (
     CancelDeletePartitions,
@@ -172,6 +173,7 @@ COMMANDS = {
             delete_subscription,
             subscription_rights.DELETE_SUBSCRIPTION,
         ),
+        Command("notes add", AddNote, add_note, rights.ALTER_CLUSTER),
         Command("records append", AppendRows, append_rows, rights.ALTER_CLUSTER),
         Command(NAME, Transact, _transact, guard(lambda name: find_command(name))),
     )

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self
 
 from metadata_log.batch import Batch
+from records.control import NoteRecord
+from records.errors import CorruptLogError
 from replay.image.metadata import MetadataImage
 from replay.image.provenance import NotUnderstood
 from replay.loader import BatchSource, check_point, images, load_image
@@ -22,7 +24,7 @@ from replay.time_travel.history import Event, LastSet, absence, blame, fields_at
 from replay.time_travel.objects import ObjectName
 from replay.time_travel.past_topics import PastTopics
 from replay.time_travel.record_replay import effective_changes
-from replay.time_travel.skim import can_skim
+from replay.time_travel.skim import can_skim, notes_until
 
 if TYPE_CHECKING:
     from replay.incidents.event import TimelineEvent
@@ -141,10 +143,27 @@ class Timeline:
     def events(
         self, from_offset: int, to_offset: int, progress: Progress | None = None
     ) -> "list[TimelineEvent]":
-        """Return what happened in [from_offset, to_offset); see `timeline_events`."""
-        from replay.incidents.events import timeline_events
+        """Return what happened in [from_offset, to_offset); see `timeline_events`.
 
-        return timeline_events(self.source, from_offset, to_offset, self.image, progress)
+        Notes about it count whenever they were written.
+        """
+        from replay.incidents.events import timeline_events
+        from replay.incidents.pinned_notes import with_notes
+
+        events = timeline_events(self.source, from_offset, to_offset, self.image, progress)
+        try:
+            notes = self.notes(self.source.end_offset - 1)
+        except CorruptLogError:
+            notes = self.notes(to_offset - 1)  # the range itself is whole
+        return with_notes(events, notes, self.source, from_offset, to_offset)
+
+    def notes(self, at: int, progress: Progress | None = None) -> list[NoteRecord]:
+        """Return the notes that were written up to offset `at`, oldest first.
+
+        Raises:
+            UnknownHistoryError, RequestError, CorruptLogError: as for `image`.
+        """
+        return notes_until(self.source, at + 1, progress)
 
     def why(self, name: ObjectName, at: int, progress: Progress | None = None) -> "Chain":
         """Return what led to the leader or ISR of a partition, or to a broker's state.

@@ -9,7 +9,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Change a cluster": (
         *("topics", "namespaces", "configs", "subscriptions", "brokers", "partitions"),
         *("reassignments", "elect-leaders", "features", "acls", "users", "quotas", "tokens"),
-        *("transaction", "append"),
+        *("notes", "transaction", "append"),
     ),
     "Run it": ("serve", "broker"),
 }

@@ -50,7 +50,7 @@ _MODULES = {
     "admin.nouns": (
         *("topics", "namespaces", "configs", "subscriptions", "brokers", "partitions"),
         "reassignments",
-        *("features", "acls", "users", "quotas", "tokens"),
+        *("features", "acls", "users", "quotas", "tokens", "notes"),
     ),
 }
 _PACKAGES = ("records", "metadata_log", "replay", "controller", "api", "migrations")

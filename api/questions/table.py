@@ -26,6 +26,7 @@ from api.questions.descriptions import (
 )
 from api.questions.lives import LIVES
 from api.questions.log_info import INFO
+from api.questions.notes import NOTES
 from api.questions.objects import DIGEST, IMAGE, KRAFT_IMAGE
 from api.questions.outages import OUTAGES
 from api.questions.overview import OVERVIEW
@@ -76,6 +77,7 @@ _OF_THE_PAST = (
     (OUTAGES, rights.DESCRIBE_CLUSTER),
     (WHY, object_rights.DESCRIBE_ALL),
     (TIMELINE, rights.DESCRIBE_CLUSTER),
+    (NOTES, rights.DESCRIBE_CLUSTER),
     (LIVES, rights.DESCRIBE_CLUSTER),
 )
 

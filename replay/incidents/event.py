@@ -12,9 +12,10 @@ CONTROLLERS = "controllers"
 BROKERS = "brokers"
 PARTITIONS = "partitions"
 TOPICS = "topics"
+NOTES = "notes"
 OTHERS = "others"
 
-KINDS = (CONTROLLERS, BROKERS, PARTITIONS, TOPICS, OTHERS)
+KINDS = (CONTROLLERS, BROKERS, PARTITIONS, TOPICS, NOTES, OTHERS)
 
 
 class TimelineEvent(msgspec.Struct, frozen=True, kw_only=True):

@@ -19,6 +19,7 @@ from replay.incidents.causes import BROKER_RECORDS, Causes, broker_of, is_up
 from replay.incidents.event import (
     BROKERS,
     CONTROLLERS,
+    NOTES,
     OTHERS,
     PARTITIONS,
     TOPICS,
@@ -115,7 +116,7 @@ class _Events:
                 if isinstance(record, control.LeaderChangeMessage):
                     self._controller(row, record)
                 elif type(record) not in _SILENT:
-                    kind = TOPICS if type(record) in _OF_TOPICS else OTHERS
+                    kind = _KINDS.get(type(record), OTHERS)
                     group = self._group((kind, row.batch_offset), kind, row)
                     group.add(row, name, effect)
 
@@ -230,16 +231,17 @@ class _Events:
                 return f"feature:{escaped(name)}", f"feature {name} is {level}"
             case brokers.RegisterControllerRecord(controller_id=controller_id):
                 return f"controller:{controller_id}", f"controller {controller_id} registered"
+            case control.NoteRecord(at_offset=at_offset):
+                return None, f"note about offset {at_offset} written"
         return None, f"{type(record).__name__}%s"
 
 
-_OF_TOPICS: frozenset[type[Record]] = frozenset(
-    {
-        topics.TopicRecord,
-        topics.RemoveTopicRecord,
-        topics.MoveTopicRecord,
-        partitions.PartitionRecord,
-        partitions.RemovePartitionsRecord,
-        configs.ConfigRecord,
-    }
-)
+_KINDS: dict[type[Record], str] = {
+    topics.TopicRecord: TOPICS,
+    topics.RemoveTopicRecord: TOPICS,
+    topics.MoveTopicRecord: TOPICS,
+    partitions.PartitionRecord: TOPICS,
+    partitions.RemovePartitionsRecord: TOPICS,
+    configs.ConfigRecord: TOPICS,
+    control.NoteRecord: NOTES,
+}

@@ -69,6 +69,12 @@ def reach_of(name: ObjectName) -> Reach | None:
     return _TopicReach(topic, int(number[0]) if number else None)
 
 
+def reach_of_kind(kind: str) -> Reach:
+    """Return the reach of all objects of a kind that needs no object of another one."""
+    assert kind in _ALONE, kind
+    return _KindReach(kind)
+
+
 class _KindReach:
     """Reach of a kind that stands alone: the records of certain types."""
 

@@ -14,13 +14,15 @@ from typing import Protocol, runtime_checkable
 from metadata_log.batch import Batch
 from metadata_log.needles import Needles
 from records.base import Record
+from records.control import NoteRecord
 from records.envelope import Envelope
 from records.errors import CorruptLogError
-from replay.loader import BatchSource
+from replay.image.fields import copied
+from replay.loader import BatchSource, check_point, load_image
 from replay.time_travel.change_index import ChangeIndex, FoundChanges
 from replay.time_travel.objects import ObjectName
 from replay.time_travel.past_topics import PastTopics, untouched_until
-from replay.time_travel.reach import Reach, WithTypes, reach_of
+from replay.time_travel.reach import Reach, WithTypes, reach_of, reach_of_kind
 from replay.transactions import Transactions, rows_within
 
 
@@ -80,6 +82,22 @@ def reaching_rows(
     except (CorruptLogError, OverflowError, ValueError):
         # Reading the whole log raises the same error as other commands.
         return None
+
+
+def notes_until(
+    source: BatchSource, end: int, progress: Callable[[int], None] | None = None
+) -> list[NoteRecord]:
+    """Return the notes of a log below offset `end`, in the order in which they were written.
+
+    Raises:
+        UnknownHistoryError, RequestError, CorruptLogError: as for `load_image`.
+    """
+    check_point(source, end - 1)
+    if not isinstance(source, SkimmableSource):
+        image = load_image(source, end - 1)
+        return [copied(note, NoteRecord) for note in image.notes()]
+    base, rows = _rows_of(source, reach_of_kind("note"), end, progress, None, None)
+    return [row.payload for row in (*base, *rows) if isinstance(row.payload, NoteRecord)]
 
 
 def _rows_of(

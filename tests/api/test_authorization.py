@@ -40,6 +40,7 @@ from controller.decisions.growth import CreatePartitions, TopicGrowth
 from controller.decisions.heartbeats import Heartbeat
 from controller.decisions.levels import MODE_FEATURE
 from controller.decisions.namespaces import CreateNamespace, DeleteNamespace, MoveTopics
+from controller.decisions.notes import AddNote
 from controller.decisions.partition_plan import PlanPartitions
 from controller.decisions.partition_removal import DeletePartitions, TopicShrink
 from controller.decisions.quotas import AlterQuotas, EntityChange, QuotaChange
@@ -129,6 +130,9 @@ CASES = {
     ),
     "topics list": Case(
         request=ListTopics(), right=(Operation.DESCRIBE, A), result=["a"], is_question=True
+    ),
+    "notes add": Case(
+        request=AddNote(at_offset=0, text="seen"), right=(Operation.ALTER, CLUSTER), result=None
     ),
     "subscriptions register": Case(
         request=RegisterSubscription(group="g", pattern="a.*"),

@@ -47,6 +47,7 @@ READING: dict[str, list[str]] = {
     "users list": ["users", "list", "--log", "{log}", "--at", "{at}"],
     "users describe": ["users", "describe", "kept", "--log", "{log}"],
     "subscriptions list": ["subscriptions", "list", "--log", "{log}", "--at", "{at}"],
+    "notes list": ["notes", "list", "--log", "{log}", "--at", "{at}"],
     "acls list": ["acls", "list", "--log", "{log}", "--at", "{at}"],
     "acls explain": ["acls", "explain", "User:a", "read", "topic:t", "--log", "{log}"],
     "features describe": ["features", "describe", "--log", "{log}", "--at", "{at}"],
@@ -101,6 +102,7 @@ CHANGING: dict[str, list[str]] = {
     "users create": ["users", "create", "ann", "--password-file", "{tmp}/password"],
     "users alter": ["users", "alter", "ann", "--password-file", "{tmp}/password"],
     "users delete": ["users", "delete", "ann"],
+    "notes add": ["notes", "add", "0", "where it began"],
     "transaction": ["transaction", "{tmp}/steps.jsonl"],
     "append": ["append", "{tmp}/records.jsonl"],
 }

@@ -46,6 +46,7 @@ TABLES = {
     ("partitions", "list", "--removing", "--log", "{log}"): ("admin/partitions", ("topic", "due")),
     ("reassignments", "list", "--log", "{log}"): ("admin/reassignments", ("topic",)),
     ("features", "describe", "--log", "{log}"): ("admin/features", ("feature",)),
+    ("notes", "list", "--log", "{log}"): ("admin/notes", ("at_offset", "author", "text")),
     ("subscriptions", "list", "--log", "{log}"): ("admin/subscriptions", ("group", "pattern")),
     ("acls", "list", "--log", "{log}"): ("admin/acls", ("acl", "principal", "resource_name")),
     ("users", "list", "--log", "{log}"): ("admin/users", ("user", "mechanism")),
@@ -91,6 +92,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _secure(log: Path, secret: Path) -> None:
     secret.write_text("of the controllers, and of the user")
+    _change(log, "notes", "add", "1", "the switch of rack 2 was replaced, see ticket 4711")
     _change(log, "subscriptions", "register", "auditors-of-the-night-shift", f"{NAMESPACE}:.*")
     _change(
         *(log, "acls", "create", "--principal", f"User:{USER}", "--operation", "read"),

@@ -22,6 +22,7 @@ from controller.decisions.growth import CreatePartitions, TopicGrowth
 from controller.decisions.levels import ELR_FEATURE
 from controller.decisions.mutation_quotas import MUTATION_RATE
 from controller.decisions.namespaces import CreateNamespace, DeleteNamespace, MoveTopics
+from controller.decisions.notes import AddNote
 from controller.decisions.partition_removal import DeletePartitions, TopicShrink
 from controller.decisions.quotas import AlterQuotas, EntityChange, QuotaChange
 from controller.decisions.reassignments import AlterReassignments, PartitionTarget
@@ -111,6 +112,7 @@ def _requests() -> Iterator[tuple[str, Any]]:
     yield "partitions delete", _shrunk("classic.7", 2)
     yield "subscriptions register", RegisterSubscription(group="audit", pattern="org:.*")
     yield "subscriptions delete", DeleteSubscription(group="audit")
+    yield "notes add", AddNote(at_offset=3, text="the first topic")
     yield "topics move", MoveTopics(from_namespace="", to_namespace="org", topic="classic.1")
     yield "namespaces delete", DeleteNamespace(name="org:apache")
     yield "topics delete", DeleteTopics(topics=("balanced.7", "nobody"))

@@ -20,6 +20,7 @@ NOUNS: dict[str, tuple[tuple[str, ...], str]] = {
     "namespaces": (("namespaces",), "Create, list and delete namespaces; move topics."),
     "configs": (("configs",), "Change and explain configs of topics, brokers, the cluster."),
     "subscriptions": (("subscriptions",), "Register patterns of the topics that groups consume."),
+    "notes": (("notes",), "Pin notes to offsets, and list them."),
     "brokers": (("brokers",), "List, describe, register, fence and unregister brokers."),
     "partitions": (("partitions",), "List and describe partitions; print their states."),
     "reassignments": (("reassignments",), "Move partitions to other brokers."),

@@ -33,6 +33,7 @@ VERBS: dict[str, list[list[object]]] = {
     ],
     "features describe": [["features", "describe"]],
     "namespaces list": [["namespaces", "list"]],
+    "notes list": [["notes", "list"]],
     "subscriptions list": [["subscriptions", "list"]],
     "acls list": [["acls", "list"]],
     "acls explain": [["acls", "explain", "User:a", "read", "topic:__consumer_offsets"]],

@@ -9,6 +9,7 @@ import pytest
 from api.questions.changes import ShowBlame, ShowDiff, ShowHistory
 from api.questions.lives import ShowLives
 from api.questions.log_info import ShowInfo
+from api.questions.notes import ListNotes
 from api.questions.objects import ShowDigest, ShowImage, ShowKraftImage
 from api.questions.outages import ShowOutages
 from api.questions.overview import ShowOverview
@@ -48,6 +49,7 @@ REQUESTS: dict[str, Any] = {
     "partitions states": WalkStates(topic="a"),
     "du": ShowUsage(),
     "timeline": ShowTimeline(),
+    "notes list": ListNotes(),
     "topics lives": ShowLives(name="a"),
     "outages": ShowOutages(),
     "why": AskWhy(object="topic:a"),

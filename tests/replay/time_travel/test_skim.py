@@ -23,14 +23,16 @@ from records.errors import CorruptLogError, RequestError
 from records.partitions import ClearElrRecord
 from records.text import uuid_text
 from records.topics import MoveTopicRecord, RemoveTopicRecord
+from replay.image.fields import copied
 from replay.image.metadata import MetadataImage
+from replay.image.notes import Note
 from replay.image.records import image_records
 from replay.loader import BatchSource, images, load_image
 from replay.time_travel.escapes import escaped
 from replay.time_travel.history import blame, history
 from replay.time_travel.kinds import KINDS
 from replay.time_travel.objects import parse_object
-from replay.time_travel.skim import SkimmableSource
+from replay.time_travel.skim import SkimmableSource, notes_until
 from tests.histories import random_history
 from tests.own_logs import write_history
 from tests.real_logs import REAL_LOGS
@@ -116,6 +118,21 @@ def test_skimming_answers_as_reading_all(seed: int, count: int, cut: bool) -> No
         at = rng.randrange(plain.history_start - 1, plain.end_offset)
         for point in (at, plain.end_offset - 1):
             assert answers(skimmed, name, point) == answers(plain, name, point), (name, point)
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 2**32), st.booleans())
+def test_notes_are_found_in_the_blocks_that_hold_them(seed: int, cut: bool) -> None:
+    rng = random.Random(seed)
+    log = random_history(rng, 60)
+    base = None
+    if cut:
+        log, base = _cut(log, rng.randrange(len(log)))
+    skimmed = SkimmedLog(log, base)
+    at = rng.randrange(skimmed.history_start - 1, skimmed.end_offset)
+    found = {copied(note, Note) for note in notes_until(skimmed, at + 1)}
+    assert found == set(load_image(FakeLog(log, base), at).notes())
+    assert len(skimmed.decoded) < len(log) / 2
 
 
 def _cut(log: list[Batch], at: int) -> tuple[list[Batch], Base | None]:

@@ -1,0 +1,67 @@
+"""Notes pinned to offsets: add, list."""
+
+from typing import Annotated
+
+import typer
+
+from api.cli.admin.admin_client import AdminClient, Item
+from api.cli.admin.changing import changing
+from api.cli.admin.looking_at import Look, reading
+from api.cli.arguments import OFFSET_MAX
+from api.cli.asking import place_of
+from api.cli.output import print_json, print_table
+from api.cli.typer_app import App
+
+app = App()
+
+
+@changing(app)
+def add(
+    ask: AdminClient,
+    offset: Annotated[
+        int,
+        typer.Argument(
+            metavar="OFFSET",
+            help="The record that the note is about.",
+            min=0,
+            max=OFFSET_MAX,
+            show_default=False,
+        ),
+    ],
+    text: Annotated[
+        str, typer.Argument(metavar="TEXT", help="What you found out.", show_default=False)
+    ],
+    author: Annotated[
+        str | None,
+        typer.Option(
+            "--author",
+            metavar="NAME",
+            help="Whose note it is, if not of whoever runs the command.",
+            show_default=False,
+        ),
+    ] = None,
+) -> int:
+    """Pin a note to an offset; the timeline and histories show it there."""
+    from controller.decisions.notes import AddNote
+
+    told = ask.run("notes add", AddNote(at_offset=offset, text=text, author=author))
+    note = told.response
+    lines = (f"pinned a note of {note.author} to offset {note.at_offset}",)
+    return ask.report(told, [Item(answer=note, lines=lines)])
+
+
+@reading(app, "list")
+def list_(look: Look) -> None:
+    """List all notes, ordered by the offset that they are about."""
+    from api.documents.notes import NoteList
+    from api.questions.notes import NOTES, ListNotes
+
+    told = look.source.ask(NOTES, ListNotes(), at=look.at)
+    found = tuple(told.items)
+    about = place_of(told.about())
+    if look.json:
+        print_json(about, NoteList(notes=found))
+    else:
+        print_table(
+            ("offset", "author", "text"), [(str(n.at_offset), n.author, n.text) for n in found]
+        )

@@ -1,0 +1,11 @@
+"""Documents about notes."""
+
+import msgspec
+
+from replay.image.notes import Note
+
+
+class NoteList(msgspec.Struct, frozen=True, kw_only=True):
+    """Notes, ordered by the offset that they are about."""
+
+    notes: tuple[Note, ...]

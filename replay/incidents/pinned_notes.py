@@ -1,0 +1,37 @@
+"""Notes in a timeline: they stand where the records are that they are about."""
+
+from collections.abc import Iterable, Iterator
+from operator import attrgetter
+
+from records.control import NoteRecord
+from replay.incidents.event import NOTES, TimelineEvent
+from replay.loader import BatchSource
+
+
+def with_notes(
+    events: Iterable[TimelineEvent],
+    notes: Iterable[NoteRecord],
+    source: BatchSource,
+    from_offset: int,
+    to_offset: int,
+) -> list[TimelineEvent]:
+    """Return events and the notes about offsets in [from_offset, to_offset), ordered by offset."""
+    first = max(from_offset, source.start_offset)
+    about = (note for note in notes if first <= note.at_offset < to_offset)
+    return sorted([*events, *_told(about, source)], key=attrgetter("from_offset"))
+
+
+def _told(notes: Iterable[NoteRecord], source: BatchSource) -> Iterator[TimelineEvent]:
+    for note in notes:
+        at = note.at_offset
+        (row, *_) = next(iter(source.batches(at, at + 1))).rows
+        yield TimelineEvent(
+            from_offset=at,
+            to_offset=at,
+            time=row.timestamp,
+            kind=NOTES,
+            text=f"note: {note.text}",
+            objects=(),
+            cause=None,
+            principal=note.author,
+        )

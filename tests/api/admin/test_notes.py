@@ -1,0 +1,64 @@
+"""notes add, notes list; notes in the timeline."""
+
+from pathlib import Path
+
+from tests.api.conftest import Metalog
+
+TEXT = "the switch of rack 2 was replaced"
+
+
+def test_a_note_stands_where_its_record_is(metalog: Metalog, log: Path) -> None:
+    added = metalog("notes", "add", 1, TEXT, "--as", "User:ann", "--log", log)
+    assert added.out.startswith("pinned a note of User:ann to offset 1\ncommitted at offset ")
+    told = metalog("timeline", log, "--from", 1, "--to", 1)
+    assert told.out.splitlines()[-1].endswith(f"1  note: {TEXT}  by User:ann")
+    kinds = metalog("timeline", log, "--type", "notes", "--json").json["events"]
+    assert [(each["from_offset"], each["text"]) for each in kinds] == [
+        (1, f"note: {TEXT}"),
+        (kinds[-1]["from_offset"], "note about offset 1 written"),
+    ]
+    (record,) = metalog("dump", log, "--type", "NoteRecord", "--json").lines
+    assert (record["offset"], record["timestamp"]) == (
+        kinds[-1]["from_offset"],
+        kinds[-1]["time"],
+    )
+
+
+def test_notes_are_listed_as_of_a_point(metalog: Metalog, log: Path) -> None:
+    before = metalog("info", log, "--json").json["log_end"] - 1
+    metalog("notes", "add", 1, TEXT, "--author", "night shift", "--log", log)
+    metalog("notes", "add", 0, "made by the demo", "--as", "User:ann", "--log", log)
+    listed = metalog("notes", "list", "--log", log, "--json").json
+    assert listed["notes"] == [
+        {"at_offset": 0, "author": "User:ann", "text": "made by the demo"},
+        {"at_offset": 1, "author": "night shift", "text": TEXT},
+    ]
+    assert metalog("notes", "list", "--log", log, "--at", before, "--json").json["notes"] == []
+
+
+def test_the_same_note_again_writes_nothing(metalog: Metalog, log: Path) -> None:
+    first = metalog("notes", "add", 1, TEXT, "--log", log, "--json").json
+    again = metalog("notes", "add", 1, TEXT, "--log", log, "--json").json
+    assert first["committed_at"] is not None
+    assert again["committed_at"] is None
+
+
+def test_a_note_about_what_is_not_there_is_refused(metalog: Metalog, log: Path) -> None:
+    end = metalog("info", log, "--json").json["log_end"]
+    refused = metalog("notes", "add", end + 100, TEXT, "--log", log)
+    assert refused.code == 3
+    assert "OFFSET_OUT_OF_RANGE: no record has the offset" in refused.err
+    for text in ("", "x" * 5_000):
+        empty = metalog("notes", "add", 1, text, "--log", log)
+        assert (empty.code, "1 to 4,096 characters" in empty.err) == (3, True)
+
+
+def test_damage_after_a_range_does_not_hide_it(metalog: Metalog, log: Path) -> None:
+    metalog("notes", "add", 1, TEXT, "--log", log)
+    (*_, last) = sorted(log.glob("0*.avro"))
+    stored = bytearray(last.read_bytes())
+    stored[-20] ^= 1
+    last.write_bytes(stored)
+    assert metalog("timeline", log).code == 5
+    early = metalog("timeline", log, "--to", 2)
+    assert (early.code, "note" in early.out) == (0, False)
