@@ -13,11 +13,13 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from api.addresses import unreachable
+from api.broker.clean_shutdown import NO_EPOCH, CleanShutdown
 from api.broker.cluster import Cluster
-from api.broker.key_values import read_key_values, write_key_values
 from api.broker.log_directory import LogDirectory
+from api.client import ANSWER_TIMEOUT_S
 from api.kafka import apis, frames
-from api.kafka.connection import Connection
+from api.kafka.connection import REQUEST_TIMEOUT_S, Connection
+from api.kafka.envelopes import is_question
 from api.kafka.errors import check, name_of
 from api.kafka.frames import RequestFrame
 from api.kafka.listener import Answering, answer
@@ -39,7 +41,7 @@ from api.kafka.streams import close_writer, read_frame
 from controller.authorization.caller import Caller
 from controller.decisions.levels import SUPPORTED_LEVELS
 from records.base import Uuid
-from records.errors import CorruptLogError, RequestError, UnavailableError
+from records.errors import RequestError, UnavailableError
 
 log = logging.getLogger(__name__)
 
@@ -49,12 +51,6 @@ _NO_CONTROLLER = -1
 """Controller epoch before the first update."""
 _FORWARD_WAIT_S = 5.0
 """How long a forwarded request waits for a connection, so that a controller can restart."""
-
-_CLEAN_SHUTDOWN = "clean_shutdown"
-"""File in the first log directory: the broker epoch that ended with a clean shutdown."""
-
-_NO_EPOCH = -1
-"""Broker epoch of a broker that is not registered, or did not shut down cleanly."""
 
 _AGAIN = frozenset({"DUPLICATE_BROKER_REGISTRATION", "NOT_CONTROLLER", "REQUEST_TIMED_OUT"})
 """Registration errors worth a retry: an old session must end first, or another controller take
@@ -102,7 +98,7 @@ class ControllerLink:
         """
         self._address = address
         self._identity = identity
-        self._marker = directories[0].path / _CLEAN_SHUTDOWN
+        self._clean_shutdown = CleanShutdown(directories[0].path)
         self._cluster = cluster
         self._answering = answering
         self._heartbeat_s = heartbeat_ms / 1_000
@@ -114,7 +110,7 @@ class ControllerLink:
         self._stopping = asyncio.Event()
         self._stopped = asyncio.Event()
         self._anew = asyncio.Event()
-        self.broker_epoch = _NO_EPOCH
+        self.broker_epoch = NO_EPOCH
         self.is_fenced = True
 
     async def run(self) -> None:
@@ -135,7 +131,7 @@ class ControllerLink:
                     raise
                 log.info("%s; registering again", error)
                 if error.code == "STALE_BROKER_EPOCH":
-                    self.broker_epoch = _NO_EPOCH
+                    self.broker_epoch = NO_EPOCH
             await asyncio.sleep(_RECONNECT_S)
 
     def stop(self) -> None:
@@ -151,12 +147,8 @@ class ControllerLink:
 
         Call this after all records are on stable storage.
         """
-        if not self._stopped.is_set():
-            return
-        try:
-            write_key_values(self._marker, {"broker_epoch": self.broker_epoch})
-        except OSError as error:
-            log.warning("%s cannot be written: %s; the end counts as unclean", self._marker, error)
+        if self._stopped.is_set():
+            self._clean_shutdown.write(self.broker_epoch)
 
     async def alter_partitions(self, topics: tuple[AlteredTopic, ...]) -> AlterPartitionResponse:
         """Send AlterPartition: which followers are in sync.
@@ -177,7 +169,9 @@ class ControllerLink:
     async def forward(self, frame: RequestFrame, caller: Caller) -> bytes:
         """Forward a client's request unchanged, and return the body of the controller's response.
 
-        Waits for a controller that is away; a request that was sent is not sent again.
+        Waits for a controller that is away; a request that was sent is not sent again. A question
+        has a connection of its own: it delays no heartbeat, and the controller abandons it when
+        this call is cancelled.
 
         Raises:
             RequestError: NOT_CONTROLLER, nothing was sent; or the controller refuses to take what
@@ -190,13 +184,26 @@ class ControllerLink:
                     await asyncio.sleep(_RECONNECT_S)
         except TimeoutError:
             raise RequestError("NOT_CONTROLLER", "the controller cannot be reached") from None
+        if not is_question(frame):
+            return await self._sent(self._connection, frame, caller, REQUEST_TIMEOUT_S)
+        connection = await self._connect()
+        try:
+            return await self._sent(connection, frame, caller, ANSWER_TIMEOUT_S)
+        finally:
+            await connection.close()
+
+    async def _sent(
+        self, connection: Connection, frame: RequestFrame, caller: Caller, timeout_s: float
+    ) -> bytes:
         if self._takes_envelopes:
-            return await self._connection.forward(frame, caller)
-        return await self._connection.forward_plainly(frame)
+            return await connection.forward(frame, caller, timeout_s=timeout_s)
+        return await connection.forward_plainly(frame, timeout_s=timeout_s)
+
+    async def _connect(self) -> Connection:
+        return await Connection.open(*self._address, f"broker-{self._identity.broker_id}")
 
     async def _session(self) -> None:
-        host, port = self._address
-        connection = await Connection.open(host, port, f"broker-{self._identity.broker_id}")
+        connection = await self._connect()
         try:
             # Controllers of earlier releases take none.
             self._takes_envelopes = await connection.takes(apis.ENVELOPE)
@@ -239,7 +246,7 @@ class ControllerLink:
             ),
             rack=identity.rack,
             log_dirs=identity.log_dirs,
-            previous_broker_epoch=self._previous_epoch(),
+            previous_broker_epoch=self._clean_shutdown.broker_epoch(),
         )
         while True:
             response = await connection.request(request, BrokerRegistrationResponse)
@@ -249,19 +256,8 @@ class ControllerLink:
                 raise UnavailableError("stopped before it was registered")
             await asyncio.sleep(_REGISTER_AGAIN_S)
         check(response.error_code, f"broker {identity.broker_id} is not taken into the cluster")
-        self._marker.unlink(missing_ok=True)
+        self._clean_shutdown.remove()
         self.broker_epoch = response.broker_epoch
-
-    def _previous_epoch(self) -> int:
-        try:
-            return int(read_key_values(self._marker)["broker_epoch"])
-        except FileNotFoundError:
-            return _NO_EPOCH
-        except (CorruptLogError, KeyError, ValueError) as error:
-            log.warning(
-                "%s cannot be read: %r; the last end counts as unclean", self._marker, error
-            )
-            return _NO_EPOCH
 
     async def _beat(self, connection: Connection) -> None:
         while True:

@@ -27,6 +27,7 @@ from api.broker.stale_folders import now_ms
 from api.client import MetadataClient, server_address
 from api.descriptors import raise_descriptor_limit
 from api.kafka import apis
+from api.kafka.envelopes import is_question
 from api.kafka.fields import Response
 from api.kafka.frames import RequestFrame
 from api.kafka.listener import Answering, Listener
@@ -272,6 +273,7 @@ def broker_answering(
             apis.METADATA: metadata,
         },
         is_from_broker=_is_from_follower,
+        is_question=is_question,
     )
 
 

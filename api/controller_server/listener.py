@@ -10,7 +10,7 @@ from api.broker.records_requests import RecordsRequests
 from api.controller_server.broker_feed import RETRY_MS, BrokerFeeds, broker_origin
 from api.kafka import apis, brokers, configs, features, topics
 from api.kafka.apis import Api, by_key
-from api.kafka.envelopes import opened, response_in_envelope
+from api.kafka.envelopes import is_question, opened, response_in_envelope
 from api.kafka.errors import code_for, name_of
 from api.kafka.fields import Request, Response
 from api.kafka.frames import RequestFrame
@@ -100,7 +100,7 @@ class ControllerListener:
             },
             takeovers={apis.FOLLOW_LOG: feeds.feed},
             is_from_broker=lambda frame: frame.api in FROM_BROKERS,
-            is_question=_is_question,
+            is_question=is_question,
             frame_size_bytes_max=REQUEST_SIZE_BYTES_MAX,
         )
 
@@ -277,10 +277,6 @@ class ControllerListener:
             cursor=answer.cursor,
             versions=answer.versions,
         )
-
-
-def _is_question(frame: RequestFrame) -> bool:
-    return isinstance(frame.body, RunCommandRequest) and frame.body.point is not None
 
 
 async def _with_codes(answer: Awaitable[T]) -> T:

@@ -8,11 +8,12 @@ import struct
 from collections.abc import Mapping
 
 from api.kafka import frames
-from api.kafka.apis import Api
+from api.kafka.apis import RUN_COMMAND, Api
 from api.kafka.fields import Response
 from api.kafka.frames import LENGTH, MalformedFrameError, RequestFrame
 from api.kafka.layouts import message_layout
 from api.kafka.messages.envelope import DefaultPrincipal, EnvelopeRequest, EnvelopeResponse
+from api.kafka.messages.topics import RunCommandRequest
 from controller.authorization.caller import Authentication, Caller
 from records.errors import CorruptLogError, RequestError
 from records.kafka import reference
@@ -54,6 +55,16 @@ def opened(
         forwarded_by=broker,
     )
     return frame, caller
+
+
+def is_question(frame: RequestFrame) -> bool:
+    """True if a request, or the one in its envelope, asks a question; it changes nothing."""
+    if isinstance(frame.body, EnvelopeRequest):
+        try:
+            frame = frames.decode_request(frame.body.request_data, {RUN_COMMAND.key: RUN_COMMAND})
+        except RequestError:
+            return False
+    return isinstance(frame.body, RunCommandRequest) and frame.body.point is not None
 
 
 def response_in_envelope(frame: RequestFrame, body: Response | bytes) -> EnvelopeResponse:

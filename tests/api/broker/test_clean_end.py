@@ -18,22 +18,28 @@ from tests.api.kafka.servers import server
 @asynccontextmanager
 async def running(directory: Path) -> AsyncIterator[Ready]:
     """Run a broker while the body runs, and end it in order; yields what it says when ready."""
-    async with server(directory) as service:
-        options = BrokerOptions(
-            server=f"kafka://127.0.0.1:{service.port}",
-            broker_id=1,
-            host="127.0.0.1",
-            port=0,
-            advertised_host="127.0.0.1",
-            log_dirs=(directory / "broker",),
-            heartbeat_ms=100,
-        )
-        ready: asyncio.Queue[Ready] = asyncio.Queue()
-        broker = asyncio.create_task(run_broker_until_stopped(options, ready.put_nowait))
-        async with asyncio.timeout(60):
-            yield await ready.get()
-            os.kill(os.getpid(), signal.SIGTERM)
-            await broker
+    async with server(directory) as service, broker_of(service.port, directory) as ready:
+        yield ready
+
+
+@asynccontextmanager
+async def broker_of(port: int, directory: Path) -> AsyncIterator[Ready]:
+    """Run a broker of a controller while the body runs, and end it in order."""
+    options = BrokerOptions(
+        server=f"kafka://127.0.0.1:{port}",
+        broker_id=1,
+        host="127.0.0.1",
+        port=0,
+        advertised_host="127.0.0.1",
+        log_dirs=(directory / "broker",),
+        heartbeat_ms=100,
+    )
+    ready: asyncio.Queue[Ready] = asyncio.Queue()
+    broker = asyncio.create_task(run_broker_until_stopped(options, ready.put_nowait))
+    async with asyncio.timeout(60):
+        yield await ready.get()
+        os.kill(os.getpid(), signal.SIGTERM)
+        await broker
 
 
 async def test_broker_that_synced_everything_says_so(tmp_path: Path) -> None:

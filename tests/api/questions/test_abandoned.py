@@ -20,6 +20,7 @@ from api.questions.worker import LENGTH
 from api.socket.client import SocketClient
 from api.wire_requests import AnswerPage
 from records.errors import Outcome, UnavailableError
+from tests.api.broker.test_clean_end import broker_of
 from tests.api.kafka.servers import server
 from tests.api.services import Served, serving
 
@@ -62,13 +63,21 @@ async def stuck_workers(service: int, client: Client) -> list[int]:
     return pids
 
 
-@pytest.mark.parametrize("way", ["kafka", "socket"])
+@pytest.mark.parametrize("way", ["kafka", "socket", "broker"])
 async def test_question_of_a_client_that_has_gone_gives_its_worker_back(
     tmp_path: Path, way: str
 ) -> None:
-    async with server(tmp_path, socket=("127.0.0.1", 0)) as at:
+    async with (
+        server(tmp_path, socket=("127.0.0.1", 0)) as at,
+        broker_of(at.port, tmp_path) as broker,
+    ):
+        urls = {
+            "kafka": f"kafka://127.0.0.1:{at.port}",
+            "socket": at.socket_url,
+            "broker": f"kafka://{broker.listen}",
+        }
+        url = urls[way]
         stuck = await stuck_workers(os.getpid(), at.client)
-        url = f"kafka://127.0.0.1:{at.port}" if way == "kafka" else at.socket_url
         leaving = [await connect(url) for _ in stuck]
         asked = [asyncio.create_task(digest(client)) for client in leaving]
         while not all(worker.is_taken for worker in at.service.answers._workers._workers):
