@@ -1,11 +1,13 @@
 """The commands as a typer app, for what `quick` does not parse: help, errors, the unusual."""
 
+import functools
 import os
 import sys
 from typing import Annotated, Any
 
 import typer
 from typer import exceptions
+from typer.main import get_command
 
 from api.cli.errors import DONE, USAGE, Interrupted, configure_logging, fail
 from api.cli.output import print_line
@@ -62,6 +64,12 @@ def complete_app() -> App:
     return app
 
 
+@functools.lru_cache(maxsize=1)
+def _parser(_commands: int, _groups: int) -> Any:
+    """Return the app's parser, built anew only when more were added: building takes long."""
+    return get_command(app)
+
+
 def run_app(arguments: list[str]) -> Any:
     """Run one command; return its result or exit code.
 
@@ -69,7 +77,9 @@ def run_app(arguments: list[str]) -> Any:
         Interrupted: the command was interrupted.
     """
     try:
-        return complete_app()(arguments, prog_name="metalog", standalone_mode=False)
+        complete_app()
+        parser = _parser(len(app.registered_commands), len(app.registered_groups))
+        return parser(arguments, prog_name="metalog", standalone_mode=False)
     except exceptions.Exit as exit_:
         return exit_.exit_code
     except exceptions.TyperException as error:
