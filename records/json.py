@@ -29,6 +29,11 @@ def fields_json(struct: msgspec.Struct) -> dict[str, Any]:
     }
 
 
+def field_json(struct: msgspec.Struct, name: str) -> Any:
+    """Return one field of any structure, as `fields_json` does."""
+    return _value(getattr(struct, name), _hints(type(struct))[name])
+
+
 @functools.cache
 def default_fields(cls: type[Record]) -> dict[str, Any]:
     """Return the fields of a record type that have defaults, with these as JSON values."""

@@ -90,6 +90,16 @@ class Replayer:
         # Provenance before the Begin of the open transaction.
         self._before: Provenance | None = None
 
+    @property
+    def delta(self) -> MetadataDelta:
+        """What was applied since the last call of `image`."""
+        return self._delta
+
+    @property
+    def in_transaction(self) -> bool:
+        """True if a transaction is open."""
+        return self._transactions.begin_offset is not None
+
     def replay(self, batch: Batch, up_to: int | None = None) -> None:
         """Apply the new part of a batch, at most up to offset `up_to`.
 
@@ -175,7 +185,7 @@ def load_image(
         CorruptLogError: a record contradicts the state before it; names the offset.
     """
     end_offset = check_point(source, at)
-    replayer = _replayer(source, start)
+    replayer = replayer_from(source, start)
     assert replayer.next_offset <= end_offset, "the image to start from is newer than the point"
     for batch in source.batches(replayer.next_offset, end_offset):
         replayer.replay(batch, up_to=end_offset - 1)
@@ -206,7 +216,7 @@ def images(
     """
     check_point(source, from_offset - 1)
     check_point(source, to_offset - 1)
-    replayer = _replayer(source, start)
+    replayer = replayer_from(source, start)
     assert replayer.next_offset <= from_offset, "the image to start from is newer than the range"
     for batch in source.batches(replayer.next_offset, to_offset):
         replayer.replay(batch)
@@ -234,7 +244,8 @@ def check_point(source: BatchSource, at: int | None) -> int:
     return at + 1
 
 
-def _replayer(source: BatchSource, start: MetadataImage | None) -> Replayer:
+def replayer_from(source: BatchSource, start: MetadataImage | None) -> Replayer:
+    """Return a replayer that continues from an image, or from the log's start if that is later."""
     if start is not None and start.provenance.next_offset >= source.history_start:
         return Replayer(start)
     if source.base is None:

@@ -1,5 +1,6 @@
 """The deltas of an image's parts, created as they are needed."""
 
+from collections.abc import Iterable
 from typing import Any, get_type_hints
 
 import msgspec
@@ -61,6 +62,10 @@ class PartDeltas:
         part = self._parts[name] = make(getattr(self.image, f"_{name}"))
         setattr(self, name, part)
         return part
+
+    def touched_parts(self) -> Iterable[tuple[str, Any]]:
+        """Return the deltas that were created so far, each with its name."""
+        return self._parts.items()
 
     def count_not_understood(self, offset: int) -> None:
         """Count a record as not fully understood."""

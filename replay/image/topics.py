@@ -103,6 +103,7 @@ class TopicsImage(msgspec.Struct, frozen=True, gc=False):
 
 
 _NO_IDS: Map[str, Uuid] = Map()
+_NO_CHANGES: KeysView[int] = dict[int, None]().keys()
 
 
 class TopicsDelta:
@@ -118,6 +119,14 @@ class TopicsDelta:
     def changed(self) -> KeysView[Uuid]:
         """Ids of the topics that were created, changed in any way, or removed."""
         return self._topics.keys()
+
+    def changed_partitions(self, topic_id: Uuid) -> KeysView[int]:
+        """Return the ids of the partitions of a changed topic that were set or removed.
+
+        Those of a removed topic are not named.
+        """
+        delta = self._topics[topic_id]
+        return _NO_CHANGES if delta is None else delta.changes.keys()
 
     def create_topic(self, record: TopicRecord, offset: int) -> None:
         """Add a topic without partitions."""

@@ -1,0 +1,1 @@
+"""Expressions over an image, in a subset of CEL: docs/expressions.md."""

@@ -1,0 +1,341 @@
+"""Turns the syntax tree of an expression into functions that evaluate it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from lark import Token, Tree
+
+from replay.expressions.functions import CONSTANTS, FUNCTIONS, METHODS, size_of
+from replay.expressions.grammar import fail
+from replay.expressions.ranging import MACROS, ObjectsRange, Range
+from replay.expressions.values import (
+    Absent,
+    Env,
+    Evaluate,
+    calculate,
+    equal,
+    is_member,
+    is_number,
+    ordered,
+    type_name,
+)
+from replay.expressions.vocabulary import (
+    COLLECTIONS,
+    PLAIN,
+    SHAPES,
+    Objects,
+    PartitionsOf,
+    Shape,
+    Thing,
+)
+
+_DEPTH_MAX = 100
+_Tree = Tree[Token]
+
+
+class Part(msgspec.Struct, frozen=True):
+    """A part of an expression: how it is evaluated, and what is known of its value."""
+
+    evaluate: Evaluate
+    shape: Shape = PLAIN
+
+
+class Compiler:
+    """Compiles one expression.
+
+    Attributes:
+        collections: The collections that it names.
+        ranges: Its macros that remember the outcome of each object.
+        slot_count: How many variables its macros have.
+    """
+
+    def __init__(self, *, incremental: bool) -> None:
+        self.collections: set[str] = set()
+        self.ranges: list[ObjectsRange] = []
+        self.slot_count = 0
+        self._incremental = incremental
+        self._variables: dict[str, tuple[int, Shape]] = {}
+        self._depth = 0
+
+    def compile(self, tree: _Tree) -> Part:
+        """Return what evaluates a tree.
+
+        Raises:
+            RequestError: INVALID_REQUEST, a name that does not exist, or it is nested too deeply;
+                names the column.
+        """
+        self._depth += 1
+        if self._depth > _DEPTH_MAX:
+            raise fail(tree, f"nested more than {_DEPTH_MAX} deep")
+        part: Part = getattr(self, f"_{tree.data}")(tree)
+        self._depth -= 1
+        return part
+
+    def _evaluate(self, tree: Any) -> Evaluate:
+        return self.compile(tree).evaluate
+
+    # Constants
+
+    def _constant(self, tree: _Tree) -> Part:
+        try:
+            value = CONSTANTS[tree.data](*map(str, tree.children))
+        except ValueError as error:
+            raise fail(tree, str(error)) from None
+        return Part(lambda env: value)
+
+    _integer = _double = _string = _true = _false = _null = _constant
+
+    def _list(self, tree: _Tree) -> Part:
+        parts = [self._evaluate(each) for each in _arguments(tree.children[0])]
+        return Part(lambda env: [part(env) for part in parts])
+
+    # Names, fields and elements
+
+    def _name(self, tree: _Tree) -> Part:
+        name = str(tree.children[0])
+        if name in self._variables:
+            slot, shape = self._variables[name]
+            return Part(lambda env: env.slots[slot], shape)
+        objects = COLLECTIONS.get(name)
+        if objects is None:
+            raise fail(tree, f"there is no {name!r}: names are {', '.join(COLLECTIONS)}")
+        self.collections.add(name)
+        return Part(lambda env: objects, SHAPES[name])
+
+    def _select(self, tree: _Tree) -> Part:
+        of, name = self.compile(_tree(tree.children[0])), str(tree.children[1])
+        shape = PLAIN
+        if of.shape.fields is not None:
+            if name not in of.shape.fields:
+                known = ", ".join(of.shape.fields)
+                raise fail(_word(tree), f"a {of.shape.name} has no {name!r}: it has {known}")
+            shape = of.shape.fields[name]
+        elif of.shape.element is not None:
+            if of.shape.name == "partitions" and of.shape is not SHAPES["partitions"]:
+                raise fail(tree, "name a partition by its id, as partitions[0]")
+            shape = of.shape.element
+        return Part(_guarded(tree, _selector(of.evaluate, name)), shape)
+
+    def _index(self, tree: _Tree) -> Part:
+        of, index = self.compile(_tree(tree.children[0])), self._evaluate(tree.children[1])
+        shape = of.shape.element or PLAIN
+
+        def evaluate(env: Env) -> Any:
+            return _element(env, of.evaluate(env), index(env))
+
+        return Part(_guarded(tree, evaluate), shape)
+
+    def _contains(self, tree: _Tree) -> Part:
+        value, of = map(self._evaluate, tree.children)
+
+        def evaluate(env: Env) -> bool:
+            where, wanted = of(env), value(env)
+            if isinstance(where, Objects | PartitionsOf):
+                try:
+                    where.get(env, wanted)
+                except Absent:
+                    return False
+                return True
+            if isinstance(where, list | dict):
+                return is_member(wanted, where)
+            raise TypeError(f"nothing is in a {type_name(where)}")
+
+        return Part(_guarded(tree, evaluate))
+
+    # Operators
+
+    def _either(self, tree: _Tree) -> Part:
+        return self._deciding(tree, decisive=True)
+
+    def _both(self, tree: _Tree) -> Part:
+        return self._deciding(tree, decisive=False)
+
+    def _deciding(self, tree: _Tree, *, decisive: bool) -> Part:
+        parts = [_condition(_tree(each), self._evaluate(each)) for each in tree.children]
+
+        def evaluate(env: Env) -> bool:
+            is_absent = False
+            for part in parts:
+                try:
+                    if part(env) is decisive:
+                        return decisive
+                except Absent:
+                    is_absent = True
+            if is_absent:
+                raise Absent
+            return not decisive
+
+        return Part(evaluate)
+
+    def _conditional(self, tree: _Tree) -> Part:
+        of = _tree(tree.children[0])
+        condition, then, other = map(self._evaluate, tree.children)
+        condition = _condition(of, condition)
+        return Part(lambda env: then(env) if condition(env) else other(env))
+
+    def _compare(self, tree: _Tree) -> Part:
+        left, right = self._evaluate(tree.children[0]), self._evaluate(tree.children[2])
+        sign = str(tree.children[1])
+        if sign == "==":
+            return Part(lambda env: equal(left(env), right(env)))
+        if sign == "!=":
+            return Part(lambda env: not equal(left(env), right(env)))
+        return Part(_guarded(tree, lambda env: ordered(sign, left(env), right(env))))
+
+    def _arithmetic(self, tree: _Tree) -> Part:
+        left, right = self._evaluate(tree.children[0]), self._evaluate(tree.children[2])
+        sign = str(tree.children[1])
+        return Part(_guarded(tree, lambda env: calculate(sign, left(env), right(env))))
+
+    def _negated(self, tree: _Tree) -> Part:
+        part = _condition(_tree(tree.children[0]), self._evaluate(tree.children[0]))
+        return Part(lambda env: not part(env))
+
+    def _negative(self, tree: _Tree) -> Part:
+        part = self._evaluate(tree.children[0])
+
+        def evaluate(env: Env) -> Any:
+            value = part(env)
+            if not is_number(value):
+                raise TypeError(f"no minus of {type_name(value)}")
+            return -value
+
+        return Part(_guarded(tree, evaluate))
+
+    # Functions and macros
+
+    def _call(self, tree: _Tree) -> Part:
+        name, trees = str(tree.children[0]), _arguments(tree.children[1])
+        if name == "has" and len(trees) == 1:
+            return self._has(trees[0])
+        if name == "size" and len(trees) == 1:
+            return self._size(tree, self.compile(trees[0]))
+        function = FUNCTIONS.get(name)
+        if function is None or len(trees) != 1:
+            raise fail(tree, f"there is no function {name}() of {len(trees)} arguments")
+        argument = self._evaluate(trees[0])
+        return Part(_guarded(tree, lambda env: function(argument(env))))
+
+    def _method(self, tree: _Tree) -> Part:
+        of, name = _tree(tree.children[0]), str(tree.children[1])
+        trees = _arguments(tree.children[2])
+        if name in MACROS:
+            return self._macro(tree, name, of, trees)
+        if name == "size" and not trees:
+            return self._size(tree, self.compile(of))
+        method = METHODS.get(name)
+        if method is None or len(trees) != 1:
+            raise fail(_word(tree), f"there is no method {name}() of {len(trees)} arguments")
+        text, argument = self._evaluate(of), self._evaluate(trees[0])
+        return Part(_guarded(tree, lambda env: method(text(env), argument(env))))
+
+    def _has(self, tree: _Tree) -> Part:
+        part = self._evaluate(tree)
+
+        def evaluate(env: Env) -> bool:
+            try:
+                part(env)
+            except Absent:
+                return False
+            return True
+
+        return Part(evaluate)
+
+    def _size(self, tree: _Tree, of: Part) -> Part:
+        if isinstance(of.evaluate, ObjectsRange) and of.evaluate.macro == "filter":
+            return Part(_guarded(tree, of.evaluate.matching))
+        return Part(_guarded(tree, lambda env: size_of(env, of.evaluate(env))))
+
+    def _macro(self, tree: _Tree, name: str, of: _Tree, trees: list[_Tree]) -> Part:
+        variables = [str(each.children[0]) for each in trees[:-1] if each.data == "name"]
+        if not 2 <= len(trees) <= 3 or len(variables) != len(trees) - 1:
+            raise fail(tree, f"write {name}(x, condition) or {name}(key, x, condition)")
+        outer, is_top = self._variables, not self._variables
+        collection = self.compile(of)
+        slots = []
+        self._variables = dict(outer)
+        for variable in variables:
+            slots.append(self.slot_count)
+            is_element = variable == variables[-1]
+            shape = collection.shape.element if is_element else None
+            self._variables[variable] = (self.slot_count, shape or PLAIN)
+            self.slot_count += 1
+        body = self.compile(trees[-1])
+        self._variables = outer
+        range_ = Range(name, collection.evaluate, tuple(slots), body.evaluate)
+        shape = Shape("list", element=collection.shape.element) if name == "filter" else PLAIN
+        objects = COLLECTIONS.get(str(of.children[0])) if of.data == "name" else None
+        if self._incremental and is_top and objects is not None and objects.keyed:
+            remembered = ObjectsRange(range_, objects, lambda error: fail(tree, str(error)))
+            self.ranges.append(remembered)
+            return Part(remembered, shape)
+        return Part(_guarded(tree, range_), shape)
+
+
+def _tree(child: Any) -> _Tree:
+    assert isinstance(child, Tree)
+    return child
+
+
+def _word(tree: _Tree) -> Token:
+    """Return the name after a dot."""
+    word = tree.children[1]
+    assert isinstance(word, Token)
+    return word
+
+
+def _arguments(child: Any) -> list[_Tree]:
+    return [] if child is None else list(child.children)
+
+
+def _guarded(tree: _Tree, evaluate: Evaluate) -> Evaluate:
+    """Return a function whose type errors name the column."""
+
+    def guarded(env: Env) -> Any:
+        try:
+            return evaluate(env)
+        except TypeError as error:
+            raise fail(tree, str(error)) from None
+
+    return guarded
+
+
+def _condition(tree: _Tree, evaluate: Evaluate) -> Callable[[Env], bool]:
+    """Return a function that makes sure that a value is true or false."""
+
+    def condition(env: Env) -> bool:
+        value = evaluate(env)
+        if not isinstance(value, bool):
+            raise fail(tree, f"this is a {type_name(value)}, neither true nor false")
+        return value
+
+    return condition
+
+
+def _selector(of: Evaluate, name: str) -> Evaluate:
+    def evaluate(env: Env) -> Any:
+        value = of(env)
+        if isinstance(value, Thing):
+            return value.select(env, name)
+        return _element(env, value, name)
+
+    return evaluate
+
+
+def _element(env: Env, of: Any, index: Any) -> Any:
+    if isinstance(of, Objects | PartitionsOf):
+        return of.get(env, index)
+    if isinstance(of, dict):
+        if index not in of:
+            raise Absent
+        return of[index]
+    if isinstance(of, list):
+        if not isinstance(index, int) or isinstance(index, bool):
+            raise TypeError(f"a list has no element {index!r}")
+        if not 0 <= index < len(of):
+            raise Absent
+        return of[index]
+    if of is None:
+        raise Absent
+    raise TypeError(f"a {type_name(of)} has no elements")

@@ -1,0 +1,118 @@
+"""Expressions over an image, and their values while a log is replayed."""
+
+from typing import Any
+
+from lark import Token as LarkToken
+from lark import Tree
+
+from records.base import Record
+from records.partitions import PartitionChangeRecord
+from replay.expressions.compiling import Compiler
+from replay.expressions.grammar import fail, parse
+from replay.expressions.values import Absent, Env, Token
+from replay.expressions.vocabulary import Objects, PartitionsOf, Thing, record_types_of
+from replay.image.metadata import MetadataImage
+from replay.time_travel.kinds import KINDS
+
+# An expression of these is false where it is absent; any other has no value there.
+_CONDITIONS = frozenset({"either", "both", "compare", "contains", "negated"})
+_CONDITION_CALLS = frozenset({"has", "all", "exists", "exists_one"})
+
+
+class Expression:
+    """A parsed expression.
+
+    Attributes:
+        text: As it was written.
+    """
+
+    def __init__(self, text: str) -> None:
+        """Parse an expression.
+
+        Raises:
+            RequestError: INVALID_REQUEST, it is none, or names what does not exist; names the
+                column.
+        """
+        self.text = text
+        self._tree = parse(text)
+        self._is_condition = _is_condition(self._tree)
+        Compiler(incremental=False).compile(self._tree)
+
+    def evaluate(self, image: MetadataImage) -> Any:
+        """Return the value in one image, as JSON.
+
+        A condition about what does not exist is false; any other expression is then None.
+
+        Raises:
+            RequestError: INVALID_REQUEST, its types do not fit, or it takes too long; names the
+                column.
+        """
+        compiler = Compiler(incremental=False)
+        part = compiler.compile(self._tree)
+        return self.value_of(part.evaluate, Env(image, compiler.slot_count))
+
+    def watch(self) -> "Watch":
+        """Return a way to follow the value through a history."""
+        return Watch(self)
+
+    def value_of(self, evaluate: Any, env: Env) -> Any:
+        """Evaluate the compiled expression."""
+        try:
+            return self._plain(evaluate(env), env)
+        except Absent:
+            return False if self._is_condition else None
+
+    def _plain(self, value: Any, env: Env) -> Any:
+        if isinstance(value, Thing):
+            return f"{value.kind}:{KINDS[value.kind].label(env.image, value.key)}"
+        if isinstance(value, Objects | PartitionsOf):
+            raise fail(self._tree, "this is a whole collection: ask for its size, or a condition")
+        if isinstance(value, list):
+            return [self._plain(each, env) for each in value]
+        return value
+
+
+class Watch:
+    """The value of an expression while records are replayed; evaluated only when it may change."""
+
+    def __init__(self, expression: Expression) -> None:
+        self._expression = expression
+        compiler = Compiler(incremental=True)
+        self._evaluate = compiler.compile(expression._tree).evaluate
+        self._ranges, self._slot_count = compiler.ranges, compiler.slot_count
+        self._types = record_types_of(frozenset(compiler.collections))
+        self._reads: set[Token] = set()
+
+    def start(self, image: MetadataImage) -> Any:
+        """Return the value in the first image."""
+        env = Env(image, self._slot_count)
+        value = self._expression.value_of(self._evaluate, env)
+        self._reads = env.reads
+        return value
+
+    def may_change(self, record: Record) -> bool:
+        """True if a record may change the value; False is certain."""
+        if type(record) not in self._types:
+            return False
+        if not isinstance(record, PartitionChangeRecord):
+            return True
+        topic, partition = record.topic_id, record.partition_id
+        tokens: tuple[Token, ...] = (("partition", (topic, partition)), ("topic", topic))
+        return any(
+            token in self._reads or any(each.reads(token) for each in self._ranges)
+            for token in tokens
+        )
+
+    def is_touched(self, tokens: set[Token]) -> bool:
+        """Note what changed; True if the expression has to be evaluated again."""
+        # Every range has to note it.
+        in_ranges = [each.touch(tokens) for each in self._ranges]
+        return any(in_ranges) or not self._reads.isdisjoint(tokens)
+
+
+def _is_condition(tree: "Tree[LarkToken]") -> bool:
+    if tree.data == "call":
+        return str(tree.children[0]) in _CONDITION_CALLS
+    if tree.data == "method":
+        return str(tree.children[1]) in {*_CONDITION_CALLS, "startsWith", "endsWith", "contains"}
+    return tree.data in _CONDITIONS

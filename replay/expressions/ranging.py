@@ -1,0 +1,225 @@
+"""The macros that go through a collection: `exists`, `all`, `exists_one`, `filter` and `map`."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from replay.expressions.values import Absent, Env, Evaluate, Token, type_name
+from replay.expressions.vocabulary import Objects, PartitionsOf
+
+MACROS = frozenset({"all", "exists", "exists_one", "filter", "map"})
+
+
+class Range(msgspec.Struct, frozen=True):
+    """A macro over a collection.
+
+    Attributes:
+        slots: Of its variables: the element; or index, key or name, and the element.
+    """
+
+    macro: str
+    of: Evaluate
+    slots: tuple[int, ...]
+    body: Evaluate
+
+    def __call__(self, env: Env) -> Any:
+        """Evaluate the body for each element.
+
+        Raises:
+            Absent: no element decides, and some are absent.
+            TypeError: what it goes through is no collection, or the body is no bool.
+        """
+        outcomes = []
+        for name, element in _elements(env, self.of(env), len(self.slots)):
+            env.step()
+            outcome = outcome_of(self.body_of(env, name, element), self.macro)
+            if is_decided(self.macro, outcome):
+                return outcome
+            outcomes.append((element, outcome))
+        return combined(self.macro, outcomes)
+
+    def body_of(self, env: Env, name: Any, element: Any) -> Any:
+        """Evaluate the body for one element; returns ABSENT instead of raising it."""
+        env.slots[self.slots[-1]] = element
+        if len(self.slots) == 2:
+            env.slots[self.slots[0]] = name() if callable(name) else name
+        try:
+            return self.body(env)
+        except Absent:
+            return ABSENT
+
+
+ABSENT = object()
+"""Outcome of an element for which the body is absent."""
+
+
+def outcome_of(value: Any, macro: str) -> Any:
+    """Check the value of a body.
+
+    Raises:
+        TypeError: it should be a bool.
+    """
+    if macro != "map" and value is not ABSENT and not isinstance(value, bool):
+        raise TypeError(
+            f"{macro}() needs a condition that is true or false, not a {type_name(value)}"
+        )
+    return value
+
+
+def is_decided(macro: str, outcome: Any) -> bool:
+    """True if one element decides."""
+    return (macro == "exists" and outcome is True) or (macro == "all" and outcome is False)
+
+
+def combined(macro: str, outcomes: Iterable[tuple[Any, Any]]) -> Any:
+    """Return the value of a macro of which no element decided alone.
+
+    Raises:
+        Absent: elements are absent, and no other decides.
+    """
+    pairs = list(outcomes)
+    if any(outcome is ABSENT for _, outcome in pairs):
+        raise Absent
+    if macro == "exists":
+        return False
+    if macro == "all":
+        return True
+    if macro == "exists_one":
+        return sum(outcome for _, outcome in pairs) == 1
+    if macro == "filter":
+        return [element for element, outcome in pairs if outcome]
+    return [outcome for _, outcome in pairs]
+
+
+def _elements(env: Env, value: Any, variable_count: int) -> Iterator[tuple[Any, Any]]:
+    """Yield the elements of a value, each with its index, key or name."""
+    if isinstance(value, PartitionsOf):
+        for each in value.elements(env):
+            yield each.key[1], each
+    elif isinstance(value, Objects):
+        env.reads.add(value.members)
+        for key in sorted(value.keys(env.image), key=repr):
+            yield element_of(env, value, key)
+    elif isinstance(value, list):
+        yield from enumerate(value)
+    elif isinstance(value, dict):
+        # A single variable of a map is the key, as in CEL.
+        yield from ((key, key if variable_count == 1 else value[key]) for key in sorted(value))
+    else:
+        raise TypeError(f"a {type_name(value)} has no elements")
+
+
+def element_of(env: Env, objects: Objects, key: Any) -> tuple[Callable[[], str], Any]:
+    """Return an object of a collection and a function that returns its name."""
+    image = env.image
+    element = objects.at(image, key)
+    if objects.keyed:
+        env.reads.add((objects.kind.name, key))
+    return (lambda: objects.label(image, key)), element
+
+
+class ObjectsRange:
+    """A macro over a collection of the image that remembers the outcome of each object.
+
+    After a change only the objects are evaluated again whose bodies read what was touched.
+    """
+
+    def __init__(
+        self, range_: Range, objects: Objects, failure: Callable[[TypeError], Exception]
+    ) -> None:
+        """Use a macro, the collection that it goes through, and what makes its type errors."""
+        self.macro = range_.macro
+        self._range, self._objects, self._failure = range_, objects, failure
+        self._outcomes: dict[Any, Any] = {}
+        self._elements: dict[Any, Any] = {}
+        self._counts = {True: 0, False: 0, ABSENT: 0}
+        # What the bodies read: by object, and by what was read.
+        self._reads: dict[Any, set[Token]] = {}
+        self._readers: dict[Token, set[Any]] = {}
+        self._stale: set[Any] | None = None
+        """Objects to evaluate again; None: all."""
+
+    def touch(self, tokens: set[Token]) -> bool:
+        """Note what changed; True if the outcome of any object may have."""
+        if self._stale is None:
+            return True
+        for token in tokens:
+            self._stale.update(self._readers.get(token, ()))
+            if self._objects.touches(token):
+                self._stale.add(token[1])
+        return bool(self._stale)
+
+    def reads(self, token: Token) -> bool:
+        """True if a change of this may change the outcome of an object."""
+        return self._stale is None or token in self._readers or self._objects.touches(token)
+
+    def __call__(self, env: Env) -> Any:
+        """Return the value of the macro, as `Range`."""
+        self._refresh(env)
+        return self._value()
+
+    def matching(self, env: Env) -> int:
+        """Return the size of what `filter` returns."""
+        self._refresh(env)
+        if self._counts[ABSENT]:
+            raise Absent
+        return self._counts[True]
+
+    def _refresh(self, env: Env) -> None:
+        stale, self._stale = self._stale, set()
+        if stale is None:
+            stale = set(self._objects.keys(env.image))
+        outer, env.reads = env.reads, set()
+        try:
+            for key in stale:
+                self._evaluate(env, key)
+        except TypeError as error:
+            raise self._failure(error) from None
+        finally:
+            env.reads = outer
+
+    def _evaluate(self, env: Env, key: Any) -> None:
+        self._forget(key)
+        env.reads = set()
+        name, element = element_of(env, self._objects, key)
+        if element is None:
+            return
+        env.step()
+        outcome = outcome_of(self._range.body_of(env, name, element), self._range.macro)
+        self._outcomes[key], self._elements[key] = outcome, element
+        self._reads[key] = env.reads
+        for token in env.reads:
+            self._readers.setdefault(token, set()).add(key)
+        if self._range.macro != "map" or outcome is ABSENT:
+            self._counts[outcome] += 1
+
+    def _forget(self, key: Any) -> None:
+        if key not in self._outcomes:
+            return
+        outcome = self._outcomes.pop(key)
+        del self._elements[key]
+        if self._range.macro != "map" or outcome is ABSENT:
+            self._counts[outcome] -= 1
+        for token in self._reads.pop(key):
+            readers = self._readers[token]
+            readers.discard(key)
+            if not readers:
+                del self._readers[token]
+
+    def _value(self) -> Any:
+        macro, counts = self._range.macro, self._counts
+        if macro == "exists" and counts[True]:
+            return True
+        if macro == "all" and counts[False]:
+            return False
+        if counts[ABSENT]:
+            raise Absent
+        if macro in ("exists", "all"):
+            return macro == "all"
+        if macro == "exists_one":
+            return counts[True] == 1
+        keys = sorted(self._outcomes, key=repr)
+        if macro == "filter":
+            return [self._elements[key] for key in keys if self._outcomes[key]]
+        return [self._outcomes[key] for key in keys]

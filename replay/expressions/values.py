@@ -1,0 +1,150 @@
+"""Values of expressions: JSON values, objects and collections; equality, order and arithmetic."""
+
+import re
+from collections.abc import Callable, Collection
+from operator import add, ge, gt, le, lt, mul, sub
+from typing import Any
+
+from records.errors import RequestError
+from replay.image.metadata import MetadataImage
+
+Token = tuple[Any, ...]
+"""What an expression read: a kind alone (any change in it), or a kind and a key. See `touched`."""
+
+STEPS_MAX = 20_000_000
+"""Elements that one evaluation may visit: about ten times all partitions of a large cluster."""
+_TEXT_LENGTH_MAX = 1_000_000
+INTEGER_MAX = 2**63 - 1
+_DIGITS = re.compile(r"-?[0-9]{1,19}")
+
+
+class Absent(Exception):
+    """An object, key or index that an expression reads does not exist.
+
+    CEL calls this an error. `||`, `&&`, `exists` and `all` ignore it where the other operand or
+    elements decide the result.
+    """
+
+
+class Env:
+    """One evaluation: the image, what was read of it, and the variables of macros."""
+
+    __slots__ = ("image", "reads", "slots", "steps")
+
+    def __init__(self, image: MetadataImage, slot_count: int) -> None:
+        self.image = image
+        self.reads: set[Token] = set()
+        self.slots: list[Any] = [None] * slot_count
+        self.steps = 0
+
+    def step(self) -> None:
+        """Count the visit of an element.
+
+        Raises:
+            RequestError: INVALID_REQUEST, the evaluation takes too long.
+        """
+        self.steps += 1
+        if self.steps > STEPS_MAX:
+            raise RequestError(
+                "INVALID_REQUEST", f"the expression visits more than {STEPS_MAX:,} elements"
+            )
+
+
+Evaluate = Callable[[Env], Any]
+
+
+def equal(left: Any, right: Any) -> bool:
+    """True if two values are equal; values of different types are not, except numbers."""
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(equal, left, right))
+    if isinstance(left, bool) is not isinstance(right, bool):
+        return False
+    return bool(left == right)
+
+
+_ORDER = {"<": lt, "<=": le, ">": gt, ">=": ge}
+
+
+def ordered(sign: str, left: Any, right: Any) -> bool:
+    """Compare two numbers or two texts.
+
+    Raises:
+        TypeError: they have no order.
+    """
+    if not (is_number(left) and is_number(right)) and not (
+        isinstance(left, str) and isinstance(right, str)
+    ):
+        raise TypeError(f"{type_name(left)} and {type_name(right)} have no order")
+    return bool(_ORDER[sign](left, right))
+
+
+def is_number(value: Any) -> bool:
+    """True for integers and doubles."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def type_name(value: Any) -> str:
+    """Return the name of a value's type in messages."""
+    names = {bool: "bool", int: "int", float: "double", str: "string", type(None): "null"}
+    return names.get(type(value), "list" if isinstance(value, list) else "object")
+
+
+def calculate(sign: str, left: Any, right: Any) -> Any:
+    """Add, subtract, multiply or divide two numbers, or join two texts.
+
+    Integers have 64 bits; their division cuts off, as in CEL.
+
+    Raises:
+        TypeError: not two numbers of one type, nor two texts that are added.
+        Absent: division by zero, or a result out of range.
+    """
+    if sign == "+" and isinstance(left, str) and isinstance(right, str):
+        if len(left) + len(right) > _TEXT_LENGTH_MAX:
+            raise Absent
+        return left + right
+    if not is_number(left) or type(left) is not type(right):
+        raise TypeError(f"no {sign} of {type_name(left)} and {type_name(right)}")
+    if sign in "/%":
+        if isinstance(left, float) and sign == "%":
+            raise TypeError("no % of doubles")
+        return _divide(sign, left, right)
+    result = {"+": add, "-": sub, "*": mul}[sign](left, right)
+    if isinstance(result, int) and not -INTEGER_MAX - 1 <= result <= INTEGER_MAX:
+        raise Absent
+    return result
+
+
+def _divide(sign: str, left: Any, right: Any) -> Any:
+    if isinstance(left, float):
+        if right == 0.0:
+            raise Absent
+        return left / right
+    if right == 0:
+        raise Absent
+    quotient = abs(left) // abs(right) * (1 if (left < 0) is (right < 0) else -1)
+    return quotient if sign == "/" else left - quotient * right
+
+
+def is_member(value: Any, of: Collection[Any]) -> bool:
+    """True if a list has an equal element."""
+    return any(equal(value, each) for each in of)
+
+
+def to_int(value: Any) -> int:
+    """Return a number, or a text of digits, as an integer; config values are texts.
+
+    Raises:
+        TypeError: neither a number nor a text.
+        Absent: the text is no number, or out of range.
+    """
+    if not isinstance(value, str) and not is_number(value):
+        raise TypeError(f"no int of {type_name(value)}")
+    if isinstance(value, str) and not _DIGITS.fullmatch(value):
+        raise Absent
+    try:
+        found = int(value)  # cuts off doubles, as in CEL
+    except (ValueError, OverflowError):
+        raise Absent from None
+    if not -INTEGER_MAX - 1 <= found <= INTEGER_MAX:
+        raise Absent
+    return found

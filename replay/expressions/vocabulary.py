@@ -1,0 +1,304 @@
+"""What expressions can name: the collections of an image, their objects and the fields of these.
+
+All of it is read from the tables of parts and kinds, so that nothing is left out, and objects go
+by the names that they have everywhere else (`topic:orders` is `topics["orders"]`).
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, get_type_hints
+
+import msgspec
+
+from records.base import Uuid
+from records.json import field_json, fields_json
+from records.secrets import REDACTED, SECRET_FIELDS, is_secret_config
+from replay.expressions.values import Absent, Env, Token
+from replay.image.configs import TOPIC
+from replay.image.metadata import MetadataImage
+from replay.image.partition_list import find
+from replay.image.parts import PARTS
+from replay.time_travel.affected import types_reaching
+from replay.time_travel.kinds import KINDS, Kind
+
+NAMES: Token = ("names",)
+"""Read by whatever finds topics by name, or all of them; touched when the set of names changes."""
+PARTITIONS: Token = ("partitions",)
+"""Read by whatever goes through all partitions; touched when one is created or removed."""
+
+
+class Shape(msgspec.Struct, frozen=True):
+    """What is known of a value before it is computed: the fields of an object, or its elements.
+
+    A shape with neither is that of a plain value, of which nothing is known.
+    """
+
+    name: str = "value"
+    fields: "Mapping[str, Shape] | None" = None
+    element: "Shape | None" = None
+
+
+PLAIN = Shape()
+
+
+class Thing(msgspec.Struct, frozen=True, gc=False):
+    """A topic, partition, broker or controller: a structure of the image whose fields are read."""
+
+    kind: str
+    key: Any
+    value: Any
+
+    def select(self, env: Env, field: str) -> Any:
+        """Return a field as a JSON value, or as objects.
+
+        Raises:
+            Absent: there is no such field.
+        """
+        if self.kind == "topic":
+            return _topic_field(env, self, field)
+        if field not in FIELDS[self.kind]:
+            raise Absent
+        value = getattr(self.value, field)
+        if value is None or type(value) in _SIMPLE:
+            return value
+        return field_json(self.value, field)
+
+
+_SIMPLE = frozenset({int, bool, str, float})
+_NAMED_BY_TOPIC = frozenset({"topic", "partition", "config", "removal", "deletion"})
+
+
+class Objects:
+    """A collection of objects: found by name, counted, or gone through.
+
+    `keyed` says that a change of one object is noticed as such.
+    """
+
+    keyed = False
+
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
+        self._part = PARTS[kind.parts[0]]
+        self._any: Token = (kind.name,)
+
+    def get(self, env: Env, name: Any) -> Any:
+        """Return the object of a name; raises Absent."""
+        env.reads.add(self._any)
+        found = self.at(env.image, self._key(env, name))
+        if found is None:
+            raise Absent
+        return found
+
+    def size(self, env: Env) -> int:
+        """Return how many there are."""
+        env.reads.add(self.members)
+        return sum(1 for _ in self.kind.objects(env.image))
+
+    @property
+    def members(self) -> Token:
+        """What is touched when an object comes or goes."""
+        return self._any
+
+    def keys(self, image: MetadataImage) -> Iterator[Any]:
+        """Iterate over the keys of the objects, in any order."""
+        return (key for key, _ in self.kind.objects(image))
+
+    def at(self, image: MetadataImage, key: Any) -> Any:
+        """Return the object of a key, None if there is none."""
+        if key is None:
+            return None
+        if self.kind.name == "config":
+            return _config(image.config(*key)) or None
+        fields = self.kind.fields(image, key)
+        if fields is None:
+            return None
+        if self.kind.name != "cluster":
+            fields = _public(self.kind, self._part.get(image, key)) | fields
+        return _redacted(self.kind.name, fields)
+
+    def touches(self, token: Token) -> bool:
+        """True if a token is that of one object of this collection."""
+        return False
+
+    def label(self, image: MetadataImage, key: Any) -> str:
+        """Return the name of an object."""
+        return REDACTED if self.kind.name == "token" else self.kind.label(image, key)
+
+    def _key(self, env: Env, name: Any) -> Any:
+        if self.kind.name in _NAMED_BY_TOPIC:
+            env.reads.add(NAMES)  # another topic may take the name
+        try:
+            return self.kind.find(env.image, str(name))
+        except (ValueError, OverflowError):
+            return None
+
+
+class _Keyed(Objects):
+    """Objects of which each is noticed when it changes."""
+
+    keyed = True
+
+    def get(self, env: Env, name: Any) -> Any:
+        key = self._key(env, name)
+        # What does not exist is noticed when any other comes.
+        env.reads.add(self.members if key is None else (self.kind.name, key))
+        found = self.at(env.image, key)
+        if found is None:
+            raise Absent
+        return found
+
+    def at(self, image: MetadataImage, key: Any) -> Any:
+        if key is None or self.kind.name == "config":
+            return super().at(image, key)
+        value = self._part.get(image, key)
+        return None if value is None else Thing(self.kind.name, key, value)
+
+    def touches(self, token: Token) -> bool:
+        return len(token) == 2 and token[0] == self.kind.name
+
+
+class _Topics(_Keyed):
+    members = NAMES
+
+    def size(self, env: Env) -> int:
+        env.reads.add(NAMES)
+        return env.image.topic_count
+
+
+class _Partitions(_Keyed):
+    members = PARTITIONS
+
+    def size(self, env: Env) -> int:
+        env.reads.add(PARTITIONS)
+        return env.image.partition_count
+
+
+class PartitionsOf(msgspec.Struct, frozen=True, gc=False):
+    """The partitions of one topic: a list, whose index is the partition's id."""
+
+    topic_id: Uuid
+
+    def get(self, env: Env, partition_id: Any) -> Thing:
+        """Return the partition of an id; raises Absent."""
+        if not isinstance(partition_id, int):
+            raise Absent
+        key = (self.topic_id, partition_id)
+        env.reads.add(("partition", key))
+        found = find(env.image.partitions(self.topic_id), partition_id)
+        if found is None:
+            raise Absent
+        return Thing("partition", key, found)
+
+    def size(self, env: Env) -> int:
+        """Return how many there are."""
+        env.reads.add(("topic", self.topic_id))
+        return len(env.image.partitions(self.topic_id))
+
+    def elements(self, env: Env) -> Iterator[Thing]:
+        """Iterate over the partitions, ordered by id."""
+        env.reads.add(("topic", self.topic_id))
+        for each in env.image.partitions(self.topic_id):
+            yield Thing("partition", (self.topic_id, each.partition_id), each)
+
+
+def _topic_field(env: Env, topic: Thing, field: str) -> Any:
+    if field == "partitions":
+        return PartitionsOf(topic.key)
+    if field == "name":
+        return env.image.full_name(topic.value)
+    if field == "configs":
+        resource = (TOPIC, env.image.full_name(topic.value))
+        env.reads.add(("config", resource))
+        return _config(env.image.config(*resource))
+    if field == "namespace":
+        namespace_id = topic.value.namespace_id
+        namespace = None if namespace_id is None else env.image.namespace(namespace_id)
+        return "" if namespace is None else namespace.name
+    if field not in FIELDS["topic"]:
+        raise Absent
+    return field_json(topic.value, field)
+
+
+def _config(values: Mapping[str, str]) -> dict[str, str]:
+    return _redacted("config", dict(values))
+
+
+def _public(kind: Kind, struct: msgspec.Struct) -> dict[str, Any]:
+    beside = PARTS[kind.parts[0]].beside
+    return {name: each for name, each in fields_json(struct).items() if name not in beside}
+
+
+_SECRET = {
+    "scram": SECRET_FIELDS["UserScramCredentialRecord"],
+    "token": {*SECRET_FIELDS["DelegationTokenRecord"], "token_id"},
+}
+
+
+def _redacted(kind: str, fields: dict[str, Any]) -> dict[str, Any]:
+    """Return fields without secrets: an expression could find one out letter by letter."""
+    if kind == "config":
+        return {name: REDACTED if is_secret_config(name) else v for name, v in fields.items()}
+    secret = _SECRET.get(kind)
+    if secret is None:
+        return fields
+    return {name: REDACTED if name in secret else value for name, value in fields.items()}
+
+
+_MORE_FIELDS = {"topic": ("partitions", "configs", "namespace"), "feature": ("level",)}
+_CLUSTER_FIELDS = ("producer_ids", "zk_migration")
+
+
+def _fields_of(kind: Kind) -> tuple[str, ...]:
+    if kind.name == "cluster":
+        return ()
+    part = PARTS[kind.parts[0]]
+    own = [name for name in get_type_hints(part.object_type) if name not in part.beside]
+    return (*own, *_MORE_FIELDS.get(kind.name, ()))
+
+
+FIELDS: dict[str, tuple[str, ...]] = {
+    name: () if name == "config" else _fields_of(kind) for name, kind in KINDS.items()
+}
+"""The fields of each kind of object. A config's are its keys, the cluster's are objects."""
+
+_CLASSES = {
+    "topic": _Topics,
+    "partition": _Partitions,
+    "broker": _Keyed,
+    "controller": _Keyed,
+    "config": _Keyed,
+}
+# Those that have no plural.
+_SINGULAR = ("cluster", "scram")
+
+COLLECTIONS: dict[str, Objects] = {
+    name if name in _SINGULAR else f"{name}s": _CLASSES.get(name, Objects)(kind)
+    for name, kind in KINDS.items()
+}
+"""The names that an expression begins with."""
+
+
+def _shape(kind: str) -> Shape:
+    if not FIELDS[kind]:
+        return PLAIN
+    fields = dict.fromkeys(FIELDS[kind], PLAIN)
+    if kind == "topic":
+        fields["partitions"] = Shape("partitions", element=_shape("partition"))
+    return Shape(kind, fields=fields)
+
+
+SHAPES: dict[str, Shape] = {
+    name: Shape(name, element=_shape(each.kind.name)) for name, each in COLLECTIONS.items()
+}
+"""The shape of each collection."""
+
+_ALSO_READ = {"topics": ("topic", "partition", "config", "namespace")}
+
+
+def record_types_of(collections: frozenset[str]) -> frozenset[type]:
+    """Return the types of records that can change what these collections hold."""
+    kinds = {
+        kind
+        for name in collections
+        for kind in _ALSO_READ.get(name, (COLLECTIONS[name].kind.name,))
+    }
+    return frozenset(type_ for kind in kinds for type_ in types_reaching(kind))

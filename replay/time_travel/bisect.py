@@ -1,0 +1,157 @@
+"""Bisect: where the value of an expression flips in a log.
+
+Only the ends of batches outside transactions count: in between the state may be inconsistent.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from metadata_log.batch import Batch
+from records.base import Record
+from records.control import EndTransactionRecord
+from records.envelope import Envelope
+from replay.expressions.expression import Expression, Watch
+from replay.expressions.touched import touched
+from replay.image.metadata import MetadataImage
+from replay.loader import BatchSource, Replayer, replayer_from
+
+
+class Flip(msgspec.Struct, frozen=True, kw_only=True):
+    """A change of an expression's value.
+
+    Attributes:
+        offset: Of the last record of its batch; with it applied the expression has the new value.
+        time: Append time of the batch, in ms since 1970.
+        cause: Offset of the last record of the batch that may have changed what was read.
+        type: Of that record.
+        principal: Who asked for it; null if the log does not say.
+        reason: Why; null if the log does not say.
+    """
+
+    offset: int
+    time: int
+    value: Any
+    cause: int
+    type: str
+    principal: str | None = None
+    reason: str | None = None
+
+
+class Flips(msgspec.Struct):
+    """What a replay found.
+
+    Attributes:
+        before: The value before the range.
+        first: The first offset of the range at which the expression holds; None if at none.
+        found: Every flip, in order of the log.
+        image: The image at the end of the range, or where the search stopped.
+    """
+
+    before: Any
+    image: MetadataImage
+    first: int | None = None
+    found: list[Flip] = msgspec.field(default_factory=list)
+
+
+def holds(value: Any) -> bool:
+    """True for all values but false and null."""
+    return value is not None and value is not False
+
+
+def find_flips(
+    source: BatchSource,
+    expression: Expression,
+    start: MetadataImage,
+    to_offset: int,
+    *,
+    once: bool = False,
+    progress: Callable[[int], None] | None = None,
+) -> Flips:
+    """Return every flip of an expression after an image, in one replay.
+
+    Args:
+        start: The image before the range.
+        to_offset: End of the range (exclusive).
+        once: Stop at the first flip.
+        progress: Called with the end offset of each batch.
+
+    Raises:
+        RequestError: INVALID_REQUEST, the types of the expression do not fit, or it takes too long.
+        CorruptLogError: the log is damaged, or a record contradicts the state before it.
+    """
+    watch = expression.watch()
+    value = watch.start(start)
+    flips = Flips(before=value, image=start)
+    replayer = replayer_from(source, start)
+    for step in _steps(source, replayer, to_offset, watch, progress):
+        if step.image is not None and watch.is_touched(step.tokens):
+            new = watch.start(step.image)
+            if new != value or type(new) is not type(value):
+                flips.found.append(_flip(step.batch, watch, new))
+                value = new
+        if flips.first is None and holds(value):
+            flips.first = step.batch.end_offset - 1
+        if once and flips.found:
+            break
+    flips.image = replayer.image()
+    return flips
+
+
+class _Step(msgspec.Struct):
+    """The end of a batch; without an image if the batch cannot change the value."""
+
+    batch: Batch
+    image: MetadataImage | None = None
+    tokens: set[Any] = msgspec.field(default_factory=set)
+
+
+def _steps(
+    source: BatchSource,
+    replayer: Replayer,
+    to_offset: int,
+    watch: Watch,
+    progress: Callable[[int], None] | None,
+) -> Iterator[_Step]:
+    first = replayer.next_offset
+    is_changed = False
+    for batch in source.batches(first, to_offset) if first < to_offset else ():
+        replayer.replay(batch, up_to=to_offset - 1)
+        if progress is not None:
+            progress(replayer.next_offset)
+        # A batch may begin with records that take effect, and end in a transaction.
+        is_changed = is_changed or bool(_candidates(batch.rows, watch.may_change))
+        if replayer.in_transaction or batch.end_offset > to_offset:
+            continue
+        if is_changed:
+            # The delta may hold skipped batches too: what they touched was not read.
+            tokens = touched(replayer.delta)
+            yield _Step(batch, replayer.image(), tokens)
+        else:
+            yield _Step(batch)
+        is_changed = False
+
+
+def _candidates(rows: Sequence[Envelope], may_change: Callable[[Record], bool]) -> list[Envelope]:
+    """Return the rows that may have changed a value; a transaction's take effect at its end."""
+    return [
+        row
+        for row in rows
+        if may_change(row.payload) or isinstance(row.payload, EndTransactionRecord)
+    ]
+
+
+def _flip(batch: Batch, watch: Watch, value: Any) -> Flip:
+    # The expression reads other objects now than before: a record may concern neither.
+    cause = (_candidates(batch.rows, watch.may_change) or batch.rows)[-1]
+    origin = cause.origin
+    return Flip(
+        offset=batch.end_offset - 1,
+        time=batch.timestamp,
+        value=value,
+        cause=cause.offset,
+        type=type(cause.payload).__name__,
+        principal=None if origin is None else origin.principal,
+        reason=None if origin is None else origin.reason,
+    )
