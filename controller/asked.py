@@ -11,7 +11,9 @@ from typing import Any, Generic, TypeVar, get_args, get_type_hints
 
 import msgspec
 
+from controller.changed_versions import ObjectVersion
 from controller.decisions.context import Context, Settings
+from controller.kept_answers import encode_answer
 from controller.kept_secrets import HiddenSecrets, restored
 from controller.placement.registry import name_of, placer_named
 from controller.raw_append import AppendRecords, AppendRows
@@ -80,24 +82,29 @@ def asked_of(
     *,
     seed: int | None,
     seen: Mapping[str, Any],
+    versions: Sequence[ObjectVersion] | None = None,
 ) -> Asked:
     """Return what stands beside the first record of a decision.
 
     Args:
         seed: What its random numbers came from; None when it drew none.
         seen: What else it read (`controller.observed`).
+        versions: Of the objects that it changed, kept with the response; None: not known.
     """
     secrets = HiddenSecrets(result.records)
     request = response = None
     if decision.request is not msgspec.UNSET:
         request = msgspec.msgpack.encode(secrets.hidden(_kept_request(decision), "request"))
-    if is_repeatable(origin):
-        response = msgspec.msgpack.encode(secrets.hidden(result.response, "response"))
     observed = None
     if seen:
         # A policy's refusal can quote the value that it refuses.
         kept = {name: secrets.without_quotes(value) for name, value in seen.items()}
         observed = msgspec.msgpack.encode(kept)
+    if is_repeatable(origin):
+        plain = secrets.hidden(result.response, "response")
+        response = encode_answer(plain, versions if decision.tells_versions else None)
+        if len(response) + len(observed or b"") > ASKED_BYTES_MAX:
+            response = encode_answer(plain, None)
     asked = Asked(
         command=decision.command,
         version=version_of(decision.command),

@@ -7,7 +7,7 @@ whose records were lost.
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from controller.asked import BoundDecision, asked_of
 from controller.batch_check import check_size
@@ -24,6 +24,7 @@ from controller.pipeline import Pipeline
 from controller.result import ControllerResult
 from metadata_log.batch import Batch
 from metadata_log.clock import Clock
+from metadata_log.request_window import is_repeatable
 from records.base import Record
 from records.envelope import Asked, Origin
 from records.errors import UnavailableError
@@ -74,35 +75,46 @@ class Decider:
         reads, draws = Reads(), Draws(self._rng)
         context = observed(self.context(draws, origin), reads)
         result = decide(context)
+        batches = list(result.batches(origin))
+        versions: tuple[ObjectVersion, ...] | None = ()
+        is_kept = is_repeatable(origin)
+        if is_kept:
+            # The whole answer is kept in the first batch, so the versions are needed before it.
+            versions = _versions(decide, result, context, self._after(result, batches, context))
         asked = None
         if isinstance(decide, BoundDecision) and result.records:
-            asked = asked_of(decide, result, origin, seed=draws.seed, seen=reads.kept)
-        batches = list(result.batches(origin))
+            asked = asked_of(
+                decide, result, origin, seed=draws.seed, seen=reads.kept, versions=versions
+            )
         if len(batches) > self._pipeline.room:
             # A batch that the log refuses would fail all batches after it.
             raise overloaded()
-        before = self._pipeline.latest.image
         for index, (records, _) in enumerate(batches):
             check_size(context, records, asked if index == 0 else None)
         self._send(batches, context, asked, result.checked)
         if result.records:
             self._buckets = self._buckets.charged_all(result.charges)
+        if not is_kept:
+            versions = _versions(decide, result, context, self._pipeline.latest.image)
         note(result.response)
         self._pipeline.answer_when_committed(
             future,
             result.response,
             start_offset=context.next_offset,
             is_transaction=result.is_transaction,
-            versions=self._versions(decide, result, before, context.next_offset),
+            versions=versions,
         )
 
-    def _versions(
-        self, decide: Decision[T], result: ControllerResult[T], before: MetadataImage, since: int
-    ) -> tuple[ObjectVersion, ...] | None:
-        """Return the versions of what was changed, if the answer has them."""
-        if not (isinstance(decide, BoundDecision) and decide.tells_versions):
-            return ()
-        return changed_versions(result.records, before, self._pipeline.latest.image, since)
+    def _after(
+        self,
+        result: ControllerResult[Any],
+        batches: Sequence[tuple[Sequence[Record], Origin | None]],
+        context: Context,
+    ) -> MetadataImage:
+        """Return the image after a decision whose records are not sent yet."""
+        if result.checked is not None:
+            return result.checked.after
+        return self._pipeline.image_after(batches, timestamp=context.now_ms)
 
     def context(self, rng: Rng | None = None, origin: Origin | None = None) -> Context:
         """Return the current input of a decision; `rng` None means this controller's own."""
@@ -165,6 +177,15 @@ class Decider:
             base_offset=batch.base_offset,
             now_ms=batch.timestamp,
         )
+
+
+def _versions(
+    decide: Decision[T], result: ControllerResult[T], context: Context, after: MetadataImage
+) -> tuple[ObjectVersion, ...] | None:
+    """Return the versions of what was changed, if the answer has them."""
+    if not (isinstance(decide, BoundDecision) and decide.tells_versions):
+        return ()
+    return changed_versions(result.records, context.image, after, context.next_offset)
 
 
 def overloaded() -> UnavailableError:

@@ -8,7 +8,7 @@ committed one, and each caller gets the outcome of its own records.
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -33,6 +33,7 @@ from records.envelope import Asked, Envelope, Origin
 from records.errors import Outcome, RequestError, UnavailableError
 from replay.image.metadata import MetadataImage
 from replay.image.provenance import Provenance
+from replay.loader import Replayer
 
 T = TypeVar("T")
 
@@ -149,6 +150,17 @@ class Pipeline:
         self._append(batch, self._applied(batch, checked.after), checked.encoded)
         return batch
 
+    def image_after(
+        self, batches: Iterable[tuple[Sequence[Record], Origin | None]], *, timestamp: int
+    ) -> MetadataImage:
+        """Return the latest image as it will be after batches that are not sent yet."""
+        replayer = Replayer(self.latest.image, next_offset=self.next_offset)
+        for records, origin in batches:
+            versions = [0] * len(records)
+            base = replayer.next_offset
+            replayer.replay(self._batch(records, versions, timestamp, origin, base=base))
+        return replayer.image()
+
     def begin_transaction(self, name: str, *, timestamp: int, origin: Origin | None) -> None:
         """Open a transaction: batches sent from now on are invisible to others until it ends."""
         assert self._inside is None, "transactions do not nest"
@@ -222,8 +234,10 @@ class Pipeline:
         timestamp: int,
         origin: Origin | None,
         asked: Asked | None = None,
+        *,
+        base: int | None = None,
     ) -> Batch:
-        base = self.next_offset
+        base = self.next_offset if base is None else base
         rows = [
             Envelope(
                 offset=base + index,

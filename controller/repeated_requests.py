@@ -19,6 +19,7 @@ import msgspec
 from msgspec.structs import replace
 
 from controller.asked import BoundDecision, version_of
+from controller.kept_answers import decode_answer
 from controller.kept_secrets import has_same_secrets, restored, without_secrets
 from controller.pending_answers import Answer
 from controller.raw_append import AppendRecords
@@ -199,11 +200,14 @@ def first_answer(
     if (asked.command, asked.version) != (decision.command, version_of(decision.command)):
         raise lost(f"{asked.command} answered in version {asked.version}")
     try:
-        raw = restored(asked.response, asked.secrets, records, "response")
+        kept, versions = decode_answer(asked.response)
+        raw = restored(kept, asked.secrets, records, "response")
         response = from_log(raw, decision.response_type)
     except RequestError as error:
         raise lost(f"this release cannot read it: {error}") from error
-    return Answer(response, committed.result.end_offset, versions=None)
+    if not decision.tells_versions:
+        versions = ()
+    return Answer(response, committed.result.end_offset, versions=versions)
 
 
 def _answer_lost(base_offset: int, last_offset: int, why: str) -> RequestError:

@@ -4,12 +4,13 @@ from typing import Any
 
 import msgspec
 
+from controller.kept_answers import decode_answer
 from records.base import ZERO_UUID, Uuid
 from records.envelope import Asked
 from records.json import fields_json
 from records.text import bytes_text, uuid_text
 
-_ENCODED = ("request", "observed", "response")
+_ENCODED = ("request", "observed")
 
 
 def asked_json(asked: Asked) -> dict[str, Any]:
@@ -24,6 +25,11 @@ def asked_json(asked: Asked) -> dict[str, Any]:
         raw = getattr(asked, name)
         if raw is not None:
             document[name] = _plain(msgspec.msgpack.decode(raw))
+    if asked.response is not None:
+        response, versions = decode_answer(asked.response)
+        document["response"] = _plain(msgspec.msgpack.decode(response))
+        if versions:
+            document["versions"] = msgspec.to_builtins(versions)
     return document
 
 

@@ -12,6 +12,7 @@ from controller.decisions.levels import record_version
 from controller.forks.commands import Commands
 from controller.forks.recorded import recorded_decisions
 from controller.forks.requests import bound_again, past_context
+from controller.kept_answers import decode_answer
 from controller.latest import Latest, State
 from controller.result import ControllerResult
 from metadata_log.batch import Batch
@@ -94,9 +95,12 @@ def _difference(
     found = different_record(result.records, context, rows)
     if found is not None:
         return found
-    kept = asked_of(bound, result, context.origin, seed=asked.seed, seen={})
-    if asked.response not in (None, kept.response):
-        return f"response {kept.response!r}, the log has {asked.response!r}"
+    if asked.response is None:
+        return None
+    response, _ = decode_answer(asked.response)
+    anew = asked_of(bound, result, context.origin, seed=asked.seed, seen={}).response
+    if response != anew:
+        return f"response {anew!r}, the log has {response!r}"
     return None
 
 

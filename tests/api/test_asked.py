@@ -67,6 +67,7 @@ def test_dump_prints_what_was_asked_for_with_references_to_secrets(
     alter = asked["configs alter"]
     assert alter["request"] == [[[4, "1", [[_NAME, None]]]]]
     assert "response" in alter  # it has a request id
+    assert [each["object"] for each in alter["versions"]] == ["config:broker/1"]
     (secret,) = alter["secrets"]
     assert secret["path"] == "request/0/0/2/0/1"
     at = next(i for i, row in enumerate(rows) if row.get("asked") == alter)
