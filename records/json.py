@@ -2,6 +2,7 @@
 
 import functools
 import typing
+from collections.abc import Callable
 from types import UnionType
 from typing import Any, TypeVar
 
@@ -25,7 +26,8 @@ def to_json(record: Record) -> dict[str, Any]:
 def fields_json(struct: msgspec.Struct) -> dict[str, Any]:
     """Return the fields of any structure as JSON values, by their Python types."""
     return {
-        name: _value(getattr(struct, name), hint) for name, hint in _hints(type(struct)).items()
+        name: getattr(struct, name) if convert is None else convert(getattr(struct, name))
+        for name, convert in _converters(type(struct))
     }
 
 
@@ -89,20 +91,37 @@ def _inner(hint: Any) -> Any:
     return hint
 
 
-def _value(value: Any, hint: Any) -> Any:
-    if value is None:
+@functools.cache
+def _converters(cls: type[msgspec.Struct]) -> tuple[tuple[str, Callable[[Any], Any] | None], ...]:
+    """Return for each field what makes a JSON value of it, None if it is one already."""
+    return tuple((name, _converter(hint)) for name, hint in _hints(cls).items())
+
+
+@functools.cache
+def _converter(hint: Any) -> Callable[[Any], Any] | None:
+    inner = _inner(hint)
+    convert: Callable[[Any], Any]
+    if inner is Uuid:
+        convert = uuid_text
+    elif inner is bytes:
+        convert = bytes_text
+    elif typing.get_origin(inner) is tuple:
+        item = _converter(typing.get_args(inner)[0])
+        convert = list if item is None else lambda value: [item(element) for element in value]
+    elif inner is Any or _may_be_record(inner):
+        convert = lambda value: to_json(value) if isinstance(value, Record) else value  # noqa: E731
+    else:
         return None
-    hint = _inner(hint)
-    if hint is Uuid:
-        return uuid_text(value)
-    if hint is bytes:
-        return bytes_text(value)
-    if typing.get_origin(hint) is tuple:
-        item = typing.get_args(hint)[0]
-        return [_value(element, item) for element in value]
-    if isinstance(value, Record):
-        return to_json(value)
-    return value
+    return convert if inner is hint else lambda value: None if value is None else convert(value)
+
+
+def _may_be_record(hint: Any) -> bool:
+    return isinstance(hint, type) and issubclass(hint, Record)
+
+
+def _value(value: Any, hint: Any) -> Any:
+    convert = _converter(hint)
+    return value if convert is None else convert(value)
 
 
 def _parsed(value: Any, hint: Any, where: str) -> Any:

@@ -39,6 +39,7 @@ _MODULES = {
     "usage": ("du",),
     "past": ("history", "diff", "blame"),
     "incidents": ("timeline", "outages", "why"),
+    "reporting": ("report",),
     "snapshots": ("snapshot",),
     "sql": ("sql",),
     "caring": ("verify", "repair"),

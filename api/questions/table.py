@@ -31,6 +31,7 @@ from api.questions.objects import DIGEST, IMAGE, KRAFT_IMAGE
 from api.questions.outages import OUTAGES
 from api.questions.overview import OVERVIEW
 from api.questions.question import Question
+from api.questions.report import REPORT
 from api.questions.rows import DUMP, TAIL
 from api.questions.states import STATES
 from api.questions.timeline import TIMELINE
@@ -79,6 +80,7 @@ _OF_THE_PAST = (
     (TIMELINE, rights.DESCRIBE_CLUSTER),
     (NOTES, rights.DESCRIBE_CLUSTER),
     (LIVES, rights.DESCRIBE_CLUSTER),
+    (REPORT, rights.DESCRIBE_CLUSTER),
 )
 
 _ALL = (*_DESCRIPTIONS, *_OF_THE_PAST)

@@ -94,11 +94,11 @@ def why_broker(
 
 def _followed(
     source: BatchSource, name: ObjectName, at: int, progress: Callable[[int], None] | None
-) -> "_Follower":
+) -> "Follower":
     found = reaching_rows(source, name, at + 1, progress, also=BROKER_RECORDS)
     start = source.history_start
     if found is None:
-        follower = _Follower(load_image(source, start - 1))
+        follower = Follower(load_image(source, start - 1))
         batches = source.batches(start, at + 1) if start <= at else ()
         follower.follow(effective_rows(batches, start, at + 1))
         return follower
@@ -106,12 +106,12 @@ def _followed(
     delta = MetadataDelta(MetadataImage.EMPTY)
     for row in base:
         delta.replay(row)
-    follower = _Follower(delta.apply(Provenance()))
+    follower = Follower(delta.apply(Provenance()))
     follower.follow(rows)
     return follower
 
 
-class _Step(NamedTuple):
+class Step(NamedTuple):
     """One record of a partition, and the records that brought it about."""
 
     row: Envelope
@@ -132,24 +132,30 @@ class _Step(NamedTuple):
         return Link(self.row, change_text(self.before, self.after))
 
 
-class _Follower:
+class Follower:
     """Replays rows and remembers the steps of each partition and broker.
 
     Attributes:
         state: The state after the last row.
+        steps: Of each partition, by the id of its topic and its number.
         broker_links: For each broker the records since it was last up, or those that made it so.
+        added: The steps that the last call of `follow` added, by the offset of their records.
+        added_links: What it added to `broker_links`: broker, link, whether those before it went.
     """
 
     def __init__(self, image: MetadataImage) -> None:
         self.state = LiveState(image)
         self._causes = Causes(self.state)
-        self._steps: dict[tuple[Uuid, int], list[_Step]] = {}
+        self.steps: dict[tuple[Uuid, int], list[Step]] = {}
         self.broker_links: dict[int, list[Link]] = {}
+        self.added: dict[int, Step] = {}
+        self.added_links: list[tuple[int, Link, bool]] = []
         # Records about brokers of the current batch, by offset.
         self._batch: dict[int, Envelope] = {}
 
     def follow(self, rows: Iterable[Envelope]) -> None:
         """Apply rows that take effect."""
+        self.added, self.added_links = {}, []
         for _, batch in groupby(rows, key=lambda row: row.batch_offset):
             together = list(batch)
             self._causes.enter(together)
@@ -170,7 +176,8 @@ class _Follower:
             after = self.state.partition(*key)
             assert after is not None, "the record would have contradicted the state"
             causes = list(self._causes_of(row, before, after))
-            self._steps.setdefault(key, []).append(_Step(row, before, after, causes))
+            step = self.added[row.offset] = Step(row, before, after, causes)
+            self.steps.setdefault(key, []).append(step)
         elif type(record) in BROKER_RECORDS:
             was = self.state.broker(broker_of(record))
             self.state.replay(row)
@@ -194,9 +201,11 @@ class _Follower:
         if down is None:
             text = "was unfenced" if is_up(now) else "changed its registration"
         links = self.broker_links.setdefault(broker_id, [])
-        if is_up(was):
+        starts_anew = is_up(was)
+        if starts_anew:
             links.clear()
         links.append(Link(row, f"broker {broker_id} {text}" if down is None else down.text))
+        self.added_links.append((broker_id, links[-1], starts_anew))
 
     def _causes_of(
         self, row: Envelope, before: Partition | None, after: Partition
@@ -216,7 +225,7 @@ class _Follower:
 
     def chain_of_partition(self, key: tuple[Uuid, int], field: str) -> Chain:
         """Return the chain of a partition's leader or ISR."""
-        steps = self._steps.get(key, [])
+        steps = self.steps.get(key, [])
         chosen = _leader_steps(steps) if field == "leader" else _isr_steps(steps)
         links = {link.row.offset: link for step in chosen for link in (step.link, *step.causes)}
         after = self.state.partition(*key)
@@ -238,9 +247,9 @@ class _Follower:
         )
 
 
-def _leader_steps(steps: list[_Step]) -> list[_Step]:
+def _leader_steps(steps: list[Step]) -> list[Step]:
     """Return the election, how the lead was lost before it, and what had become of the ISR."""
-    found: list[_Step] = []
+    found: list[Step] = []
     for index in range(len(steps) - 1, -1, -1):
         step = steps[index]
         if step.sets_leader:
@@ -252,7 +261,7 @@ def _leader_steps(steps: list[_Step]) -> list[_Step]:
     return found
 
 
-def _isr_steps(steps: list[_Step]) -> list[_Step]:
+def _isr_steps(steps: list[Step]) -> list[Step]:
     """Return the changes of the ISR since it was last whole."""
     found = []
     for step in reversed(steps):

@@ -102,7 +102,7 @@ def object_changes(
             if old != new:
                 label = _label(kind, key, *((before, after) if new is None else (after, before)))
                 found.append((label, old, new))
-        for label, old, new in sorted(found, key=lambda each: _natural(each[0])):
+        for label, old, new in sorted(found, key=lambda each: natural(each[0])):
             changes += field_changes(f"{kind.name}:{label}", old, new)
     return changes
 
@@ -138,7 +138,7 @@ def _found(kind: Kind, image: MetadataImage, label: str) -> Any:
         return None
 
 
-def _natural(label: str) -> list[tuple[int, int, str]]:
+def natural(label: str) -> list[tuple[int, int, str]]:
     """Sort key that puts `orders/10` after `orders/9`."""
     parts = label.replace("/", "\0/\0").split("\0")
     return [(0, int(part), "") if _NUMBER.fullmatch(part) else (1, 0, part) for part in parts]

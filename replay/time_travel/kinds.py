@@ -18,6 +18,7 @@ from records.text import parse_uuid, uuid_text
 from replay.image.configs import RESOURCE_NAMES, RESOURCE_TYPES, TOPIC
 from replay.image.features import ZkMigration
 from replay.image.metadata import MetadataImage
+from replay.image.partitions import Partition
 from replay.image.parts import PARTS
 from replay.image.quotas import QuotaEntity
 from replay.image.topics import Topic
@@ -288,6 +289,12 @@ def _listed(name: str, part: str, label: Label) -> Find:
 
 
 _quota_by_label = _listed("quota", "client_quotas", _quota_label)
+
+
+def partition_fields(partition: Partition | None) -> Fields | None:
+    """Return the fields of a partition in a state, as its kind does for one of an image."""
+    of = PARTS["partitions"]
+    return _without(partition, {*of.key, *of.beside})
 
 
 def _partition_label(image: MetadataImage, key: Any) -> str:

@@ -20,6 +20,7 @@ READING: dict[str, list[str]] = {
     "outages": ["outages", "{log}", "--to", "{at}"],
     "why": ["why", "{log}", "broker:1", "--at", "{at}"],
     "timeline": ["timeline", "{log}", "--to", "{at}"],
+    "report": ["report", "{log}", "{tmp}/report.html", "--to", "{at}"],
     "blame": ["blame", "{log}", "broker:1", "--at", "{at}"],
     "snapshot create": ["snapshot", "create", "{log}", "--at", "{at}"],
     "snapshot list": ["snapshot", "list", "{log}"],

@@ -12,6 +12,9 @@ from api.questions.table import QUESTIONS
 from tests.api.conftest import Metalog
 from tests.api.services import serving
 
+FILE = "FILE.html"
+"""Stands for a file to be written."""
+
 VERBS: dict[str, list[list[object]]] = {
     "topics list": [["topics", "list"], ["topics", "list", "--at", 120]],
     "topics describe": [
@@ -74,6 +77,7 @@ VERBS: dict[str, list[list[object]]] = {
         ["outages", "LOG", "--broker", 1, "--from", 150, "--to", "end-20"],
         ["outages", "LOG", "--topic", "__con*", "--assume", "min.insync.replicas=3"],
     ],
+    "report": [["report", "LOG", FILE], ["report", "LOG", FILE, "--from", 50, "--to", "end-9"]],
     "dump": [
         ["dump", "LOG", "--asked", "--verbose"],
         ["dump", "LOG", "--type", "TopicRecord", "--from", 50, "--to", "end-10m"],
@@ -111,9 +115,10 @@ def test_every_question_is_asked() -> None:
     [pytest.param(a, id=f"{name} {i}") for name, of in VERBS.items() for i, a in enumerate(of)],
 )
 def test_log_and_service_answer_alike(
-    metalog: Metalog, served: tuple[Path, str], arguments: list[object]
+    metalog: Metalog, served: tuple[Path, str], arguments: list[object], tmp_path: Path
 ) -> None:
     log, server = served
+    arguments = [tmp_path / "file.html" if a == FILE else a for a in arguments]
     if "LOG" in arguments:
         of_log = [log if a == "LOG" else a for a in arguments]
         of_server = [a for a in arguments if a != "LOG"] + ["--server", server]
@@ -162,9 +167,10 @@ def test_every_document_says_where_it_stands(
     ids=lambda arguments: " ".join(map(str, arguments)),
 )
 def test_log_and_service_say_alike_why_an_object_is_absent(
-    metalog: Metalog, served: tuple[Path, str], arguments: list[object]
+    metalog: Metalog, served: tuple[Path, str], arguments: list[object], tmp_path: Path
 ) -> None:
     log, server = served
+    arguments = [tmp_path / "file.html" if a == FILE else a for a in arguments]
     read, asked = metalog(*arguments, "--log", log), metalog(*arguments, "--server", server)
     assert ": the log holds offsets 0 to " in read.err or "does not exist yet" in read.err
     assert (asked.code, asked.out, asked.err) == (read.code, read.out, read.err)

@@ -13,6 +13,7 @@ from api.questions.notes import ListNotes
 from api.questions.objects import ShowDigest, ShowImage, ShowKraftImage
 from api.questions.outages import ShowOutages
 from api.questions.overview import ShowOverview
+from api.questions.report import ShowReport
 from api.questions.rows import FollowRows, ShowRows
 from api.questions.states import WalkStates
 from api.questions.table import DESCRIPTIONS, QUESTIONS
@@ -53,6 +54,7 @@ REQUESTS: dict[str, Any] = {
     "topics lives": ShowLives(name="a"),
     "outages": ShowOutages(),
     "why": AskWhy(object="topic:a"),
+    "report": ShowReport(),
 }
 
 

@@ -1,0 +1,100 @@
+"""Writes the report of a range: one HTML file."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from api.cli.arguments import From, Json, LogOrServer, Server, To
+from api.cli.asking import Source, place_of
+from api.cli.errors import reads_only
+from api.cli.output import count_text, note, print_json, print_line
+from api.cli.parameters import Argument, Option, bad_parameter
+from api.cli.quick import command
+
+if TYPE_CHECKING:
+    from api.questions.report import ReportPiece
+
+
+def _html_path(text: str) -> Path:
+    if not text.endswith((".html", ".htm")):
+        raise bad_parameter(f"{text!r} is not the name of an HTML file")
+    return Path(text)
+
+
+@command()
+@reads_only
+def report(
+    log: LogOrServer,
+    file: Annotated[
+        Path,
+        Argument(
+            metavar="FILE.html",
+            help="Where to write it; what is there is replaced.",
+            show_default=False,
+            parser=_html_path,
+        ),
+    ],
+    from_: From = "start",
+    to: To = "end",
+    mask_hosts: Annotated[
+        bool, Option("--mask-hosts", help="Replace names of hosts and addresses.")
+    ] = False,
+    json: Json = False,
+    server: Server = None,
+) -> None:
+    """Write one HTML file that shows what happened between two points, without secrets."""
+    from api.documents.reports import Written
+    from api.questions.report import REPORT, ShowReport
+    from api.report.page import report_page
+
+    request = ShowReport(first=log.point(from_), mask_hosts=mask_hosts)
+    told = log.ask(REPORT, request, at=to)
+    pieces: list[ReportPiece] = list(told.items)
+    about = told.about()
+    packed = b"".join(piece.content for piece in pieces)
+    page = report_page(packed, _command(log, hides_place=mask_hosts))
+    size = _write(file, page)
+    first = pieces[0]
+    written = Written(
+        file=str(file),
+        bytes=size,
+        records=first.records,
+        changes=first.changes,
+        opens=first.opens,
+        narrowed=first.narrowed,
+    )
+    if json:
+        print_json(place_of(about), written)
+        return
+    if first.narrowed:
+        note("the whole range is too large for one file: it was narrowed")
+    print_line(
+        f"{file}: {count_text(first.changes, 'change')} of offsets {first.first} to {first.last}"
+    )
+
+
+def _command(log: Source, *, hides_place: bool) -> dict[str, object]:
+    import shlex
+
+    if log.server is not None:
+        name, where = log.server, f"--server {shlex.quote(log.server)}"
+    else:
+        name, where = Path(str(log.log)).resolve().name, shlex.quote(str(log.log))
+    if hides_place:
+        # A path may name a person, a URL a host.
+        name, where = "report", "LOG"
+    return {"name": name, "where": where, "masked": hides_place}
+
+
+def _write(file: Path, page: str) -> int:
+    """Write a file whole or not at all; returns its size in bytes."""
+    content = page.encode()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    part = file.with_name(file.name + ".part")
+    try:
+        part.write_bytes(content)
+        os.replace(part, file)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    return len(content)

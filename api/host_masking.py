@@ -1,0 +1,92 @@
+"""Replaces the names of hosts and addresses, so that a report can be given away.
+
+A host has the same stand-in everywhere. Hosts are known from endpoints, ACLs, and configs of
+addresses; wherever such a name stands as a whole word it is replaced, in texts of any kind.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from api.redaction import redact_field
+
+# They say nothing about anybody's network.
+_PUBLIC = frozenset({"", "*", "localhost", "0.0.0.0", "127.0.0.1", "::", "::1"})
+
+_ADDRESS = re.compile(
+    r"(?<![\w.:-])(?:\d{1,3}(?:\.\d{1,3}){3}(?![\w.-]*\w)"
+    r"|(?:[0-9a-fA-F]{1,4}:){7}[0-9a-fA-F]{1,4}"
+    r"|(?:[0-9a-fA-F]{1,4}:){1,6}:(?:[0-9a-fA-F]{1,4}(?::[0-9a-fA-F]{1,4}){0,5})?)"
+)
+# What stands before a port, such as in PLAINTEXT://kafka-1.example.org:9092
+_BEFORE_PORT = re.compile(r"(?<![\w.-])([A-Za-z0-9](?:[\w.-]*\w)?):\d{1,5}(?!\w)")
+_IN_URL = re.compile(r"://\[?([^\s/\]:,]+)")
+
+# Of the header of a report: what comes from a log. The rest are names that the program gives.
+_SECTIONS = (
+    *("values", "labels", "origins", "texts", "links", "names", "event_texts", "principals"),
+)
+
+
+class HostMask:
+    """Collects hosts from the fields of a report, then replaces them."""
+
+    def __init__(self) -> None:
+        self._hosts: set[str] = set()
+
+    def field(self, kind: str, name: str, value: Any) -> Any:
+        """Take a field's value, which may name hosts; returns it as it may be shown."""
+        shown = redact_field(kind, name, value)
+        if kind == "acl" and name == "host":
+            self._hosts.add(shown)
+        elif kind == "config" and isinstance(shown, str):
+            for pattern in (_BEFORE_PORT, _IN_URL):
+                self._hosts.update(host for host in pattern.findall(shown) if not host.isdigit())
+        else:
+            self._hosts.update(_endpoints_in(shown))
+        return shown
+
+    def mask(self, header: dict[str, Any]) -> dict[str, Any]:
+        """Return the header of a report with stand-ins such as `host-1` for hosts."""
+        sections = {name: header[name] for name in _SECTIONS}
+        hosts = sorted({*self._hosts, *_addresses_in(sections)} - _PUBLIC)
+        replace = _replacer({host: f"host-{number}" for number, host in enumerate(hosts, 1)})
+        return header | {name: _mapped(value, replace) for name, value in sections.items()}
+
+
+def _endpoints_in(value: Any) -> Iterator[str]:
+    if isinstance(value, list):
+        for each in value:
+            if isinstance(each, dict) and isinstance(each.get("host"), str):
+                yield each["host"]
+
+
+def _addresses_in(value: Any) -> Iterator[str]:
+    match value:
+        case str():
+            yield from _ADDRESS.findall(value)
+        case dict():
+            yield from _addresses_in(list(value.values()))
+        case list() | tuple():
+            for item in value:
+                yield from _addresses_in(item)
+
+
+def _replacer(names: dict[str, str]) -> Callable[[str], str]:
+    if not names:
+        return lambda text: text
+    # The longest first: a host's name may begin with another's.
+    known = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
+    pattern = re.compile(rf"(?<![\w.-])(?:{known})(?![\w-]|\.\w)")
+    return lambda text: pattern.sub(lambda found: names[found[0]], text)
+
+
+def _mapped(value: Any, replace: Callable[[str], str]) -> Any:
+    match value:
+        case str():
+            return replace(value)
+        case dict():
+            return {name: _mapped(item, replace) for name, item in value.items()}
+        case list() | tuple():
+            return [_mapped(item, replace) for item in value]
+    return value

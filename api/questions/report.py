@@ -1,0 +1,95 @@
+"""Report: everything that the page of a report knows about a range."""
+
+from collections.abc import Iterator
+
+import msgspec
+from msgspec.structs import replace
+
+from api.host_masking import HostMask
+from api.questions.past import Past
+from api.questions.question import Computed, Question
+from api.redaction import redact_field, redact_label
+from metadata_log.limits import MIB
+from replay.about import About
+from replay.report.narrowing import fitting_report
+from replay.report.report import Redaction, Report
+
+PACKED_BYTES_MAX = 22_000_000
+"""In base64, with the code of the page, this is a file of 30 MB."""
+
+
+class ShowReport(msgspec.Struct, frozen=True, kw_only=True):
+    """Asks for the report from a point on; `mask_hosts`: without names of hosts and addresses.
+
+    `size_max`: the range is narrowed until its packed form has no more bytes.
+    """
+
+    first: str = "start"
+    mask_hosts: bool = False
+    size_max: int = PACKED_BYTES_MAX
+
+
+class ReportPiece(msgspec.Struct, frozen=True, kw_only=True):
+    """A piece of the packed columns, in order, and what they hold altogether.
+
+    `first` and `last` are the offsets of the range, inclusive; `narrowed`: it is less than what was
+    asked for, which would be too large. `opens` is the range with most events.
+    """
+
+    first: int
+    last: int
+    records: int
+    changes: int
+    opens: tuple[int, int] | None
+    narrowed: bool
+    content: bytes
+
+
+def report_shown(past: Past, at: int, request: ShowReport) -> Computed:
+    """Return the report up to an offset.
+
+    Raises:
+        RequestError: INVALID_REQUEST, the range is empty.
+    """
+    first = past.first_offset(request.first)
+    mask = HostMask()
+    redaction = (
+        Redaction(mask.field, redact_label, mask.mask)
+        if request.mask_hosts
+        else Redaction(redact_field, redact_label, lambda header: header)
+    )
+    about = {
+        "cluster_id": past.reader.cluster_id,
+        "is_mirror": past.reader.kind.name == "MIRROR",
+        "confirmed_end": past.reader.confirmed_end,
+        "about": _json(past.about(at)),
+        "asked": [first, at],
+    }
+    with past.progress("reading", at + 1) as advance:
+        found = fitting_report(
+            past.timeline, first, at, request.size_max, about, redaction, advance
+        )
+    return Computed(
+        items=_pieces(found, narrowed=(found.first, found.last) != (first, at)),
+        about=lambda: replace(past.about(found.last), from_=found.first),
+    )
+
+
+def _json(about: About) -> object:
+    return msgspec.to_builtins(about)
+
+
+def _pieces(found: Report, *, narrowed: bool) -> Iterator[ReportPiece]:
+    for start in range(0, len(found.packed), MIB):
+        yield ReportPiece(
+            first=found.first,
+            last=found.last,
+            records=found.rows,
+            changes=found.changes,
+            opens=found.most_eventful,
+            narrowed=narrowed,
+            content=found.packed[start : start + MIB],
+        )
+
+
+REPORT = Question(name="report", request=ShowReport, item=ReportPiece, tell=report_shown)

@@ -1,0 +1,1 @@
+"""The page of a report: static modules without a build step, embedded in one file."""

@@ -1,0 +1,1 @@
+export function start(document) { document.body.append("report"); }

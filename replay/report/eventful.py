@@ -1,0 +1,48 @@
+"""The most eventful range: where a report opens."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from replay.incidents.outage import FENCED, LEADERLESS, SHUTTING_DOWN, UNDER_REPLICATED
+from replay.report.object_changes import EffectiveRow, Touched
+
+WINDOW_MS = 10 * 60_000
+"""The range lasts no longer."""
+
+ROWS_MAX = 1_000
+"""It has no more changes, else it could not be read."""
+
+_WEIGHTS = {LEADERLESS: 20, UNDER_REPLICATED: 5, FENCED: 20, SHUTTING_DOWN: 10}
+
+
+class Weighed(NamedTuple):
+    """A record and how much it matters."""
+
+    offset: int
+    time: int
+    weight: int
+
+
+def weighed(each: EffectiveRow) -> Weighed:
+    """Weigh a record: what takes something down counts most."""
+    weight = sum(1 + sum(_WEIGHTS.get(o, 0) for o in _begun(t)) for t in each.touched)
+    return Weighed(each.effect, each.row.timestamp, weight)
+
+
+def _begun(touched: Touched) -> tuple[str, ...]:
+    # What is created is not down because of it.
+    return () if touched.before is None else touched.outages
+
+
+def most_eventful(rows: Iterable[Weighed]) -> tuple[int, int] | None:
+    """Return the first and last offset of the window with the largest weight; None if all is 0."""
+    known = [row for row in rows if row.weight]
+    best, found, total, first = 0, None, 0, 0
+    for last, row in enumerate(known):
+        total += row.weight
+        while row.time - known[first].time > WINDOW_MS or last - first >= ROWS_MAX:
+            total -= known[first].weight
+            first += 1
+        if total > best:
+            best, found = total, (known[first].offset, row.offset)
+    return found

@@ -1,0 +1,147 @@
+"""Objects changed by each record of a range, by key: names may change, keys do not."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from records.envelope import Envelope
+from records.partitions import PartitionChangeRecord
+from replay.image.delta import MetadataDelta
+from replay.image.metadata import MetadataImage
+from replay.image.partitions import Partition
+from replay.image.provenance import Provenance
+from replay.incidents.outage import broker_kinds, partition_kinds
+from replay.loader import BatchSource
+from replay.time_travel.affected import AFFECTED
+from replay.time_travel.kinds import KINDS, Fields, Key, partition_fields
+from replay.transactions import Transactions, rows_within
+
+
+class Touched(NamedTuple):
+    """An object before and after a record. Fields are None if it is absent.
+
+    Attributes:
+        label: Its name where it exists; before the record if it is gone after it.
+        outages: What it is in afterwards, of `replay.incidents.outage.KINDS`.
+    """
+
+    kind: str
+    key: Any
+    label: str
+    before: Fields | None
+    after: Fields | None
+    outages: tuple[str, ...]
+
+
+class EffectiveRow(NamedTuple):
+    """A record that took effect at offset `effect`, and what it changed."""
+
+    row: Envelope
+    effect: int
+    touched: list[Touched]
+
+
+def objects_of(image: MetadataImage) -> Iterator[Touched]:
+    """Yield every object of an image as new."""
+    for kind in KINDS.values():
+        for key, value in kind.objects(image):
+            outages = _outages(kind.name, value)
+            yield Touched(
+                kind.name, key, kind.label(image, key), None, kind.fields(image, key), outages
+            )
+
+
+def object_changes_of(
+    source: BatchSource,
+    image: MetadataImage,
+    to_offset: int,
+    progress: Callable[[int], None] | None = None,
+) -> Iterator[EffectiveRow]:
+    """Yield every record after an image, up to `to_offset` (exclusive), that took effect.
+
+    They come in order of effect. Records that change nothing come too, with nothing touched.
+
+    Raises:
+        CorruptLogError: a record contradicts the state before it; names the offset.
+    """
+    replay, transactions = _Replay(image), Transactions()
+    first = max(image.provenance.next_offset, source.history_start)
+    for batch in source.batches(first, to_offset) if first < to_offset else ():
+        for found in transactions.resolved(rows_within(batch, first, to_offset)):
+            for row in found.rows if found.in_effect else ():
+                closed_by = found.closed_by
+                effect = row.offset if closed_by is None else closed_by.offset
+                yield EffectiveRow(row, effect, replay.replay(row))
+        if progress is not None:
+            progress(batch.end_offset)
+
+
+class _Replay:
+    """Replays rows one by one.
+
+    An image per record would cost most of the time. Most records change one partition, which the
+    delta shows before and after; only the others need images.
+    """
+
+    def __init__(self, image: MetadataImage) -> None:
+        self._image = image
+        self._delta = MetadataDelta(image)
+        self._is_dirty = False
+
+    def replay(self, row: Envelope) -> list[Touched]:
+        record = row.payload
+        if isinstance(record, PartitionChangeRecord):
+            key = record.topic_id, record.partition_id
+            before = self._delta.topics.partition(*key)
+            self._delta.replay(row)
+            self._is_dirty = True
+            after = self._delta.topics.partition(*key)
+            return [] if before == after else [self._partition(key, before, after)]
+        touches = AFFECTED.get(type(record))
+        if touches is None:
+            self._delta.replay(row)
+            self._is_dirty = True
+            return []
+        self._apply()
+        old = self._image
+        keys = {kind: list(of(record, old)) for kind, of in touches.items()}
+        self._delta.replay(row)
+        self._is_dirty = True
+        self._apply()
+        return list(_differing(keys, old, self._image))
+
+    def _apply(self) -> None:
+        if self._is_dirty:
+            self._image = self._delta.apply(Provenance())
+            self._delta, self._is_dirty = MetadataDelta(self._image), False
+
+    def _partition(
+        self, key: tuple[Any, int], before: Partition | None, after: Partition | None
+    ) -> Touched:
+        # No such record names a topic: the last image has its name.
+        label = KINDS["partition"].label(self._image, key)
+        fields = partition_fields(before), partition_fields(after)
+        return Touched("partition", key, label, *fields, _outages("partition", after))
+
+
+def _differing(
+    keys: dict[str, list[Key]], old: MetadataImage, new: MetadataImage
+) -> Iterator[Touched]:
+    for name, of_kind in keys.items():
+        kind = KINDS[name]
+        for key in of_kind:
+            before, after = kind.fields(old, key), kind.fields(new, key)
+            if before != after:
+                label = kind.label(old if after is None else new, key)
+                yield Touched(name, key, label, before, after, _outages_at(name, new, key))
+
+
+def _outages_at(kind: str, image: MetadataImage, key: Any) -> tuple[str, ...]:
+    if kind == "partition":
+        return _outages(kind, image.partition(*key))
+    return _outages(kind, image.broker(key)) if kind == "broker" else ()
+
+
+def _outages(kind: str, value: Any) -> tuple[str, ...]:
+    if kind == "broker":
+        return broker_kinds(value)
+    return tuple(partition_kinds(value, 0)) if kind == "partition" and value is not None else ()

@@ -1,0 +1,169 @@
+"""A report: everything that its page knows about a range of a log."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from metadata_log.batch import Batch
+from records.control import LeaderChangeMessage
+from records.envelope import Envelope
+from replay.image.metadata import MetadataImage
+from replay.incidents.event import TimelineEvent
+from replay.loader import BatchSource
+from replay.report import varints
+from replay.report.chains import Chains, terms_of
+from replay.report.columns import Columns, RowPlace, packed
+from replay.report.eventful import Weighed, most_eventful, weighed
+from replay.report.object_changes import EffectiveRow, object_changes_of, objects_of
+from replay.timeline import Timeline
+
+FORMAT = 1
+"""Version of the format. A page holds the code that reads it, so that no other must."""
+
+Progress = Callable[[int], None]
+Mask = Callable[[dict[str, Any]], dict[str, Any]]
+"""Given the header, returns it with what must not be shown replaced."""
+
+
+class Redaction(NamedTuple):
+    """What to leave out of a report."""
+
+    field: Callable[[str, str, Any], Any]
+    label: Callable[[str, str], str]
+    mask: Mask
+
+
+class Report(NamedTuple):
+    """A range in packed form.
+
+    Attributes:
+        first, last: Offsets, inclusive.
+        changes: How many states of objects it holds beside the first of each.
+        most_eventful: First and last offset; None if nothing changed.
+    """
+
+    first: int
+    last: int
+    rows: int
+    changes: int
+    most_eventful: tuple[int, int] | None
+    packed: bytes
+
+
+def make_report(
+    timeline: Timeline,
+    first: int,
+    last: int,
+    about: dict[str, Any],
+    redaction: Redaction,
+    progress: Progress = lambda offset: None,
+) -> Report:
+    """Return the report of [first, last].
+
+    Args:
+        about: What else the header says.
+
+    Raises:
+        UnknownHistoryError, RequestError, CorruptLogError: as for `Timeline.image`.
+    """
+    source = timeline.source
+    start = max(first, source.history_start)
+    # An image as of within a transaction is the one before it: the range begins there.
+    image = timeline.image(start - 1)
+    columns = Columns(redaction.field, redaction.label)
+    columns.add(_place_of(image, start), objects_of(image))
+    before = columns.touches
+    chains = Chains(image, columns.origin)
+    weights: list[Weighed] = []
+    for each in _followed(source, image, last + 1, chains, progress):
+        weights.append(weighed(each))
+        if each.touched:
+            row = each.row
+            type_ = type(row.payload).__name__
+            place = RowPlace(row.offset, each.effect, row.timestamp, type_, row.origin)
+            columns.add(place, each.touched)
+            chains.add(row)
+    events = timeline.events(first, last + 1)
+    found = most_eventful(weights)
+    header, encoded = columns.encoded()
+    words, of_words = chains.encoded()
+    told, of_events = _encoded_events(events)
+    header |= words | told | about
+    header |= {
+        "format": FORMAT,
+        "first": first,
+        "history_from": start,
+        "last": last,
+        "opens": found,
+        "terms": terms_of(map(_term, source.batches(first, last + 1))),
+        "times": _times(source, first, last),
+    }
+    block = packed(redaction.mask(header), encoded | of_words | of_events)
+    return Report(first, last, columns.rows - 1, columns.touches - before, found, block)
+
+
+def _followed(
+    source: BatchSource, image: MetadataImage, end: int, chains: Chains, progress: Progress
+) -> Iterator[EffectiveRow]:
+    """Yield what rows changed; the chains follow batch by batch, since causes stand in a batch."""
+    together: list[EffectiveRow] = []
+
+    def closed() -> Iterator[EffectiveRow]:
+        chains.follow([each.row for each in together])
+        yield from together
+        together.clear()
+
+    for each in object_changes_of(source, image, end, progress):
+        if together and together[0].row.batch_offset != each.row.batch_offset:
+            yield from closed()
+        together.append(each)
+    yield from closed()
+
+
+def _place_of(image: MetadataImage, start: int) -> RowPlace:
+    found = image.provenance
+    return RowPlace(start - 1, start - 1, found.timestamp or 0, "", None)
+
+
+def _term(batch: Batch) -> tuple[int, int, int, int | None]:
+    nodes = [r.payload.leader_id for r in batch.rows if isinstance(r.payload, LeaderChangeMessage)]
+    node = nodes[0] if nodes else None
+    return batch.base_offset, batch.timestamp, batch.leader_epoch, node
+
+
+def _times(source: BatchSource, first: int, last: int) -> list[int]:
+    """Return the append times of the first and the last batch of a range."""
+    ends: Sequence[Envelope] = [
+        batch.rows[0]
+        for at in (first, last)
+        for batch in ([*source.batches(at, at + 1)][:1] if first <= last else ())
+    ]
+    return [row.timestamp for row in ends]
+
+
+def _encoded_events(events: Sequence[TimelineEvent]) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """Events as columns; the names of what they changed, each once."""
+    names: dict[str, int] = {}
+    numbers = [[names.setdefault(name, len(names)) for name in e.objects] for e in events]
+    texts: dict[str, int] = {}
+    principals: dict[str | None, int] = {None: 0}
+    kinds: dict[str, int] = {}
+    columns = {
+        "event_from": varints.deltas(event.from_offset for event in events),
+        "event_to": varints.unsigned(event.to_offset - event.from_offset for event in events),
+        "event_time": varints.deltas(event.time for event in events),
+        "event_kind": varints.unsigned(kinds.setdefault(e.kind, len(kinds)) for e in events),
+        "event_text": varints.unsigned(texts.setdefault(e.text, len(texts)) for e in events),
+        "event_cause": varints.unsigned(0 if e.cause is None else e.cause + 1 for e in events),
+        "event_principal": varints.unsigned(
+            principals.setdefault(e.principal, len(principals)) for e in events
+        ),
+        "event_objects": varints.unsigned(len(found) for found in numbers),
+        "event_object": varints.deltas(number for found in numbers for number in found),
+    }
+    header = {
+        "names": list(names),
+        "event_texts": list(texts),
+        "event_kinds": list(kinds),
+        "principals": list(principals),
+    }
+    return header, columns
