@@ -13,6 +13,7 @@ from api.cli.quick import command
 
 if TYPE_CHECKING:
     from api.questions.report import ReportPiece
+    from api.report.page import PageCommand
 
 
 def _html_path(text: str) -> Path:
@@ -53,11 +54,10 @@ def report(
     about = told.about()
     packed = b"".join(piece.content for piece in pieces)
     page = report_page(packed, _command(log, hides_place=mask_hosts))
-    size = _write(file, page)
+    _write(file, page)
     first = pieces[0]
     written = Written(
         file=str(file),
-        bytes=size,
         records=first.records,
         changes=first.changes,
         opens=first.opens,
@@ -73,8 +73,10 @@ def report(
     )
 
 
-def _command(log: Source, *, hides_place: bool) -> dict[str, object]:
+def _command(log: Source, *, hides_place: bool) -> "PageCommand":
     import shlex
+
+    from api.report.page import PageCommand
 
     if log.server is not None:
         name, where = log.server, f"--server {shlex.quote(log.server)}"
@@ -83,18 +85,16 @@ def _command(log: Source, *, hides_place: bool) -> dict[str, object]:
     if hides_place:
         # A path may name a person, a URL a host.
         name, where = "report", "LOG"
-    return {"name": name, "where": where, "masked": hides_place}
+    return PageCommand(name=name, where=where, masked=hides_place)
 
 
-def _write(file: Path, page: str) -> int:
-    """Write a file whole or not at all; returns its size in bytes."""
-    content = page.encode()
+def _write(file: Path, page: str) -> None:
+    """Write a file whole or not at all."""
     file.parent.mkdir(parents=True, exist_ok=True)
     part = file.with_name(file.name + ".part")
     try:
-        part.write_bytes(content)
+        part.write_text(page, encoding="utf-8")
         os.replace(part, file)
     except BaseException:
         part.unlink(missing_ok=True)
         raise
-    return len(content)

@@ -12,7 +12,6 @@ class Written(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     file: str
-    bytes: int
     records: int
     changes: int
     opens: tuple[int, int] | None

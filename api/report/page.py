@@ -14,16 +14,21 @@ MODULE_PREFIX = "report/"
 _PLACE = re.compile(r"\{\{(\w+)\}\}")
 
 
-def report_page(packed: bytes, command: dict[str, Any]) -> str:
-    """Return the file.
+class PageCommand(msgspec.Struct, frozen=True, kw_only=True):
+    """What a page says of the command that made it.
 
-    Args:
-        packed: Of `replay.report`.
-        command: What the page says of the command that made it: `where`, the log or service as
-            the command line names it; `name`, to be shown; and whether hosts are masked.
+    `where` is the log or service as the command line names it, `name` a short form to be shown.
     """
+
+    name: str
+    where: str
+    masked: bool
+
+
+def report_page(packed: bytes, command: PageCommand) -> str:
+    """Return the file, given what `replay.report` packed."""
     parts = {
-        "title": _escaped(str(command["name"])),
+        "title": _escaped(command.name),
         "style": _text("report.css"),
         "imports": _json({"imports": _modules()}),
         "command": _json(command),

@@ -1,0 +1,113 @@
+// Axis: times to pixels. Idle time is squeezed, so that a night fits on a screen.
+
+const GAP_PX = 54;
+const SHARE_OF_GAPS = 0.4;
+const LEAST_SHARE = 0.04;
+const LEAST_GAP_MS = 1000;
+
+/** @typedef {{start: number, end: number, x0: number, x1: number, idle: boolean}} Piece */
+
+export class Axis {
+  /**
+   * @param {ArrayLike<number>} times At which something happens, ascending.
+   * @param {number} begin @param {number} end Of the view, ms since 1970.
+   * @param {number} width In pixels.
+   */
+  constructor(times, begin, end, width) {
+    this.begin = begin;
+    this.end = Math.max(end, begin + 1);
+    this.width = width;
+    this.pieces = this._pieces(this._idle(times));
+  }
+
+  /** The largest gaps without anything, in order of time. @param {ArrayLike<number>} times */
+  _idle(times) {
+    /** @type {[number, number][]} */
+    const gaps = [];
+    const least = Math.max(LEAST_GAP_MS, (this.end - this.begin) * LEAST_SHARE);
+    let last = this.begin;
+    for (let i = 0; i <= times.length; i++) {
+      const time = i < times.length ? times[i] : this.end;
+      if (time < last) continue;
+      if (Math.min(time, this.end) - last > least) gaps.push([last, Math.min(time, this.end)]);
+      if (time >= this.end) break;
+      last = time;
+    }
+    const most = Math.floor((this.width * SHARE_OF_GAPS) / GAP_PX);
+    gaps.sort((a, b) => (b[1] - b[0]) - (a[1] - a[0]));
+    return gaps.slice(0, most).sort((a, b) => a[0] - b[0]);
+  }
+
+  /** @param {[number, number][]} idle @returns {Piece[]} */
+  _pieces(idle) {
+    const total = this.end - this.begin;
+    // A gap keeps some of its length at both sides, so that what borders on it can be seen.
+    const margin = Math.min(...idle.map(([a, b]) => (b - a) / 10), total / 100);
+    const cuts = idle.map(([a, b]) => [a + margin, b - margin]);
+    const busy = total - cuts.reduce((sum, [a, b]) => sum + (b - a), 0);
+    const scale = (this.width - cuts.length * GAP_PX) / Math.max(busy, 1);
+    /** @type {Piece[]} */
+    const pieces = [];
+    let at = this.begin, x = 0;
+    const push = (/** @type {number} */ end, /** @type {boolean} */ isIdle) => {
+      const x1 = x + (isIdle ? GAP_PX : (end - at) * scale);
+      pieces.push({ start: at, end, x0: x, x1, idle: isIdle });
+      at = end;
+      x = x1;
+    };
+    for (const [a, b] of cuts) {
+      if (a > at) push(a, false);
+      push(b, true);
+    }
+    if (at < this.end) push(this.end, false);
+    return pieces;
+  }
+
+  /** The place of a time. @param {number} time */
+  x(time) {
+    if (time <= this.begin) return 0;
+    if (time >= this.end) return this.width;
+    let low = 0, high = this.pieces.length - 1;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.pieces[middle].end < time) low = middle + 1;
+      else high = middle;
+    }
+    const piece = this.pieces[low];
+    return piece.x0 + ((time - piece.start) / (piece.end - piece.start)) * (piece.x1 - piece.x0);
+  }
+
+  /** The time at a place. @param {number} x */
+  time(x) {
+    const piece = this.pieces.find((p) => x <= p.x1) ?? this.pieces[this.pieces.length - 1];
+    const share = Math.min(1, Math.max(0, (x - piece.x0) / (piece.x1 - piece.x0)));
+    return piece.start + share * (piece.end - piece.start);
+  }
+
+  /** Round times for marks, at least so many pixels apart. @param {number} apart */
+  ticks(apart) {
+    /** @type {number[]} */
+    const found = [];
+    let free = 0;
+    for (const piece of this.pieces) {
+      if (piece.idle || piece.x1 - piece.x0 < apart / 2) continue;
+      const perPixel = (piece.end - piece.start) / (piece.x1 - piece.x0);
+      const step = STEPS_MS.find((s) => s >= perPixel * apart) ?? STEPS_MS[STEPS_MS.length - 1];
+      for (let t = Math.ceil(piece.start / step) * step; t <= piece.end; t += step) {
+        const x = this.x(t);
+        if (x < free || x + apart / 2 > this.width) continue;
+        found.push(t);
+        free = x + apart;
+      }
+    }
+    return found;
+  }
+}
+
+const SECOND = 1000, MINUTE = 60 * SECOND, HOUR = 60 * MINUTE, DAY = 24 * HOUR;
+const STEPS_MS = [
+  1, 2, 5, 10, 20, 50, 100, 200, 500,
+  SECOND, 2 * SECOND, 5 * SECOND, 10 * SECOND, 15 * SECOND, 30 * SECOND,
+  MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 15 * MINUTE, 30 * MINUTE,
+  HOUR, 2 * HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 7 * DAY, 14 * DAY, 30 * DAY, 90 * DAY, 365 * DAY,
+];

@@ -1,0 +1,275 @@
+// Bars: the picture. One canvas; the names beside it are HTML.
+
+import { above, FENCED, LEADERLESS, SHUTTING_DOWN, UNDER_REPLICATED } from "report/data.js";
+import { ABSENT, worst } from "report/states.js";
+import { clockText, dayText, durationText } from "report/words.js";
+
+export const ROW_PX = 22, HEALTH_PX = 46, TERMS_PX = 24, AXIS_PX = 40;
+export const TOP_PX = HEALTH_PX + TERMS_PX;
+
+/** @type {[number, string, string][]} */
+export const LEGEND = [
+  [LEADERLESS, "leaderless", "no leader: neither reads nor writes"],
+  [UNDER_REPLICATED, "under-replicated", "a replica is not in sync"],
+  [FENCED, "fenced", "the broker is out of service"],
+  [SHUTTING_DOWN, "shutting down", "the broker hands over its leads"],
+];
+
+/** Colours of the style sheet, and patterns: the states differ also without colour vision. */
+export class Paint {
+  /** @param {CanvasRenderingContext2D} context @param {Element} element */
+  constructor(context, element) {
+    const style = getComputedStyle(element);
+    this.color = (/** @type {string} */ name) => style.getPropertyValue(`--${name}`).trim();
+    this.healthy = this.color("healthy");
+    /** @type {Map<number, CanvasPattern|string>} */
+    this.fills = new Map();
+    for (const [bit, name] of LEGEND) {
+      this.fills.set(bit, pattern(context, bit, this.color(name.replace(" ", "-")), this.color("ground")));
+    }
+    this.unknown = pattern(context, ABSENT, this.color("line"), this.color("ground"));
+  }
+}
+
+/** @param {CanvasRenderingContext2D} context @param {number} bit @param {string} color @param {string} ground */
+function pattern(context, bit, color, ground) {
+  const size = 6, scale = 2;
+  const tile = document.createElement("canvas");
+  tile.width = tile.height = size * scale;
+  const on = /** @type {CanvasRenderingContext2D} */ (tile.getContext("2d"));
+  on.scale(scale, scale);
+  if (bit !== ABSENT) {
+    on.fillStyle = color;
+    on.fillRect(0, 0, size, size);
+  }
+  on.strokeStyle = on.fillStyle = bit === ABSENT ? color : ground;
+  on.lineWidth = 1.2;
+  const line = (/** @type {number[][]} */ ...points) => {
+    on.beginPath();
+    for (const [x0, y0, x1, y1] of points) { on.moveTo(x0, y0); on.lineTo(x1, y1); }
+    on.stroke();
+  };
+  if (bit === UNDER_REPLICATED) line([-1, 7, 7, -1], [-1, 1, 1, -1], [5, 7, 7, 5]);
+  if (bit === FENCED) line([3, 0, 3, 6]);
+  if (bit === SHUTTING_DOWN) { on.beginPath(); on.arc(3, 3, 1.2, 0, 7); on.fill(); }
+  if (bit === ABSENT) { on.lineWidth = 0.8; line([-1, -1, 7, 7], [-1, 5, 1, 7], [5, -1, 7, 1]); }
+  const found = /** @type {CanvasPattern} */ (context.createPattern(tile, "repeat"));
+  found.setTransform(new DOMMatrix().scale(1 / scale));
+  return found;
+}
+
+/** A swatch for the legend. @param {number} bit @param {Element} element */
+export function swatch(bit, element) {
+  const canvas = document.createElement("canvas");
+  canvas.width = 44;
+  canvas.height = 24;
+  canvas.setAttribute("aria-hidden", "true");
+  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+  context.scale(2, 2);
+  context.fillStyle = new Paint(context, element).fills.get(bit) ?? "";
+  context.fillRect(0, 0, 22, 12);
+  return canvas;
+}
+
+/**
+ * @typedef {object} Scene
+ * @property {import("report/axis.js").Axis} axis
+ * @property {import("report/states.js").Row[]} rows
+ * @property {(row: import("report/states.js").Row) => import("report/states.js").Steps} stepsOf
+ * @property {ReturnType<import("report/states.js").States["health"]>} health
+ * @property {any[][]} terms Offset, time, epoch, node.
+ * @property {number} historyTime Before it no state is known.
+ * @property {number|null} unconfirmedTime From it on records may still be replaced.
+ * @property {number[]} wentBack Times at which clocks went back.
+ * @property {number} scroll How far the rows are scrolled, in pixels.
+ * @property {number} height Of the canvas.
+ */
+
+/** @param {HTMLCanvasElement} canvas @param {Scene} scene */
+export function draw(canvas, scene) {
+  const ratio = window.devicePixelRatio || 1, { width } = scene.axis;
+  canvas.width = Math.round(width * ratio);
+  canvas.height = Math.round(scene.height * ratio);
+  canvas.style.width = `${width}px`;
+  canvas.style.height = `${scene.height}px`;
+  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+  context.scale(ratio, ratio);
+  const paint = new Paint(context, canvas);
+  context.font = `11px ${paint.color("font")}`;
+  const bottom = scene.height - AXIS_PX;
+  drawGaps(context, paint, scene, bottom);
+  context.save();
+  context.beginPath();
+  context.rect(0, TOP_PX, width, bottom - TOP_PX);
+  context.clip();
+  scene.rows.forEach((row, i) => {
+    const y = TOP_PX + i * ROW_PX - scene.scroll;
+    if (y > TOP_PX - ROW_PX && y < bottom) drawRow(context, paint, scene, row, y);
+  });
+  context.restore();
+  drawHealth(context, paint, scene);
+  drawTerms(context, paint, scene);
+  drawUnknown(context, paint, scene, bottom);
+  drawAxis(context, paint, scene, bottom);
+}
+
+/** @param {CanvasRenderingContext2D} context @param {Paint} paint @param {Scene} scene @param {import("report/states.js").Row} row @param {number} y */
+function drawRow(context, paint, scene, row, y) {
+  const steps = scene.stepsOf(row), { bits, share } = pixels(steps, scene.axis);
+  const top = y + 5, height = ROW_PX - 10;
+  for (let x = 0; x < bits.length;) {
+    let end = x + 1;
+    while (end < bits.length && bits[end] === bits[x] && share[end] === share[x]) end++;
+    const bit = bits[x];
+    if (bit === ABSENT) {
+      context.fillStyle = paint.color("line");
+      for (let dot = x - (x % 6); dot < end; dot += 6) if (dot >= x) context.fillRect(dot, top + height / 2, 2, 1);
+    } else {
+      context.fillStyle = paint.healthy;
+      const thin = row.kind === "broker" ? height : height / 3;
+      context.fillRect(x, top + (height - thin) / 2, end - x, thin);
+      if (bit) {
+        // A topic's bar is as high as the share of its partitions, but always to be seen.
+        const full = row.kind === "topic" ? Math.max(height * Math.sqrt(share[x]), height * 0.45) : height;
+        context.fillStyle = paint.fills.get(bit) ?? "";
+        context.fillRect(x, top + (height - full) / 2, end - x, full);
+      }
+    }
+    x = end;
+  }
+}
+
+/** The worst state of each pixel: a flap of a millisecond is still one pixel.
+ * @param {import("report/states.js").Steps} steps @param {import("report/axis.js").Axis} axis */
+export function pixels(steps, axis) {
+  const width = Math.max(1, Math.ceil(axis.width));
+  const bits = new Uint8Array(width).fill(255), share = new Float32Array(width);
+  const rank = (/** @type {number} */ bit) => RANKS.get(bit) ?? 0;
+  let i = Math.max(0, above(steps.time, axis.begin) - 1);
+  if (!steps.time.length || steps.time[0] > axis.begin) bits.fill(ABSENT, 0, Math.floor(axis.x(steps.time[0] ?? axis.end)));
+  for (; i < steps.time.length && steps.time[i] <= axis.end; i++) {
+    const from = Math.floor(axis.x(steps.time[i]));
+    const to = Math.max(from + 1, Math.floor(axis.x(steps.time[i + 1] ?? axis.end)));
+    const bit = worst(steps.bits[i]);
+    for (let x = from; x < to && x < width; x++) {
+      if (bits[x] === 255 || rank(bit) > rank(bits[x])) {
+        bits[x] = bit;
+        share[x] = steps.share[i];
+      } else if (bit === bits[x]) share[x] = Math.max(share[x], steps.share[i]);
+    }
+  }
+  for (let x = 0; x < width; x++) if (bits[x] === 255) bits[x] = x ? bits[x - 1] : ABSENT;
+  return { bits, share };
+}
+
+const RANKS = new Map([[ABSENT, 0], [0, 1], [UNDER_REPLICATED, 2], [SHUTTING_DOWN, 3], [FENCED, 4], [LEADERLESS, 5]]);
+
+/** @param {CanvasRenderingContext2D} context @param {Paint} paint @param {Scene} scene */
+function drawHealth(context, paint, scene) {
+  const { axis, health } = scene, base = HEALTH_PX - 6, height = base - 8;
+  const most = Math.max(1, ...sampledMaxima(health));
+  const width = Math.ceil(axis.width);
+  const leaderless = new Float64Array(width), under = new Float64Array(width);
+  let i = Math.max(0, above(health.time, axis.begin) - 1);
+  for (; i < health.time.length && health.time[i] <= axis.end; i++) {
+    const from = Math.floor(axis.x(health.time[i]));
+    const to = Math.max(from + 1, Math.floor(axis.x(health.time[i + 1] ?? axis.end)));
+    for (let x = from; x < to && x < width; x++) {
+      leaderless[x] = Math.max(leaderless[x], health.leaderless[i]);
+      under[x] = Math.max(under[x], health.under[i]);
+    }
+  }
+  context.fillStyle = paint.healthy;
+  context.fillRect(0, base, width, 1);
+  const y = (/** @type {number} */ count) => (count ? Math.max(2, height * Math.sqrt(count / most)) : 0);
+  for (let x = 0; x < width; x++) {
+    const a = y(leaderless[x]), b = y(leaderless[x] + under[x]);
+    if (b > a) { context.fillStyle = paint.fills.get(UNDER_REPLICATED) ?? ""; context.fillRect(x, base - b, 1, b - a); }
+    if (a) { context.fillStyle = paint.fills.get(LEADERLESS) ?? ""; context.fillRect(x, base - a, 1, a); }
+  }
+}
+
+/** The largest count at any time, in pieces that fit an argument list.
+ * @param {{leaderless: number[], under: number[]}} health */
+function sampledMaxima(health) {
+  let most = 0;
+  for (let i = 0; i < health.under.length; i++) most = Math.max(most, health.under[i] + health.leaderless[i]);
+  return [most];
+}
+
+/** @param {CanvasRenderingContext2D} context @param {Paint} paint @param {Scene} scene */
+function drawTerms(context, paint, scene) {
+  const { axis, terms } = scene, y = HEALTH_PX + 3, height = TERMS_PX - 8;
+  let free = -1;
+  terms.forEach(([, time, epoch, node], i) => {
+    const end = i + 1 < terms.length ? terms[i + 1][1] : axis.end;
+    if (end < axis.begin || time > axis.end) return;
+    const x0 = i ? axis.x(time) : 0, x1 = axis.x(end);
+    context.fillStyle = paint.color(i % 2 ? "term-odd" : "term-even");
+    context.fillRect(x0, y, Math.max(1, x1 - x0), height);
+    context.fillStyle = paint.color("muted");
+    if (i) context.fillRect(x0, y - 1, 1, height + 2);
+    const text = node === null ? `epoch ${epoch}` : `${epoch} · node ${node}`;
+    const short = `${epoch}`;
+    const shown = [text, short].find((t) => context.measureText(t).width + 8 < x1 - x0);
+    if (shown && x0 > free) {
+      context.fillStyle = paint.color("ink");
+      context.fillText(shown, x0 + 5, y + height - 4);
+      free = x0 + context.measureText(shown).width;
+    }
+  });
+}
+
+/** What is not known, or not final, is hatched over all rows.
+ * @param {CanvasRenderingContext2D} context @param {Paint} paint @param {Scene} scene @param {number} bottom */
+function drawUnknown(context, paint, scene, bottom) {
+  context.fillStyle = paint.unknown;
+  if (scene.historyTime > scene.axis.begin) context.fillRect(0, 0, scene.axis.x(scene.historyTime), bottom);
+  if (scene.unconfirmedTime !== null && scene.unconfirmedTime <= scene.axis.end) {
+    const x = scene.axis.x(scene.unconfirmedTime);
+    context.fillRect(x, 0, scene.axis.width - x, bottom);
+  }
+}
+
+/** @param {CanvasRenderingContext2D} context @param {Paint} paint @param {Scene} scene @param {number} bottom */
+function drawGaps(context, paint, scene, bottom) {
+  for (const piece of scene.axis.pieces.filter((p) => p.idle)) {
+    context.fillStyle = paint.color("gap");
+    context.fillRect(piece.x0, 0, piece.x1 - piece.x0, bottom);
+  }
+}
+
+/** @param {CanvasRenderingContext2D} context @param {Paint} paint @param {Scene} scene @param {number} bottom */
+function drawAxis(context, paint, scene, bottom) {
+  const { axis } = scene;
+  context.fillStyle = paint.color("line");
+  context.fillRect(0, bottom, axis.width, 1);
+  context.textAlign = "center";
+  for (const piece of axis.pieces.filter((p) => p.idle)) {
+    const middle = (piece.x0 + piece.x1) / 2;
+    context.fillStyle = paint.color("muted");
+    context.fillText(`⟨${durationText(Math.round((piece.end - piece.start) / 60_000) * 60_000 || piece.end - piece.start).split(" ").slice(0, 2).join(" ")}⟩`, middle, bottom + 15);
+  }
+  context.textAlign = "left";
+  let last = "";
+  for (const time of axis.ticks(92)) {
+    const x = axis.x(time);
+    context.fillStyle = paint.color("line");
+    context.fillRect(x, bottom, 1, 5);
+    const inGap = axis.pieces.some((p) => p.idle && x + 56 > p.x0 && x < p.x1);
+    if (inGap) continue;
+    context.fillStyle = paint.color("ink");
+    context.fillText(clockText(time).replace(/\.000$/, "").replace(/:00$/, ""), x + 3, bottom + 15);
+    const day = dayText(time);
+    if (day !== last) {
+      context.fillStyle = paint.color("muted");
+      context.fillText(day, x + 3, bottom + 30);
+      last = day;
+    }
+  }
+  for (const time of scene.wentBack) {
+    if (time < axis.begin || time > axis.end) continue;
+    context.fillStyle = paint.color("leaderless");
+    context.fillText("↶", axis.x(time) - 4, bottom - 2);
+  }
+}

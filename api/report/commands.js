@@ -1,0 +1,28 @@
+// Commands: the command lines that give what the page shows.
+
+/** How the command line names the log or service. */
+let where = "LOG";
+
+/** @param {string} place */
+export function setPlace(place) { where = place; }
+
+/** @param {number} from @param {number} to */
+export const timelineCommand = (from, to) => `metalog timeline ${where} --from ${from} --to ${to}`;
+
+/** @param {number} from @param {number} to @param {string|null} object */
+export function diffCommand(from, to, object) {
+  const only = object === null ? "" : ` --object ${quoted(object)}`;
+  return `metalog diff ${where} ${from > 0 ? from - 1 : "start"} ${to}${only}`;
+}
+
+/** @param {string} name @param {number} at */
+export const whyCommand = (name, at) => `metalog why ${where} ${quoted(name)} --at ${at}`;
+
+/** @param {string} object @param {number} from @param {number} to */
+export const historyCommand = (object, from, to) =>
+  `metalog history ${where} ${quoted(object)} --from ${from} --to ${to}`;
+
+/** A word as a shell takes it. @param {string} word */
+function quoted(word) {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'"'"'`)}'`;
+}

@@ -1,0 +1,424 @@
+// Data: the states and changes of a range. The page asks nothing else, so that a service that
+// answers over HTTP can take the place of what the file holds.
+
+import { Column, unpack } from "report/columns.js";
+
+/** @typedef {Record<string, any>} Fields */
+/** @typedef {{object: number, label: string, field: string, before: any, after: any, fate: string}} Change */
+/** @typedef {{from: number, to: number, time: number, kind: string, text: string, objects: string[], cause: number|null, principal: string|null, goesOn: boolean}} Told */
+
+export const NEW = 0, CHANGED = 1, GONE = 2;
+export const LEADERLESS = 1, UNDER_REPLICATED = 2, FENCED = 4, SHUTTING_DOWN = 8;
+const FATES = ["new", "changed", "gone"];
+
+/** @param {string} base64 */
+export async function openData(base64) {
+  const { header, column } = await unpack(base64);
+  return new Data(header, column);
+}
+
+export class Data {
+  /**
+   * @param {import("report/columns.js").Header} header
+   * @param {(name: string) => Column} column
+   */
+  constructor(header, column) {
+    this.header = header;
+    this.kinds = /** @type {string[]} */ (header.kinds);
+    this.first = /** @type {number} */ (header.first);
+    this.last = /** @type {number} */ (header.last);
+    this._readRows(column);
+    this._readObjects(column);
+    this._readTouches(column);
+    this._readValues(column);
+    this._readEvents(column);
+    this.text = column("text").unsigned();
+    this.cause = column("cause").unsigned();
+  }
+
+  /** @param {(name: string) => Column} column */
+  _readRows(column) {
+    this.offset = column("offset").summed();
+    this.time = column("time").summed();
+    this.type = column("type").unsigned();
+    this.origin = column("origin").unsigned();
+    this.effect = column("delay").unsigned();
+    for (let i = 0; i < this.effect.length; i++) this.effect[i] += this.offset[i];
+    const touches = column("touches").unsigned();
+    this.rows = touches.length;
+    this.firstTouch = new Int32Array(this.rows + 1);
+    for (let i = 0; i < this.rows; i++) this.firstTouch[i + 1] = this.firstTouch[i] + touches[i];
+    // Clocks may go back; a place on the axis must not.
+    this.axisTime = Float64Array.from(this.time);
+    /** @type {number[]} Times on the axis. */
+    this.wentBack = [];
+    for (let i = 2; i < this.rows; i++) {
+      this.axisTime[i] = Math.max(this.time[i], this.axisTime[i - 1]);
+      if (this.time[i] < this.time[i - 1]) this.wentBack.push(this.axisTime[i]);
+    }
+    // The state before the range begins with it.
+    if (this.rows > 1) this.axisTime[0] = Math.min(this.axisTime[0] || this.axisTime[1], this.axisTime[1]);
+  }
+
+  /** @param {(name: string) => Column} column */
+  _readObjects(column) {
+    this.objectKind = column("object_kind").summed();
+    this.objectTopic = column("object_topic").summed();
+    this.objectNumber = column("object_number").summed();
+    this.objects = this.objectKind.length;
+    this.firstLabel = new Int32Array(this.objects);
+    let labels = 0;
+    for (let i = 0; i < this.objects; i++) {
+      this.firstLabel[i] = this.objectTopic[i] ? -1 : labels++;
+    }
+    /** The first object of each kind. */
+    this.kindStart = this.kinds.map((_, kind) => this.objectKind.findIndex((k) => k >= kind));
+  }
+
+  /** @param {(name: string) => Column} column */
+  _readTouches(column) {
+    this.object = Int32Array.from(column("object").summed());
+    this.shape = Int32Array.from(column("shape").unsigned());
+    this.outages = Uint8Array.from(column("outages").unsigned());
+    const touches = this.object.length;
+    this.rowOf = new Int32Array(touches);
+    for (let row = 0; row < this.rows; row++) {
+      this.rowOf.fill(row, this.firstTouch[row], this.firstTouch[row + 1]);
+    }
+    // The touches of each object, in order: those of object i from ofStart[i] to ofStart[i + 1].
+    this.ofStart = new Int32Array(this.objects + 1);
+    for (const object of this.object) this.ofStart[object + 1]++;
+    for (let i = 0; i < this.objects; i++) this.ofStart[i + 1] += this.ofStart[i];
+    this.ofObject = new Int32Array(touches);
+    const next = this.ofStart.slice();
+    for (let touch = 0; touch < touches; touch++) {
+      this.ofObject[next[this.object[touch]]++] = touch;
+    }
+  }
+
+  /** @param {(name: string) => Column} column */
+  _readValues(column) {
+    const { fields, shapes } = this.header;
+    const touches = this.object.length;
+    this.valueStart = new Int32Array(touches + 1);
+    const sizes = shapes.map((/** @type {any} */ shape) => shape[1].length);
+    for (let i = 0; i < touches; i++) {
+      this.valueStart[i + 1] = this.valueStart[i] + sizes[this.shape[i]];
+    }
+    this.value = new Float64Array(this.valueStart[touches]);
+    const columns = fields.map((/** @type {any} */ _, /** @type {number} */ i) => column(`value:${i}`));
+    /** @type {(Map<number, number>|null)[]} */
+    const last = fields.map((/** @type {any} */ field) => (field[2] ? new Map() : null));
+    for (let touch = 0, at = 0; touch < touches; touch++) {
+      for (const field of shapes[this.shape[touch]][1]) {
+        const counter = last[field];
+        if (counter === null) {
+          this.value[at++] = columns[field].next();
+        } else {
+          const object = this.object[touch];
+          const value = (counter.get(object) ?? 0) + columns[field].nextSigned();
+          counter.set(object, value);
+          this.value[at++] = value;
+        }
+      }
+    }
+  }
+
+  /** @param {(name: string) => Column} column */
+  _readEvents(column) {
+    this.eventFrom = column("event_from").summed();
+    this.eventTo = column("event_to").unsigned();
+    for (let i = 0; i < this.eventTo.length; i++) this.eventTo[i] += this.eventFrom[i];
+    this.eventTime = column("event_time").summed();
+    this.eventKind = column("event_kind").unsigned();
+    this.eventText = column("event_text").unsigned();
+    this.eventCause = column("event_cause").unsigned();
+    this.eventPrincipal = column("event_principal").unsigned();
+    this.eventObject = column("event_object").summed();
+    const counts = column("event_objects").unsigned();
+    this.eventObjectStart = new Int32Array(counts.length + 1);
+    counts.forEach((n, i) => { this.eventObjectStart[i + 1] = this.eventObjectStart[i] + n; });
+  }
+
+  /** The last row that took effect at or before an offset; 0 is the state before the range.
+   * @param {number} offset */
+  rowAt(offset) {
+    return Math.max(0, above(this.effect, offset) - 1);
+  }
+
+  /** The fields of an object after a row; null if it is absent.
+   * @param {number} object @param {number} row @returns {Fields|null} */
+  stateAt(object, row) {
+    return this._stateBefore(object, this._touchAfter(object, row));
+  }
+
+  /** The state that the touches of an object before one of them made. */
+  _stateBefore(/** @type {number} */ object, /** @type {number} */ end) {
+    let start = end - 1;
+    const begin = this.ofStart[object];
+    while (start >= begin && this.header.shapes[this.shape[this.ofObject[start]]][0] === CHANGED) {
+      start--;
+    }
+    if (start < begin || this.header.shapes[this.shape[this.ofObject[start]]][0] === GONE) return null;
+    /** @type {Fields} */
+    const state = {};
+    for (let i = start; i < end; i++) {
+      for (const [name, value] of this.fieldsOf(this.ofObject[i])) state[name] = value;
+    }
+    for (const name in state) if (state[name] === null) delete state[name];
+    return state;
+  }
+
+  /** The first touch of an object after a row, as an index of `ofObject`. */
+  _touchAfter(/** @type {number} */ object, /** @type {number} */ row) {
+    let low = this.ofStart[object], high = this.ofStart[object + 1];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.rowOf[this.ofObject[middle]] <= row) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** The fields that a touch set, with their values.
+   * @param {number} touch @returns {[string, any][]} */
+  fieldsOf(touch) {
+    const { fields, shapes, values } = this.header;
+    let at = this.valueStart[touch];
+    return shapes[this.shape[touch]][1].map((/** @type {number} */ field) => {
+      const value = this.value[at++];
+      return [fields[field][1], fields[field][2] ? value : values[value]];
+    });
+  }
+
+  /** What a touch is in afterwards: bits. @param {number} object @param {number} row */
+  outagesAt(object, row) {
+    const index = this._touchAfter(object, row) - 1;
+    return index < this.ofStart[object] ? 0 : this.outages[this.ofObject[index]];
+  }
+
+  /** The name of an object after a row, with its kind.
+   * @param {number} object @param {number} row */
+  nameAt(object, row) {
+    return `${this.kinds[this.objectKind[object]]}:${this.labelAt(object, row)}`;
+  }
+
+  /** @param {number} object @param {number} row @returns {string} */
+  labelAt(object, row) {
+    const topic = this.objectTopic[object];
+    if (topic) return `${this.labelAt(topic - 1, row)}/${this.objectNumber[object]}`;
+    const first = this.header.labels[this.firstLabel[object]];
+    if (this.kinds[this.objectKind[object]] !== "topic") return first;
+    // Only a topic that moves gets another name.
+    if (!this.moved.has(object)) return first;
+    const state = this.stateAt(object, row);
+    return state === null ? first : escapedName(state.name);
+  }
+
+  /** Topics that had several names. */
+  get moved() {
+    if (this._moved) return this._moved;
+    this._moved = new Set();
+    const topics = this.kinds.indexOf("topic");
+    for (let i = 0; i < this.objects && this.objectKind[i] <= topics; i++) {
+      const named = [...this.touchesOf(i)].filter((t) => this.fieldsOf(t).some(([name]) => name === "name"));
+      if (named.length > 1) this._moved.add(i);
+    }
+    return this._moved;
+  }
+
+  /** The touches of an object, oldest first. @param {number} object */
+  touchesOf(object) {
+    return this.ofObject.subarray(this.ofStart[object], this.ofStart[object + 1]);
+  }
+
+  /** What a touch changed. @param {number} touch @returns {Change[]} */
+  changesOf(touch) {
+    const object = this.object[touch], row = this.rowOf[touch];
+    const index = this._touchAfter(object, row) - 1;
+    const before = this._stateBefore(object, index), after = this._stateBefore(object, index + 1);
+    return differing(object, this.labelAt(object, row), before, after);
+  }
+
+  /** The objects that rows in (before, after] touched, in the order of a diff.
+   * @param {number} before @param {number} after */
+  touchedIn(before, after) {
+    const seen = new Uint8Array(this.objects);
+    for (let t = this.firstTouch[before + 1] ?? 0; t < this.firstTouch[after + 1]; t++) {
+      seen[this.object[t]] = 1;
+    }
+    /** @type {number[]} */
+    const found = [];
+    for (let i = 0; i < seen.length; i++) if (seen[i]) found.push(i);
+    return found;
+  }
+
+  /** The fields of an object that differ between two rows.
+   * @param {number} object @param {number} before @param {number} after */
+  differenceOf(object, before, after) {
+    const old = this.stateAt(object, before), now = this.stateAt(object, after);
+    if (old === null && now === null) return [];
+    return differing(object, this._diffName(object, before, after, now !== null), old, now);
+  }
+
+  /** Its name; its id if the name means another object at the other end. */
+  _diffName(/** @type {number} */ object, /** @type {number} */ before, /** @type {number} */ after, /** @type {boolean} */ isThere) {
+    const label = this.labelAt(object, isThere ? after : before);
+    const topic = this.objectTopic[object] ? this.objectTopic[object] - 1 : object;
+    const kind = this.kinds[this.objectKind[topic]];
+    const other = kind === "topic" ? this._topicNamed(this.labelAt(topic, isThere ? after : before), isThere ? before : after, topic) : null;
+    if (other === null) return label;
+    if (topic !== object && this._partition(other, object, isThere ? before : after) === null) return label;
+    const id = `@${this.header.topic_ids[topic - this.kindStart[this.kinds.indexOf("topic")]]}`;
+    return topic === object ? id : `${id}/${this.objectNumber[object]}`;
+  }
+
+  /** Another topic of a name that is there after a row. */
+  _topicNamed(/** @type {string} */ label, /** @type {number} */ row, /** @type {number} */ but) {
+    for (const object of this.topicsByLabel.get(label) ?? []) {
+      if (object !== but && this.stateAt(object, row) !== null && this.labelAt(object, row) === label) return object;
+    }
+    return null;
+  }
+
+  /** The same partition of another topic, if it is there. */
+  _partition(/** @type {number} */ topic, /** @type {number} */ like, /** @type {number} */ row) {
+    for (const object of this.partitionsOf(topic)) {
+      if (this.objectNumber[object] === this.objectNumber[like] && this.objectKind[object] === this.objectKind[like]) {
+        return this.stateAt(object, row) === null ? null : object;
+      }
+    }
+    return null;
+  }
+
+  /** Topics by every name that they had. @returns {Map<string, number[]>} */
+  get topicsByLabel() {
+    if (this._topics) return this._topics;
+    /** @type {Map<string, number[]>} */
+    this._topics = new Map();
+    const topics = this.kinds.indexOf("topic");
+    for (let i = 0; i < this.objects && this.objectKind[i] <= topics; i++) {
+      const names = new Set([this.header.labels[this.firstLabel[i]]]);
+      if (this.moved.has(i)) {
+        for (const touch of this.touchesOf(i)) names.add(this.labelAt(i, this.rowOf[touch]));
+      }
+      for (const name of names) {
+        const of = this._topics.get(name);
+        if (of) of.push(i);
+        else this._topics.set(name, [i]);
+      }
+    }
+    return this._topics;
+  }
+
+  /** The partitions of a topic, all that it ever had in the range. @param {number} topic */
+  partitionsOf(topic) {
+    this._partitions ??= this._partitionsByTopic();
+    return this._partitions.get(topic) ?? [];
+  }
+
+  _partitionsByTopic() {
+    /** @type {Map<number, number[]>} */
+    const found = new Map();
+    const kind = this.kinds.indexOf("partition");
+    for (let i = 0; i < this.objects; i++) {
+      if (this.objectKind[i] !== kind) continue;
+      const topic = this.objectTopic[i] - 1, of = found.get(topic);
+      if (of) of.push(i);
+      else found.set(topic, [i]);
+    }
+    return found;
+  }
+
+  /** The object of a name such as `partition:orders/0`, preferably one that is there after a row;
+   * null if there never was one.
+   * @param {string} name @param {number} row @returns {number|null} */
+  find(name, row) {
+    const colon = name.indexOf(":"), kind = this.kinds.indexOf(name.slice(0, colon));
+    const label = name.slice(colon + 1);
+    if (kind < 0) return null;
+    /** @type {number[]} */
+    let found = [];
+    if (this.kinds[kind] === "topic") {
+      found = label.startsWith("@") ? this._topicOfId(label.slice(1)) : this.topicsByLabel.get(label) ?? [];
+    } else if (this.kinds[kind] === "partition" || this.kinds[kind] === "removal") {
+      const slash = label.lastIndexOf("/"), topic = label.slice(0, slash), number = Number(label.slice(slash + 1));
+      const topics = topic.startsWith("@") ? this._topicOfId(topic.slice(1)) : this.topicsByLabel.get(topic) ?? [];
+      found = topics.flatMap((t) => this.partitionsOf(t)).filter((p) => this.objectNumber[p] === number && this.objectKind[p] === kind);
+    } else {
+      for (let i = this.kindStart[kind]; i >= 0 && i < this.objects && this.objectKind[i] === kind; i++) {
+        if (this.header.labels[this.firstLabel[i]] === label) found.push(i);
+      }
+    }
+    return found.find((object) => this.stateAt(object, row) !== null) ?? found.at(-1) ?? null;
+  }
+
+  _topicOfId(/** @type {string} */ id) {
+    const at = this.header.topic_ids.indexOf(id);
+    return at < 0 ? [] : [this.kindStart[this.kinds.indexOf("topic")] + at];
+  }
+
+  /** What happened: the events whose first record is in a range of offsets.
+   * @param {number} from @param {number} to @returns {Generator<Told>} */
+  *told(from, to) {
+    const { event_texts: texts, event_kinds: kinds, principals } = this.header;
+    for (let i = above(this.eventFrom, from - 1); i < this.eventFrom.length && this.eventFrom[i] <= to; i++) {
+      yield {
+        from: this.eventFrom[i], to: this.eventTo[i], time: this.eventTime[i],
+        kind: kinds[this.eventKind[i]], text: texts[this.eventText[i]],
+        objects: this.eventNames(i),
+        cause: this.eventCause[i] ? this.eventCause[i] - 1 : null,
+        principal: principals[this.eventPrincipal[i]],
+        goesOn: this.eventTo[i] > to,
+      };
+    }
+  }
+
+  /** How many events begin in a range. @param {number} from @param {number} to */
+  countTold(from, to) {
+    return above(this.eventFrom, to) - above(this.eventFrom, from - 1);
+  }
+
+  eventNames(/** @type {number} */ event) {
+    return Array.from(
+      this.eventObject.subarray(this.eventObjectStart[event], this.eventObjectStart[event + 1]),
+      (name) => this.header.names[name],
+    );
+  }
+
+  /** Type, time, and who caused a row. @param {number} row */
+  recordOf(row) {
+    const origin = this.header.origins[this.origin[row]];
+    return {
+      offset: this.offset[row], time: this.time[row], type: this.header.types[this.type[row]],
+      principal: origin?.[0] ?? null, command: origin?.[1] ?? null, reason: origin?.[2] ?? null,
+    };
+  }
+}
+
+/** The index of the first number above a limit, in ascending numbers.
+ * @param {ArrayLike<number>} numbers @param {number} limit */
+export function above(numbers, limit) {
+  let low = 0, high = numbers.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (numbers[middle] <= limit) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** @param {number} object @param {string} label @param {Fields|null} before @param {Fields|null} after @returns {Change[]} */
+function differing(object, label, before, after) {
+  const fate = FATES[before === null ? NEW : after === null ? GONE : CHANGED];
+  const old = before ?? {}, now = after ?? {};
+  const names = new Set([...Object.keys(old), ...Object.keys(now)]);
+  return [...names]
+    .filter((name) => JSON.stringify(old[name] ?? null) !== JSON.stringify(now[name] ?? null))
+    .map((field) => ({ object, label, field, before: old[field] ?? null, after: now[field] ?? null, fate }));
+}
+
+/** A name as in labels: a # begins a field. @param {string} name */
+function escapedName(name) {
+  return name.replace(/%(23|25|2C|3C)/g, "%25$1").replaceAll("#", "%23");
+}

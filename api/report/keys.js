@@ -1,0 +1,80 @@
+// Keys: everything that the mouse does.
+
+import { above } from "report/data.js";
+import { make } from "report/dom.js";
+
+/** @type {[string, string][]} */
+const HELP = [
+  ["← →", "previous, next change; of the selected object if there is one"],
+  ["Shift ← →", "make the selection longer or shorter at its end"],
+  ["/", "search: a name, an offset, a time"],
+  ["w", "why: what led to the value"],
+  ["h", "history of the selected object"],
+  ["z", "zoom to the selection"],
+  ["0", "show the whole report"],
+  ["a", "select the whole report"],
+  ["Esc", "close what is open; then no object"],
+  ["?", "this help"],
+];
+
+/** @typedef {{data: import("report/data.js").Data, selection: import("report/selection.js").Selection, picture: import("report/picture.js").Picture, difference: import("report/difference.js").Difference, search: import("report/search.js").Search}} Page */
+
+export class Keys {
+  /** @param {Page} page */
+  constructor(page) {
+    this.page = page;
+    const rows = HELP.map(([key, text]) => make("div", {}, make("dt", {}, ...key.split(" ").map((k) => make("kbd", {}, k))), make("dd", {}, text)));
+    const close = make("button", { type: "button", onclick: () => this.help.close() }, "close");
+    this.help = make("dialog", { "aria-labelledby": "help-title" }, make("h2", { id: "help-title" }, "Keys"), make("dl", {}, ...rows),
+      make("p", {}, "Drag over the picture to select a range; click to select a moment and a row; click a value to see why. The address of the page is a link to what is selected."), close);
+    document.addEventListener("keydown", (event) => this._key(event));
+  }
+
+  _key(/** @type {KeyboardEvent} */ event) {
+    const target = /** @type {HTMLElement} */ (event.target);
+    if (event.ctrlKey || event.metaKey || event.altKey || /INPUT|TEXTAREA|SELECT/.test(target.tagName) || this.help.open) return;
+    const { selection, picture, difference, search } = this.page;
+    /** @type {Record<string, () => void>} */
+    const actions = {
+      "ArrowLeft": () => (event.shiftKey ? this._stretch(-1) : this.step(-1)),
+      "ArrowRight": () => (event.shiftKey ? this._stretch(1) : this.step(1)),
+      "/": () => search.focus(),
+      "w": () => difference.whyOfSelection(),
+      "h": () => difference.history(),
+      "z": () => picture.zoom(false),
+      "0": () => picture.zoom(true),
+      "a": () => selection.set({ from: selection.first, to: selection.last }),
+      "?": () => this.help.showModal(),
+      "Escape": () => (difference.answer.hidden ? selection.set({ object: null }) : difference.close()),
+    };
+    const action = actions[event.key];
+    if (!action) return;
+    action();
+    event.preventDefault();
+  }
+
+  /** Select the previous or next change. @param {number} by */
+  step(by) {
+    const { selection } = this.page;
+    const offsets = this._offsets();
+    const at = by > 0 ? above(offsets, selection.to) : above(offsets, selection.from - 1) - 1;
+    const offset = offsets[at];
+    if (offset !== undefined) selection.set({ from: offset, to: offset });
+  }
+
+  _stretch(/** @type {number} */ by) {
+    const { selection } = this.page;
+    const offsets = this._offsets();
+    const at = by > 0 ? above(offsets, selection.to) : above(offsets, selection.to - 1) - 1;
+    const offset = offsets[at];
+    if (offset !== undefined && offset >= selection.from) selection.set({ to: offset });
+  }
+
+  /** Where the selected object changed; without one, where anything did. */
+  _offsets() {
+    const { data, selection, picture } = this.page;
+    const object = selection.object === null ? null : data.find(selection.object, data.rowAt(selection.to));
+    if (object === null) return picture.offsets;
+    return Float64Array.from([...data.touchesOf(object)].filter((t) => data.rowOf[t] > 0), (t) => data.effect[data.rowOf[t]]);
+  }
+}

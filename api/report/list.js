@@ -1,0 +1,79 @@
+// The list: what happened in the selection, in the words of `metalog timeline`.
+
+import { timelineCommand } from "report/commands.js";
+import { commandLine, fill, make } from "report/dom.js";
+import { clockText, countText, eventParts, plain } from "report/words.js";
+
+const EVENTS_AT_FIRST = 60, OBJECTS_AT_FIRST = 40;
+
+export class List {
+  /** @param {import("report/data.js").Data} data @param {import("report/selection.js").Selection} selection */
+  constructor(data, selection) {
+    this.data = data;
+    this.selection = selection;
+    this.title = make("h2", { id: "happened" });
+    this.list = make("ol", { class: "events" });
+    this.foot = make("div");
+    this.element = make("section", { class: "panel", "aria-labelledby": "happened" }, this.title, this.list, this.foot);
+    selection.watch(() => this.show());
+  }
+
+  show() {
+    const { from, to } = this.selection;
+    const count = this.data.countTold(from, to);
+    const events = this.data.told(from, to);
+    const first = this.data.told(from, to).next().value;
+    const last = this._lastTime(from, to);
+    const range = first ? `${clockText(first.time)} – ${clockText(last, first.time)}` : `offsets ${from} to ${to}`;
+    this.title.replaceChildren("What happened ", make("small", {}, `${range} · ${countText(count, "event")} · offsets ${from} – ${to}`));
+    this.list.replaceChildren();
+    if (!count) this.list.append(make("li", { class: "nothing" }, "Nothing begins in this range."));
+    else fill(this.list, this._items(events), EVENTS_AT_FIRST);
+    this.list.scrollTop = 0;
+    this.foot.replaceChildren(commandLine(timelineCommand(from, to)));
+  }
+
+  _lastTime(/** @type {number} */ from, /** @type {number} */ to) {
+    const row = this.data.rowAt(to);
+    return row > 0 && this.data.effect[row] >= from ? this.data.time[row] : this.data.eventTime[this.data.countTold(0, to) - 1];
+  }
+
+  /** @param {Iterable<import("report/data.js").Told>} events */
+  *_items(events) {
+    for (const told of events) yield this._item(told);
+  }
+
+  _item(/** @type {import("report/data.js").Told} */ told) {
+    const parts = eventParts(told);
+    const line = make("button", { type: "button", class: "event", "aria-expanded": "false" },
+      make("time", { datetime: parts.time, title: parts.time }, clockText(told.time)),
+      make("span", { class: "offsets" }, parts.offsets),
+      make("span", { class: `text ${told.kind}` }, parts.text),
+      parts.by ? make("span", { class: "by" }, parts.by) : null);
+    const item = make("li", {}, line);
+    if (told.goesOn) line.append(make("span", { class: "by" }, "goes on after the selection"));
+    line.addEventListener("click", () => this._open(item, line, told));
+    return item;
+  }
+
+  _open(/** @type {HTMLElement} */ item, /** @type {HTMLElement} */ line, /** @type {import("report/data.js").Told} */ told) {
+    const isOpen = line.getAttribute("aria-expanded") === "true";
+    line.setAttribute("aria-expanded", String(!isOpen));
+    if (isOpen) {
+      item.querySelector(".objects")?.remove();
+      return;
+    }
+    const objects = make("div", { class: "objects" });
+    objects.append(make("button", {
+      type: "button", class: "chip only", onclick: () => this.selection.set({ from: told.from, to: told.to }),
+    }, "select only this"));
+    fill(objects, this._objects(told.objects), OBJECTS_AT_FIRST);
+    item.append(objects);
+  }
+
+  *_objects(/** @type {string[]} */ names) {
+    for (const name of names) {
+      yield make("button", { type: "button", class: "chip", onclick: () => this.selection.set({ object: name }) }, plain(name));
+    }
+  }
+}

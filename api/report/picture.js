@@ -1,0 +1,238 @@
+// The picture: names of the rows, the canvas beside them, and the range that is dragged on it.
+
+import { Axis } from "report/axis.js";
+import { AXIS_PX, draw, HEALTH_PX, ROW_PX, TERMS_PX, TOP_PX } from "report/bars.js";
+import { above } from "report/data.js";
+import { make } from "report/dom.js";
+import { States } from "report/states.js";
+import { countText, grouped, plain } from "report/words.js";
+
+const TOPICS_AT_FIRST = 12, BROKERS_AT_FIRST = 12, PARTITIONS_MAX = 500, HEIGHT_MAX = 520;
+const DRAG_PX = 3;
+
+/** @typedef {import("report/states.js").Row} Row */
+
+export class Picture {
+  /** @param {import("report/data.js").Data} data @param {import("report/selection.js").Selection} selection */
+  constructor(data, selection) {
+    this.data = data;
+    this.selection = selection;
+    this.states = new States(data);
+    const { brokers, topics } = this.states.rows();
+    // Brokers that changed come first only where not all can be shown.
+    this.brokers = brokers.length <= BROKERS_AT_FIRST ? brokers : [...brokers].sort((a, b) => b.noise - a.noise || a.object - b.object);
+    this.topics = topics;
+    this.shownBrokers = this._worthShowing(this.brokers, BROKERS_AT_FIRST);
+    this.shownTopics = this._worthShowing(this.topics, TOPICS_AT_FIRST);
+    /** @type {Set<number>} */
+    this.opened = new Set();
+    this.health = this.states.health();
+    [this.offsets, this.times] = moments(data);
+    [this.viewBegin, this.viewEnd] = this.whole();
+    this._build();
+    selection.watch(() => this._mark());
+    new ResizeObserver(() => this.redraw()).observe(this.plot);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.redraw());
+  }
+
+  /** Rows that changed, but at least some. */
+  _worthShowing(/** @type {Row[]} */ rows, /** @type {number} */ most) {
+    return Math.min(most, rows.length, Math.max(3, rows.filter((row) => row.noise > 0).length));
+  }
+
+  _build() {
+    this.canvas = make("canvas", { role: "img", "aria-label": "State of brokers and topics over time; the list below says it in words" });
+    this.band = make("div", { class: "band", "aria-hidden": "true" });
+    this.plot = make("div", { class: "plot" }, this.canvas, this.band);
+    this.names = make("div", { class: "names", role: "group", "aria-label": "rows: brokers and topics" });
+    const top = make("div", { class: "names-top" },
+      make("div", { style: `height:${HEALTH_PX}px`, title: "partitions without a leader or under-replicated, of all" }, "health"),
+      make("div", { style: `height:${TERMS_PX}px`, title: "leader epochs of the controllers" }, "epochs"));
+    this.side = make("div", { class: "side" }, top, this.names, make("div", { class: "names-bottom", style: `height:${AXIS_PX}px` }, "UTC"));
+    this.element = make("section", { class: "picture", "aria-label": "picture" }, this.side, this.plot);
+    this.names.addEventListener("scroll", () => this.redraw());
+    this.plot.addEventListener("wheel", (event) => {
+      if (!event.ctrlKey && this.names.scrollHeight > this.names.clientHeight) {
+        this.names.scrollTop += event.deltaY;
+        event.preventDefault();
+      }
+    }, { passive: false });
+    this._listenToDrags();
+    this._fillNames();
+  }
+
+  /** The begin and end of the report. */
+  whole() {
+    const { times } = this;
+    const [begin, end] = [times[0] ?? 0, times[times.length - 1] ?? 1];
+    const margin = Math.max((end - begin) * 0.004, 1);
+    return [begin - margin, end + margin];
+  }
+
+  /** Show the selected range, with something on both sides; or everything.
+   * @param {boolean} all */
+  zoom(all) {
+    if (all) {
+      [this.viewBegin, this.viewEnd] = this.whole();
+    } else {
+      const begin = this.timeAt(this.selection.from), end = this.timeAt(this.selection.to);
+      const margin = Math.max((end - begin) * 0.08, 20);
+      [this.viewBegin, this.viewEnd] = [begin - margin, end + margin];
+    }
+    this.redraw();
+  }
+
+  /** The rows that are shown. @returns {Row[]} */
+  rows() {
+    const brokers = this.brokers.slice(0, this.shownBrokers);
+    brokers.sort((a, b) => a.object - b.object);
+    const topics = this.topics.slice(0, this.shownTopics).flatMap((row) =>
+      this.opened.has(row.object) ? [row, ...this.states.partitionsOf(row).slice(0, PARTITIONS_MAX)] : [row]);
+    return [...brokers, ...topics];
+  }
+
+  _fillNames() {
+    this.current = this.rows();
+    const nodes = this.current.map((row) => this._nameOf(row));
+    const quiet = this.brokers.length - this.shownBrokers, topics = this.topics.length - this.shownTopics;
+    if (quiet > 0) nodes.push(this._more(countText(quiet, "more broker"), () => { this.shownBrokers = this.brokers.length; }));
+    if (topics > 0) nodes.push(this._more(countText(topics, "more topic"), () => { this.shownTopics += 50; }));
+    const { scrollTop } = this.names;
+    this.names.replaceChildren(...nodes);
+    this.names.style.height = `${Math.min(HEIGHT_MAX, nodes.length * ROW_PX)}px`;
+    this.names.scrollTop = scrollTop;
+    this._mark();
+    this.redraw();
+  }
+
+  _more(/** @type {string} */ text, /** @type {() => void} */ show) {
+    const onclick = () => { show(); this._fillNames(); };
+    return make("div", { class: "name" }, make("button", { type: "button", class: "quiet", onclick }, text));
+  }
+
+  _nameOf(/** @type {Row} */ row) {
+    const name = this.data.nameAt(row.object, this.data.rows - 1);
+    const select = make("button", {
+      type: "button", class: `pick ${row.kind}`, "data-object": name, "aria-pressed": "false",
+      title: `${plain(name)}: ${countText(row.noise, "change")}`,
+      onclick: () => this.selection.set({ object: this.selection.object === name ? null : name }),
+    }, plain(row.label));
+    if (row.kind !== "topic" || !this.data.partitionsOf(row.object).length) return make("div", { class: "name" }, select);
+    const isOpen = this.opened.has(row.object);
+    const open = make("button", {
+      type: "button", class: "open", "aria-expanded": String(isOpen), "aria-label": `partitions of ${plain(row.label)}`,
+      onclick: () => {
+        if (isOpen) this.opened.delete(row.object);
+        else this.opened.add(row.object);
+        this._fillNames();
+        /** @type {HTMLElement|null} */ (this.names.querySelector(`[data-object="${CSS.escape(name)}"]`)?.parentElement?.querySelector(".open"))?.focus();
+      },
+    }, isOpen ? "▾" : "▸");
+    return make("div", { class: "name" }, open, select);
+  }
+
+  redraw() {
+    const width = this.plot.clientWidth;
+    if (!width) return;
+    this.axis = new Axis(this.times, this.viewBegin, this.viewEnd, width);
+    const { header } = this.data;
+    const confirmed = header.confirmed_end;
+    draw(this.canvas, {
+      axis: this.axis,
+      rows: this.current,
+      stepsOf: (row) => this.states.stepsOf(row),
+      health: this.health,
+      terms: header.terms,
+      historyTime: header.history_from > header.first ? this.timeAt(header.history_from) : -Infinity,
+      unconfirmedTime: confirmed <= header.last ? this.timeAt(confirmed) : null,
+      wentBack: this.data.wentBack,
+      scroll: this.names.scrollTop,
+      height: this.names.clientHeight + TOP_PX + AXIS_PX,
+    });
+    this._mark();
+  }
+
+  /** The time of an offset on the axis: of the last moment at or before it. @param {number} offset */
+  timeAt(offset) {
+    return this.times[Math.max(0, above(this.offsets, offset) - 1)] ?? 0;
+  }
+
+  /** The offsets between two times, both inclusive. @param {number} begin @param {number} end */
+  offsetsIn(begin, end) {
+    const first = above(this.times, begin - 0.001), last = above(this.times, end) - 1;
+    const lowest = this.offsets[Math.min(first, this.offsets.length - 1)] ?? this.data.first;
+    return { from: lowest, to: last < first ? lowest : this.offsets[last] };
+  }
+
+  _mark() {
+    if (!this.axis) return;
+    const x0 = this.axis.x(this.timeAt(this.selection.from)), x1 = this.axis.x(this.timeAt(this.selection.to));
+    Object.assign(this.band.style, { left: `${x0 - 1}px`, width: `${Math.max(3, x1 - x0 + 2)}px` });
+    for (const button of this.names.querySelectorAll(".pick")) {
+      button.setAttribute("aria-pressed", String(button.getAttribute("data-object") === this.selection.object));
+    }
+  }
+
+  _listenToDrags() {
+    /** @type {number|null} */
+    let begun = null;
+    const place = (/** @type {PointerEvent} */ event) => event.clientX - this.plot.getBoundingClientRect().left;
+    const select = (/** @type {number} */ a, /** @type {number} */ b) => {
+      const [begin, end] = [this.axis.time(Math.min(a, b)), this.axis.time(Math.max(a, b))];
+      this.selection.set(this.offsetsIn(begin, end));
+    };
+    this.plot.addEventListener("pointerdown", (event) => {
+      if (event.button !== 0) return;
+      begun = place(event);
+      this.plot.setPointerCapture(event.pointerId);
+    });
+    this.plot.addEventListener("pointermove", (event) => {
+      if (begun === null || Math.abs(place(event) - begun) < DRAG_PX) return;
+      select(begun, place(event));
+    });
+    this.plot.addEventListener("pointerup", (event) => {
+      if (begun === null) return;
+      const x = place(event);
+      if (Math.abs(x - begun) < DRAG_PX) this._pick(x, event.clientY - this.plot.getBoundingClientRect().top);
+      begun = null;
+    });
+    this.plot.addEventListener("pointercancel", () => { begun = null; });
+    this.plot.addEventListener("dblclick", () => this.zoom(this.viewBegin !== this.whole()[0]));
+  }
+
+  /** A click selects what happened nearest, and the row. */
+  _pick(/** @type {number} */ x, /** @type {number} */ y) {
+    const index = above(this.times, this.axis.time(x));
+    const near = [index - 1, index].filter((i) => i >= 0 && i < this.times.length)
+      .sort((a, b) => Math.abs(this.axis.x(this.times[a]) - x) - Math.abs(this.axis.x(this.times[b]) - x))[0];
+    const row = this.current[Math.floor((y - TOP_PX + this.names.scrollTop) / ROW_PX)];
+    const inRows = y >= TOP_PX && y < TOP_PX + this.names.clientHeight && row;
+    const range = near === undefined ? {} : this.offsetsIn(this.times[near], this.times[near]);
+    this.selection.set({ ...range, ...(inRows ? { object: this.data.nameAt(row.object, this.data.rows - 1) } : {}) });
+  }
+
+  /** What the health is at the end of the selection, in words. @param {number} time */
+  healthAt(time) {
+    const i = above(this.health.time, time) - 1;
+    if (i < 0) return "no partitions";
+    const { leaderless, under, there } = this.health;
+    return `${grouped(leaderless[i])} leaderless and ${grouped(under[i])} under-replicated of ${countText(there[i], "partition")}`;
+  }
+}
+
+/** Every offset at which something happens, with its time on the axis, which never goes back.
+ * @param {import("report/data.js").Data} data */
+function moments(data) {
+  const events = data.eventFrom.length, rows = data.rows - 1;
+  const offsets = new Float64Array(events + rows), times = new Float64Array(events + rows);
+  let e = 0, r = 1, last = -Infinity;
+  for (let i = 0; i < offsets.length; i++) {
+    const isRow = e >= events || (r <= rows && data.effect[r] <= data.eventFrom[e]);
+    offsets[i] = isRow ? data.effect[r] : data.eventFrom[e];
+    last = Math.max(last, isRow ? data.axisTime[r] : data.eventTime[e]);
+    times[i] = last;
+    if (isRow) r++;
+    else e++;
+  }
+  return [offsets, times];
+}

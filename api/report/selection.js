@@ -1,0 +1,55 @@
+// Selection: a range of offsets and an object. It is the link of what is shown.
+
+/** @typedef {{from: number, to: number, object: string|null}} Selected */
+
+export class Selection {
+  /** @param {number} first @param {number} last The range of the report. @param {Window} window */
+  constructor(first, last, window) {
+    this.first = first;
+    this.last = last;
+    this.window = window;
+    this.from = first;
+    this.to = last;
+    /** @type {string|null} */
+    this.object = null;
+    /** @type {((selected: Selection) => void)[]} */
+    this.watchers = [];
+    window.addEventListener("hashchange", () => this.read() && this.tell());
+  }
+
+  /** @param {(selected: Selection) => void} watcher */
+  watch(watcher) { this.watchers.push(watcher); }
+
+  /** Select; what is left out stays as it is. @param {Partial<Selected>} to */
+  set(to) {
+    const from = this._within(to.from ?? this.from), end = this._within(to.to ?? this.to);
+    [this.from, this.to] = [Math.min(from, end), Math.max(from, end)];
+    if (to.object !== undefined) this.object = to.object;
+    // Replaced, not pushed: a drag would fill the browser's history.
+    this.window.history.replaceState(null, "", this.link());
+    this.tell();
+  }
+
+  tell() { for (const watcher of this.watchers) watcher(this); }
+
+  /** What follows the address of the file. */
+  link() {
+    const object = this.object === null ? "" : `&object=${encodeURIComponent(this.object)}`;
+    return `#from=${this.from}&to=${this.to}${object}`;
+  }
+
+  /** Take the selection from the address; false if it has none. */
+  read() {
+    const found = new URLSearchParams(this.window.location.hash.slice(1));
+    const [from, to] = [found.get("from"), found.get("to")];
+    if (from === null || to === null || !/^\d+$/.test(from) || !/^\d+$/.test(to)) return false;
+    [this.from, this.to] = [this._within(Number(from)), this._within(Number(to))];
+    if (this.from > this.to) [this.from, this.to] = [this.to, this.from];
+    this.object = found.get("object");
+    return true;
+  }
+
+  _within(/** @type {number} */ offset) {
+    return Math.min(this.last, Math.max(this.first, Math.round(offset)));
+  }
+}

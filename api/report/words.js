@@ -1,0 +1,96 @@
+// Words: values, times and counts as the commands print them.
+
+/** @param {any} value @returns {string} */
+export function valueText(value) {
+  if (value === null || value === undefined) return "-";
+  if (Array.isArray(value)) return `[${value.map(valueText).join(",")}]`;
+  if (typeof value === "object") return Object.values(value).map(valueText).join(":");
+  return String(value);
+}
+
+/** A value inside the text of a chain. @param {any} value */
+export function chainText(value) {
+  if (value === null) return "-";
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+/** In UTC with milliseconds. @param {number} ms */
+export function timeText(ms) {
+  return Math.abs(ms) <= 8.64e15 ? new Date(ms).toISOString() : `${ms} ms`;
+}
+
+/** The time of day; with the date where that is another one than `near`.
+ * @param {number} ms @param {number} [near] */
+export function clockText(ms, near) {
+  const [day, time] = timeText(ms).split("T");
+  if (time === undefined) return day;
+  const short = time.replace("Z", "");
+  return near === undefined || timeText(near).startsWith(day) ? short : `${day} ${short}`;
+}
+
+/** @param {number} ms */
+export function dayText(ms) {
+  return new Date(ms).toLocaleDateString("en-GB", {
+    day: "numeric", month: "short", year: "numeric", timeZone: "UTC",
+  });
+}
+
+/** @param {number} count */
+export const grouped = (count) => count.toLocaleString("en-US");
+
+/** `1 topic`, `2 topics`. @param {number} count @param {string} noun @param {string} [plural] */
+export function countText(count, noun, plural = `${noun}s`) {
+  return `${grouped(count)} ${count === 1 ? noun : plural}`;
+}
+
+/** In its two largest units. @param {number} ms */
+export function durationText(ms) {
+  if (ms < 60_000) return `${Number((ms / 1000).toFixed(ms < 10_000 ? 3 : 1))} s`;
+  let rest = Math.floor(ms / 1000);
+  /** @type {string[]} */
+  const parts = [];
+  for (const [size, unit] of /** @type {[number, string][]} */ ([[86_400, "d"], [3_600, "h"], [60, "min"], [1, "s"]])) {
+    const count = Math.floor(rest / size);
+    rest %= size;
+    if (count || parts.length) parts.push(`${count} ${unit}`);
+  }
+  return parts.slice(0, 2).filter((part) => !part.startsWith("0 ")).join(" ");
+}
+
+/** One line, with control characters escaped: anyone may have written a name.
+ * @param {string} text */
+export function plain(text) {
+  return text.replace(/[\p{C}\p{Zl}\p{Zp}]|(?! )\p{Zs}/gu, (char) => {
+    const code = /** @type {number} */ (char.codePointAt(0));
+    const known = { 9: "\\t", 10: "\\n", 13: "\\r" }[code];
+    if (known) return known;
+    const [mark, width] = code < 0x100 ? ["x", 2] : code < 0x10000 ? ["u", 4] : ["U", 8];
+    return `\\${mark}${code.toString(16).padStart(Number(width), "0")}`;
+  });
+}
+
+/** The line of an event, as `timeline` prints it, in parts. @param {import("report/data.js").Told} told */
+export function eventParts(told) {
+  const isOne = told.kind === "partitions" && told.objects.length === 1;
+  const outside = told.cause !== null && (told.cause < told.from || told.cause > told.to);
+  return {
+    time: timeText(told.time),
+    offsets: told.to === told.from ? `${told.from}` : `${told.from}-${told.to}`,
+    text: plain(
+      (isOne ? `${told.objects[0]}: ${told.text}` : told.text)
+      + (outside ? ` (because of ${told.cause})` : ""),
+    ),
+    by: told.principal === null ? "" : `by ${plain(told.principal)}`,
+  };
+}
+
+/** The lines of one object's changes; a whole object coming or going is one line.
+ * @param {import("report/data.js").Change[]} changes */
+export function changeLines(changes) {
+  const { fate } = changes[0];
+  if (fate !== "changed") {
+    const side = fate === "new" ? "after" : "before";
+    return [`${fate}: ${changes.map((c) => `${c.field}=${valueText(c[side])}`).join(" ")}`].map(plain);
+  }
+  return changes.map((c) => plain(`${c.field}: ${valueText(c.before)} -> ${valueText(c.after)}`));
+}
