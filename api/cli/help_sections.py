@@ -3,7 +3,9 @@
 SECTIONS: dict[str, tuple[str, ...]] = {
     "Make a log": ("init", "demo", "import"),
     "Look at a log": ("info", "image", "dump", "tail", "digest", "du"),
-    "Look at the past": ("history", "blame", "diff", "timeline", "outages", "why", "report"),
+    "Look at the past": (
+        *("history", "blame", "diff", "timeline", "outages", "why", "report", "shell"),
+    ),
     "Snapshots, SQL and Spark": ("snapshot", "sql", "audit"),
     "Take care of a log": ("verify", "repair", "backup", "restore", "archive", "retain"),
     "Change a cluster": (

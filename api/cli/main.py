@@ -40,6 +40,7 @@ _MODULES = {
     "past": ("history", "diff", "blame"),
     "incidents": ("timeline", "outages", "why"),
     "reporting": ("report",),
+    "shelling": ("shell",),
     "snapshots": ("snapshot",),
     "sql": ("sql",),
     "caring": ("verify", "repair"),

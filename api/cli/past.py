@@ -56,14 +56,14 @@ def history(
         if json:
             print_json_line(event)
         else:
-            _print_event(event)
+            print_event(event)
     if verbose:
         print_end(told.about(), json=json)
     if not found:
         note(f"{object_} did not change between {from_} and {to}")
 
 
-def _print_event(event: "ObjectEvent") -> None:
+def print_event(event: "ObjectEvent") -> None:
     from api.cli.rows import origin_text
 
     print_line(

@@ -110,13 +110,27 @@ def image_shown(past: Past, at: int, request: ShowImage) -> Computed:
 
 
 def _objects(image: MetadataImage, kind: Kind, show_secrets: bool) -> Iterator[dict[str, Any]]:
+    for label, key in named_objects(image, kind, show_secrets=show_secrets):
+        yield object_json(image, kind, key, label, show_secrets=show_secrets)
+
+
+def named_objects(
+    image: MetadataImage, kind: Kind, *, show_secrets: bool
+) -> Iterator[tuple[str, Any]]:
+    """Yield name and key of every object of a kind, ordered by name."""
     named = sorted((kind.label(image, key), repr(key), key) for key, _ in kind.objects(image))
     for label, _, key in named:
-        fields = kind.fields(image, key) or {}
-        if not show_secrets:
-            label = redact_label(kind.name, label)
-            fields = {name: redact_field(kind.name, name, v) for name, v in fields.items()}
-        yield {"object": f"{kind.name}:{label}", **_version(image, kind, key), **fields}
+        yield label if show_secrets else redact_label(kind.name, label), key
+
+
+def object_json(
+    image: MetadataImage, kind: Kind, key: Any, label: str, *, show_secrets: bool
+) -> dict[str, Any]:
+    """Return an object as JSON: its name, its version, its fields."""
+    fields = kind.fields(image, key) or {}
+    if not show_secrets:
+        fields = {name: redact_field(kind.name, name, v) for name, v in fields.items()}
+    return {"object": f"{kind.name}:{label}", **_version(image, kind, key), **fields}
 
 
 def _version(image: MetadataImage, kind: Kind, key: Any) -> dict[str, int]:

@@ -14,11 +14,16 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def on_terminal(
-    *arguments: object, columns: int = 80, with_errors: bool = False, **environment: str
+    *arguments: object,
+    columns: int = 80,
+    with_errors: bool = False,
+    typed: str = "",
+    **environment: str,
 ) -> str:
     """Return what a terminal is sent on standard output, without colours.
 
     Args:
+        typed: What a person types; it must end the command.
         with_errors: Also what goes to standard error, where progress bars are shown.
         environment: Further variables.
     """
@@ -33,6 +38,7 @@ def on_terminal(
         env={**inherited, "TERM": "xterm", **environment},
     )
     os.close(ours)
+    os.write(terminal, typed.encode())
     shown = _read_all(terminal)
     process.wait()
     return _COLOUR.sub("", shown.decode()).replace("\r\n", "\n")

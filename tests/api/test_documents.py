@@ -117,6 +117,7 @@ OTHERS = {
     "retain": "makes the log of this test",
     "audit": "test_audit_says_where_in_the_log_it_stands, and `audit list` is about no log",
     "brokers wait": "asks a service",
+    "shell": "several answers, each with its place: tests/api/test_shell.py",
     "serve": "runs until it is stopped",
     "broker": "runs until it is stopped",
 }

@@ -1,0 +1,44 @@
+"""Completion: verbs, and paths at the shell's point."""
+
+from collections.abc import Callable
+
+from api.cli.shell.lines import WORDS
+from api.cli.shell.paths import place_at
+from api.cli.shell.verbs import Shell
+from records.errors import MetadataLogError
+
+DELIMITERS = " \t\n|"
+"""What separates words that are completed."""
+
+
+def completer(shell: Shell, line: Callable[[], str]) -> Callable[[str, int], str | None]:
+    """Return a function for `readline.set_completer`.
+
+    Args:
+        line: Returns the line up to the word that is completed.
+    """
+    found: list[str] = []
+
+    def complete(text: str, state: int) -> str | None:
+        nonlocal found
+        if state == 0:
+            found = completions(shell, line(), text)
+        return found[state] if state < len(found) else None
+
+    return complete
+
+
+def completions(shell: Shell, before: str, text: str) -> list[str]:
+    """Return what a word may become, the word itself included; none where that is not known."""
+    if not before.strip():
+        return [f"{word} " for word in WORDS if word.startswith(text)]
+    folder, slash, start = text.rpartition("/")
+    try:
+        steps = shell.steps(place_at(shell.folder, folder + slash or "."))
+    except MetadataLogError:
+        return []
+    return [
+        f"{folder}{slash}{step}" if step.endswith("/") else f"{folder}{slash}{step} "
+        for step in steps
+        if step.startswith(start)
+    ]

@@ -1,0 +1,272 @@
+"""The verbs of the shell: those that look at the tree, those that move, and those of `metalog`."""
+
+import fnmatch
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from api.cli.asking import Source, place_of
+from api.cli.image_view import position_text
+from api.cli.output import print_json, print_line, value_text
+from api.cli.shell.cluster import Cluster, Object, cluster_of
+from api.cli.shell.paths import ROOT, Place, place_at, steps_below
+from api.documents.shell import FieldValue, Listing, Objects, Where
+from api.questions.changes import HISTORY, ObjectEvent, ShowHistory
+from api.questions.objects import PARTS
+from records.errors import RequestError
+
+_LINES_MAX = 1_000
+"""Lines of a tree; more than anybody reads."""
+
+# Not fields of the object itself.
+_BESIDE = frozenset({"object", "version"})
+
+
+class Shell:
+    """A folder of a cluster at a point, and the verbs that are run there.
+
+    Attributes:
+        folder: Path of the folder that it is in.
+    """
+
+    def __init__(
+        self, source: Source, *, as_json: bool = False, show_secrets: bool = False
+    ) -> None:
+        self.source, self.as_json, self.show_secrets = source, as_json, show_secrets
+        self.cluster: Cluster = cluster_of(source, show_secrets=show_secrets)
+        self.folder = ROOT
+
+    @property
+    def point(self) -> str:
+        """The point, as commands take it."""
+        about = self.cluster.about
+        return str(about.as_of) if about.as_of >= about.history_start else "start"
+
+    def place(self, words: Sequence[str]) -> Place:
+        """Return where the one path among words leads; without one, the folder."""
+        _at_most(words, 1)
+        return place_at(self.folder, words[0] if words else ".")
+
+    def steps(self, place: Place) -> list[str]:
+        """Return what is in a folder; empty for an object."""
+        if place.part is None:
+            return [f"{part}/" for part in PARTS]
+        return steps_below(self.cluster.labels(place.part), place.label)
+
+    # What there is
+
+    def ls(self, words: Sequence[str]) -> None:
+        """What is in a folder; the fields of an object."""
+        place = self.place(words)
+        if steps := self.steps(place):
+            self._print_steps(place, steps)
+        elif place.object is None:
+            self._print_steps(place, [])
+        else:
+            self.cat(words)
+
+    def cat(self, words: Sequence[str]) -> None:
+        """The fields of an object; with #FIELD, one value."""
+        place = self.place(words)
+        found = self._object(place)
+        if place.field is not None:
+            self._print_field(found, place.field)
+        elif self.as_json:
+            print_json(place_of(self.cluster.about), Objects(objects=(found,)))
+        else:
+            print_line(found["object"])
+            for name, value in found.items():
+                if name not in _BESIDE:
+                    print_line(f"  {name} = {value_text(value)}")
+
+    def tree(self, words: Sequence[str]) -> None:
+        """Everything below a folder."""
+        place = self.place(words)
+        lines = list(self._tree(place, ""))
+        if self.as_json:
+            names = tuple(line.strip() for line in lines)
+            print_json(place_of(self.cluster.about), Listing(path=place.path, names=names))
+            return
+        for line in lines[:_LINES_MAX]:
+            print_line(line)
+        if len(lines) > _LINES_MAX:
+            print_line(f"and {len(lines) - _LINES_MAX:,} more; name a folder below {place.path}")
+
+    def find(self, words: Sequence[str]) -> None:
+        """Objects by name or by fields: `find 'orders*'`, `find /partitions leader=-1`."""
+        conditions = [_condition(word) for word in words if "=" in word]
+        others = [word for word in words if "=" not in word]
+        place, pattern = self._folder_and_pattern(others)
+        found = tuple(
+            each
+            for each in self._objects(place)
+            if fnmatch.fnmatchcase(_name(each), pattern)
+            and all(holds(each) for holds in conditions)
+        )
+        if self.as_json:
+            print_json(place_of(self.cluster.about), Objects(objects=found))
+            return
+        for each in found:
+            print_line(place_at(ROOT, each["object"]).path)
+
+    def pwd(self, words: Sequence[str]) -> None:
+        """The folder and the point."""
+        _at_most(words, 0)
+        self._print_position()
+
+    # Moves
+
+    def cd(self, words: Sequence[str]) -> None:
+        """Go to a folder or an object; without one, to the root."""
+        place = self.place(words or [ROOT])
+        if place.part is not None and place.label and not self.steps(place):
+            self._object(place)
+        self.folder = place.path
+
+    def at(self, words: Sequence[str]) -> None:
+        """Move to a point; without one, say where you are."""
+        _at_most(words, 1)
+        if words:
+            self.cluster.move(words[0])
+        self._print_position()
+
+    def next(self, words: Sequence[str]) -> None:
+        """Move to the next change of an object or its #FIELD; at the root, to the next record."""
+        place = self.place(words)
+        about = self.cluster.about
+        if place.object is None:
+            self._step(place, about.as_of + 1)
+            return
+        request = ShowHistory(
+            object=place.object,
+            first=str(max(about.as_of + 1, about.history_start)),
+            fates=True,
+            show_secrets=self.show_secrets,
+        )
+        events = self._history(request, "end") if about.as_of + 1 < about.log_end else ()
+        self._go_to(next(iter(events), None), place, "after")
+
+    def prev(self, words: Sequence[str]) -> None:
+        """Move to the change before."""
+        place = self.place(words)
+        about = self.cluster.about
+        if place.object is None:
+            self._step(place, about.as_of - 1)
+            return
+        request = ShowHistory(
+            object=place.object, last=1, fates=True, show_secrets=self.show_secrets
+        )
+        events = self._history(request, str(about.as_of - 1)) if about.as_of > 0 else ()
+        self._go_to(next(iter(events), None), place, "before")
+
+    def _history(self, request: ShowHistory, to: str) -> Iterator[ObjectEvent]:
+        try:
+            yield from self.source.ask(HISTORY, request, at=to).items
+        except RequestError as error:
+            if error.code != "RESOURCE_NOT_FOUND":
+                raise
+
+    def _go_to(self, event: ObjectEvent | None, place: Place, side: str) -> None:
+        if event is None:
+            raise RequestError(
+                "RESOURCE_NOT_FOUND",
+                f"{place.object} does not change {side} offset {self.cluster.about.as_of}",
+            )
+        from api.cli.past import print_event
+
+        self.cluster.move(str(event.offset))
+        if self.as_json:
+            print_json(place_of(self.cluster.about), event)
+        else:
+            print_event(event)
+
+    def _step(self, place: Place, to: int) -> None:
+        about = self.cluster.about
+        if place.part is not None:
+            raise RequestError(
+                "INVALID_REQUEST", f"{place.path} is no object; name one, or / for all records"
+            )
+        if not about.history_start - 1 <= to < about.log_end:
+            raise RequestError("OFFSET_OUT_OF_RANGE", f"there is no record at offset {to}")
+        self.cluster.move(str(to) if to >= about.history_start else "start")
+        self._print_position()
+
+    # Printing
+
+    def _print_steps(self, place: Place, steps: list[str]) -> None:
+        if self.as_json:
+            listing = Listing(path=place.path, names=tuple(steps))
+            print_json(place_of(self.cluster.about), listing)
+            return
+        for step in steps:
+            print_line(step)
+
+    def _print_field(self, found: Object, field: str) -> None:
+        if field not in found or field in _BESIDE:
+            names = ", ".join(name for name in found if name not in _BESIDE)
+            raise RequestError(
+                "RESOURCE_NOT_FOUND", f"{found['object']} has no {field}; it has {names}"
+            )
+        if self.as_json:
+            shown = FieldValue(object=found["object"], field=field, value=found[field])
+            print_json(place_of(self.cluster.about), shown)
+        else:
+            print_line(value_text(found[field]))
+
+    def _print_position(self) -> None:
+        if self.as_json:
+            print_json(place_of(self.cluster.about), Where(path=self.folder))
+        else:
+            print_line(f"{self.folder}  {position_text(self.cluster.about)}")
+
+    def _tree(self, place: Place, indent: str) -> Iterator[str]:
+        for step in self.steps(place):
+            yield f"{indent}{step}"
+            if step.endswith("/"):
+                yield from self._tree(place_at(place.path, step), f"{indent}  ")
+
+    # Objects
+
+    def _object(self, place: Place) -> Object:
+        found = self.cluster.find(place.part, place.label) if place.part else None
+        if found is None:
+            raise RequestError(
+                "RESOURCE_NOT_FOUND",
+                f"there is no {place.object or place.path} at offset {self.cluster.about.as_of}; "
+                f"`ls {place.path.rpartition('/')[0] or ROOT}` shows what is there",
+            )
+        return found
+
+    def _objects(self, place: Place) -> Iterator[Object]:
+        for part in PARTS if place.part is None else (place.part,):
+            for each in self.cluster.objects(part):
+                name = _name(each)
+                if not place.label or name == place.label or name.startswith(f"{place.label}/"):
+                    yield each
+
+    def _folder_and_pattern(self, words: Sequence[str]) -> tuple[Place, str]:
+        """Return the folder to search and the pattern of names, in whichever order they came."""
+        _at_most(words, 2)
+        folders = [word for word in words if "*" not in word and "?" not in word]
+        patterns = [word for word in words if word not in folders]
+        _at_most(folders, 1)
+        _at_most(patterns, 1)
+        return self.place(folders), patterns[0] if patterns else "*"
+
+
+def _name(found: Object) -> str:
+    name: str = found["object"].partition(":")[2]
+    return name
+
+
+def _condition(word: str) -> Callable[[Object], bool]:
+    """Return the check that FIELD=VALUE or FIELD!=VALUE stands for."""
+    field, _, value = word.partition("=")
+    if field.endswith("!"):
+        name = field.removesuffix("!")
+        return lambda found: name in found and value_text(found[name]) != value
+    return lambda found: field in found and value_text(found[field]) == value
+
+
+def _at_most(words: Sequence[Any], count: int) -> None:
+    if len(words) > count:
+        raise RequestError("INVALID_REQUEST", f"too many words: {' '.join(map(str, words))}")

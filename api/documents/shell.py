@@ -1,0 +1,32 @@
+"""Documents about the tree of the shell."""
+
+from typing import Any
+
+import msgspec
+
+
+class Listing(msgspec.Struct, frozen=True, kw_only=True):
+    """What is in a folder; folders end in a slash."""
+
+    path: str
+    names: tuple[str, ...]
+
+
+class Objects(msgspec.Struct, frozen=True, kw_only=True):
+    """Objects with their fields."""
+
+    objects: tuple[dict[str, Any], ...]
+
+
+class FieldValue(msgspec.Struct, frozen=True, kw_only=True):
+    """One field of an object."""
+
+    object: str
+    field: str
+    value: Any
+
+
+class Where(msgspec.Struct, frozen=True, kw_only=True):
+    """The folder that a shell is in."""
+
+    path: str
