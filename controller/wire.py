@@ -175,18 +175,25 @@ def _mapping(form: _Form, plain: Any, arguments: tuple[Any, ...], place: str) ->
 
 def _struct(form: _Form, plain: Any, cls: type[msgspec.Struct], place: str) -> Any:
     values = _by_name(form, plain, cls, place)
-    hints = typing.get_type_hints(cls)
     fields = {}
-    for field in msgspec.structs.fields(cls):
+    for field, as_type in _typed_fields(cls):
         key = field.encode_name if form.structure is dict else field.name
         if key in values:
             inner = f"{place}.{key}"
-            fields[field.name] = _built(form, values.pop(key), hints[field.name], inner)
+            fields[field.name] = _built(form, values.pop(key), as_type, inner)
         elif field.required:
             raise _wrong(place, f"the field {field.name} is missing")
     if values and not form.is_lenient:
         raise _wrong(place, f"{cls.__name__} has no {', '.join(map(str, values))}")
     return cls(**fields)
+
+
+@functools.cache
+def _typed_fields(cls: type[msgspec.Struct]) -> tuple[tuple[msgspec.structs.FieldInfo, Any], ...]:
+    """Return the fields of a structure with their resolved types."""
+    # Resolving annotations takes longer than reading the values.
+    hints = typing.get_type_hints(cls)
+    return tuple((field, hints[field.name]) for field in msgspec.structs.fields(cls))
 
 
 def _by_name(form: _Form, plain: Any, cls: type[msgspec.Struct], place: str) -> dict[str, Any]:
