@@ -94,6 +94,10 @@ class ConfigsDelta:
         """Return the current value of a key."""
         return self._values.at(resource).get(name)
 
+    def names(self, resource: ConfigResource) -> list[str]:
+        """Return the current keys of a resource, in any order."""
+        return [name for name, _ in self._values.at(resource).items()]
+
     def move(self, old: ConfigResource, new: ConfigResource, offset: int) -> None:
         """Move the configs of one resource to another."""
         for name, value in self._values.take(old).items():

@@ -1,28 +1,33 @@
 """Follows a log and yields each state that an object takes.
 
 An image after each record would cost most of the time. So records are replayed in runs in which no
-object is changed twice: the images around the run then show what each of its records did. Of a
-partition, which most records change, the delta shows every state within a run.
+object is changed twice: the images around the run then show what each of its records did. Of
+partitions, which most records change, the delta shows every state within a run.
 """
 
 from collections.abc import Hashable, Iterable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import msgspec
 
 from records import partitions, topics
-from records.base import Record
+from records.base import Record, Uuid
 from records.configs import ConfigRecord
 from records.envelope import Envelope
 from replay.image.configs import ConfigValue
 from replay.image.delta import MetadataDelta
+from replay.image.errors import ContradictionError
 from replay.image.metadata import MetadataImage
+from replay.image.partitions import Partition
 from replay.image.parts import PARTS
 from replay.image.provenance import Provenance
+from replay.image.removals import PendingRemoval
+from replay.image.topics import Topic
 from replay.loader import BatchSource
 from replay.time_travel.affected import AFFECTED
 from replay.time_travel.kinds import KINDS
-from replay.transactions import Transactions, rows_within
+from replay.transactions import Resolved, Transactions, rows_within
 
 Key = Hashable
 ObjectKey = tuple[str, Key]
@@ -30,17 +35,7 @@ ObjectKey = tuple[str, Key]
 
 RUN_ROWS_MAX = 2_000
 
-# What these change depends on the state before them.
-_ALONE: frozenset[type[Record]] = frozenset(
-    {
-        topics.RemoveTopicRecord,
-        topics.MoveTopicRecord,
-        partitions.ClearElrRecord,
-        partitions.RemovePartitionsRecord,
-    }
-)
-
-# They change one partition. No other type outside `_ALONE` changes any.
+# They change one partition, and nothing else.
 _OF_A_PARTITION: frozenset[type[Record]] = frozenset(
     {partitions.PartitionRecord, partitions.PartitionChangeRecord}
 )
@@ -103,8 +98,7 @@ def follow(source: BatchSource, image: MetadataImage, to_offset: int) -> Iterato
     runs, transactions = _Runs(image), Transactions()
     for batch in source.batches(from_offset, to_offset) if from_offset < to_offset else ():
         for found in transactions.resolved(rows_within(batch, from_offset, to_offset)):
-            for row in found.rows:
-                yield from runs.add(ChangeRow(row, found.in_effect, found.closed_by))
+            yield from runs.add(found)
         end_offset = min(batch.end_offset, to_offset)
         if runs.unended_rows >= RUN_ROWS_MAX and transactions.begin_offset is None:
             yield runs.close(end_offset)
@@ -129,49 +123,52 @@ class _Runs:
         """Records of the open run, and of those before it that have no end offset."""
         return self._unended_rows + len(self._rows)
 
-    def add(self, change: ChangeRow) -> Iterable[Run]:
-        """Add a record; returns the runs before it that it cannot be part of, or that it is."""
-        row = change.row
-        record_type = type(row.payload)
-        if record_type in _OF_A_PARTITION and change.in_effect:
-            self._add_of_a_partition(change)
-            return ()
-        if record_type not in AFFECTED:
-            if change.in_effect:
-                self._delta.replay(row)
-            return ()
-        if not change.in_effect:
-            self._rows.append(change)
-            return ()
-        return self._add_other(change, is_alone=record_type in _ALONE)
+    def add(self, found: Resolved) -> Iterator[Run]:
+        """Add records; yields the runs that end before or with one of them."""
+        in_effect, closed_by = found.in_effect, found.closed_by
+        for row in found.rows:
+            record_type = type(row.payload)
+            if in_effect and record_type in _OF_A_PARTITION:
+                self._add_of_a_partition(ChangeRow(row, True, closed_by))
+            elif record_type not in AFFECTED:
+                if in_effect:
+                    self._delta.replay(row)
+            elif not in_effect:
+                self._rows.append(ChangeRow(row, False, closed_by))
+            else:
+                yield from self._add_other(ChangeRow(row, True, closed_by))
 
     def _add_of_a_partition(self, change: ChangeRow) -> None:
         record: Any = change.row.payload
-        topic_id, partition_id = key = record.topic_id, record.partition_id
-        current = self._delta.topics.partition
-        before = current(topic_id, partition_id)
+        key = record.topic_id, record.partition_id
+        before = self._delta.topics.partition(*key)
         self._delta.replay(change.row)
-        after = current(topic_id, partition_id)
         self._rows.append(change)
+        self._add_partition_state(key, before, change)
+
+    def _add_partition_state(
+        self, key: tuple[Uuid, int], before: Partition | None, change: ChangeRow
+    ) -> None:
+        after = self._delta.topics.partition(*key)
         if before != after:
             self._states.append(NewState("partitions", key, before, after, change))
 
-    def _add_other(self, change: ChangeRow, *, is_alone: bool) -> list[Run]:
-        record, runs = change.row.payload, []
-        if is_alone:
-            runs.append(self.close())
-            keys = list(_touched_by(record, self._image))
-        else:
-            keys = list(_touched_by(record, MetadataImage.EMPTY))
-            if not self._touched.keys().isdisjoint(keys):
-                runs.append(self.close())
+    def _add_other(self, change: ChangeRow) -> Iterable[Run]:
+        """Add a record; returns the run before it if that has changed one of its objects."""
+        ended: tuple[Run, ...] = ()
+        keys: list[ObjectKey] = []
+        with suppress(ContradictionError):  # the replay raises it, with the offset
+            keys += _touched_by(change.row.payload, _Current(self._delta))
+        if not self._touched.keys().isdisjoint(keys):
+            ended = (self.close(),)
+        partitions: list[Any] = [key for part, key in keys if part == "partitions"]
+        before = [self._delta.topics.partition(*key) for key in partitions]
         self._delta.replay(change.row)
         self._rows.append(change)
-        for key in keys:
-            self._touched[key] = change
-        if is_alone:
-            runs.append(self.close())
-        return runs
+        for key, old in zip(partitions, before, strict=True):
+            self._add_partition_state(key, old, change)
+        self._touched.update((each, change) for each in keys if each[0] != "partitions")
+        return ended
 
     def close(self, end_offset: int | None = None) -> Run:
         """End the open run and begin the next."""
@@ -195,6 +192,34 @@ class _Runs:
         return run
 
 
+class _Current:
+    """The state within a run, as far as it says what a record changes; methods of the image's.
+
+    All objects that the record can change are found in it: so if the run has changed one of them,
+    even made it, that is seen.
+    """
+
+    def __init__(self, delta: MetadataDelta) -> None:
+        self._delta = delta
+        self.topic = delta.topics.topic
+        self.full_name = delta.full_name
+        self.partitions = delta.topics.partitions
+
+    def topics(self) -> Iterator[Topic]:
+        found = map(self.topic, self._delta.topics.topic_ids())
+        return (topic for topic in found if topic is not None)
+
+    def topic_by_name(self, name: str) -> Topic | None:
+        topic_id = self._delta.topic_id(name)
+        return None if topic_id is None else self.topic(topic_id)
+
+    def config(self, resource_type: int, name: str) -> Iterable[str]:
+        return self._delta.configs.names((resource_type, name))
+
+    def pending_removals(self, topic_id: Uuid) -> Iterable[PendingRemoval]:
+        return [value for _, value in self._delta.pending_removals.at(topic_id).items()]
+
+
 def state_key(part: str, value: Any) -> Key:
     """Return the key of a state of an object, as `NewState` has it."""
     if part == "configs":
@@ -203,7 +228,7 @@ def state_key(part: str, value: Any) -> Key:
     return key
 
 
-def _touched_by(record: Any, before: MetadataImage) -> Iterator[ObjectKey]:
+def _touched_by(record: Any, before: Any) -> Iterator[ObjectKey]:
     record_type = type(record)
     if record_type is ConfigRecord:
         yield "configs", (record.resource_type, record.resource_name, record.name)
@@ -215,7 +240,7 @@ def _touched_by(record: Any, before: MetadataImage) -> Iterator[ObjectKey]:
             yield from _object_keys(kind, key, record, before)
 
 
-def _object_keys(kind: str, key: Any, record: Any, before: MetadataImage) -> Iterable[ObjectKey]:
+def _object_keys(kind: str, key: Any, record: Any, before: Any) -> Iterable[ObjectKey]:
     if kind == "cluster":
         return ((key, None),)
     (part,) = KINDS[kind].parts

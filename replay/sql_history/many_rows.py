@@ -1,7 +1,8 @@
 """Writes many rows at a time, past SQLAlchemy, which takes three times as long as SQLite."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from itertools import chain
 from operator import itemgetter
 from typing import Any
 
@@ -19,6 +20,9 @@ _POSITIONAL = {
     "postgresql": DefaultDialect(paramstyle="format"),
 }
 
+_ROWS_A_STATEMENT = 50
+"""SQLite takes so many rows fastest, and 32,766 values at most."""
+
 
 def insert_rows(
     connection: Connection, table: Table, columns: Sequence[str], rows: Sequence[Row]
@@ -29,8 +33,7 @@ def insert_rows(
     if connection.dialect.name == "postgresql":
         _copy(connection, f"COPY {target} FROM STDIN", rows)
     else:
-        values = ", ".join("?" * len(columns))
-        _execute(connection, f"INSERT INTO {target} VALUES ({values})", rows)
+        _insert(connection, f"INSERT INTO {target} VALUES ", len(columns), rows)
 
 
 def execute_rows(
@@ -43,8 +46,19 @@ def execute_rows(
     _execute(connection, str(compiled), list(map(in_order, rows)))
 
 
-def _execute(connection: Connection, statement: str, rows: Sequence[Row]) -> None:
-    with _as_sqlalchemy(connection, statement), closing(connection.connection.cursor()) as cursor:
+def _insert(connection: Connection, insert: str, width: int, rows: Sequence[Row]) -> None:
+    """Insert rows, many with a statement: a statement a row takes half as long again."""
+    row = f"({', '.join('?' * width)})"
+    last = len(rows) % _ROWS_A_STATEMENT
+    in_full = (rows[i : i + _ROWS_A_STATEMENT] for i in range(last, len(rows), _ROWS_A_STATEMENT))
+    many = insert + ", ".join([row] * _ROWS_A_STATEMENT)
+    _execute(connection, insert + row, rows[:last])
+    _execute(connection, many, (list(chain.from_iterable(each)) for each in in_full))
+
+
+def _execute(connection: Connection, statement: str, rows: Iterable[Row]) -> None:
+    made: Any = connection.connection.cursor()
+    with _as_sqlalchemy(connection, statement), closing(made) as cursor:
         cursor.executemany(statement, rows)
 
 

@@ -4,39 +4,37 @@ from collections.abc import Callable, Hashable, Sequence
 from operator import attrgetter, itemgetter
 from typing import Any
 
+import msgspec
 from sqlalchemy import Connection, Table, bindparam, func, select, update
 
 from replay.image.metadata import MetadataImage
 from replay.sql_history.changes import ChangeRow, NewState, Run, state_key
-from replay.sql_history.columns import row_encoder
+from replay.sql_history.columns import row_encoder, state_encoder
 from replay.sql_history.many_rows import Row, execute_rows, insert_rows
 from replay.sql_history.tables import VALIDITY, VERSION_TABLES, VersionTable, change
-
-# The places of VALIDITY, from the end of a row.
-_VALID_TO_OFFSET, _VALID_TO_MS = -2, -1
 
 
 class Pending:
     """What some runs of a log add to the tables.
 
     Attributes:
-        changes: Rows of the table `change`.
+        changes: What the table `change` gets.
     """
 
     def __init__(self) -> None:
-        self.changes: list[Row] = []
+        self.changes: list[ChangeRow] = []
         self._states = [_States(each) for each in VERSION_TABLES.values()]
         self._by_part = dict(zip(VERSION_TABLES, self._states, strict=True))
 
     @property
     def length(self) -> int:
         """Rows to write."""
-        return len(self.changes) + sum(len(each.rows) for each in self._states)
+        return len(self.changes) + sum(len(each.states) for each in self._states)
 
     @property
     def counts(self) -> dict[str, int]:
         """New states by table, without tables that have none."""
-        return {each.of.table.name: len(each.rows) for each in self._states if each.rows}
+        return {each.of.table.name: len(each.states) for each in self._states if each.states}
 
     def add_base(self, image: MetadataImage) -> None:
         """Add all objects of the state that a log starts with."""
@@ -47,15 +45,26 @@ class Pending:
 
     def add(self, run: Run) -> None:
         """Add what a run did."""
-        self.changes += map(_change_row, run.rows)
+        self.changes += run.rows
         for state in run.states:
             self._by_part[state.part].add(state)
 
     def write(self, connection: Connection) -> None:
         """Write everything."""
-        insert_rows(connection, change, _CHANGE_COLUMNS, self.changes)
+        insert_rows(connection, change, _CHANGE_COLUMNS, list(map(_change_row, self.changes)))
         for states in self._states:
             states.write(connection)
+
+
+class _State(msgspec.Struct, gc=False):
+    """A new row; without containers that the garbage collector would visit again and again."""
+
+    value: Any
+    record_offset: int
+    valid_from_offset: int
+    valid_from_ms: int | None
+    valid_to_offset: int | None = None
+    valid_to_ms: int | None = None
 
 
 class _States:
@@ -63,24 +72,23 @@ class _States:
 
     def __init__(self, of: VersionTable) -> None:
         self.of = of
-        self.rows: list[list[Any]] = []
+        self.states: list[_State] = []
         self._ends: list[Row] = []
-        self._open: dict[Hashable, list[Any]] = {}
+        self._open: dict[Hashable, _State] = {}
         self._encode, self._encode_key = _ENCODERS[of.part.name]
 
     def add(self, state: NewState) -> None:
         """Add a state, and let the one before it end."""
-        at = state.cause.effective
+        row, at = state.cause.row, state.cause.effective
         if state.before is not None:
-            row = self._open.pop(state.key, None)
-            if row is None:
+            before = self._open.pop(state.key, None)
+            if before is None:
                 key = self._encode_key(state.before)
                 self._ends.append((at.offset, at.timestamp, *key, *key))
             else:
-                row[_VALID_TO_OFFSET], row[_VALID_TO_MS] = at.offset, at.timestamp
+                before.valid_to_offset, before.valid_to_ms = at.offset, at.timestamp
         if state.after is not None:
-            offset = state.cause.row.offset
-            self.begin(state.key, state.after, offset, at.offset, at.timestamp)
+            self.begin(state.key, state.after, row.offset, at.offset, at.timestamp)
 
     def begin(
         self,
@@ -91,9 +99,8 @@ class _States:
         from_ms: int | None,
     ) -> None:
         """Add a state that holds from an offset on."""
-        row = [*self._encode(value), record_offset, from_offset, from_ms, None, None]
-        self._open[key] = row
-        self.rows.append(row)
+        state = self._open[key] = _State(value, record_offset, from_offset, from_ms)
+        self.states.append(state)
 
     def write(self, connection: Connection) -> None:
         """Write ends and rows; the ends first, for they look for the newest row of an object."""
@@ -109,8 +116,9 @@ class _States:
         # In the order of the primary key, each page is written once.
         columns = [*(each.name for each in self.of.fields), *VALIDITY]
         in_order = itemgetter(*(columns.index(name) for name in (*keys, "record_offset")))
-        if self.rows:
-            insert_rows(connection, table, columns, sorted(self.rows, key=in_order))
+        if self.states:
+            rows = sorted(map(self._encode, self.states), key=in_order)
+            insert_rows(connection, table, columns, rows)
 
 
 def _end_newest(table: Table, keys: Sequence[str]) -> Any:
@@ -141,6 +149,9 @@ def _change_row(found: ChangeRow) -> Row:
     return row.offset, row.timestamp, type(row.payload).__name__, effective_offset, *origin
 
 
-_ENCODERS: dict[str, tuple[Callable[[Any], tuple[Any, ...]], Callable[[Any], tuple[Any, ...]]]] = {
-    part: (row_encoder(each.fields), row_encoder(each.key)) for part, each in VERSION_TABLES.items()
+_Encoder = Callable[[Any], tuple[Any, ...]]
+
+_ENCODERS: dict[str, tuple[_Encoder, _Encoder]] = {
+    part: (state_encoder(each.fields, VALIDITY), row_encoder(each.key))
+    for part, each in VERSION_TABLES.items()
 }

@@ -23,7 +23,7 @@ from replay.sql_history.store import HistoryPosition, HistoryStore, read_positio
 from replay.sql_history.tables import position as position_table
 from replay.timeline import Timeline
 
-_TRANSACTION_ROWS = 20_000
+_TRANSACTION_ROWS = 60_000
 
 
 class Synced(msgspec.Struct, frozen=True, kw_only=True):

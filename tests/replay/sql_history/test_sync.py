@@ -10,7 +10,8 @@ import pytest
 from sqlalchemy import URL, text
 
 from metadata_log.batch import Batch
-from records.configs import ClientQuotaRecord, EntityData
+from records.base import Record
+from records.configs import ClientQuotaRecord, ConfigRecord, EntityData
 from records.control import (
     AbortTransactionRecord,
     BeginTransactionRecord,
@@ -18,7 +19,9 @@ from records.control import (
 )
 from records.envelope import Origin
 from records.errors import CorruptLogError, RequestError, UnavailableError, UnknownHistoryError
-from records.topics import RemoveTopicRecord
+from records.partitions import DeleteTopicPartitionsRecord
+from records.topics import MoveTopicRecord, RemoveTopicRecord
+from replay.image.configs import TOPIC
 from replay.image.digest import image_digest
 from replay.sql_history import changes
 from replay.sql_history import sync as sync_module
@@ -245,12 +248,32 @@ def test_history_that_the_log_lost_meanwhile_is_told(store: HistoryStore) -> Non
         synced(later, store)
 
 
-def test_what_is_before_a_contradiction_is_added(store: HistoryStore) -> None:
-    log = FakeLog(
-        batches((topic("orders"),), (RemoveTopicRecord(topic_id=uid("nothing")),), (topic("no"),))
-    )
-    with pytest.raises(CorruptLogError, match="offset 1: RemoveTopicRecord"):
+@pytest.mark.parametrize(
+    "impossible",
+    [
+        RemoveTopicRecord(topic_id=uid("nothing")),
+        MoveTopicRecord(topic_id=uid("orders"), name="orders", namespace_id=uid("nothing")),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_a_contradiction_is_named(store: HistoryStore, impossible: Record) -> None:
+    log = FakeLog(batches((topic("orders"),), (impossible,), (topic("no"),)))
+    with pytest.raises(CorruptLogError, match=f"offset 1: {type(impossible).__name__}"):
         synced(log, store)
+
+
+def test_what_a_removed_topic_got_in_the_same_batch_has_ended(store: HistoryStore) -> None:
+    config = ConfigRecord(
+        resource_type=TOPIC, resource_name="orders", name="retention.ms", value="1"
+    )
+    pending = DeleteTopicPartitionsRecord(
+        topic_id=uid("orders"), partition_ids=(0,), delay_ms=1, create_time_ms=0
+    )
+    removed = RemoveTopicRecord(topic_id=uid("orders"))
+    made = (topic("orders"), partition("orders", 0))
+    log = FakeLog(batches((*made, config, pending, removed, *made, config), (pending, removed)))
+    synced(log, store)
+    assert_same_digests(log, store, range(10))
 
 
 def test_two_at_once_add_each_record_once(url: URL, monkeypatch: pytest.MonkeyPatch) -> None:
