@@ -260,6 +260,10 @@ class Timeline:
         newest = next(self._usable(), None)
         return 0 if newest is None else newest.end_offset
 
+    def sql_history_end(self) -> int | None:
+        """Return up to where the SQL history beside the log knows it; None without one."""
+        return None if self._index is None else self._index.end_offset()
+
     def newest_snapshot(self, at: int | None = None) -> MetadataImage | None:
         """Return the image of the newest usable snapshot at or below `at`, if there is one."""
         if self._snapshots is None:

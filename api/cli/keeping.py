@@ -7,6 +7,7 @@ from api.cli.asking import place_of, print_remark
 from api.cli.errors import reads_only
 from api.cli.output import (
     bytes_size_text,
+    count_text,
     note,
     print_json,
     print_line,
@@ -18,6 +19,7 @@ from api.cli.quick import command
 if TYPE_CHECKING:
     from api.questions.log_info import LogInfo
     from replay.about import About
+    from replay.lag import Lag
 
 
 # Smaller differences come from reading the two clocks one after the other.
@@ -74,7 +76,21 @@ def _print_info(found: "LogInfo", about: "About") -> None:
     }
     for name, value in shown.items():
         print_line(f"{name:<16}{'-' if value is None else value}")
+    for name, lag in (("snapshots", found.snapshots), ("SQL history", found.sql_history)):
+        if lag is not None:
+            print_line(f"{name:<16}{_lag_text(lag)}")
     print_remark(about)
+
+
+def _lag_text(lag: "Lag") -> str:
+    """Return up to where snapshots or history go, and how far that is behind the log's end."""
+    from records.text import duration_text
+
+    reach = f"up to offset {lag.end_offset - 1}"
+    if not lag.records:
+        return f"{reach}, the log's last"
+    behind = f"{reach}, {count_text(lag.records, 'record')}"
+    return f"{behind} behind" if lag.ms is None else f"{behind} and {duration_text(lag.ms)} behind"
 
 
 def _latest_record_text(found: "LogInfo") -> str:

@@ -5,6 +5,7 @@ import msgspec
 from api.questions.past import Past
 from api.questions.question import Computed, Question
 from replay.about import About, not_counted
+from replay.lag import Lag, lag_behind
 
 
 class ShowInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,6 +23,8 @@ class LogInfo(msgspec.Struct, frozen=True, kw_only=True):
         latest_timestamp: Append time of the latest record, ms since 1970; None in an empty log.
         clock_difference_ms: That time minus this machine's; negative when the clock is ahead, as
             after any pause.
+        snapshots: Of the newest snapshot that can be used; None without one.
+        sql_history: Of the SQL history in the log's directory; None without one.
     """
 
     kind: str
@@ -35,6 +38,8 @@ class LogInfo(msgspec.Struct, frozen=True, kw_only=True):
     writer_process: int | None
     latest_timestamp: int | None
     clock_difference_ms: int | None
+    snapshots: Lag | None = None
+    sql_history: Lag | None = None
 
 
 def info_shown(past: Past, at: int, request: ShowInfo) -> Computed:
@@ -57,8 +62,16 @@ def info_shown(past: Past, at: int, request: ShowInfo) -> Computed:
         writer_process=writer_process(directory) if directory else None,
         latest_timestamp=latest,
         clock_difference_ms=None if latest is None else latest - SystemClock().now_ms(),
+        snapshots=_lag(past, past.timeline.newest_snapshot_end() or None),
+        sql_history=_lag(past, past.timeline.sql_history_end()),
     )
     return Computed(answer=answer, about=lambda: _about(past, at))
+
+
+def _lag(past: Past, end_offset: int | None) -> Lag | None:
+    if end_offset is None:
+        return None
+    return lag_behind(past.reader, past.reader.mark.max_timestamp or None, end_offset)
 
 
 def _about(past: Past, at: int) -> About:

@@ -42,6 +42,15 @@ class HistoryFile:
         # The last position that was compared with the log.
         self._proven: Position | None = None
 
+    def end_offset(self) -> int | None:
+        """Return where the tables end, exclusive; None, with a note, if they cannot be used."""
+        try:
+            with _reading(self._path) as connection:
+                return self._check(connection)
+        except (sqlite3.Error, OSError, RequestError, CorruptLogError) as error:
+            self._pass_over(error)
+            return None
+
     def changes_of(
         self, name: ObjectName, ids: Collection[Uuid], end_offset: int
     ) -> FoundChanges | None:
@@ -60,7 +69,7 @@ class HistoryFile:
                 tables = _Tables(connection, end, limit)
                 find(tables, name, ids)
         except (sqlite3.Error, RequestError, CorruptLogError) as error:
-            _LOG.warning("SQL history in %s passed over: %s", self._path, error)
+            self._pass_over(error)
             return None
         except (ValueError, OverflowError):
             # No object can have this name; reading the log says so.
@@ -69,6 +78,9 @@ class HistoryFile:
         if tables.is_unsure or len(offsets) > limit:
             return None
         return FoundChanges(offsets, max(end, start))
+
+    def _pass_over(self, error: Exception) -> None:
+        _LOG.warning("SQL history in %s passed over: %s", self._path, error)
 
     def _check(self, connection: sqlite3.Connection) -> int:
         """Return the end offset of the tables, which are those of this log.

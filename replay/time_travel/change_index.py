@@ -25,6 +25,9 @@ class FoundChanges(msgspec.Struct, frozen=True):
 class ChangeIndex(Protocol):
     """Knows which records of a log took effect on which object, up to some offset."""
 
+    def end_offset(self) -> int | None:
+        """Return up to where it knows the log, exclusive; None if it does not help."""
+
     def changes_of(
         self, name: ObjectName, ids: Collection[Uuid], end_offset: int
     ) -> FoundChanges | None:

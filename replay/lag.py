@@ -1,0 +1,47 @@
+"""Lag: how far what is made of a log, its snapshots or its SQL history, is behind its end."""
+
+import msgspec
+
+from records.control import NoOpRunRecord
+from replay.loader import BatchSource
+
+
+class Lag(msgspec.Struct, frozen=True, kw_only=True):
+    """How far something made of a log is behind the log's end.
+
+    Attributes:
+        end_offset: Exclusive; it holds everything below.
+        records: Records of the log from there on.
+        ms: Time of the log's latest record minus that of the last one it holds; None if it holds
+            none whose time is known.
+    """
+
+    end_offset: int
+    records: int
+    ms: int | None
+
+
+def lag_behind(source: BatchSource, latest_ms: int | None, end_offset: int) -> Lag:
+    """Return the lag of something that reaches up to `end_offset` (exclusive) of a log.
+
+    Args:
+        latest_ms: Time of the log's latest record; None for an empty log.
+
+    Raises:
+        CorruptLogError: the log is damaged there.
+    """
+    held_ms = _time_before(source, end_offset)
+    return Lag(
+        end_offset=end_offset,
+        records=source.end_offset - end_offset,
+        ms=None if held_ms is None or latest_ms is None else latest_ms - held_ms,
+    )
+
+
+def _time_before(source: BatchSource, end_offset: int) -> int | None:
+    """Return the time of the record before an offset; None if it is not known."""
+    if end_offset <= source.start_offset:
+        return source.base.timestamp if source.base else None
+    batch = next(iter(source.batches(end_offset - 1, end_offset)))
+    last = batch.rows[-1].payload
+    return last.last_timestamp if isinstance(last, NoOpRunRecord) else batch.timestamp
