@@ -22,6 +22,8 @@ DOCUMENTS = (
     *("README.md", "docs/commands.md", "docs/care.md"),
     *("docs/users_and_quotas.md", "docs/authorization.md", "docs/configs.md"),
     *("docs/namespaces.md", "docs/debugging.md"),
+    *("docs/incidents/shrinking_isr.md", "docs/incidents/returned_topic.md"),
+    "docs/incidents/flapping_broker.md",
 )
 
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
