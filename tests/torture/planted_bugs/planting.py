@@ -1,5 +1,6 @@
 """Planting a bug: a copy of the sources with one change, and a slice of a campaign on the copy."""
 
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -41,6 +42,7 @@ def problem(bug: Bug) -> str | None:
     with _copy() as folder:
         path = folder / bug.file
         path.write_text(planted(bug, path.read_text()))
+        Path(importlib.util.cache_from_source(str(path))).unlink(missing_ok=True)
         compile(path.read_text(), str(path), "exec")
         found = _run_slice(folder, bug)
     if isinstance(found, str):
@@ -61,9 +63,9 @@ def found_without(bug: Bug) -> Found | str:
 def _copy() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="metalog-planted-") as name:
         folder = Path(name)
-        ignore = shutil.ignore_patterns("__pycache__")
+        # With their bytecode, which is valid for a copy that keeps its source's time.
         for package in _COPIED:
-            shutil.copytree(_ROOT / package, folder / package, ignore=ignore)
+            shutil.copytree(_ROOT / package, folder / package)
         # The tests are the project's own: only what they test is changed.
         (folder / "tests").symlink_to(_ROOT / "tests")
         # How they are run: without it every asynchronous test would fail, bug or not.
