@@ -5,14 +5,18 @@ JOBS ?= 3
 BIN := .venv/bin
 SOURCES := records metadata_log replay controller api migrations tests benchmarks
 
-.PHONY: help demo test lint types check bench torture mutants redecide lock clean
+.PHONY: help demo test suite lint types check bench torture mutants redecide lock clean
 help: ## Show what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
 demo: .venv/installed ## Run the main job on a generated history and say what to try next
 	@scripts/demo.sh
 
-test: lint types ## Run everything that CI runs
+# Types are checked beside the tests: without a cache that takes one core the better part of a minute.
+test: lint ## Run everything that CI runs
+	@$(MAKE) --no-print-directory --jobs=2 types suite
+
+suite: .venv/installed
 	$(BIN)/pytest --numprocesses $(JOBS) --dist loadscope --no-loadscope-reorder
 
 lint: .venv/installed ## Check style and the direction of imports

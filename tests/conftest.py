@@ -18,15 +18,21 @@ from tests.s3 import environment, new_place, s3_server
 
 SPARK_TIME_LIMIT_S = 1_800
 
-SPARK_TESTS = (
-    "tests/replay/audit/",
-    "tests/api/test_documents.py::test_audit_",
-    "tests/test_docs.py::test_commands_print_what_the_document_says[README.md]",
-    "tests/test_docs.py::test_commands_print_what_the_document_says[docs/commands.md]",
-)
-"""Where tests with the mark `spark` stand: one process runs them, with one session."""
+PAGES = "tests/test_docs.py::test_commands_print_what_the_document_says["
+"""Each page is a group: they share nothing, and one takes minutes."""
 
-LONG_TESTS = ("tests/stories/", "tests/test_docs.py", "tests/torture/test_planted_bugs.py")
+SPARK_TESTS = ("tests/replay/audit/", "tests/api/test_documents.py::test_audit_")
+"""Where tests that share a Spark session stand: one process runs them."""
+
+OWN_SPARK_TESTS = (
+    "tests/replay/audit/test_java.py",
+    "tests/replay/audit/test_stream_kills.py",
+    PAGES,
+)
+"""Tests with the mark `spark` that start it in processes of their own."""
+
+LONG_FIRST = (*SPARK_TESTS, PAGES, "tests/stories/", "tests/torture/test_planted_bugs.py")
+"""The longest groups, in the order in which they begin."""
 
 # What the developer's shell has set must not stand for arguments that a test leaves out.
 for _name in ("METALOG_LOG", "METALOG_SERVER"):
@@ -50,7 +56,17 @@ class GroupScheduling(LoadScopeScheduling):  # type: ignore[misc]
 
 def group_of(nodeid: str) -> str:
     """Return the group of a test: those of one run in one process, for they share fixtures."""
-    return "spark" if nodeid.startswith(SPARK_TESTS) else nodeid.partition("::")[0]
+    if nodeid.startswith(PAGES):
+        return nodeid
+    if nodeid.startswith(SPARK_TESTS) and not nodeid.startswith(OWN_SPARK_TESTS):
+        return "spark"
+    return nodeid.partition("::")[0]
+
+
+def rank_of(nodeid: str) -> int:
+    """Return where a test stands in LONG_FIRST; all others come last."""
+    ranks = (rank for rank, prefix in enumerate(LONG_FIRST) if nodeid.startswith(prefix))
+    return next(ranks, len(LONG_FIRST))
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> GroupScheduling:
@@ -66,10 +82,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     for item in items:
         in_spark = item.get_closest_marker("spark") is not None
-        assert in_spark <= item.nodeid.startswith(SPARK_TESTS), f"{item.nodeid}: not in SPARK_TESTS"
+        is_placed = item.nodeid.startswith((*SPARK_TESTS, *OWN_SPARK_TESTS))
+        assert in_spark <= is_placed, f"{item.nodeid}: not in SPARK_TESTS"
         if in_spark and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(SPARK_TIME_LIMIT_S))
-    items.sort(key=lambda item: not item.nodeid.startswith((*SPARK_TESTS, *LONG_TESTS)))
+    items.sort(key=lambda item: rank_of(item.nodeid))
 
 
 @pytest.fixture(scope="session")
