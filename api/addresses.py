@@ -45,6 +45,18 @@ def disconnected(address: str) -> UnavailableError:
     return UnavailableError(f"the connection to {address} was lost")
 
 
+def unanswered(address: str, other_url: str) -> UnavailableError:
+    """Return the error of a service that disconnected before its first answer.
+
+    Args:
+        other_url: The URL to use if the address is that of the service's other listener.
+    """
+    return UnavailableError(
+        f"{address} disconnected before its first answer; if that is another listener of the "
+        f"service, write {other_url}"
+    )
+
+
 def _is_loopback(host: str) -> bool:
     try:
         return ipaddress.ip_address(host).is_loopback

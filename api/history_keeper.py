@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from api.child import end, start_command
+from api.documents.errors import Error
 
 # After a failure, such as a database that is down.
 _RETRY_S = 30.0
@@ -78,5 +79,14 @@ class HistoryKeeper:
             if text.startswith(_WARNING):
                 log.warning("SQL history of %s: %s", self._directory, text.removeprefix(_WARNING))
             else:
-                reason.append(text)
+                reason.append(_error_text(text))
         return "\n".join(reason)
+
+
+def _error_text(line: str) -> str:
+    """Return the error in a line of the child, which prints it as JSON; or the line as it is."""
+    try:
+        error = msgspec.json.decode(line, type=Error)
+    except msgspec.MsgspecError:
+        return line
+    return f"{error.code}: {error.message}"

@@ -59,7 +59,7 @@ At = Annotated[
     Option(
         "--at",
         metavar="POINT",
-        help="Offset, `start`, `end`, `now`, RFC 3339 time, age such as 10m, 2h, 7d or 1w, or "
+        help="Offset, `start`, `end`, `now`, RFC 3339 time, age such as 10m, 1h30m, 7d or 1w, or "
         "counted back from the end: end-2h, end-100.",
     ),
 ]

@@ -165,10 +165,13 @@ def _print_queries_json() -> None:
 
 
 def _range(reader: "LogReader", since: str, until: str) -> "Range":
-    from api.cli.reading import first_offset_of, offset_of
+    from api.cli.reading import offset_of
+    from api.questions.past import Past
     from replay.audit.audit import Range
 
-    return Range(first_offset_of(reader, since), offset_of(reader, until))
+    past = Past(reader, resolve=offset_of)
+    last = past.offset(until)
+    return Range(past.first_offset(since, last), last)
 
 
 @contextmanager

@@ -171,7 +171,8 @@ def _print(found: dict[str, Any], about: "About", verbose: bool) -> None:
     from records.text import duration_text
 
     intervals = found["intervals"]
-    print_line(f"{count_text(len(intervals), 'outage')} up to offset {about.as_of}")
+    until = f"up to offset {about.as_of}" if about.as_of >= 0 else "before the first record"
+    print_line(f"{count_text(len(intervals), 'outage')} {until}")
     for kind, total in found["totals"].items():
         if total["intervals"]:
             lasting = f", {total['lasting']:,} of them to the end" if total["lasting"] else ""

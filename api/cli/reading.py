@@ -50,26 +50,6 @@ def _note_age(reader: "LogReader", point: str, now_ms: int, time_ms: int) -> Non
         )
 
 
-def first_offset_of(reader: "LogReader", point: str) -> int:
-    """Return the first offset of a range that starts at a point, inclusive.
-
-    `start`, and a time before all records, mean the first record.
-
-    Raises:
-        UnknownHistoryError: the point is before the kept history.
-    """
-    from records.errors import UnknownHistoryError
-
-    offset = offset_of(reader, point)
-    if point == "start" or offset == reader.start_offset - 1:
-        return reader.start_offset
-    if offset < reader.start_offset:
-        raise UnknownHistoryError(
-            f"offset {offset} is not kept: history starts at {reader.start_offset}"
-        )
-    return offset
-
-
 def image_at(reader: "LogReader", at: int) -> "MetadataImage":
     """Return the image as of an offset, with a progress bar."""
     from api.cli.output import progress

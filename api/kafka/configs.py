@@ -190,11 +190,7 @@ def replacement(request: AlterConfigsRequest) -> ReplaceConfigs:
 
 
 def alteration(request: IncrementalAlterConfigsRequest) -> AlterConfigs:
-    """Return the command for an IncrementalAlterConfigs.
-
-    Raises:
-        RequestError: INVALID_REQUEST, there is no such operation.
-    """
+    """Return the command for an IncrementalAlterConfigs."""
     return AlterConfigs(
         resources=tuple(
             [
@@ -211,11 +207,7 @@ def alteration(request: IncrementalAlterConfigsRequest) -> AlterConfigs:
 
 
 def _change(config: AlterableConfig) -> ConfigChange:
-    operation = _OPERATIONS.get(config.config_operation)
-    if operation is None:
-        raise RequestError(
-            "INVALID_REQUEST", f"{config.name}: there is no operation {config.config_operation}"
-        )
+    operation = _OPERATIONS.get(config.config_operation, Operation.UNKNOWN)
     return ConfigChange(config.name, config.value, operation)
 
 

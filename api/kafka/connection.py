@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Self, TypeVar, cast
 
-from api.addresses import disconnected, unreachable
+from api.addresses import disconnected, unanswered, unreachable
 from api.kafka import frames
 from api.kafka.apis import BY_REQUEST, Api
 from api.kafka.envelopes import sealed
@@ -169,24 +169,27 @@ class Connection:
         await close_writer(self._writer)
 
     async def _read(self) -> None:
-        problem = str(disconnected(self._address))
+        problem = unanswered(self._address, f"socket://{self._address}")
         try:
             while (frame := await read_frame(self._reader)) is not None:
-                self._answer(frame)
+                if self._answer(frame):
+                    problem = disconnected(self._address)
         except MalformedFrameError as error:
-            problem = str(error)
+            problem = UnavailableError(str(error))
         finally:
             for _, future in self._waiting.values():
                 if not future.done():
-                    future.set_exception(_unanswered(problem))
+                    future.set_exception(_unanswered(str(problem)))
 
-    def _answer(self, frame: bytes) -> None:
+    def _answer(self, frame: bytes) -> bool:
+        """Resolve the request that a frame answers; False if there is none."""
         number = frames.correlation_id_of(frame)
         if number not in self._waiting:
-            return  # the caller has given up
+            return False  # its caller has given up, or this is no Kafka
         decode, future = self._waiting[number]
         if not future.done():
             future.set_result(decode(frame))
+        return True
 
 
 def _unanswered(problem: str) -> UnavailableError:

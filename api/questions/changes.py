@@ -66,7 +66,7 @@ def history_shown(past: Past, at: int, request: ShowHistory) -> Computed:
         RequestError: there was no such object or field in the range.
     """
     name = parse_object(request.object)
-    first = past.first_offset(request.first)
+    first = past.first_offset(request.first, at)
 
     def events() -> Iterator[ObjectEvent]:
         with past.progress("reading", at + 1) as advance:

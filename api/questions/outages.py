@@ -48,7 +48,7 @@ def outages_shown(past: Past, at: int, request: ShowOutages) -> Computed:
     """
     if request.broker is not None and request.topic is not None:
         raise RequestError("INVALID_REQUEST", "name a broker or a topic, not both")
-    first = past.first_offset(request.first)
+    first = past.first_offset(request.first, at)
     with past.progress("replaying", at + 1) as advance:
         found = past.timeline.outages(
             first,

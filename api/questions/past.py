@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from metadata_log.log_reader import LogReader
-from records.errors import CorruptLogError, UnknownHistoryError
+from records.errors import CorruptLogError, RequestError, UnknownHistoryError
 from replay.about import About, about_image, not_counted
 from replay.image.metadata import MetadataImage
 from replay.time_travel.points import resolve_point
@@ -70,16 +70,21 @@ class Past:
             self.points[point] = self._resolve(self.reader, point)
         return self.points[point]
 
-    def first_offset(self, point: str) -> int:
-        """Return the first offset of a range that starts at a point, inclusive.
+    def first_offset(self, point: str, to: int) -> int:
+        """Return the first offset of a range that starts at a point and ends at `to`, inclusive.
 
         `start`, and a time before all records, mean the first record.
 
         Raises:
-            RequestError: as `offset`.
+            RequestError: as `offset`; or the range ends before it begins.
             UnknownHistoryError: the point is before the kept history.
         """
         offset, start = self.offset(point), self.reader.start_offset
+        if to < offset:
+            raise RequestError(
+                "INVALID_REQUEST",
+                f"the range begins at offset {offset} and ends before it, at {to}; exchange them",
+            )
         if point == "start" or offset == start - 1:
             return start
         if offset < start:

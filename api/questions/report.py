@@ -49,9 +49,9 @@ def report_shown(past: Past, at: int, request: ShowReport) -> Computed:
     """Return the report up to an offset.
 
     Raises:
-        RequestError: INVALID_REQUEST, the range is empty.
+        RequestError: INVALID_REQUEST, the range is empty or ends before it begins.
     """
-    first = past.first_offset(request.first)
+    first = past.first_offset(request.first, at)
     mask = HostMask()
     redaction = (
         Redaction(mask.field, redact_label, mask.mask)

@@ -54,7 +54,7 @@ def rows_shown(past: Past, at: int, request: ShowRows) -> Computed:
     Raises:
         RequestError: there was no such object in the range.
     """
-    first = past.first_offset(request.first)
+    first = past.first_offset(request.first, at)
     items = (
         row_json(row, show_secrets=request.show_secrets, show_asked=request.asked)
         for row in _rows(past, first, at, request.object)

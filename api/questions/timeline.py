@@ -24,7 +24,7 @@ def timeline_shown(past: Past, at: int, request: ShowTimeline) -> Computed:
     for kind in request.kinds:
         if kind not in KINDS:
             raise RequestError("INVALID_REQUEST", f"{kind!r} is none of {', '.join(KINDS)}")
-    first = past.first_offset(request.first)
+    first = past.first_offset(request.first, at)
     with past.progress("reading", at + 1) as advance:
         events = past.timeline.events(first, at + 1, advance)
     items = (each for each in events if not request.kinds or each.kind in request.kinds)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, Self, cast
 
-from api.addresses import disconnected, unreachable
+from api.addresses import disconnected, unanswered, unreachable
 from api.socket import limits
 from api.socket.appends import Append, decode_appended, encode_append
 from api.socket.frames import FrameError, FrameReader, Kind
@@ -203,7 +203,10 @@ class _Link(asyncio.Protocol):
         self.writable.set()
 
     def connection_lost(self, error: Exception | None) -> None:
-        self._fail(disconnected(self._address))
+        if self._welcome.done():
+            self._fail(disconnected(self._address))
+        else:
+            self._fail(unanswered(self._address, f"kafka://{self._address}"))
         self.lost.set_result(None)
 
     async def greet(self, cluster_id: str | None, client_id: str | None) -> Welcome:

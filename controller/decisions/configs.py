@@ -32,12 +32,16 @@ _ROOT_LOGGER = "root"
 
 
 class Operation(enum.Enum):
-    """Operation on a config; APPEND and SUBTRACT are for lists only."""
+    """Operation on a config; APPEND and SUBTRACT are for lists only.
+
+    UNKNOWN stands for any other that a client names; its resource is refused, as in Kafka.
+    """
 
     SET = "set"
     DELETE = "delete"
     APPEND = "append"
     SUBTRACT = "subtract"
+    UNKNOWN = "unknown"
 
 
 class ConfigChange(msgspec.Struct, frozen=True):
@@ -242,6 +246,8 @@ def removed_configs(image: MetadataImage, resource_type: int, name: str) -> list
 
 
 def _new_value(type_: int, change: ConfigChange, old: str | None) -> str | None:
+    if change.operation is Operation.UNKNOWN:
+        raise RequestError("INVALID_REQUEST", f"{change.name}: there is no such operation")
     if change.operation is Operation.DELETE:
         _check_deletion(type_, change.name, old)
         return None

@@ -202,7 +202,8 @@ def _create_file(path: Path) -> None:
     try:
         os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, FILE_MODE))
     except OSError as error:
-        raise RequestError("INVALID_REQUEST", f"cannot create {path}: {error.strerror}") from error
+        verb = "write" if path.exists() else "create"
+        raise RequestError("INVALID_REQUEST", f"cannot {verb} {path}: {error.strerror}") from error
 
 
 def _configure_sqlite(connection: sqlite3.Connection, _entry: ConnectionPoolEntry) -> None:

@@ -22,6 +22,8 @@ class Schema(msgspec.Struct, frozen=True):
         version_table: Where Alembic notes the revision; a name of its own, for shared databases.
         made_by: The command that applies the migrations.
         tables: Some that the first migration makes.
+        what: What the tables hold, for messages.
+        absent: Error code when there are no tables yet.
     """
 
     migrations: str
@@ -29,6 +31,8 @@ class Schema(msgspec.Struct, frozen=True):
     version_table: str
     made_by: str
     tables: tuple[str, ...]
+    what: str
+    absent: str
 
 
 SNAPSHOTS = Schema(
@@ -37,6 +41,8 @@ SNAPSHOTS = Schema(
     version_table=VERSION_TABLE,
     made_by="metalog snapshot create",
     tables=("snapshot", "snapshot_manifest", "snapshot_chunk"),
+    what="snapshots",
+    absent="SNAPSHOT_NOT_FOUND",
 )
 HISTORY = Schema(
     migrations="migrations:history",
@@ -44,6 +50,8 @@ HISTORY = Schema(
     version_table=HISTORY_VERSION_TABLE,
     made_by="metalog sql sync",
     tables=("history_position", "change"),
+    what="tables of the SQL history",
+    absent="HISTORY_NOT_FOUND",
 )
 
 
@@ -76,16 +84,22 @@ def check(engine: Engine, schema: Schema = SNAPSHOTS) -> None:
     """Check that the schema is this release's.
 
     Raises:
-        RequestError: SCHEMA_OUT_OF_DATE, it must be upgraded first; UNSUPPORTED_VERSION, a newer
-            release has migrated it.
+        RequestError: SNAPSHOT_NOT_FOUND or HISTORY_NOT_FOUND, the database is empty;
+            SCHEMA_OUT_OF_DATE, it must be upgraded first; UNSUPPORTED_VERSION, a newer release has
+            migrated it.
         UnavailableError: the database cannot be reached.
     """
     with reading(engine) as connection:
         revision = _revision(connection, engine, schema)
+    if revision is None:
+        raise RequestError(
+            schema.absent,
+            f"{shown_url(engine.url)} holds no {schema.what}; make them with `{schema.made_by}`",
+        )
     if revision != schema.revision:
         raise RequestError(
             "SCHEMA_OUT_OF_DATE",
-            f"{shown_url(engine.url)}: the schema is at revision {revision or 'none'}, "
+            f"{shown_url(engine.url)}: the schema is at revision {revision}, "
             f"this release needs {schema.revision}; upgrade it with `{schema.made_by}`",
         )
 

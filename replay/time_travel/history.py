@@ -238,6 +238,7 @@ def absence(
         elif event.removed:
             removed = event.row
     start, last = source.history_start, source.end_offset - 1
+    kept = f"offsets {start} to {last}" if start <= last else "which holds no records yet"
     if removed is not None:
         how = "moved away" if isinstance(removed.payload, MoveTopicRecord) else "removed"
         what = f"was {how} at offset {removed.offset} by a {type(removed.payload).__name__}"
@@ -248,10 +249,10 @@ def absence(
     if source.base is not None and source.base.end_offset > 0:
         return RequestError(
             "UNKNOWN_HISTORY",
-            f"{name.text} is not in the kept history, offsets {start} to {last}: whether it "
-            f"existed before is unknown, history starts at {start}",
+            f"{name.text} is not in the kept history, {kept}: whether it existed before is "
+            f"unknown, history starts at {start}",
         )
-    log = f"the log holds offsets {start} to {last}" if start <= last else "the log is empty"
+    log = f"the log holds {kept}" if start <= last else "the log is empty"
     never = "was never set" if name.field or name.kind.name == "config" else "never existed"
     return RequestError("RESOURCE_NOT_FOUND", f"{name.text} {never}: {log}")
 

@@ -11,13 +11,14 @@ from replay.loader import BatchSource
 _NUMBER = "[0-9]{1,4000}"
 # The state before offset 0 is printed as -1.
 _OFFSET = re.compile(f"{_NUMBER}|-1")
-_AGE = re.compile(f"({_NUMBER})(ms|s|m|h|d|w)")
+_AGE_PART = re.compile(f"({_NUMBER})(ms|s|m|h|d|w)")
+_AGE = re.compile(f"(?:{_NUMBER}(?:ms|s|m|h|d|w))+")
 _BEFORE_END = re.compile(f"end-({_NUMBER})")
-_AGE_BEFORE_END = re.compile(f"end-({_NUMBER})(ms|s|m|h|d|w)")
+_AGE_BEFORE_END = re.compile(f"end-({_AGE.pattern})")
 _UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 _HELP = (
-    "an offset, `start`, `end`, `now`, an RFC 3339 time, an age such as 10m, 2h, 7d or 1w, or what "
-    "is counted back from the log's end, such as end-24h or end-100"
+    "an offset, `start`, `end`, `now`, an RFC 3339 time, an age such as 10m, 1h30m, 7d or 1w, or a "
+    "distance from the log's end, such as end-24h or end-100"
 )
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
@@ -58,15 +59,14 @@ def resolve_point(
         return _counted_back(source, int(found[1]))
     if found := _AGE_BEFORE_END.fullmatch(point):
         end_ms = source.end_timestamp()
-        age_ms = _milliseconds(found[1], found[2])
+        age_ms = _milliseconds(found[1])
         return source.end_offset - 1 if end_ms is None else source.last_offset_at(end_ms - age_ms)
     return source.last_offset_at(_clock_time(point, now_ms, zone))
 
 
 def age_in(point: str) -> int | None:
     """Return the age in a point, in ms; None for any other point."""
-    found = _AGE.fullmatch(point)
-    return None if found is None else _milliseconds(found[1], found[2])
+    return _milliseconds(point) if _AGE.fullmatch(point) else None
 
 
 def names_offset(point: str) -> bool:
@@ -106,8 +106,8 @@ def _clock_time(point: str, now_ms: int, zone: datetime.tzinfo) -> int:
     return _time_ms(point, zone) if age_ms is None else now_ms - age_ms
 
 
-def _milliseconds(count: str, unit: str) -> int:
-    return int(count) * _UNIT_MS[unit]
+def _milliseconds(age: str) -> int:
+    return sum(int(count) * _UNIT_MS[unit] for count, unit in _AGE_PART.findall(age))
 
 
 def _time_ms(text: str, zone: datetime.tzinfo) -> int:

@@ -72,6 +72,8 @@ async def test_what_keeps_the_history_from_being_kept_is_logged_and_nothing_more
     (log / HISTORY_NAME).write_bytes(b"no database" * 200)
     service = await serve(log, started, "--sql-history", "default")
     await soon(lambda: f"SQL history of {log} is not kept" in service.errors, LONG_S)
+    assert "file is not a database" in service.errors
+    assert '"code"' not in service.errors
     assert service.is_running
     assert await service.stop() == 0
 

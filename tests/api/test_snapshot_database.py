@@ -83,7 +83,7 @@ def test_database_without_tables_is_refused_with_the_command_to_run(
 ) -> None:
     answer = metalog("image", log, "--database", text_of(postgres_url))
     assert answer.code == 3
-    assert "revision none" in answer.err
+    assert answer.err.startswith("error: SNAPSHOT_NOT_FOUND: ")
     assert "metalog snapshot create" in answer.err
 
 

@@ -409,3 +409,16 @@ async def test_every_version_describes(tmp_path: Path, version: int) -> None:
         assert entry.config_source == 5
         assert len(entry.synonyms) == 1
         assert entry.config_type == (3 if version >= 3 else 0)
+
+
+async def test_unknown_operation_refuses_only_its_resource(tmp_path: Path) -> None:
+    async with server(tmp_path) as at:
+        await at.register(1)
+        await _create(at, "orders", "bills")
+        changed = await _alter(
+            at,
+            (TOPIC, "orders", "retention.ms", 9, "5"),
+            (TOPIC, "bills", "retention.ms", 0, "5"),
+        )
+        assert changed == ["INVALID_REQUEST", "NONE"]
+        assert (await _config(at, TOPIC, "bills", "retention.ms")).value == "5"

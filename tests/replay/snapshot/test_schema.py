@@ -131,9 +131,9 @@ def _as_first_released(connection: Connection, info: SnapshotInfo) -> None:
 
 def test_database_without_schema_is_refused_with_the_command_to_run(url: URL) -> None:
     open_database(url, create=True).dispose()
-    with pytest.raises(RequestError, match=r"revision none.*metalog snapshot create") as refused:
+    with pytest.raises(RequestError, match=r"no snapshots;.*metalog snapshot create") as refused:
         SnapshotStore.open(url, CLUSTER)
-    assert refused.value.code == "SCHEMA_OUT_OF_DATE"
+    assert refused.value.code == "SNAPSHOT_NOT_FOUND"
 
 
 def test_schema_of_a_newer_release_is_refused_and_left_alone(engine: Engine, url: URL) -> None:

@@ -185,6 +185,7 @@ CUT = FakeLog(
     ),
     Base(10, (topic("orders"), partition("orders", 0), topic("old"))),
 )
+ONLY_BASE = FakeLog((), Base(10, (topic("orders"),)))
 WHOLE = FakeLog(batches((topic("old"),), (RemoveTopicRecord(topic_id=uid("old")),), (topic("x"),)))
 
 
@@ -196,6 +197,7 @@ WHOLE = FakeLog(batches((topic("old"),), (RemoveTopicRecord(topic_id=uid("old"))
         (WHOLE, "topic:x#nothing", 2, "RESOURCE_NOT_FOUND", "was never set"),
         (WHOLE, "topic:old", 2, "RESOURCE_GONE", "was removed at offset 1 by a RemoveTopicRecord"),
         (CUT, "topic:other", 12, "UNKNOWN_HISTORY", "history starts at 10"),
+        (ONLY_BASE, "topic:other", 9, "UNKNOWN_HISTORY", "history, which holds no records yet: "),
         (CUT, "topic:old", 12, "RESOURCE_GONE", "was removed at offset 11"),
         (CUT, "topic:late", 11, "RESOURCE_NOT_FOUND", "created at offset 12"),
         (CUT, "topic:orders", 3, "OFFSET_OUT_OF_RANGE", "history starts at 10"),

@@ -1,0 +1,23 @@
+"""Addresses of the wrong listener, and what a client says of them."""
+
+from pathlib import Path
+
+import pytest
+
+from api.connecting import connect
+from controller.descriptions.queries import DescribeFeatures
+from records.errors import UnavailableError
+from tests.api.kafka.servers import server
+
+
+@pytest.mark.parametrize("way", ["kafka", "socket"])
+async def test_address_of_the_other_listener_is_named_with_its_url(
+    tmp_path: Path, way: str
+) -> None:
+    async with server(tmp_path, socket=("127.0.0.1", 0)) as at:
+        kafka, socket = f"kafka://127.0.0.1:{at.port}", at.socket_url
+        other = socket if way == "kafka" else kafka
+        wrong = f"{way}://{other.partition('://')[2]}"
+        with pytest.raises(UnavailableError, match=rf"before its first answer; .* write {other}"):
+            async with await connect(wrong) as client:
+                await client.page("features describe", DescribeFeatures())
