@@ -98,6 +98,7 @@ export function draw(canvas, scene) {
   context.font = `11px ${paint.color("font")}`;
   const bottom = scene.height - AXIS_PX;
   drawGaps(context, paint, scene, bottom);
+  drawUnknown(context, paint, scene, bottom);
   context.save();
   context.beginPath();
   context.rect(0, TOP_PX, width, bottom - TOP_PX);
@@ -109,7 +110,6 @@ export function draw(canvas, scene) {
   context.restore();
   drawHealth(context, paint, scene);
   drawTerms(context, paint, scene);
-  drawUnknown(context, paint, scene, bottom);
   drawAxis(context, paint, scene, bottom);
 }
 
@@ -220,7 +220,7 @@ function drawTerms(context, paint, scene) {
   });
 }
 
-/** What is not known, or not final, is hatched over all rows.
+/** What is not known, or not final, is hatched behind all rows.
  * @param {CanvasRenderingContext2D} context @param {Paint} paint @param {Scene} scene @param {number} bottom */
 function drawUnknown(context, paint, scene, bottom) {
   context.fillStyle = paint.unknown;
@@ -248,7 +248,11 @@ function drawAxis(context, paint, scene, bottom) {
   for (const piece of axis.pieces.filter((p) => p.idle)) {
     const middle = (piece.x0 + piece.x1) / 2;
     context.fillStyle = paint.color("muted");
-    context.fillText(`⟨${durationText(Math.round((piece.end - piece.start) / 60_000) * 60_000 || piece.end - piece.start).split(" ").slice(0, 2).join(" ")}⟩`, middle, bottom + 15);
+    const length = piece.end - piece.start;
+    // Of a longer gap nobody wants the seconds.
+    const text = durationText(length < 120_000 ? length : Math.round(length / 60_000) * 60_000);
+    context.fillText(`⟨${text}⟩`, middle, bottom + 15);
+    context.fillText("idle", middle, bottom + 30);
   }
   context.textAlign = "left";
   let last = "";

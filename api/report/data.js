@@ -7,6 +7,9 @@ import { Column, unpack } from "report/columns.js";
 /** @typedef {{object: number, label: string, field: string, before: any, after: any, fate: string}} Change */
 /** @typedef {{from: number, to: number, time: number, kind: string, text: string, objects: string[], cause: number|null, principal: string|null, goesOn: boolean}} Told */
 
+/** More objects than these are not sorted again. */
+const SORTED_MAX = 2000;
+
 export const NEW = 0, CHANGED = 1, GONE = 2;
 export const LEADERLESS = 1, UNDER_REPLICATED = 2, FENCED = 4, SHUTTING_DOWN = 8;
 const FATES = ["new", "changed", "gone"];
@@ -237,7 +240,14 @@ export class Data {
     const object = this.object[touch], row = this.rowOf[touch];
     const index = this._touchAfter(object, row) - 1;
     const before = this._stateBefore(object, index), after = this._stateBefore(object, index + 1);
-    return differing(object, this.labelAt(object, row), before, after);
+    return differing(object, this.labelAt(object, row), this._inOrder(object, before), this._inOrder(object, after));
+  }
+
+  /** A state with its fields in the order in which the commands show them. */
+  _inOrder(/** @type {number} */ object, /** @type {Fields|null} */ state) {
+    // Configs are shown by name; the fields of all others come in the order of their records.
+    if (state === null || this.kinds[this.objectKind[object]] !== "config") return state;
+    return Object.fromEntries(Object.entries(state).sort(([a], [b]) => (a < b ? -1 : 1)));
   }
 
   /** The objects that rows in (before, after] touched, in the order of a diff.
@@ -250,13 +260,23 @@ export class Data {
     /** @type {number[]} */
     const found = [];
     for (let i = 0; i < seen.length; i++) if (seen[i]) found.push(i);
-    return found;
+    // They are in order already, but for topics that moved or got the name of another.
+    return found.length > SORTED_MAX ? found : this._sorted(found, before, after);
+  }
+
+  _sorted(/** @type {number[]} */ objects, /** @type {number} */ before, /** @type {number} */ after) {
+    const keyed = objects.map((object) => ({
+      object, kind: this.objectKind[object],
+      label: this._diffName(object, before, after, this.stateAt(object, after) !== null),
+    }));
+    return keyed.sort((a, b) => a.kind - b.kind || naturally(a.label, b.label)).map(({ object }) => object);
   }
 
   /** The fields of an object that differ between two rows.
    * @param {number} object @param {number} before @param {number} after */
   differenceOf(object, before, after) {
-    const old = this.stateAt(object, before), now = this.stateAt(object, after);
+    const old = this._inOrder(object, this.stateAt(object, before));
+    const now = this._inOrder(object, this.stateAt(object, after));
     if (old === null && now === null) return [];
     return differing(object, this._diffName(object, before, after, now !== null), old, now);
   }
@@ -361,22 +381,35 @@ export class Data {
   /** What happened: the events whose first record is in a range of offsets.
    * @param {number} from @param {number} to @returns {Generator<Told>} */
   *told(from, to) {
-    const { event_texts: texts, event_kinds: kinds, principals } = this.header;
-    for (let i = above(this.eventFrom, from - 1); i < this.eventFrom.length && this.eventFrom[i] <= to; i++) {
-      yield {
-        from: this.eventFrom[i], to: this.eventTo[i], time: this.eventTime[i],
-        kind: kinds[this.eventKind[i]], text: texts[this.eventText[i]],
-        objects: this.eventNames(i),
-        cause: this.eventCause[i] ? this.eventCause[i] - 1 : null,
-        principal: principals[this.eventPrincipal[i]],
-        goesOn: this.eventTo[i] > to,
-      };
+    for (let i = above(this.eventFrom, from - 1); i < above(this.eventFrom, to); i++) yield this._event(i, to);
+  }
+
+  /** Events that began before a range and go on in it.
+   * @param {number} from @param {number} to @returns {Told[]} */
+  toldBefore(from, to) {
+    const found = [];
+    for (let i = 0; i < above(this.eventFrom, from - 1); i++) {
+      if (this.eventTo[i] >= from) found.push(this._event(i, to));
     }
+    return found;
   }
 
   /** How many events begin in a range. @param {number} from @param {number} to */
   countTold(from, to) {
     return above(this.eventFrom, to) - above(this.eventFrom, from - 1);
+  }
+
+  /** @returns {Told} */
+  _event(/** @type {number} */ i, /** @type {number} */ to) {
+    const { event_texts: texts, event_kinds: kinds, principals } = this.header;
+    return {
+      from: this.eventFrom[i], to: this.eventTo[i], time: this.eventTime[i],
+      kind: kinds[this.eventKind[i]], text: texts[this.eventText[i]],
+      objects: this.eventNames(i),
+      cause: this.eventCause[i] ? this.eventCause[i] - 1 : null,
+      principal: principals[this.eventPrincipal[i]],
+      goesOn: this.eventTo[i] > to,
+    };
   }
 
   eventNames(/** @type {number} */ event) {
@@ -416,6 +449,18 @@ function differing(object, label, before, after) {
   return [...names]
     .filter((name) => JSON.stringify(old[name] ?? null) !== JSON.stringify(now[name] ?? null))
     .map((field) => ({ object, label, field, before: old[field] ?? null, after: now[field] ?? null, fate }));
+}
+
+/** Compares names so that `orders/10` comes after `orders/9`. @param {string} a @param {string} b */
+function naturally(a, b) {
+  const [left, right] = [a, b].map((label) => label.split("/"));
+  for (let i = 0; i < left.length && i < right.length; i++) {
+    if (left[i] === right[i]) continue;
+    const [x, y] = [left[i], right[i]].map((part) => (/^[0-9]+$/.test(part) ? Number(part) : NaN));
+    if (!Number.isNaN(x) || !Number.isNaN(y)) return Number.isNaN(x) ? 1 : Number.isNaN(y) ? -1 : x - y;
+    return left[i] < right[i] ? -1 : 1;
+  }
+  return left.length - right.length;
 }
 
 /** A name as in labels: a # begins a field. @param {string} name */

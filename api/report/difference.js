@@ -18,8 +18,9 @@ export class Difference {
     this.title = make("h2", { id: "difference" });
     this.body = make("div", { class: "changes" });
     this.foot = make("div");
+    this.links = make("div", { class: "links" });
     this.answer = make("div", { class: "answer", role: "region", "aria-label": "why", tabindex: "-1", hidden: true });
-    this.element = make("section", { class: "panel", "aria-labelledby": "difference" }, this.title, this.answer, this.body, this.foot);
+    this.element = make("section", { class: "panel", "aria-labelledby": "difference" }, this.title, this.links, this.answer, this.body, this.foot);
     this.shown = 0;
     selection.watch(() => { this.close(); this.show(); });
   }
@@ -37,7 +38,7 @@ export class Difference {
     this.body.replaceChildren();
     const about = make("small");
     this.title.replaceChildren(object === null ? "The difference " : `${plain(object)} `, about);
-    if (object !== null) this.title.append(this._links(object));
+    this.links.replaceChildren(...(object === null ? [] : this._links(object)));
     this.foot.replaceChildren(commandLine(diffCommand(from, to, object)));
     const groups = this._groups(objects, before, after);
     fill(this.body, this._items(groups), OBJECTS_AT_FIRST);
@@ -53,9 +54,10 @@ export class Difference {
 
   _links(/** @type {string} */ object) {
     const link = (/** @type {string} */ text, /** @type {() => void} */ onclick) => make("button", { type: "button", class: "link", onclick }, text);
-    return make("span", { class: "links" },
+    return [
       link("why", () => this.why(object, null)), link("history", () => this.history()),
-      link("all objects", () => this.selection.set({ object: null })));
+      link("all objects", () => this.selection.set({ object: null })),
+    ];
   }
 
   /** Counts over all objects, a little at a time: there may be 100,000 of them. */
@@ -96,18 +98,20 @@ export class Difference {
   }
 
   _lines(/** @type {string} */ name, /** @type {Change[]} */ changes) {
-    if (changes[0].fate !== "changed") {
-      const line = changeLines(changes)[0], whole = make("div", { class: `line ${changes[0].fate}` }, line);
-      return [whole];
+    const { fate } = changes[0];
+    if (fate === "changed") {
+      return changes.map((change) => make("div", { class: "line" }, make("span", { class: "field" }, `${plain(change.field)}: `),
+        make("span", { class: "before" }, plain(valueText(change.before))), " -> ", this._value(name, change)));
     }
-    return changes.map((change) => {
-      const value = make("button", {
-        type: "button", class: "value", title: "why?",
-        onclick: () => this.why(name, change.field),
-      }, plain(valueText(change.after)));
-      return make("div", { class: "line" }, make("span", { class: "field" }, `${plain(change.field)}: `),
-        make("span", { class: "before" }, plain(valueText(change.before))), " -> ", value);
-    });
+    if (fate === "gone") return [make("div", { class: "line gone" }, changeLines(changes)[0])];
+    const parts = changes.flatMap((change) => [" ", make("span", { class: "field" }, `${plain(change.field)}=`), this._value(name, change)]);
+    return [make("div", { class: "line" }, "new:", ...parts)];
+  }
+
+  /** A value that tells why it is so. */
+  _value(/** @type {string} */ name, /** @type {Change} */ change) {
+    const onclick = () => this.why(name, change.field);
+    return make("button", { type: "button", class: "value", title: "why?", onclick }, plain(valueText(change.after)));
   }
 
   /** Show why a field of an object has its value at the end of the selection.

@@ -7,8 +7,9 @@ import { clockText, countText, eventParts, plain } from "report/words.js";
 const EVENTS_AT_FIRST = 60, OBJECTS_AT_FIRST = 40;
 
 export class List {
-  /** @param {import("report/data.js").Data} data @param {import("report/selection.js").Selection} selection */
-  constructor(data, selection) {
+  /** @param {import("report/data.js").Data} data @param {import("report/selection.js").Selection} selection @param {import("report/picture.js").Picture} picture */
+  constructor(data, selection, picture) {
+    this.picture = picture;
     this.data = data;
     this.selection = selection;
     this.title = make("h2", { id: "happened" });
@@ -21,21 +22,23 @@ export class List {
   show() {
     const { from, to } = this.selection;
     const count = this.data.countTold(from, to);
-    const events = this.data.told(from, to);
-    const first = this.data.told(from, to).next().value;
-    const last = this._lastTime(from, to);
-    const range = first ? `${clockText(first.time)} – ${clockText(last, first.time)}` : `offsets ${from} to ${to}`;
+    const [begin, end] = [this.picture.timeAt(from), this.picture.timeAt(to)];
+    const range = `${clockText(begin)} – ${clockText(end, begin)}`;
     this.title.replaceChildren("What happened ", make("small", {}, `${range} · ${countText(count, "event")} · offsets ${from} – ${to}`));
     this.list.replaceChildren();
-    if (!count) this.list.append(make("li", { class: "nothing" }, "Nothing begins in this range."));
-    else fill(this.list, this._items(events), EVENTS_AT_FIRST);
+    if (!count) this.list.append(make("li", { class: "nothing" }, "Nothing happened in this range."));
+    else fill(this.list, this._items(this.data.told(from, to)), EVENTS_AT_FIRST);
     this.list.scrollTop = 0;
-    this.foot.replaceChildren(commandLine(timelineCommand(from, to)));
+    this.foot.replaceChildren(this._earlier(from, to), commandLine(timelineCommand(from, to)));
   }
 
-  _lastTime(/** @type {number} */ from, /** @type {number} */ to) {
-    const row = this.data.rowAt(to);
-    return row > 0 && this.data.effect[row] >= from ? this.data.time[row] : this.data.eventTime[this.data.countTold(0, to) - 1];
+  /** What began before the selection, folded. */
+  _earlier(/** @type {number} */ from, /** @type {number} */ to) {
+    const found = this.data.toldBefore(from, to);
+    if (!found.length) return "";
+    const list = make("ol", { class: "events" });
+    fill(list, this._items(found), EVENTS_AT_FIRST);
+    return make("details", {}, make("summary", {}, `${countText(found.length, "earlier event")} with a part in this range`), list);
   }
 
   /** @param {Iterable<import("report/data.js").Told>} events */

@@ -27,7 +27,7 @@ export async function start(document) {
   const keys = new Keys({ data, selection, picture, difference, search });
   const said = make("p", { class: "said", "aria-live": "polite" });
   const main = make("main", {}, legend(picture, selection), picture.element, said,
-    make("div", { class: "columns" }, new List(data, selection).element, difference.element));
+    make("div", { class: "columns" }, new List(data, selection, picture).element, difference.element));
   document.body.append(header(data, command, search, keys), main, keys.help);
   selection.watch(({ to }) => { said.textContent = `At offset ${to}, ${timeText(picture.timeAt(to))}: ${picture.healthAt(picture.timeAt(to))}.`; });
   picture.redraw();

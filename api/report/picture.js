@@ -63,8 +63,8 @@ export class Picture {
 
   /** The begin and end of the report. */
   whole() {
-    const { times } = this;
-    const [begin, end] = [times[0] ?? 0, times[times.length - 1] ?? 1];
+    const { times } = this, [first, last] = this.data.header.times;
+    const begin = Math.min(first ?? 0, times[0] ?? Infinity), end = Math.max(last ?? 1, times[times.length - 1] ?? 0);
     const margin = Math.max((end - begin) * 0.004, 1);
     return [begin - margin, end + margin];
   }

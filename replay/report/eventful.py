@@ -9,7 +9,7 @@ from replay.report.object_changes import EffectiveRow, Touched
 WINDOW_MS = 10 * 60_000
 """The range lasts no longer."""
 
-ROWS_MAX = 1_000
+ROWS_MAX = 4_000
 """It has no more changes, else it could not be read."""
 
 _WEIGHTS = {LEADERLESS: 20, UNDER_REPLICATED: 5, FENCED: 20, SHUTTING_DOWN: 10}

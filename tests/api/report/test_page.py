@@ -1,0 +1,273 @@
+"""The page of a report in a real browser."""
+
+import random
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page
+
+from metadata_log.log_reader import LogReader
+from replay.timeline import Timeline
+from tests.api.conftest import Metalog
+from tests.api.report.conftest import PICTURES, Opened
+from tests.replay.report.test_rebuilding import redacted
+
+_STATE = """at => {
+  const { data } = report, row = data.rowAt(at), found = {};
+  for (let object = 0; object < data.objects; object++) {
+    const state = data.stateAt(object, row);
+    if (state !== null) found[data.nameAt(object, row)] = state;
+  }
+  return found;
+}"""
+
+
+def selected(page: Page) -> tuple[int, int, str | None]:
+    """What is selected, by the link."""
+    found = re.search(r"#from=(\d+)&to=(\d+)(?:&object=(.*))?$", page.url)
+    assert found is not None, page.url
+    return int(found[1]), int(found[2]), found[3]
+
+
+def texts(page: Page, selector: str) -> list[str]:
+    found = page.locator(selector).all_inner_texts()
+    return [re.sub(r"\s+", " ", text).strip() for text in found]
+
+
+def lines(text: str) -> list[str]:
+    return [re.sub(r"\s+", " ", line).strip() for line in text.splitlines()]
+
+
+def select(page: Page, first: int, last: int, name: str | None = None) -> None:
+    page.evaluate("s => report.selection.set(s)", {"from": first, "to": last, "object": name})
+
+
+@pytest.mark.parametrize(
+    ("width", "scheme"), [(400, "light"), (1000, "dark"), (1600, "light")], ids=str
+)
+def test_page_fits_every_width_and_scheme(
+    report_file: Path, opened: Opened, width: int, scheme: str
+) -> None:
+    page = opened(report_file, width=width, scheme=scheme)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    PICTURES.mkdir(exist_ok=True)
+    page.screenshot(path=PICTURES / f"report_{width}_{scheme}.png", full_page=True)
+
+
+def test_it_opens_on_the_most_eventful_range(
+    metalog: Metalog, demo_log: Path, report_file: Path, opened: Opened, tmp_path: Path
+) -> None:
+    written = metalog("report", demo_log, tmp_path / "r.html", "--json").json
+    page = opened(report_file)
+    shown = page.evaluate("[report.selection.from, report.selection.to]")
+    assert shown == written["opens"]
+    assert texts(page, ".events > li")
+
+
+def test_states_at_any_offset_are_those_of_a_replay(
+    demo_log: Path, report_file: Path, opened: Opened
+) -> None:
+    page = opened(report_file)
+    with LogReader.open(demo_log) as reader:
+        timeline, image = Timeline.of(reader), None
+        chosen = random.Random(3).sample(range(reader.end_offset), 5)
+        for offset in sorted({*chosen, 0, reader.end_offset - 1}):
+            image = timeline.image(offset, start=image)
+            expected = {f"{kind}:{label}": of for (kind, label), of in redacted(image).items()}
+            assert page.evaluate(_STATE, offset) == expected, f"offset {offset}"
+
+
+def test_the_list_says_what_timeline_says(
+    metalog: Metalog, demo_log: Path, report_file: Path, opened: Opened
+) -> None:
+    page = opened(report_file)
+    page.keyboard.press("a")
+    shown = page.evaluate(
+        """async () => {
+          const { eventParts } = await import("report/words.js");
+          const { data } = report;
+          return [...data.told(data.first, data.last)].map((told) => {
+            const { time, offsets, text, by } = eventParts(told);
+            return `${time} ${offsets} ${text} ${by}`.trim();
+          });
+        }"""
+    )
+    told = lines(metalog("timeline", demo_log).out)
+    assert lines("\n".join(shown)) == told
+    first = texts(page, ".events > li")[:3]
+    for line, text in zip(told, first, strict=False):
+        _, offsets, what = line.split(" ", 2)
+        assert text.split(" ", 1)[1] == f"{offsets} {what}"
+    assert texts(page, "section[aria-labelledby=happened] code") == [
+        f"metalog timeline {demo_log} --from 0 --to {page.evaluate('report.data.last')}"
+    ]
+
+
+@pytest.mark.parametrize("range_", [(0, 40), (200, 320), (700, 705), (1000, 1308)], ids=str)
+def test_the_difference_is_that_of_diff(
+    metalog: Metalog, demo_log: Path, report_file: Path, opened: Opened, range_: tuple[int, int]
+) -> None:
+    page = opened(report_file)
+    select(page, *range_)
+    panel = page.locator("section[aria-labelledby=difference]")
+    while panel.locator(".changes > .more button").count():
+        panel.locator(".changes > .more button").click()
+    before = range_[0] - 1 if range_[0] else "start"
+    head, *expected = lines(metalog("diff", demo_log, before, range_[1]).out)
+    panel.locator("h2 small", has_text=head).wait_for()
+    shown = texts(page, ".changes .name-of, .changes .line")
+    assert shown == expected
+
+
+def test_why_on_a_click_is_that_of_why(
+    metalog: Metalog, demo_log: Path, report_file: Path, opened: Opened
+) -> None:
+    page = opened(report_file)
+    chosen = random.Random(5)
+    last: int = page.evaluate("report.data.last")
+    asked = 0
+    for offset in [last, *chosen.sample(range(100, last), 2)]:
+        names: list[str] = list(page.evaluate(_STATE, offset))
+        kinds = ("partition", "broker", "config", "topic", "feature")
+        for kind in kinds:
+            of_kind = [name for name in names if name.startswith(f"{kind}:")]
+            name = chosen.choice(of_kind)
+            field = chosen.choice(["leader", "isr"]) if kind == "partition" else None
+            select(page, offset, offset)
+            page.evaluate("([name, field]) => report.difference.why(name, field)", [name, field])
+            answer = metalog("why", demo_log, f"{name}#{field}" if field else name, "--at", offset)
+            head, *rest = lines(answer.out)
+            links = [line for line in rest if line]
+            page.wait_for_selector(".answer:not([hidden])")
+            assert texts(page, ".answer h3") == [head]
+            assert " ".join(texts(page, ".answer .remark, .answer li")) == " ".join(links), head
+            asked += 1
+    assert asked == 15
+    select(page, 200, 320)
+    page.locator("button.value").first.click()
+    assert " is " in texts(page, ".answer h3")[0]
+    assert texts(page, ".answer code")[0].startswith(f"metalog why {demo_log} ")
+
+
+def test_a_range_is_dragged_and_a_moment_clicked(report_file: Path, opened: Opened) -> None:
+    page = opened(report_file)
+    box = page.locator(".plot").bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 100, box["y"] + 90)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 300, box["y"] + 90, steps=3)
+    page.mouse.up()
+    first, last, name = selected(page)
+    assert first < last
+    assert name is None
+    begin, end = page.evaluate(
+        "([a, b]) => [a, b].map((o) => report.picture.axis.x(report.picture.timeAt(o)))",
+        [first, last],
+    )
+    assert 95 <= begin <= end <= 305
+    page.mouse.click(box["x"] + 200, box["y"] + 85)
+    moment = selected(page)
+    assert moment[0] <= moment[1]
+    assert moment[2] is not None and moment[2].startswith("broker")
+
+
+def test_everything_is_reached_by_keys(report_file: Path, opened: Opened) -> None:
+    page = opened(report_file)
+    page.keyboard.press("a")
+    whole = selected(page)
+    assert whole == (0, page.evaluate("report.data.last"), None)
+    page.keyboard.press("ArrowLeft")
+    assert selected(page) == whole  # nothing is before it
+    select(page, 500, 500)
+    page.keyboard.press("ArrowRight")
+    following = selected(page)
+    assert following[0] == following[1] > 500
+    page.keyboard.press("Shift+ArrowRight")
+    assert selected(page)[0] == following[0] < selected(page)[1]
+    page.keyboard.press("Shift+ArrowLeft")
+    page.keyboard.press("ArrowLeft")
+    assert selected(page)[0] <= 500
+    page.keyboard.press("?")
+    assert page.locator("dialog").is_visible()
+    page.keyboard.press("Escape")
+    page.keyboard.press("/")
+    page.keyboard.type("broker 2")
+    page.keyboard.press("Enter")
+    assert selected(page)[2] == "broker%3A2"
+    page.keyboard.press("w")
+    assert texts(page, ".answer h3")[0].startswith("broker:2#fenced is ")
+    page.keyboard.press("h")
+    assert texts(page, ".answer h3")[0].startswith("broker:2: ")
+    page.keyboard.press("Escape")
+    assert page.locator(".answer").is_hidden()
+    page.keyboard.press("ArrowLeft")
+    changed = selected(page)[0]
+    assert page.evaluate("o => report.data.recordOf(report.data.rowAt(o)).offset", changed)
+    page.keyboard.press("z")
+    page.keyboard.press("0")
+
+
+def test_history_is_that_of_history(
+    metalog: Metalog, demo_log: Path, report_file: Path, opened: Opened
+) -> None:
+    page = opened(report_file, "#from=0&to=1308&object=broker:2")
+    page.keyboard.press("h")
+    shown = texts(page, ".answer li")
+    told = " ".join(lines(metalog("history", demo_log, "broker:2").out))
+    assert " ".join(shown) == told
+
+
+def test_a_link_restores_the_view(report_file: Path, opened: Opened) -> None:
+    page = opened(report_file)
+    select(page, 200, 300, "broker:1")
+    link = page.url.partition("#")[2]
+    again = opened(report_file, f"#{link}")
+    for selector in (".events", ".changes", ".command code", "h2"):
+        assert texts(again, selector) == texts(page, selector)
+    assert again.locator(".pick[aria-pressed=true]").inner_text() == "broker 1"
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [("700", (700, 700)), ("2026-01-01T03:00", None), ("__consumer_offsets/3", None)],
+)
+def test_search_finds(
+    report_file: Path, opened: Opened, typed: str, expected: tuple[int, int] | None
+) -> None:
+    page = opened(report_file)
+    page.locator("input[type=search]").fill(typed)
+    found = texts(page, "[role=option]")
+    assert found
+    page.keyboard.press("Enter")
+    first, last, name = selected(page)
+    if expected is not None:
+        assert (first, last) == expected
+    elif "/" in typed:
+        assert name == "partition%3A__consumer_offsets%2F3"
+    else:
+        assert page.evaluate("o => report.picture.timeAt(o)", first) >= 1_767_236_400_000
+
+
+def test_topics_open_to_their_partitions(report_file: Path, opened: Opened) -> None:
+    page = opened(report_file)
+    count = page.locator(".pick").count()
+    opener = page.locator("button.open").first
+    opener.click()
+    assert page.locator(".pick.partition").count() > 0
+    assert page.locator("button.open").first.get_attribute("aria-expanded") == "true"
+    page.locator("button.open").first.click()
+    assert page.locator(".pick").count() == count
+
+
+def test_whatever_can_be_used_has_a_name(report_file: Path, opened: Opened) -> None:
+    page = opened(report_file)
+    nameless: list[Any] = page.evaluate(
+        """() => [...document.querySelectorAll("button, input, canvas, dialog, section, nav")]
+          .filter((e) => !e.closest("[aria-hidden]") && !e.ariaLabel && !e.textContent.trim()
+            && !e.getAttribute("aria-labelledby"))
+          .map((e) => e.outerHTML)"""
+    )
+    assert nameless == []
+    assert page.locator("[aria-live]").inner_text().startswith("At offset ")
