@@ -27,10 +27,12 @@ from replay.time_travel.record_replay import effective_changes
 from replay.time_travel.skim import can_skim, notes_until
 
 if TYPE_CHECKING:
+    from replay.expressions.expression import Expression
     from replay.incidents.event import TimelineEvent
     from replay.incidents.outages import Outages
     from replay.incidents.why import Chain
     from replay.snapshot.info import SnapshotInfo
+    from replay.time_travel.bisect import Flips
 
 Progress = Callable[[int], None]
 """Called with the end offset of each batch as it is read."""
@@ -164,6 +166,34 @@ class Timeline:
             UnknownHistoryError, RequestError, CorruptLogError: as for `image`.
         """
         return notes_until(self.source, at + 1, progress)
+
+    def flips(
+        self,
+        expression: "Expression",
+        from_offset: int,
+        to_offset: int,
+        progress: Progress | None = None,
+    ) -> "Flips":
+        """Return where an expression flips in [from_offset, to_offset); see `find_flips`."""
+        from replay.time_travel.bisect import find_flips
+
+        start = self.image(from_offset - 1, progress=progress)
+        return find_flips(self.source, expression, start, to_offset, progress=progress)
+
+    def only_flip(
+        self,
+        expression: "Expression",
+        from_offset: int,
+        to_offset: int,
+        progress: Progress | None = None,
+    ) -> "Flips":
+        """Return the flip of an expression that flips at most once; see `find_only_flip`."""
+        from replay.time_travel.bisect import find_only_flip
+
+        ends = sorted(info.end_offset for info in self._usable(to_offset - 1))
+        return find_only_flip(
+            self.source, expression, self.image, ends, from_offset, to_offset, progress
+        )
 
     def why(self, name: ObjectName, at: int, progress: Progress | None = None) -> "Chain":
         """Return what led to the leader or ISR of a partition, or to a broker's state.

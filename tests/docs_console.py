@@ -21,9 +21,9 @@ ROOT = Path(__file__).parents[1]
 DOCUMENTS = (
     *("README.md", "docs/commands.md", "docs/care.md"),
     *("docs/users_and_quotas.md", "docs/authorization.md", "docs/configs.md"),
-    *("docs/namespaces.md", "docs/debugging.md"),
     *("docs/incidents/shrinking_isr.md", "docs/incidents/returned_topic.md"),
     "docs/incidents/flapping_broker.md",
+    *("docs/namespaces.md", "docs/debugging.md", "docs/bisect.md"),
 )
 
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)

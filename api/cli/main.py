@@ -41,6 +41,7 @@ _MODULES = {
     "incidents": ("timeline", "outages", "why"),
     "reporting": ("report",),
     "shelling": ("shell",),
+    "proving": ("bisect",),
     "snapshots": ("snapshot",),
     "sql": ("sql",),
     "caring": ("verify", "repair"),

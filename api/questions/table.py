@@ -3,6 +3,7 @@
 `api.commands` is the same for commands that change a cluster.
 """
 
+from api.questions.bisect import BISECT
 from api.questions.changes import BLAME, DIFF, HISTORY
 from api.questions.descriptions import (
     ACCESS,
@@ -81,6 +82,7 @@ _OF_THE_PAST = (
     (NOTES, rights.DESCRIBE_CLUSTER),
     (LIVES, rights.DESCRIBE_CLUSTER),
     (REPORT, rights.DESCRIBE_CLUSTER),
+    (BISECT, rights.DESCRIBE_CLUSTER),
 )
 
 _ALL = (*_DESCRIPTIONS, *_OF_THE_PAST)

@@ -24,7 +24,7 @@ class Flip(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         offset: Of the last record of its batch; with it applied the expression has the new value.
         time: Append time of the batch, in ms since 1970.
-        cause: Offset of the last record of the batch that may have changed what was read.
+        cause: Offset of the first record of the batch that may have changed what was read.
         type: Of that record.
         principal: Who asked for it; null if the log does not say.
         reason: Why; null if the log does not say.
@@ -46,11 +46,11 @@ class Flips(msgspec.Struct):
         before: The value before the range.
         first: The first offset of the range at which the expression holds; None if at none.
         found: Every flip, in order of the log.
-        image: The image at the end of the range, or where the search stopped.
+        assumed: What the search took for granted; None: nothing.
     """
 
     before: Any
-    image: MetadataImage
+    assumed: str | None = None
     first: int | None = None
     found: list[Flip] = msgspec.field(default_factory=list)
 
@@ -83,20 +83,72 @@ def find_flips(
     """
     watch = expression.watch()
     value = watch.start(start)
-    flips = Flips(before=value, image=start)
+    flips = Flips(before=value)
     replayer = replayer_from(source, start)
     for step in _steps(source, replayer, to_offset, watch, progress):
         if step.image is not None and watch.is_touched(step.tokens):
             new = watch.start(step.image)
-            if new != value or type(new) is not type(value):
+            if not _is_same(new, value):
                 flips.found.append(_flip(step.batch, watch, new))
                 value = new
         if flips.first is None and holds(value):
             flips.first = step.batch.end_offset - 1
         if once and flips.found:
             break
-    flips.image = replayer.image()
     return flips
+
+
+def find_only_flip(
+    source: BatchSource,
+    expression: Expression,
+    image_at: Callable[[int], MetadataImage],
+    ends: Sequence[int],
+    from_offset: int,
+    to_offset: int,
+    progress: Callable[[int], None] | None = None,
+) -> Flips:
+    """Return the flip of an expression that flips at most once in [from_offset, to_offset).
+
+    Halves over images that are quickly had, then replays what lies between two of them.
+
+    Args:
+        image_at: Returns the image as of an offset.
+        ends: End offsets of the images that are quickly had, ascending.
+
+    Raises:
+        RequestError, CorruptLogError: as `find_flips`.
+    """
+    start = low = image_at(from_offset - 1)
+    value = expression.evaluate(start)
+    between = [end for end in ends if from_offset < end < to_offset]
+    first, last = 0, len(between)
+    while first < last:
+        middle = (first + last) // 2
+        image = image_at(between[middle] - 1)
+        if _is_same(expression.evaluate(image), value):
+            first, low = middle + 1, image
+        else:
+            last = middle
+    # The batch that flips it may end after the image that has the new value.
+    flips = find_flips(source, expression, low, to_offset, once=True, progress=progress)
+    flips.assumed = "it flips at most once: the value is the same before, and the same after"
+    if holds(value):
+        flips.first = _first_end(source, start, to_offset)
+    return flips
+
+
+def _first_end(source: BatchSource, start: MetadataImage, to_offset: int) -> int | None:
+    """Return the first offset after an image that counts."""
+    replayer = replayer_from(source, start)
+    for batch in source.batches(replayer.next_offset, to_offset):
+        replayer.replay(batch)
+        if not replayer.in_transaction and batch.end_offset <= to_offset:
+            return batch.end_offset - 1
+    return None
+
+
+def _is_same(value: Any, other: Any) -> bool:
+    return bool(value == other) and type(value) is type(other)
 
 
 class _Step(msgspec.Struct):
@@ -144,7 +196,7 @@ def _candidates(rows: Sequence[Envelope], may_change: Callable[[Record], bool]) 
 
 def _flip(batch: Batch, watch: Watch, value: Any) -> Flip:
     # The expression reads other objects now than before: a record may concern neither.
-    cause = (_candidates(batch.rows, watch.may_change) or batch.rows)[-1]
+    cause = (_candidates(batch.rows, watch.may_change) or batch.rows)[0]
     origin = cause.origin
     return Flip(
         offset=batch.end_offset - 1,

@@ -21,6 +21,7 @@ READING: dict[str, list[str]] = {
     "why": ["why", "{log}", "broker:1", "--at", "{at}"],
     "timeline": ["timeline", "{log}", "--to", "{at}"],
     "report": ["report", "{log}", "{tmp}/report.html", "--to", "{at}"],
+    "bisect": ["bisect", "{log}", "size(topics) >= 0", "--to", "{at}"],
     "blame": ["blame", "{log}", "broker:1", "--at", "{at}"],
     "snapshot create": ["snapshot", "create", "{log}", "--at", "{at}"],
     "snapshot list": ["snapshot", "list", "{log}"],

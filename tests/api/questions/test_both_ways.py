@@ -78,6 +78,11 @@ VERBS: dict[str, list[list[object]]] = {
         ["outages", "LOG", "--topic", "__con*", "--assume", "min.insync.replicas=3"],
     ],
     "report": [["report", "LOG", FILE], ["report", "LOG", FILE, "--from", 50, "--to", "end-9"]],
+    "bisect": [
+        ["bisect", "LOG", "partitions.exists(p, p.leader != p.replicas[0])"],
+        ["bisect", "LOG", "size(topics)", "--from", 20, "--to", "end-20"],
+        ["bisect", "LOG", "size(topics) > 3", "--monotone"],
+    ],
     "dump": [
         ["dump", "LOG", "--asked", "--verbose"],
         ["dump", "LOG", "--type", "TopicRecord", "--from", 50, "--to", "end-10m"],

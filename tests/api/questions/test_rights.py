@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from api.questions.bisect import FindFlips
 from api.questions.changes import ShowBlame, ShowDiff, ShowHistory
 from api.questions.lives import ShowLives
 from api.questions.log_info import ShowInfo
@@ -55,6 +56,7 @@ REQUESTS: dict[str, Any] = {
     "outages": ShowOutages(),
     "why": AskWhy(object="topic:a"),
     "report": ShowReport(),
+    "bisect": FindFlips(expression="size(topics) > 0"),
 }
 
 

@@ -13,7 +13,7 @@ from records.topics import RemoveTopicRecord
 from replay.expressions.expression import Expression
 from replay.image.metadata import MetadataImage
 from replay.loader import BatchSource, images, load_image
-from replay.time_travel.bisect import find_flips, holds
+from replay.time_travel.bisect import find_flips, find_only_flip, holds
 from tests.histories import random_history
 from tests.real_logs import DataSet, each_data_set_where
 from tests.replay.builders import FakeLog, batches, broker, change, partition, topic, uid
@@ -114,12 +114,12 @@ def test_inside_a_transaction_nothing_flips() -> None:
     assert _flips('topics["orders"].partitions[0].leader', groups) == ([(6, -1)], 6)
 
 
-def test_a_flip_names_its_record() -> None:
+def test_a_flip_names_the_first_record_that_may_have_caused_it() -> None:
     log = FakeLog(batches(*_ORDERS))
     expression = Expression('topics["orders"].partitions[0].leader')
     flips = find_flips(log, expression, load_image(log, -1), log.end_offset)
     assert [(flip.cause, flip.type) for flip in flips.found] == [
-        (3, "PartitionRecord"),
+        (2, "TopicRecord"),
         (4, "PartitionChangeRecord"),
         (5, "PartitionChangeRecord"),
         (6, "RemoveTopicRecord"),
@@ -129,3 +129,26 @@ def test_a_flip_names_its_record() -> None:
 def test_types_that_do_not_fit_are_refused_with_the_column() -> None:
     with pytest.raises(RequestError, match=r"column 12: .*neither true nor false"):
         _flips("1 == 1 && (size(topics))")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_halving_finds_the_only_flip(seed: int) -> None:
+    rng = random.Random(seed)
+    log = FakeLog(random_history(rng, 60))
+    ends = sorted(rng.sample(range(1, log.end_offset), 8))
+    start = load_image(log, -1)
+    for text in (
+        "size(notes) > 0",
+        "size(topics) >= 0",
+        "size(acls) > 1000",
+        "has(cluster.producer_ids)",
+    ):
+        (expected,) = at_every_offset(log, [text], start)
+        if len(expected[0]) > 1:
+            continue
+        found = find_only_flip(
+            log, Expression(text), lambda at: load_image(log, at), ends, 0, log.end_offset
+        )
+        assert [(flip.offset, flip.value) for flip in found.found] == expected[0]
+        assert found.first == expected[1]
+        assert found.assumed is not None

@@ -1,0 +1,80 @@
+"""Debugging a history: bisect."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from api.cli.arguments import From, Json, LogOrServer, Server, To
+from api.cli.asking import place_of, print_remark
+from api.cli.errors import DONE, FOUND, reads_only
+from api.cli.output import (
+    count_text,
+    note,
+    print_json_pieces,
+    print_line,
+    time_text,
+    value_text,
+)
+from api.cli.parameters import Argument, Option
+from api.cli.quick import command
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_Expression = Annotated[
+    str,
+    Argument(
+        metavar="EXPRESSION",
+        help="Such as 'topics[\"orders\"].partitions[0].leader == -1': docs/expressions.md.",
+        show_default=False,
+    ),
+]
+
+
+@command()
+@reads_only
+def bisect(
+    log: LogOrServer,
+    expression: _Expression,
+    from_: From = "start",
+    to: To = "end",
+    monotone: Annotated[
+        bool,
+        Option("--monotone", help="Assume that it flips at most once, and halve over snapshots."),
+    ] = False,
+    json: Json = False,
+    server: Server = None,
+) -> int:
+    """Show where an expression flips, and the record behind each flip; exit 1 if it never holds."""
+    from api.questions.bisect import BISECT, FindFlips
+    from api.questions.objects import Piece, joined
+
+    request = FindFlips(expression=expression, first=log.point(from_), monotone=monotone)
+    told = log.ask(BISECT, request, at=to)
+    items: tuple[Piece, ...] = tuple(told.items)
+    about = told.about()
+    found = joined(items)
+    code = FOUND if found["first"] is None else DONE
+    if json:
+        print_json_pieces(items, lambda: place_of(about))
+        return code
+    if found["assumed"] is not None:
+        note(f"assumed: {found['assumed']}")
+    if found["first"] is None:
+        print_line(f"it holds nowhere between {from_} and {to}")
+    else:
+        flips = count_text(len(found["flips"]), "flip")
+        print_line(f"it holds first at offset {found['first']}; {flips}")
+    print_line(f"{'before':>24} {'':>9}  {value_text(found['before'])}")
+    _print_flips(found["flips"])
+    print_remark(about)
+    return code
+
+
+def _print_flips(flips: "Iterable[dict[str, Any]]") -> None:
+    for flip in flips:
+        by = "" if flip["principal"] is None else f" by {flip['principal']}"
+        why = "" if flip["reason"] is None else f": {flip['reason']}"
+        cause = "" if flip["cause"] == flip["offset"] else f" at {flip['cause']}"
+        print_line(
+            f"{time_text(flip['time'])} {flip['offset']:>9}  {value_text(flip['value'])}  "
+            f"{flip['type']}{cause}{by}{why}"
+        )

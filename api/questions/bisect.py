@@ -1,0 +1,51 @@
+"""Bisect: where the value of an expression flips."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from api.questions.objects import JoinedPieces, Piece, pieces_of
+from api.questions.past import Past
+from api.questions.question import Computed, Question
+from replay.expressions.expression import Expression
+from replay.time_travel.bisect import Flips
+
+
+class FindFlips(msgspec.Struct, frozen=True, kw_only=True):
+    """Asks where the value of an expression flips, from a point on.
+
+    Attributes:
+        monotone: Find one flip only, by halving over snapshots; assumes that there is no other.
+    """
+
+    expression: str
+    first: str = "start"
+    monotone: bool = False
+
+
+def flips_found(past: Past, at: int, request: FindFlips) -> Computed:
+    """Return a document in pieces: `first`, `before`, `flips` and `assumed`; see `Flips`.
+
+    Raises:
+        RequestError: INVALID_REQUEST, the expression is none, or its types do not fit.
+    """
+    expression = Expression(request.expression)
+    first = past.first_offset(request.first, at)
+    with past.progress("replaying", at + 1) as advance:
+        if request.monotone:
+            found = past.timeline.only_flip(expression, first, at + 1, advance)
+        else:
+            found = past.timeline.flips(expression, first, at + 1, advance)
+    return Computed(items=_document(found), about=lambda: past.about(at))
+
+
+def _document(found: Flips) -> Iterator[Piece]:
+    yield Piece("first", found.first)
+    yield Piece("before", found.before)
+    yield from pieces_of("flips", map(msgspec.to_builtins, found.found))
+    yield Piece("assumed", found.assumed)
+
+
+BISECT = Question(
+    name="bisect", request=FindFlips, item=Piece, tell=flips_found, joined=JoinedPieces
+)
