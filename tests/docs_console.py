@@ -24,6 +24,7 @@ DOCUMENTS = (
     *("docs/incidents/shrinking_isr.md", "docs/incidents/returned_topic.md"),
     "docs/incidents/flapping_broker.md",
     *("docs/namespaces.md", "docs/debugging.md", "docs/bisect.md"),
+    "docs/what_if.md",
 )
 
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -42,6 +42,7 @@ _MODULES = {
     "reporting": ("report",),
     "shelling": ("shell",),
     "proving": ("bisect",),
+    "what_if": ("what-if",),
     "snapshots": ("snapshot",),
     "sql": ("sql",),
     "caring": ("verify", "repair"),

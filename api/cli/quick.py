@@ -45,7 +45,7 @@ def command(**settings: Any) -> Callable[[F], F]:
     """Register a function as the command of its name."""
 
     def register(function: F) -> F:
-        COMMANDS[function.__name__] = QuickCommand(function, settings)
+        COMMANDS[function.__name__.replace("_", "-")] = QuickCommand(function, settings)
         return function
 
     return register

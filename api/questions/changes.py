@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -79,7 +79,7 @@ def history_shown(past: Past, at: int, request: ShowHistory) -> Computed:
 
 def _event(event: Event, request: ShowHistory) -> ObjectEvent:
     row = event.row
-    changes = [_shown(change, request) for change in event.changes]
+    changes = [shown(change, request) for change in event.changes]
     return ObjectEvent(
         offset=row.offset,
         timestamp=row.timestamp,
@@ -113,11 +113,20 @@ def diff_shown(past: Past, at: int, request: ShowDiff) -> Computed:
     before = past.offset(request.before)
     with past.progress("replaying", min(before, at) + 1) as advance:
         found = past.timeline.diff(before, at, only, progress=advance)
-    items = (_shown(change, request) for change in found)
+    items = (shown(change, request) for change in found)
     return Computed(items=items, about=lambda: replace(past.about(at), from_=before))
 
 
-def _shown(change: Change, request: ShowHistory | ShowDiff) -> ObjectChange:
+class Shown(Protocol):
+    """A request that says whether secrets are shown."""
+
+    @property
+    def show_secrets(self) -> bool:
+        """True if they are."""
+
+
+def shown(change: Change, request: Shown) -> ObjectChange:
+    """Return a change as it is shown: without secrets, unless they are asked for."""
     kind, _, label = change.object.partition(":")
     before, after = change.before, change.after
     if not request.show_secrets:
@@ -129,7 +138,7 @@ def _shown(change: Change, request: ShowHistory | ShowDiff) -> ObjectChange:
         field=change.field,
         before=before,
         after=after,
-        fate=change.fate if request.fates else UNSET,
+        fate=change.fate if getattr(request, "fates", False) else UNSET,
     )
 
 

@@ -37,6 +37,7 @@ from api.questions.rows import DUMP, TAIL
 from api.questions.states import STATES
 from api.questions.timeline import TIMELINE
 from api.questions.usage import USAGE
+from api.questions.what_if import WHAT_IF
 from api.questions.why import WHY
 from controller.authorization import object_rights, rights, subscription_rights
 from controller.authorization.guard import Guard
@@ -83,6 +84,7 @@ _OF_THE_PAST = (
     (LIVES, rights.DESCRIBE_CLUSTER),
     (REPORT, rights.DESCRIBE_CLUSTER),
     (BISECT, rights.DESCRIBE_CLUSTER),
+    (WHAT_IF, object_rights.DESCRIBE_ALL),
 )
 
 _ALL = (*_DESCRIPTIONS, *_OF_THE_PAST)

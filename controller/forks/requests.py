@@ -34,7 +34,8 @@ def past_context(
     Args:
         rows: Those that it wrote.
         state: The state that it is taken on.
-        asked: What the log holds of it; None: it reads no session, and draws nothing.
+        asked: What the log holds of it; None: it reads no session, and its random numbers are
+            always the same.
     """
     origin = rows[-1].origin
     context = Context(
@@ -42,7 +43,7 @@ def past_context(
         index=state.index,
         sessions=Sessions(timeout_ms=settings.session_timeout_ms),
         settings=settings,
-        rng=Random(),
+        rng=Random(rows[0].offset),
         now_ms=rows[0].timestamp,
         next_offset=rows[0].offset,
         origin=origin,

@@ -22,6 +22,7 @@ READING: dict[str, list[str]] = {
     "timeline": ["timeline", "{log}", "--to", "{at}"],
     "report": ["report", "{log}", "{tmp}/report.html", "--to", "{at}"],
     "bisect": ["bisect", "{log}", "size(topics) >= 0", "--to", "{at}"],
+    "what-if": ["what-if", "{log}", "--at", "start", "--to", "{at}"],
     "blame": ["blame", "{log}", "broker:1", "--at", "{at}"],
     "snapshot create": ["snapshot", "create", "{log}", "--at", "{at}"],
     "snapshot list": ["snapshot", "list", "{log}"],

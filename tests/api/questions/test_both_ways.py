@@ -83,6 +83,10 @@ VERBS: dict[str, list[list[object]]] = {
         ["bisect", "LOG", "size(topics)", "--from", 20, "--to", "end-20"],
         ["bisect", "LOG", "size(topics) > 3", "--monotone"],
     ],
+    "what-if": [
+        ["what-if", "LOG", "--at", 100, "--without", "broker:1#fenced=true"],
+        ["what-if", "LOG", "--drop", 150, "--to", "end-20", "--verbose"],
+    ],
     "dump": [
         ["dump", "LOG", "--asked", "--verbose"],
         ["dump", "LOG", "--type", "TopicRecord", "--from", 50, "--to", "end-10m"],

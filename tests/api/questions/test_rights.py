@@ -20,6 +20,7 @@ from api.questions.states import WalkStates
 from api.questions.table import DESCRIPTIONS, QUESTIONS
 from api.questions.timeline import ShowTimeline
 from api.questions.usage import ShowUsage
+from api.questions.what_if import AskWhatIf
 from api.questions.why import AskWhy
 from controller.authorization.authorizer import CLUSTER, Operation, topic_resource
 from controller.decisions.configs import AlterConfigs, ConfigChange, ResourceChange
@@ -57,6 +58,7 @@ REQUESTS: dict[str, Any] = {
     "why": AskWhy(object="topic:a"),
     "report": ShowReport(),
     "bisect": FindFlips(expression="size(topics) > 0"),
+    "what-if": AskWhatIf(first="start"),
 }
 
 

@@ -1,0 +1,177 @@
+"""what-if: two futures side by side."""
+
+from textwrap import wrap
+from typing import TYPE_CHECKING, Annotated, Any
+
+from api.cli.arguments import Json, LogOrServer, Server, ShowSecrets, To
+from api.cli.asking import place_of
+from api.cli.errors import reads_only
+from api.cli.output import count_text, print_json_pieces, print_line, print_table, value_text
+from api.cli.parameters import Option
+from api.cli.quick import command
+
+if TYPE_CHECKING:
+    from replay.about import About
+
+_SHOWN_MAX = 10
+_WIDTH = 80
+_INDENT, _INDENT_OF_REST = "  ", "      "
+
+
+@command()
+@reads_only
+def what_if(
+    log: LogOrServer,
+    at: Annotated[
+        str | None,
+        Option(
+            "--at",
+            metavar="POINT",
+            help="Decide anew what stands after this point; without it, from the first named "
+            "offset on.",
+        ),
+    ] = None,
+    to: To = "end",
+    drop: Annotated[
+        list[int] | None,
+        Option("--drop", metavar="OFFSET", help="Drop the decision that wrote it; repeatable."),
+    ] = None,
+    drop_record: Annotated[
+        list[int] | None,
+        Option("--drop-record", metavar="OFFSET", help="Drop only this record; repeatable."),
+    ] = None,
+    drop_command: Annotated[
+        list[str] | None,
+        Option("--drop-command", metavar="NAME", help="Drop all of a command; repeatable."),
+    ] = None,
+    without: Annotated[
+        list[str] | None,
+        Option(
+            "--without",
+            metavar="OBJECT",
+            help="Drop all decisions that changed it, or gave it a value, such as "
+            "broker:2#fenced=true; repeatable.",
+        ),
+    ] = None,
+    edit: Annotated[
+        list[str] | None,
+        Option("--edit", metavar="JSON|FILE", help="Another request, or other fields; repeatable."),
+    ] = None,
+    add: Annotated[
+        list[str] | None,
+        Option("--add", metavar="JSON|FILE", help="Commands or records more; repeatable."),
+    ] = None,
+    verbose: Annotated[bool, Option("--verbose", help="All lines of each section.")] = False,
+    json: Json = False,
+    show_secrets: ShowSecrets = False,
+    server: Server = None,
+) -> None:
+    """Decide a past anew with changes, and show what would have differed; writes nothing.
+
+    An edit is {"offset": N, "data": {FIELDS}} for a record, or {"offset": N, "command": NAME,
+    "request": {}} for the decision that wrote it. What is added is {"after": N, "command": NAME,
+    "request": {}} or {"after": N, "type": RECORD, "data": {FIELDS}}; without "after" it comes
+    first.
+    """
+    from api.cli.what_if_changes import added_of, edits_of
+    from api.questions.objects import joined
+    from api.questions.what_if import WHAT_IF, AskWhatIf
+
+    replaced, edited = edits_of(edit or ())
+    request = AskWhatIf(
+        first=None if at is None else log.point(at),
+        drop=tuple(drop or ()),
+        drop_records=tuple(drop_record or ()),
+        drop_commands=tuple(drop_command or ()),
+        without=tuple(without or ()),
+        replaced=replaced,
+        edited=edited,
+        added=added_of(add or ()),
+        show_secrets=show_secrets,
+    )
+    told = log.ask(WHAT_IF, request, at=to)
+    if json:
+        print_json_pieces(told.items, lambda: place_of(told.about()))
+    else:
+        found = joined(told.items)
+        _print(found, told.about(), verbose)
+
+
+def _print(found: dict[str, Any], about: "About", verbose: bool) -> None:
+    decided = found["decided"]
+    print_line(f"decided anew after offset {about.from_}, up to {about.as_of}; nothing is written")
+    print_line(
+        f"  {count_text(decided['asked'], 'decision')} as asked, "
+        f"{decided['inferred']:,} inferred, {decided['as recorded']:,} taken over as recorded"
+    )
+    _print_texts("changed", found["changed"], verbose)
+    _print_partings(found["partings"], verbose)
+    print_line()
+    _print_end(found, about)
+    _print_remarks("refused, which was not", found["refused"], verbose)
+    _print_remarks("not decidable: taken over as recorded", found["undecidable"], verbose)
+    _print_remarks("decided with the fork's epochs", found["substituted"], verbose)
+
+
+def _print_texts(title: str, texts: list[str], verbose: bool) -> None:
+    print_line()
+    print_line(f"{title} ({len(texts):,})")
+    for text in texts if verbose else texts[:_SHOWN_MAX]:
+        for line in _wrapped(text):
+            print_line(line)
+    _print_rest(texts, verbose)
+
+
+def _print_remarks(title: str, remarks: list[dict[str, Any]], verbose: bool) -> None:
+    if remarks:
+        texts = [" ".join(str(value) for value in each.values()) for each in remarks]
+        _print_texts(title, texts, verbose)
+
+
+def _wrapped(text: str) -> list[str]:
+    return wrap(
+        text,
+        _WIDTH,
+        initial_indent=_INDENT,
+        subsequent_indent=_INDENT_OF_REST,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _print_rest(items: list[Any], verbose: bool) -> None:
+    if len(items) > _SHOWN_MAX and not verbose:
+        print_line(f"  and {len(items) - _SHOWN_MAX:,} more: --verbose")
+
+
+def _print_partings(partings: list[dict[str, Any]], verbose: bool) -> None:
+    if not partings:
+        return
+    print_line()
+    print_table(
+        ("from", "to", "what", "happened", "would have been"),
+        [_row(parting) for parting in (partings if verbose else partings[:_SHOWN_MAX])],
+    )
+    _print_rest(partings, verbose)
+
+
+def _row(parting: dict[str, Any]) -> tuple[object, ...]:
+    return (
+        parting["from_offset"],
+        "it lasts" if parting["to_offset"] is None else parting["to_offset"],
+        f"{parting['object']}#{parting['field']}",
+        value_text(parting["before"]),
+        value_text(parting["after"]),
+    )
+
+
+def _print_end(found: dict[str, Any], about: "About") -> None:
+    lasting = {each["object"] for each in found["partings"] if each["to_offset"] is None}
+    alike = {each["object"] for each in found["differences"]} - lasting
+    but = f", but for epochs or ISR order in {count_text(len(alike), 'object')}" if alike else ""
+    if lasting:
+        print_line(f"still different at {about.as_of}: {count_text(len(lasting), 'object')}")
+    elif found["partings"]:
+        print_line(f"both are equal again from offset {found['meets_again']} on{but}")
+    else:
+        print_line(f"both are equal all the time{but}")

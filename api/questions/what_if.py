@@ -1,0 +1,152 @@
+"""What if: a past decided anew with changes, and what would have differed."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from api.questions.changes import shown
+from api.questions.objects import JoinedPieces, Piece, pieces_of
+from api.questions.past import Past
+from api.questions.question import Computed, Question
+from api.redaction import redact_field, redact_label
+from controller.decisions.context import Settings
+from controller.forks.changes import Added, Changes, Edited, Replaced, Without
+from controller.forks.comparison import Parting
+from controller.forks.fork import Fork, Remark
+from controller.forks.recorded import settings_before
+from records.errors import RequestError
+from replay.time_travel.diff import diff_images
+
+
+class AskWhatIf(msgspec.Struct, frozen=True, kw_only=True):
+    """Asks what would have happened from a point on, with some changes; see `Changes`.
+
+    Without a point the fork begins just before the first offset that is named. `without` are names
+    of objects or fields, or `FIELD=VALUE`.
+    """
+
+    first: str | None = None
+    drop: tuple[int, ...] = ()
+    drop_records: tuple[int, ...] = ()
+    drop_commands: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    replaced: tuple[Replaced, ...] = ()
+    edited: tuple[Edited, ...] = ()
+    added: tuple[Added, ...] = ()
+    show_secrets: bool = False
+
+    @property
+    def changes(self) -> Changes:
+        """What is changed.
+
+        Raises:
+            RequestError: INVALID_REQUEST, a name is not one of an object.
+        """
+        return Changes(
+            drop=frozenset(self.drop),
+            drop_records=frozenset(self.drop_records),
+            drop_commands=frozenset(self.drop_commands),
+            without=tuple([Without.parse(text) for text in self.without]),
+            replaced=self.replaced,
+            edited=self.edited,
+            added=self.added,
+        )
+
+
+def what_if_told(past: Past, at: int, request: AskWhatIf) -> Computed:
+    """Return a document in pieces: both futures up to an offset, or to the end of its decision.
+
+    Its fields are those of `metalog what-if --json`; nothing is written.
+
+    Raises:
+        RequestError: a change is not one of that log, or not between the points.
+        CorruptLogError: the log is damaged.
+    """
+    changes = request.changes
+    start = _start(past, request.first, changes)
+    fork, end = _forked(past, start, at, changes)
+    return Computed(
+        items=_document(fork, request),
+        about=lambda: replace(past.about_image(fork.past.image, end), from_=start - 1),
+    )
+
+
+def _start(past: Past, point: str | None, changes: Changes) -> int:
+    """Return the first offset of the fork: where a decision begins, outside a transaction."""
+    if point is not None:
+        start = past.offset(point) + 1
+    elif changes.first_offset is not None:
+        start = changes.first_offset
+    else:
+        raise RequestError("INVALID_REQUEST", "name the point from which the past is decided anew")
+    if start >= past.reader.end_offset:
+        return start
+    batch = next(iter(past.reader.batches(start)))
+    return max(min(start, batch.base_offset), past.reader.history_start)
+
+
+def _forked(past: Past, start: int, at: int, changes: Changes) -> tuple[Fork, int]:
+    """Return the fork and its last offset."""
+    from api.recorded_commands import RECORDED
+
+    reader = past.reader
+    image = past.image(start - 1)
+    if image.provenance.pending_transaction is not None:
+        start = image.provenance.pending_transaction
+    changes.check_range(start, at + 1)
+    settings = settings_before(reader, start) or Settings(cluster_id=reader.cluster_id)
+    fork = Fork(image, start, changes, RECORDED, settings)
+    end = start - 1
+    with past.progress("deciding anew", at + 1) as advance:
+        for step, _ in fork.steps(reader.batches(start, at + 1)):
+            end = step.rows[-1].offset
+            advance(end + 1)
+    return fork, max(end, min(at, reader.end_offset - 1))
+
+
+def _document(fork: Fork, request: AskWhatIf) -> Iterator[Piece]:
+    past, other = fork.past.image, fork.state.image
+    yield from pieces_of("changed", [remark.text for remark in fork.changed])
+    yield Piece("decided", {kind: fork.counts[kind] for kind in _DECIDED})
+    yield from pieces_of("undecidable", map(_remark, fork.undecidable))
+    yield from pieces_of("substituted", map(_remark, fork.substituted))
+    yield from pieces_of("refused", map(_refused, fork.refused))
+    differing = (shown(each, request) for each in diff_images(past, other))
+    yield from pieces_of("differences", map(msgspec.to_builtins, differing))
+    partings = fork.comparison.all_partings()
+    yield from pieces_of("partings", (_parting(each, request) for each in partings))
+    yield Piece("meets_again", fork.comparison.equal_from)
+
+
+_DECIDED = ("asked", "inferred", "as recorded")
+
+
+def _remark(remark: Remark) -> dict[str, Any]:
+    return {"offset": remark.offset, "text": remark.text}
+
+
+def _refused(remark: Remark) -> dict[str, Any]:
+    return {"offset": remark.offset, "code": remark.code, "text": remark.text}
+
+
+def _parting(parting: Parting, request: AskWhatIf) -> dict[str, Any]:
+    kind, _, label = parting.object.partition(":")
+    values = [parting.happened, parting.forked]
+    if not request.show_secrets:
+        label = redact_label(kind, label)
+        values = [redact_field(kind, parting.field, value) for value in values]
+    return {
+        "object": f"{kind}:{label}",
+        "field": parting.field,
+        "before": values[0],
+        "after": values[1],
+        "from_offset": parting.from_offset,
+        "to_offset": parting.to_offset,
+    }
+
+
+WHAT_IF = Question(
+    name="what-if", request=AskWhatIf, item=Piece, tell=what_if_told, joined=JoinedPieces
+)

@@ -1,0 +1,31 @@
+"""One of two futures: its state, and how rows lead to the next one."""
+
+from collections.abc import Sequence
+
+from controller.latest import Latest, State
+from metadata_log.batch import Batch
+from records.envelope import Envelope
+from replay.image.delta import MetadataDelta
+from replay.image.provenance import Provenance
+from replay.transactions import Transactions
+
+
+def applied(state: State, rows: Sequence[Envelope]) -> State:
+    """Return the state after the rows of one decision, or of one whole transaction.
+
+    Offsets need not follow those of the state: what a decision writes in the fork stands where the
+    log has that decision, so that later ones keep their offsets, and brokers their epochs.
+
+    Raises:
+        CorruptLogError: a row contradicts the state before it.
+    """
+    if not rows:
+        return state
+    delta = MetadataDelta(state.image)
+    for row in Transactions().effective(rows):
+        delta.replay(row)
+    last = rows[-1]
+    after = delta.apply(
+        Provenance(offset=last.offset, leader_epoch=last.leader_epoch, timestamp=last.timestamp)
+    )
+    return Latest(state, rows[0].offset).apply(Batch.of(rows), after)

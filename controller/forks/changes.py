@@ -1,0 +1,167 @@
+"""Changes of a past: what did not happen, happened otherwise, or happened as well."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from controller.forks.trigger import Step
+from records.envelope import Envelope
+from records.errors import RequestError
+from records.json import from_json, to_json
+from replay.image.metadata import MetadataImage
+from replay.time_travel.objects import ObjectName, parse_object
+
+
+class Added(msgspec.Struct, frozen=True, kw_only=True):
+    """A command that is decided after an offset, None: at the start of the fork.
+
+    `request` is in the form of connections.
+    """
+
+    after: int | None = None
+    command: str
+    request: bytes
+
+
+class Replaced(msgspec.Struct, frozen=True, kw_only=True):
+    """A command that is decided instead of the decision that wrote an offset."""
+
+    offset: int
+    command: str
+    request: bytes
+
+
+class Edited(msgspec.Struct, frozen=True, kw_only=True):
+    """Other values for fields of the record at an offset, as a JSON object."""
+
+    offset: int
+    fields: bytes
+
+
+class Without(msgspec.Struct, frozen=True):
+    """An object or field that does not change, or does not get one value, as JSON."""
+
+    name: ObjectName
+    value: str | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> "Without":
+        """Read `OBJECT`, `OBJECT#FIELD` or `OBJECT#FIELD=VALUE`.
+
+        Raises:
+            RequestError: INVALID_REQUEST, it is none of these.
+        """
+        object_, hash_, rest = text.partition("#")
+        field, equals, value = rest.partition("=")
+        return cls(parse_object(f"{object_}{hash_}{field}"), value if equals else None)
+
+    def is_touched(self, before: MetadataImage, after: MetadataImage) -> bool:
+        """True if it changed between two images, and has the value afterwards."""
+        new = self.name.fields(after)
+        if self.name.fields(before) == new:
+            return False
+        return self.value is None or self.value in map(_text, (new or {}).values())
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+class Changes(msgspec.Struct, frozen=True, kw_only=True):
+    """What is changed.
+
+    Attributes:
+        drop: Offsets; the decisions that wrote them are not taken.
+        drop_records: Offsets; only these records are left out.
+        drop_commands: Names; no decision of these commands is taken.
+        without: Objects, fields or values; no decision that changed one, or set it, is taken.
+    """
+
+    drop: frozenset[int] = frozenset()
+    drop_records: frozenset[int] = frozenset()
+    drop_commands: frozenset[str] = frozenset()
+    without: tuple[Without, ...] = ()
+    replaced: tuple[Replaced, ...] = ()
+    edited: tuple[Edited, ...] = ()
+    added: tuple[Added, ...] = ()
+
+    @property
+    def first_offset(self) -> int | None:
+        """The first offset that is named; None if none is."""
+        changed = [*[e.offset for e in self.replaced], *[e.offset for e in self.edited]]
+        after = [each.after + 1 for each in self.added if each.after is not None]
+        return min([*self.drop, *self.drop_records, *changed, *after], default=None)
+
+    def check_range(self, start: int, end: int) -> None:
+        """Check that all offsets are in [start, end).
+
+        Raises:
+            RequestError: OFFSET_OUT_OF_RANGE, one is not.
+        """
+        changed = [*[e.offset for e in self.replaced], *[e.offset for e in self.edited]]
+        named = {*self.drop, *self.drop_records, *changed}
+        for offset in sorted(named):
+            if not start <= offset < end:
+                raise _outside(offset, start, end)
+        for added in self.added:
+            if added.after is not None and not start - 1 <= added.after < end:
+                raise _outside(added.after, start, end)
+
+    def drops(self, step: Step, before: MetadataImage, after: MetadataImage) -> bool:
+        """True if a decision is not taken; without a trigger, its records are dropped one by one.
+
+        Args:
+            before: The image before it in the log.
+            after: That after it.
+        """
+        if step.trigger is not None:
+            if step.trigger.bound.command in self.drop_commands:
+                return True
+            if not self.drop.isdisjoint([row.offset for row in step.rows]):
+                return True
+        return any(each.is_touched(before, after) for each in self.without)
+
+    def instead_of(self, step: Step) -> Replaced | None:
+        """Return the command that is decided instead of a step, if there is one."""
+        if not self.replaced:
+            return None
+        offsets = {row.offset for row in step.rows}
+        return next((each for each in self.replaced if each.offset in offsets), None)
+
+    def rows_of(self, step: Step) -> Sequence[Envelope]:
+        """Return the rows without the dropped ones, and with other fields in edited ones.
+
+        Raises:
+            RequestError: INVALID_RECORD, the fields are not those of the record.
+        """
+        dropped = self.drop_records if step.trigger else self.drop_records | self.drop
+        if not dropped and not self.edited:
+            return step.rows
+        fields = {each.offset: each.fields for each in self.edited}
+        rows = tuple(
+            [
+                row if row.offset not in fields else _with_fields(row, fields[row.offset])
+                for row in step.rows
+                if row.offset not in dropped
+            ]
+        )
+        return step.rows if rows == step.rows else rows
+
+
+def _with_fields(row: Envelope, raw: bytes) -> Envelope:
+    name = type(row.payload).__name__
+    try:
+        fields = msgspec.json.decode(raw, type=dict[str, Any])
+        record = from_json(name, {**to_json(row.payload), **fields})
+    except ValueError as error:
+        raise RequestError("INVALID_RECORD", f"offset {row.offset}: {error}") from error
+    return replace(row, payload=record)
+
+
+def _outside(offset: int, start: int, end: int) -> RequestError:
+    return RequestError(
+        "OFFSET_OUT_OF_RANGE",
+        f"offset {offset} is not between the points: the fork goes from {start} to {end - 1}",
+    )

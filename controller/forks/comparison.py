@@ -1,0 +1,151 @@
+"""Two futures side by side: what differs, from where to where, and where they meet again."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, cast
+
+import msgspec
+
+from records.base import Uuid
+from records.envelope import Envelope
+from replay.image.metadata import MetadataImage
+from replay.time_travel.affected import AFFECTED
+from replay.time_travel.kinds import KINDS, Key
+
+EPOCHS = frozenset({"leader_epoch", "partition_epoch", "broker_epoch"})
+"""Fields that count changes: they go on differing when all else is equal again."""
+
+_ANY_ORDER = frozenset({"isr", "eligible_leader_replicas", "last_known_elr"})
+
+_Object = tuple[str, Key]
+
+
+class Parting(msgspec.Struct, frozen=True, kw_only=True):
+    """One field with two values, `happened` and `forked`, from one offset to another.
+
+    `to_offset` is where they are equal again, or have other values; None: it lasts.
+    """
+
+    object: str
+    field: str
+    happened: Any
+    forked: Any
+    from_offset: int
+    to_offset: int | None = None
+
+
+class Comparison:
+    """Follows two images, and compares what rows can have changed.
+
+    Attributes:
+        partings: What differed, in the order in which it ended; see `all_partings`.
+        first: Offset from which anything differed; None if nothing has.
+        equal_from: First offset from which both are equal, but for epochs and the order of ISRs;
+            None while they differ.
+    """
+
+    def __init__(self, start_offset: int) -> None:
+        """Start with equal images, before an offset."""
+        self.partings: list[Parting] = []
+        self.first: int | None = None
+        self.equal_from: int | None = start_offset
+        self._open: dict[_Object, dict[str, Parting]] = {}
+        # Objects of which only epochs or the order of an ISR differ.
+        self._alike: set[_Object] = set()
+
+    @property
+    def is_equal(self) -> bool:
+        """True if nothing differs now, epochs included."""
+        return not self._open and not self._alike
+
+    def all_partings(self) -> list[Parting]:
+        """Return what differs and what differed, in the order in which it began."""
+        lasting = [each for fields in self._open.values() for each in fields.values()]
+        return sorted(
+            [*self.partings, *lasting],
+            key=lambda each: (each.from_offset, each.object, each.field),
+        )
+
+    def step(
+        self,
+        offset: int,
+        rows: Iterable[Envelope],
+        before: Sequence[MetadataImage],
+        past: MetadataImage,
+        fork: MetadataImage,
+    ) -> None:
+        """Compare after a step.
+
+        Args:
+            offset: Its last offset.
+            rows: All that were written in either future.
+            before: The images before it.
+        """
+        for of in _touched(rows, before):
+            self._compare(of, offset, past, fork)
+        if self._open:
+            self.equal_from = None
+            self.first = offset if self.first is None else self.first
+        elif self.equal_from is None:
+            self.equal_from = offset
+
+    def _compare(self, of: _Object, offset: int, past: MetadataImage, fork: MetadataImage) -> None:
+        kind = KINDS[of[0]]
+        if of[0] == "partition" and of not in self._open and of not in self._alike:
+            topic_id, partition_id = cast(tuple[Uuid, int], of[1])
+            if past.partition(topic_id, partition_id) == fork.partition(topic_id, partition_id):
+                return  # most decisions are about many partitions
+        was, now = kind.fields(past, of[1]), kind.fields(fork, of[1])
+        differing = _differing(was or {}, now or {})
+        if was != now and not differing.keys() - EPOCHS:
+            self._alike.add(of)
+        else:
+            self._alike.discard(of)
+        known = self._open.get(of, {})
+        found: dict[str, Parting] = {}
+        for field, (happened, forked) in differing.items():
+            open_ = known.get(field)
+            if field in EPOCHS and was is not None and now is not None:
+                continue
+            if open_ is not None and (open_.happened, open_.forked) == (happened, forked):
+                found[field] = open_
+                continue
+            label = kind.label(past if was is not None else fork, of[1])
+            found[field] = Parting(
+                object=f"{of[0]}:{label}",
+                field=field,
+                happened=happened,
+                forked=forked,
+                from_offset=offset,
+            )
+        for field, open_ in known.items():
+            if found.get(field) is not open_:
+                self.partings.append(msgspec.structs.replace(open_, to_offset=offset))
+        if found:
+            self._open[of] = found
+        else:
+            self._open.pop(of, None)
+
+
+def _touched(rows: Iterable[Envelope], before: Sequence[MetadataImage]) -> Iterator[_Object]:
+    seen: set[_Object] = set()
+    for row in rows:
+        for kind, keys in AFFECTED.get(type(row.payload), {}).items():
+            for image in before:
+                for key in keys(row.payload, image):
+                    if (kind, key) not in seen:
+                        seen.add((kind, key))
+                        yield kind, key
+
+
+def _differing(was: dict[str, Any], now: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
+    return {
+        field: (was.get(field), now.get(field))
+        for field in dict.fromkeys((*was, *now))
+        if not _is_same(field, was.get(field), now.get(field))
+    }
+
+
+def _is_same(field: str, was: Any, now: Any) -> bool:
+    if field in _ANY_ORDER and was is not None and now is not None:
+        return sorted(was) == sorted(now)
+    return bool(was == now)

@@ -1,0 +1,93 @@
+"""Triggers: what made a controller decide, as the log keeps it or as it can be inferred."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from controller.asked import BoundDecision
+from controller.decisions.context import Context, Settings
+from controller.decisions.outcome import Refusal
+from controller.forks.requests import past_context
+from controller.latest import State
+from controller.result import ControllerResult
+from records.base import Record
+from records.envelope import Asked, Envelope
+from records.errors import MetadataLogError, RequestError
+from replay.image.metadata import MetadataImage
+
+Named = tuple[str, Refusal]
+
+
+class Trigger(msgspec.Struct, frozen=True):
+    """A decision and its request; `asked` is None if it was inferred from the records."""
+
+    bound: BoundDecision[Any]
+    text: str
+    asked: Asked | None = None
+
+    def decided(self, rows: Sequence[Envelope], state: State, settings: Settings) -> "Decided":
+        """Decide on a state, at the offset and time of the rows that it wrote in the log."""
+        context = past_context(rows, state, settings, self.asked)
+        try:
+            result: ControllerResult[Any] = self.bound(context)
+        except RequestError as error:
+            return Decided(context=context, refusals=(("", Refusal.of(error)),))
+        except (MetadataLogError, AssertionError, LookupError) as error:
+            return Decided(context=context, failure=f"{type(error).__name__}: {error}")
+        refusals = tuple(_refused(result.response, state.image))
+        return Decided(context=context, records=result.records, refusals=refusals)
+
+
+class Decided(msgspec.Struct, frozen=True, kw_only=True):
+    """What a decision came to: records, refusals, or a failure.
+
+    `refusals` are those of items, each with its name, or that of the whole, without one.
+    """
+
+    context: Context
+    records: tuple[Record, ...] = ()
+    refusals: tuple[Named, ...] = ()
+    failure: str | None = None
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """The rows of one decision, or of some that cannot be told apart, and what triggered it.
+
+    `problem` says why there is no trigger; neither: the rows depend on no state.
+    """
+
+    rows: tuple[Envelope, ...]
+    trigger: Trigger | None = None
+    problem: str | None = None
+
+    @property
+    def text(self) -> str:
+        """What it is, in words."""
+        if self.trigger is not None:
+            return self.trigger.text
+        names = dict.fromkeys(type(row.payload).__name__ for row in self.rows)
+        return ", ".join(names)
+
+
+def _refused(response: Any, image: MetadataImage) -> Iterator[Named]:
+    """Yield the refused items of a response, with the names that they have in an image."""
+    if isinstance(response, tuple):
+        for item in response:
+            yield from _refused(item, image)
+    elif isinstance(response, msgspec.Struct):
+        refusal = getattr(response, "refusal", None)
+        if refusal is not None:
+            yield _name(response, image), refusal
+        yield from _refused(getattr(response, "topics", None), image)
+
+
+def _name(item: msgspec.Struct, image: MetadataImage) -> str:
+    """Return the name of an item: the topic, with its partition, or any other."""
+    topic_id = getattr(item, "topic_id", None)
+    topic = None if topic_id is None else image.topic(topic_id)
+    names = (getattr(item, field, None) for field in ("topic", "name", "resource_name"))
+    named = next((name for name in names if isinstance(name, str)), "")
+    name = named if topic is None else image.full_name(topic)
+    partition_id = getattr(item, "partition_id", None)
+    return name if partition_id is None else f"{name}/{partition_id}"

@@ -1,0 +1,206 @@
+"""What a change of the past leads to, against computations by hand."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from metadata_log.log_reader import LogReader
+from tests.api.conftest import Metalog
+from tests.real_logs import DataSet, each_data_set_where
+from tests.replay.incidents.real import imported
+
+FENCED = "broker:{}#fenced=true"
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three brokers; broker 2 leads orders/0, is fenced, comes back, and joins the ISR again."""
+    from api.cli.main import run
+
+    log = tmp_path_factory.mktemp("what-if") / "log"
+    assert run(["init", str(log)]) == 0
+    for line in (
+        *[f"brokers {verb} {number}" for number in "123" for verb in ("register", "unfence")],
+        "topics create orders --assignment 2:1:3,1:3:2",
+        "brokers fence 2",
+        "topics create late --partitions 1 --replication-factor 2",
+        "brokers unfence 2",
+    ):
+        code = run([*line.split(), "--log", str(log)])
+        assert code == 0, line
+    return log
+
+
+def content(log: Path) -> dict[str, bytes]:
+    """Return all files of a log."""
+    return {p.name: p.read_bytes() for p in log.iterdir() if p.is_file()}
+
+
+def fencing_of(log: Path, metalog: Metalog, broker: int) -> tuple[int, int]:
+    """Return the first and last offset of the decision that fenced a broker."""
+    changes = metalog("history", log, f"broker:{broker}#fenced", "--json").lines
+    (at,) = [each["offset"] for each in changes if each["changes"][0]["before"] is False]
+    with LogReader.open(log) as reader:
+        batch = next(iter(reader.batches(at)))
+        return batch.base_offset, batch.end_offset - 1
+
+
+def fork(metalog: Metalog, log: Path, *options: object) -> dict[str, Any]:
+    """Return the answer; the log is not touched."""
+    before = content(log)
+    answer = metalog("what-if", log, *options, "--json")
+    assert answer.code == 0, answer.err
+    assert content(log) == before, "nothing is written"
+    document: dict[str, Any] = answer.json
+    return document
+
+
+def at_first(document: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """Return what differs right after the first change."""
+    partings = document["partings"]
+    first = min(each["from_offset"] for each in partings)
+    return {
+        f"{each['object']}#{each['field']}": (each["before"], each["after"])
+        for each in partings
+        if each["from_offset"] == first
+    }
+
+
+def test_leaders_and_isr_stay_if_a_broker_is_not_fenced(cluster: Path, metalog: Metalog) -> None:
+    _, last = fencing_of(cluster, metalog, 2)
+    found = fork(metalog, cluster, "--drop", last, "--to", last)
+    # Broker 2 leaves both ISRs, and broker 1 takes over orders/0.
+    assert at_first(found) == {
+        "broker:2#fenced": (True, False),
+        "partition:orders/0#leader": (1, 2),
+        "partition:orders/0#isr": ([1, 3], [2, 1, 3]),
+        "partition:orders/1#isr": ([1, 3], [1, 3, 2]),
+    }
+    assert found["decided"] == {"asked": 0, "inferred": 0, "as recorded": 0}
+    assert found["meets_again"] is None
+    assert {each["object"] for each in found["differences"]} == {
+        "broker:2",
+        "partition:orders/0",
+        "partition:orders/1",
+    }
+
+
+def test_naming_the_value_drops_the_same_decision(cluster: Path, metalog: Metalog) -> None:
+    """Question 17: what would have happened if broker 2 had not been fenced?"""
+    first, last = fencing_of(cluster, metalog, 2)
+    by_value = fork(metalog, cluster, "--at", first - 1, "--without", FENCED.format(2))
+    by_offset = fork(metalog, cluster, "--drop", last)
+    assert by_value == by_offset
+    assert by_value["from"] == first - 1
+    text = metalog("what-if", cluster, "--drop", last).out
+    assert "partition:orders/0#leader" in text and f"offsets {first} to {last} dropped" in text
+    assert all(len(line) <= 80 for line in text.splitlines())
+
+
+def test_nothing_changed_is_equal_all_the_time(cluster: Path, metalog: Metalog) -> None:
+    found = fork(metalog, cluster, "--at", "start")
+    assert (found["differences"], found["partings"], found["meets_again"]) == ([], [], 0)
+    assert "equal all the time" in metalog("what-if", cluster, "--at", "start").out
+
+
+def test_refused_requests_are_named(cluster: Path, metalog: Metalog) -> None:
+    creation = metalog("history", cluster, "broker:2", "--json").lines[0]["offset"]
+    found = fork(metalog, cluster, "--drop", creation)
+    codes = {(each["code"], each["offset"]) for each in found["refused"]}
+    _, last = fencing_of(cluster, metalog, 2)
+    assert "BROKER_ID_NOT_REGISTERED" in {code for code, _ in codes}
+    assert any(offset <= last for _, offset in codes)
+    assert all(each["text"] for each in found["refused"])
+    assert "partition:orders/0" in {each["object"] for each in found["differences"]}
+
+
+def test_added_command_is_decided_where_it_stands(cluster: Path, metalog: Metalog) -> None:
+    first, _ = fencing_of(cluster, metalog, 2)
+    line = (
+        f'{{"after": {first - 1}, "command": "topics create", "request": {{"topics": '
+        '[{"name": "more", "assignments": [{"partition_id": 0, "broker_ids": [2, 3]}]}]}}'
+    )
+    found = fork(metalog, cluster, "--add", line)
+    fields = {each["field"]: each["after"] for each in found["differences"]}
+    assert {each["object"] for each in found["differences"]} >= {"topic:more", "partition:more/0"}
+    # Broker 2 was fenced afterwards, so that 3 leads there.
+    assert (fields["leader"], fields["isr"]) == (3, [3])
+    assert found == fork(metalog, cluster, "--add", line), "it draws the same random numbers"
+
+
+def test_added_record_is_checked_as_an_append_is(cluster: Path, metalog: Metalog) -> None:
+    record = '{"type": "FenceBrokerRecord", "data": {"id": 9, "epoch": 1}}'
+    found = fork(metalog, cluster, "--at", "end", "--add", record)
+    assert [each["code"] for each in found["refused"]] == ["INVALID_RECORD"]
+    assert not found["differences"]
+
+
+def test_edited_request_is_decided_instead(cluster: Path, metalog: Metalog) -> None:
+    _, last = fencing_of(cluster, metalog, 2)
+    line = (
+        f'{{"offset": {last}, "command": "brokers fence", '
+        '"request": {"broker_id": 3, "fenced": true}}'
+    )
+    found = fork(metalog, cluster, "--edit", line, "--to", last)
+    assert at_first(found)["broker:3#fenced"] == (False, True)
+    assert at_first(found)["partition:orders/0#isr"] == ([1, 3], [2, 1])
+
+
+def test_edited_record_is_applied(cluster: Path, metalog: Metalog) -> None:
+    creation = metalog("history", cluster, "topic:orders", "--json").lines[0]["offset"]
+    line = f'{{"offset": {creation}, "data": {{"name": "renamed"}}}}'
+    found = fork(metalog, cluster, "--edit", line, "--to", creation)
+    changed = {each["after"] for each in found["differences"] if each["field"] == "name"}
+    assert "renamed" in changed
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ((), "INVALID_REQUEST"),
+        (("--at", 20, "--drop", 3), "OFFSET_OUT_OF_RANGE"),
+        (("--at", 5, "--add", "{"), "INVALID_REQUEST"),
+        (("--at", 5, "--add", '{"command": "no", "request": {}}'), "INVALID_REQUEST"),
+        (("--at", 5, "--edit", '{"offset": 7}'), "INVALID_REQUEST"),
+        (("--at", 5, "--without", "nothing"), "INVALID_REQUEST"),
+    ],
+)
+def test_malformed_changes_are_refused(
+    cluster: Path, metalog: Metalog, options: tuple[object, ...], code: str
+) -> None:
+    answer = metalog("what-if", cluster, *options)
+    assert answer.code in (2, 3) and code in answer.err
+
+
+@each_data_set_where(lambda each: str(each) == "azercell3-3node-legacy/data_kafka1")
+def test_real_broker_that_is_not_fenced_keeps_its_partitions(
+    data_set: DataSet, tmp_path_factory: pytest.TempPathFactory, metalog: Metalog
+) -> None:
+    """By hand, of the rows as another program decoded them: the state before stays."""
+    rows = [row for segment in data_set.segments for row in segment.oracle()]
+    fence = next(r for r in rows if r["type"] == "FenceBrokerRecord" and r["data"]["id"] == 2)
+    state: dict[tuple[str, int], dict[str, Any]] = {}
+    expected: dict[tuple[str, int, str], tuple[Any, Any]] = {}
+    for row in rows:
+        data = row["data"]
+        key = (data.get("topicId", ""), data.get("partitionId", -1))
+        if row["offset"] == fence["offset"]:
+            break
+        if row["type"] == "PartitionRecord":
+            state[key] = {"leader": data["leader"], "isr": data["isr"]}
+        if row["type"] == "PartitionChangeRecord":
+            new = {"leader": data["leader"], "isr": data["isr"]}
+            new = {name: value for name, value in new.items() if value not in (None, -2)}
+            if row["offset"] >= 66:  # where its fencing begins
+                for name, value in new.items():
+                    expected[(*key, name)] = (value, state[key][name])
+            state[key] = {**state[key], **new}
+    log = imported(data_set, tmp_path_factory.mktemp("real"))
+    found = fork(metalog, log, "--drop", fence["offset"], "--to", fence["offset"])
+    names = {r["data"]["topicId"]: r["data"]["name"] for r in rows if r["type"] == "TopicRecord"}
+    by_hand = {f"partition:{names[t]}/{p}#{field}": v for (t, p, field), v in expected.items()}
+    assert len(by_hand) > 15
+    assert at_first(found) == {"broker:2#fenced": (True, False), **by_hand}
+    later = fork(metalog, log, "--drop", fence["offset"])
+    assert later["meets_again"] is not None and later["decided"]["inferred"] > 5
