@@ -1,7 +1,7 @@
 """The sections of `metalog --help`, in their order."""
 
 SECTIONS: dict[str, tuple[str, ...]] = {
-    "Make a log": ("init", "demo", "import"),
+    "Make a log": ("init", "demo", "import", "fork"),
     "Look at a log": ("info", "image", "dump", "tail", "digest", "du"),
     "Look at the past": (
         *("history", "blame", "diff", "timeline", "outages", "why", "report", "shell"),

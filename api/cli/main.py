@@ -34,6 +34,7 @@ from api.cli.quick import quick_call
 _MODULES = {
     "keeping": ("init", "info", "demo"),
     "importing": ("import",),
+    "forking": ("fork",),
     "streaming": ("tail", "append"),
     "looking": ("dump", "image", "digest"),
     "usage": ("du",),

@@ -1,0 +1,39 @@
+"""fork: an own log that starts with the state of another at a point."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from api.cli.app import app
+from api.cli.arguments import At, Json, LogPlace
+from api.cli.output import print_json, print_line, progress
+
+
+@app.command()
+def fork(
+    source: LogPlace,
+    log: Annotated[
+        Path, typer.Argument(metavar="NEW", help="Where the new log will be.", show_default=False)
+    ],
+    at: At = "end",
+    json: Json = False,
+) -> None:
+    """Make an own log that starts with the state of another, such as a mirror, at a point.
+
+    It keeps cluster id and offsets; its history begins there. The source is only read.
+    """
+    from api.cli.reading import log_about, offset_of
+    from metadata_log.log_reader import LogReader
+    from replay.care.fork import fork_log
+
+    with LogReader.open(source) as reader:
+        offset = offset_of(reader, at)
+        with progress("replaying", reader.history_start, offset + 1) as advance:
+            result = fork_log(reader, log, offset, progress=advance)
+    if json:
+        print_json(result, log_about(log))
+        return
+    print_line(f"{log}: an own log from offset {result.history_start} on")
+    print_line(f"  digest {result.digest}")
+    print_line(f"  as {source} at {result.history_start - 1}; next epoch {result.writer_epoch}")

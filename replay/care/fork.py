@@ -1,0 +1,102 @@
+"""Forks a log: an own log that starts with the state of another at a point."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from metadata_log.care.committed import highest_epoch
+from metadata_log.care.new_log import NewLog
+from metadata_log.care.restore import RESTORED_EPOCH_GAP
+from metadata_log.checkpoint import write_checkpoint
+from metadata_log.commit_mark import CommitMark
+from metadata_log.fs import Fs, OsFs
+from metadata_log.log_reader import LogReader
+from metadata_log.manifest import Kind, Manifest
+from metadata_log.names import segment_name
+from metadata_log.segment import SegmentHeader
+from records.errors import CorruptLogError, RequestError
+from replay.care.base_records import base_records
+from replay.image.digest import image_digest
+from replay.image.metadata import MetadataImage
+from replay.loader import load_image
+
+Progress = Callable[[int], None]
+"""Called with the end offset of each batch as it is replayed."""
+
+
+class ForkResult(msgspec.Struct, frozen=True, kw_only=True):
+    """The new log: where its history starts, the digest of its state, and the lowest epoch that a
+    writer of it will claim.
+    """
+
+    history_start: int
+    digest: str
+    writer_epoch: int
+
+
+def fork_log(
+    reader: LogReader, target: Path, at: int, *, fs: Fs | None = None, progress: Progress
+) -> ForkResult:
+    """Write an own log whose base is the image of another log; it appears when complete.
+
+    It keeps the cluster id and the offsets: the next record comes after `at`, or after the last
+    one before a transaction that is open there. Like a restored log, it starts far above all
+    epochs that are known to its source. The source is only read.
+
+    Raises:
+        UnknownHistoryError: `at` is before the kept history.
+        RequestError: LOG_EXISTS, `target` exists; OFFSET_OUT_OF_RANGE, `at` is past the end; or
+            INVALID_REQUEST, there is no record to start from.
+        CorruptLogError: the source is damaged, or the new log gives another image.
+    """
+    image = load_image(reader, at, progress=progress)
+    end_offset = image.provenance.next_offset
+    if end_offset == 0:
+        raise RequestError("INVALID_REQUEST", "nothing stands before offset 0; use `metalog init`")
+    epoch = highest_epoch(reader.fs, reader) + RESTORED_EPOCH_GAP
+    digest = image_digest(image)
+
+    def check(made: LogReader) -> None:
+        found = image_digest(load_image(made))
+        if found != digest:
+            raise CorruptLogError(f"{target} has digest {found}, its source {digest}")
+
+    with NewLog(target, fs or OsFs()) as log:
+        mark = _write(log, reader, image)
+        manifest = Manifest(cluster_id=reader.cluster_id, kind=Kind.OWN)
+        log.publish(manifest, mark, epoch, check)
+    return ForkResult(history_start=end_offset, digest=digest, writer_epoch=epoch + 1)
+
+
+def _write(log: NewLog, reader: LogReader, image: MetadataImage) -> CommitMark:
+    """Write the base and an empty segment after it; return the mark at their end."""
+    where = image.provenance
+    base = write_checkpoint(
+        log.fs,
+        log.directory,
+        base_records(reader, image),
+        cluster_id=reader.cluster_id,
+        end_offset=where.next_offset,
+        leader_epoch=where.leader_epoch,
+        timestamp=where.timestamp,
+    )
+    header = SegmentHeader(
+        cluster_id=reader.cluster_id,
+        base_offset=where.next_offset,
+        leader_epoch=where.leader_epoch,
+        previous_length=base.size,
+        previous_crc32c=base.last_crc32c,
+        max_timestamp=where.timestamp,
+    ).encode()
+    log.add(segment_name(where.next_offset), [header])
+    return CommitMark(
+        sequence=2,
+        leader_epoch=where.leader_epoch,
+        end_offset=where.next_offset,
+        segment_offset=where.next_offset,
+        position=len(header),
+        confirmed_end=where.next_offset,
+        last_crc32c=base.last_crc32c,
+        max_timestamp=where.timestamp,
+    )
