@@ -191,13 +191,17 @@ def each_data_set(test: _Test) -> _Test:
 
 
 def each_data_set_where(holds: Callable[[DataSet], bool]) -> Callable[[_Test], _Test]:
-    """Run a test on the logs of which something is true."""
+    """Run a test on the logs of which something is true.
+
+    A fixture of a module may use `data_set`: a module's tests of one log run one after the other.
+    """
     absent = pytest.mark.skip(reason=f"no real Kafka logs at {REAL_LOGS}")
     values = [pytest.param(each, id=str(each)) for each in data_sets() if holds(each)]
     values = values or [pytest.param(None, marks=absent, id="absent")]
 
     def mark(test: _Test) -> _Test:
-        marked: _Test = pytest.mark.real_logs(pytest.mark.parametrize("data_set", values)(test))
+        of_each = pytest.mark.parametrize("data_set", values, scope="module")
+        marked: _Test = pytest.mark.real_logs(of_each(test))
         return marked
 
     return mark

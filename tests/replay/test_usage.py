@@ -12,7 +12,7 @@ from replay.image.metadata import MetadataImage
 from replay.timeline import Timeline
 from replay.usage import UNKNOWN, Usage, usage
 from tests.histories import random_history
-from tests.metadata_log.kraft.test_import_of_real_logs import imported
+from tests.metadata_log.kraft.test_import_of_real_logs import Node
 from tests.own_logs import write_history
 from tests.real_logs import DataSet, each_data_set_where
 from tests.replay.audit.test_agreement import log_with_base
@@ -88,7 +88,7 @@ async def test_up_to_a_point_nothing_later_counts(tmp_path: Path) -> None:
 
 @each_data_set_where(lambda data_set: sum(each.size for each in data_set.segments) < 2_000_000)
 def test_a_real_log_adds_up(data_set: DataSet, tmp_path: Path) -> None:
-    log = imported(data_set, tmp_path).directory
+    log = Node(data_set, tmp_path).open().directory
     found, _ = _usage(log)
     types, _ = _stored(log)
     assert {row.name: row.records for row in found["type"] if row.records} == dict(types)
