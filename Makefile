@@ -5,7 +5,7 @@ JOBS ?= 3
 BIN := .venv/bin
 SOURCES := records metadata_log replay controller api migrations tests benchmarks
 
-.PHONY: help demo test suite lint types check bench torture mutants redecide lock clean
+.PHONY: help demo test suite lint types check heavy bench torture mutants redecide lock clean
 help: ## Show what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
@@ -26,6 +26,9 @@ lint: .venv/installed ## Check style and the direction of imports
 
 types: .venv/installed ## Check types
 	$(BIN)/mypy
+
+heavy: .venv/installed ## Run the tests that take minutes: a Spark cluster, more real logs
+	$(BIN)/pytest -m heavy tests
 
 bench: .venv/installed ## Measure speed as ratios; ARGS=--json for one JSON document
 	$(BIN)/python -m benchmarks $(ARGS)

@@ -1,7 +1,6 @@
 """Opens a log in Spark, for the commands that query it."""
 
 import os
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from api.cli.output import bytes_size_text, note
 from metadata_log.log_reader import LogReader
-from replay.audit.session import is_small, session
+from replay.audit.session import copies_folder, is_small, session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,13 +27,13 @@ def spark_and_files(reader: LogReader) -> "Iterator[tuple[SparkSession, LogFiles
     """
     with (
         session(quick=is_small(reader)) as spark,
-        tempfile.TemporaryDirectory(prefix="metalog-audit-") as scratch,
+        copies_folder(spark) as scratch,
     ):
         from replay.audit.committed_files import readable_files
         from replay.audit.failures import explained
 
         with explained(reader.directory, reader.fs):
-            yield spark, readable_files(reader, Path(scratch), _note_fetching)
+            yield spark, readable_files(reader, scratch, _note_fetching)
 
 
 def _note_fetching(path: Path, size: int) -> None:

@@ -51,8 +51,8 @@ class Audit:
         Args:
             keep: Cache the changes, because several queries over them follow.
         """
-        self._spark = separate_session(spark)
-        self._files = files
+        self.spark = separate_session(spark)
+        self.files = files
         self._keep = keep
         self._cached = ExitStack()
         self._histories: dict[tuple[int, bool], History] = {}
@@ -74,7 +74,7 @@ class Audit:
             case "log":
                 end = offsets.last + 1
                 return log_view(
-                    self._spark, self._files, offsets.first, end, show_secrets=show_secrets
+                    self.spark, self.files, offsets.first, end, show_secrets=show_secrets
                 )
             case "changes":
                 every = self.view("all_changes", offsets, show_secrets=show_secrets)
@@ -86,7 +86,7 @@ class Audit:
                 return self._period(offsets)
             case "partition_states" | "broker_states":
                 self._register(("all_changes", "period"), offsets, show_secrets=show_secrets)
-                return self._spark.sql(states_sql(STATE_VIEWS[name]))
+                return self.spark.sql(states_sql(STATE_VIEWS[name]))
             case "part_digests":
                 return self._part_digests(offsets.last)
         history = self._history(offsets.last, with_origin=False)
@@ -108,7 +108,7 @@ class Audit:
         """
         chosen = chosen_parameters(query, parameters or {})
         self._register(query.reads, offsets, show_secrets=show_secrets)
-        return self._spark.sql(query.sql, args=chosen)
+        return self.spark.sql(query.sql, args=chosen)
 
     def sql(self, text: str, offsets: Range, *, show_secrets: bool = False) -> DataFrame:
         """Return the answer to a query over the views.
@@ -122,32 +122,32 @@ class Audit:
             ParseException, AnalysisException: Spark does not understand the query.
         """
         # Spark parses and resolves with the settings of the active session.
-        with activated(self._spark):
-            plan = parse_query(self._spark, text)
+        with activated(self.spark):
+            plan = parse_query(self.spark, text)
             if is_show_tables(plan):
-                return self._spark.sql(_SHOW_TABLES)
+                return self.spark.sql(_SHOW_TABLES)
             named = check_parsed(plan, VIEWS)
             self._register(named - {LOG_VIEW}, offsets, show_secrets=show_secrets)
             if LOG_VIEW in named:
                 needed = self._needed(plan, offsets)
                 self._register({LOG_VIEW}, needed, show_secrets=show_secrets)
-            frame = as_frame(self._spark, plan)
+            frame = as_frame(self.spark, plan)
             check_analyzed(frame)
             return frame
 
     def _needed(self, plan: JavaObject, offsets: Range) -> Range:
         """Return the offsets that a query needs of the log, so that no other segment is opened."""
-        segments = self._files.in_range(offsets.first, offsets.last + 1)
+        segments = self.files.in_range(offsets.first, offsets.last + 1)
         if len(segments) < 2:
             return offsets
         # The plan is the same whichever segments are read; one is enough to make it.
-        probe = dataclasses.replace(self._files, segments=tuple(segments[:1]))
-        view = log_view(self._spark, probe, offsets.first, offsets.last + 1)
+        probe = dataclasses.replace(self.files, segments=tuple(segments[:1]))
+        view = log_view(self.spark, probe, offsets.first, offsets.last + 1)
         view.createOrReplaceTempView(LOG_VIEW)
-        frame = as_frame(self._spark, plan)
+        frame = as_frame(self.spark, plan)
         check_analyzed(frame)
         bounds = bounds_of(frame._jdf.queryExecution().optimizedPlan())
-        start, end = self._files.offsets_of_times(bounds.from_ms, bounds.to_ms)
+        start, end = self.files.offsets_of_times(bounds.from_ms, bounds.to_ms)
         first = max(offsets.first, bounds.first, start)
         return Range(first, max(first - 1, min(offsets.last, bounds.last, end - 1)))
 
@@ -173,7 +173,7 @@ class Audit:
         the relation that takes longer than the queries do.
         """
         kept = frame.localCheckpoint()
-        if not is_remote(self._spark):
+        if not is_remote(self.spark):
             self._cached.callback(kept._jdf.queryExecution().analyzed().rdd().unpersist, False)
         return kept
 
@@ -181,7 +181,7 @@ class Audit:
         key = (at, with_origin)
         if key not in self._histories:
             columns = settings.COLUMNS if with_origin else ()
-            history = History(self._spark, self._files, at, columns=columns)
+            history = History(self.spark, self.files, at, columns=columns)
             self._histories[key] = self._cached.enter_context(history)
         return self._histories[key]
 
@@ -190,14 +190,14 @@ class Audit:
         lanes = [f"CAST(lane_{n} AS decimal(20,0)) AS lane_{n}" for n in range(4)]
         rows = (f"('{part}', {count}L, {', '.join(found)})" for part, count, *found in lines)
         # VALUES stay in Java; rows of Python would start its workers.
-        return self._spark.sql(
+        return self.spark.sql(
             f"SELECT part, objects, {', '.join(lanes)} FROM VALUES {', '.join(rows)} "
             "AS parts(part, objects, lane_0, lane_1, lane_2, lane_3)"
         )
 
     def _period(self, offsets: Range) -> DataFrame:
         schema = projected_schema({"offset", "timestamp"}, ())
-        rows = read_around(self._spark, self._files, (offsets.first, offsets.last), schema)
+        rows = read_around(self.spark, self.files, (offsets.first, offsets.last), schema)
         return rows.selectExpr(
             f"{offsets.first}L AS first_offset",
             f"{_time_at(offsets.first)} AS first_time",

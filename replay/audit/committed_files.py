@@ -1,7 +1,7 @@
 """The files of a log that an audit reads: those the commit mark covers."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from metadata_log.care.committed import committed_segments
@@ -51,24 +51,38 @@ def committed_files(reader: LogReader) -> LogFiles:
     )
 
 
-def readable_files(reader: LogReader, scratch: Path, fetching: Fetching) -> LogFiles:
+def readable_files(reader: LogReader, scratch: Path | None, fetching: Fetching) -> LogFiles:
     """Return the committed files of a log where Spark can read them, also while it is written.
 
     Files of an object store are copied when a frame over them is made: those in its range only.
 
     Args:
-        scratch: An empty folder that lives as long as the frames read from it; on a cluster it
-            must be one that every node sees.
+        scratch: An empty folder for copies that lives as long as the frames read from it; on a
+            cluster it must be one that every node sees. None: without copies, Spark's workers read
+            by ranges what Spark's own reader cannot open.
 
     Raises:
         CorruptLogError: as for `committed_files`.
     """
     files = committed_files(reader)
-    if reader.local_directory is not None:
+    is_local = reader.local_directory is not None
+    if scratch is None:
+        return _by_ranges(reader, files, files.cut if is_local else files.committed)
+    if is_local:
         return files.frozen(scratch)
-    segments = tuple(path for path in files.segments if files.cut.get(path) != 0)
     fetched = _FetchedFiles(reader.fs, files.cut, scratch, fetching)
-    return dataclasses.replace(files, segments=segments, cut={}, local=fetched.path_of)
+    return dataclasses.replace(files, segments=files.committed, cut={}, local=fetched.path_of)
+
+
+def _by_ranges(reader: LogReader, files: LogFiles, ranged: Collection[Path]) -> LogFiles:
+    """Return the same files, some segments, and a base in a bucket, to be read by the workers."""
+    base = () if files.base is None or reader.local_directory is not None else (files.base,)
+    sizes = {
+        path: files.cut.get(path) or file_size(reader.fs, path)
+        for path in (*files.committed, *base)
+        if path in ranged or path in base
+    }
+    return dataclasses.replace(files, segments=files.committed, cut={}, by_ranges=sizes)
 
 
 class _FetchedFiles:

@@ -1,26 +1,29 @@
 """The audit as a library: `from replay import audit`, then `audit.open("LOG")`."""
 
 import datetime
-import tempfile
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from metadata_log.log_reader import LogReader
 from records.errors import RequestError
-from replay.audit.session import is_small, session
+from replay.audit.session import copies_folder, is_small, session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from replay.audit.audit import Range
+    from replay.audit.export import Exported
 
 Point = int | datetime.datetime
 """An offset, or a time with its zone."""
 
 
 def open(  # noqa: A001  As gzip.open: always used with its package.
-    location: Path | str, spark: "SparkSession | None" = None
+    location: Path | str,
+    spark: "SparkSession | None" = None,
+    *,
+    scratch: Path | str | None = None,
 ) -> "AuditedLog":
     """Open a log for questions in Spark; see docs/audit.md.
 
@@ -30,13 +33,16 @@ def open(  # noqa: A001  As gzip.open: always used with its package.
         location: A directory, or the URL of an archive, which is fetched as far as it is read.
         spark: The session to use; its views and settings stay as they are. By default the active
             one, else one that is started, and stopped with the log.
+        scratch: A folder that Spark's workers see, for copies of what Spark cannot read in place:
+            the segment that is being written, and files of a bucket. By default a temporary folder,
+            and on a cluster none: the workers read those by ranges, which is slower.
 
     Raises:
         RequestError: there is no log.
         CorruptLogError: the log is damaged.
         UnavailableError: Spark or Java is missing, or does not start.
     """
-    return AuditedLog(location, spark)
+    return AuditedLog(location, spark, scratch=scratch)
 
 
 class AuditedLog:
@@ -46,7 +52,13 @@ class AuditedLog:
     replaced by text, unless `show_secrets` is true.
     """
 
-    def __init__(self, location: Path | str, spark: "SparkSession | None" = None) -> None:
+    def __init__(
+        self,
+        location: Path | str,
+        spark: "SparkSession | None" = None,
+        *,
+        scratch: Path | str | None = None,
+    ) -> None:
         """Open a log; see `open`."""
         with ExitStack() as opened:
             self._reader = opened.enter_context(LogReader.open(location))
@@ -56,9 +68,8 @@ class AuditedLog:
             from replay.audit.audit import Audit
             from replay.audit.committed_files import readable_files
 
-            folder = tempfile.TemporaryDirectory(prefix="metalog-audit-")
-            scratch = Path(opened.enter_context(folder))
-            files = readable_files(self._reader, scratch, lambda path, size: None)
+            copies = opened.enter_context(copies_folder(spark, scratch))
+            files = readable_files(self._reader, copies, lambda path, size: None)
             self._audit = opened.enter_context(Audit(spark, files, keep=True))
             self._opened = opened.pop_all()
 
@@ -165,6 +176,24 @@ class AuditedLog:
             ParseException, AnalysisException: Spark does not understand the query.
         """
         return self._audit.sql(text, self._range(since, until), show_secrets=show_secrets)
+
+    def export(self, to: Path | str, *, show_secrets: bool = False) -> "Exported":
+        """Add the changes that are not in a location yet as Parquet; see docs/export.md.
+
+        Args:
+            to: A directory, which on a cluster Spark's workers see too.
+
+        Raises:
+            RequestError: WRONG_LOG: the location holds changes of another log.
+            UnknownHistoryError: the log no longer has what follows there.
+            UnavailableError: another process is exporting there, or the disk is full.
+        """
+        from replay.audit.export import export_changes
+
+        files = self._audit.spark, self._audit.files
+        return export_changes(
+            self._reader, str(to), lambda: nullcontext(files), show_secrets=show_secrets
+        )
 
     def _range(self, since: Point | None, until: Point | None) -> "Range":
         from replay.audit.audit import Range

@@ -1,13 +1,16 @@
 """The committed log as a DataFrame, read by Spark's own Avro reader.
 
 Segments are plain Avro Object Container Files and are read in place. Spark does not know what is
-committed, so a segment that holds more is copied up to that point and the copy is read.
+committed, so a segment that holds more is copied up to that point and the copy is read. On a
+cluster, where no folder need be seen by all nodes, the workers read such a segment themselves
+(python_source.py); so they do with objects in a bucket.
 """
 
 import dataclasses
 import json
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +50,9 @@ class LogFiles:
         latest_before: By base offset of a segment, the latest time of any record before it, in ms;
             a segment may be missing.
         times_ascend: True if no record is earlier than one before it.
-        local: Returns where Spark finds a file on this machine; itself, unless it is elsewhere.
+        by_ranges: The files that Spark's workers read through our reader, each with its committed
+            size in bytes.
+        local: Returns where Spark finds any other file; itself, unless it must be fetched.
     """
 
     segments: tuple[Path, ...]
@@ -58,6 +63,7 @@ class LogFiles:
     end_offset: int
     latest_before: Mapping[int, int] = dataclasses.field(default_factory=dict)
     times_ascend: bool = False
+    by_ranges: Mapping[Path, int] = dataclasses.field(default_factory=dict)
     local: Callable[[Path], Path] = lambda path: path
 
     def frozen(self, scratch: Path) -> "LogFiles":
@@ -67,12 +73,16 @@ class LogFiles:
             scratch: An empty folder that lives as long as the frames read from it; on a cluster
                 every node must see it.
         """
-        kept = [path for path in self.segments if self.cut.get(path) != 0]
         segments = tuple(
             _copy(path, scratch / path.name, self.cut[path]) if path in self.cut else path
-            for path in kept
+            for path in self.committed
         )
         return dataclasses.replace(self, segments=segments, cut={})
+
+    @property
+    def committed(self) -> tuple[Path, ...]:
+        """The segments of which anything is committed."""
+        return tuple(path for path in self.segments if self.cut.get(path) != 0)
 
     def in_range(self, start: int, end: int) -> list[Path]:
         """Return the segments that may hold offsets in [start, end), by their names."""
@@ -149,8 +159,7 @@ def read_log(
     """
     assert not files.cut, "freeze the files first: a segment holds more than is committed"
     end = files.end_offset if end is None else min(end, files.end_offset)
-    paths = [files.local(path) for path in files.in_range(start, end)]
-    rows = _read(spark, paths, schema, options)
+    rows = _read(spark, files, files.in_range(start, end), schema, options)
     return rows.where(f"offset >= {start} AND offset < {end}")
 
 
@@ -158,8 +167,8 @@ def read_around(
     spark: SparkSession, files: LogFiles, offsets: Iterable[int], schema: Mapping[str, Any]
 ) -> DataFrame:
     """Return the records of the segments that hold some offsets."""
-    paths = {path: files.local(path) for at in offsets for path in files.in_range(at, at + 1)}
-    return _read(spark, list(paths.values()), schema).where(f"offset < {files.end_offset}")
+    paths = dict.fromkeys(path for at in offsets for path in files.in_range(at, at + 1))
+    return _read(spark, files, list(paths), schema).where(f"offset < {files.end_offset}")
 
 
 def read_base(
@@ -170,22 +179,36 @@ def read_base(
     Returns:
         The columns of `open_log`; `offset` counts from 0 within the checkpoint.
     """
-    return _read(spark, [] if files.base is None else [files.local(files.base)], schema)
+    return _read(spark, files, [] if files.base is None else [files.base], schema)
 
 
 def _read(
     spark: SparkSession,
+    files: LogFiles,
     paths: Sequence[Path],
     schema: Mapping[str, Any] | None,
-    more_options: Mapping[str, str] | None = None,
+    options: Mapping[str, str] | None = None,
 ) -> DataFrame:
     schema = envelope_schema() if schema is None else schema
-    if not paths:
+    options = {**_OPTIONS, **(options or {}), "avroSchema": json.dumps(schema)}
+    ranged = [[str(path), files.by_ranges[path]] for path in paths if path in files.by_ranges]
+    in_place = [files.local(path).absolute() for path in paths if path not in files.by_ranges]
+    frames = []
+    if in_place:
+        frames.append(_read_in_place(spark, in_place, options))
+    if ranged:
+        frames.append(_read_by_ranges(spark, ranged, options))
+    if not frames:
         return spark.createDataFrame([], struct_type(schema)).where("false")
-    locations = [f"file://{path.absolute()}" for path in paths]
+    return reduce(DataFrame.union, frames)
+
+
+def _read_in_place(
+    spark: SparkSession, paths: Sequence[Path], options: Mapping[str, str]
+) -> DataFrame:
     for reader in READERS:
         try:
-            options = {**_OPTIONS, **(more_options or {}), "avroSchema": json.dumps(schema)}
+            locations = [f"file://{path}" for path in paths]
             frame = spark.read.format(reader).options(**options).load(locations)
             frame.schema  # noqa: B018  Spark Connect reports errors only now
         except Exception as error:
@@ -193,6 +216,13 @@ def _read(
                 raise
         else:
             return frame
+    sizes = [[str(path), path.stat().st_size] for path in paths]
+    return _read_by_ranges(spark, sizes, options)
+
+
+def _read_by_ranges(
+    spark: SparkSession, sizes: list[list[Any]], options: Mapping[str, str]
+) -> DataFrame:
     spark.dataSource.register(SegmentSource)
     source = spark.read.format(SegmentSource.name())
-    return source.options(paths=json.dumps(locations), schema=json.dumps(schema)).load()
+    return source.options(**options, files=json.dumps(sizes)).load()

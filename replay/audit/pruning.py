@@ -65,9 +65,13 @@ def _scans(node: JavaObject) -> Iterator[Bounds]:
 
 
 def _is_log(node: JavaObject) -> bool:
-    if _name(node) != "LogicalRelation" or _name(node.relation()) != "HadoopFsRelation":
-        return False
-    return bool(node.relation().options().contains(VIEW_OPTION))
+    # By Spark's own reader, or by ours (python_source.py).
+    name = _name(node)
+    if name == "LogicalRelation" and _name(node.relation()) == "HadoopFsRelation":
+        return bool(node.relation().options().contains(VIEW_OPTION))
+    if name == "DataSourceV2ScanRelation":
+        return bool(node.relation().options().containsKey(VIEW_OPTION))
+    return False
 
 
 def _bounds(condition: JavaObject) -> Bounds:

@@ -87,6 +87,25 @@ def is_remote(spark: "SparkSession") -> bool:
     return not hasattr(spark, "_jsparkSession")
 
 
+def is_cluster(spark: "SparkSession") -> bool:
+    """True if tasks may run where this machine's temporary files are not seen."""
+    return is_remote(spark) or not spark.sparkContext.master.startswith("local")
+
+
+@contextmanager
+def copies_folder(spark: "SparkSession", parent: Path | str | None = None) -> Iterator[Path | None]:
+    """Yield an empty folder for copies of files that Spark's workers see; None if there is none.
+
+    Args:
+        parent: Where the workers see files; None: on a cluster nowhere, else the temporary folder.
+    """
+    if parent is None and is_cluster(spark):
+        yield None
+        return
+    with tempfile.TemporaryDirectory(prefix="metalog-audit-", dir=parent) as folder:
+        yield Path(folder)
+
+
 def separate_session(spark: "SparkSession") -> "SparkSession":
     """Return a new session of the same Spark, with views, functions and settings of its own.
 

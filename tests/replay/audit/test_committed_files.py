@@ -1,5 +1,6 @@
 """Spark reads exactly the committed records, not what a fenced writer wrote."""
 
+import json
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,10 +14,13 @@ from metadata_log.creation import create_log
 from metadata_log.fs import OsFs
 from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
+from records.avro.schema import envelope_schema
 from records.control import NoteRecord
 from records.errors import CorruptLogError
+from replay.audit.audit import Audit, Range
 from replay.audit.committed_files import committed_files, readable_files
 from replay.audit.log_frame import open_log
+from replay.audit.python_source import SegmentSource
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -76,6 +80,39 @@ def test_archive_in_a_bucket_is_fetched_as_far_as_it_is_asked_for(
         whole = [row["offset"] for row in open_log(spark, files).select("offset").collect()]
         assert sorted(whole) == offsets
         assert fetched == [f"{s3_place}/{path.name}" for path in (second, first)]
+
+
+def test_workers_read_by_ranges_where_no_folder_is_seen_by_all_nodes(
+    spark: "SparkSession", taken_over: Path
+) -> None:
+    """As on a cluster: nothing is copied."""
+    with LogReader.open(taken_over) as reader:
+        first, second = reader.segment_paths
+        offsets = [row.offset for batch in reader.batches() for row in batch.rows]
+        files = readable_files(reader, None, lambda path, size: None)
+        whole = Range(0, reader.end_offset - 1)
+    assert list(files.by_ranges) == [first]
+    with Audit(spark, files) as audit:
+        found = audit.sql("SELECT offset FROM log", whole).collect()
+        assert sorted(row["offset"] for row in found) == offsets
+        # The condition is found above a scan of our own, too, so that one segment is enough.
+        early = audit.sql(f"SELECT offset FROM log WHERE offset < {second.stem}", whole)
+        assert second.name not in early._jdf.queryExecution().toString()
+
+
+def test_worker_reads_an_object_of_a_bucket_by_ranges(taken_over: Path, s3_place: str) -> None:
+    with LogReader.open(taken_over) as reader:
+        back_up(OsFs(), reader, open_store(s3_place))
+        offsets = [row.offset for batch in reader.batches() for row in batch.rows]
+    with LogReader.open(s3_place) as reader:
+        files = readable_files(reader, None, lambda path, size: None)
+    assert tuple(files.by_ranges) == files.segments
+    sizes = [[str(path), size] for path, size in files.by_ranges.items()]
+    options = {"files": json.dumps(sizes), "avroSchema": json.dumps(envelope_schema())}
+    source = SegmentSource(options)
+    tasks = source.reader(source.schema())
+    batches = [batch for task in tasks.partitions() for batch in tasks.read(task)]
+    assert [offset for batch in batches for offset in batch["offset"].to_pylist()] == offsets
 
 
 def test_segment_that_was_shortened_is_damage(taken_over: Path) -> None:

@@ -1,0 +1,39 @@
+"""Changes as replay tells them, in the words of the audit's relation."""
+
+import json
+from typing import Any
+
+from replay.time_travel.changes import Change
+
+KINDS = {
+    "acl": "acls",
+    "broker": "brokers",
+    "deletion": "replica_deletions",
+    "feature": "features",
+    "namespace": "namespaces",
+    "partition": "partitions",
+    "removal": "pending_partition_removals",
+    "scram": "scram",
+    "token": "delegation_tokens",
+}
+FIELDS = {
+    *("replicas", "isr", "removing_replicas", "adding_replicas", "leader", "mode"),
+    *("leader_recovery_state", "name", "level", "delay_ms", "create_time_ms", "state"),
+    *("fenced", "in_controlled_shutdown", "rack", "broker_epoch", "iterations", "operation"),
+    *("host", "principal", "resource_name", "owner", "requester", "max_timestamp"),
+}
+"""Those that hold no ids and are not derived."""
+
+
+def kind_of(change: Change) -> str | None:
+    """Return the part that the audit names; None if the two tell its keys in different words."""
+    return KINDS.get(change.object.partition(":")[0])
+
+
+def text(value: Any) -> str | None:
+    match value:
+        case None | str():
+            return value
+        case bool() | list():
+            return json.dumps(value, separators=(",", ":"))
+    return str(value)

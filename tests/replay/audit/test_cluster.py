@@ -1,0 +1,145 @@
+"""A cluster answers as replay does: a master, two workers, Spark Connect, a bucket.
+
+Heavy, so run by `make heavy` only. The programs of docs/spark_on_a_cluster.md run here.
+"""
+
+import importlib.util
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from metadata_log.care.backup import back_up
+from metadata_log.care.store import open_store
+from metadata_log.fs import OsFs
+from metadata_log.log_reader import LogReader
+from replay.image.digest import part_digests
+from replay.time_travel.changes import Change
+from replay.timeline import Timeline
+from tests.replay.audit import cluster_job, replayed
+from tests.replay.audit.cluster_job import SINCE
+from tests.replay.audit.spark_cluster import Cluster, spark_cluster
+from tests.s3 import environment
+
+pytestmark = [pytest.mark.heavy, pytest.mark.timeout(3_600)]
+
+JOB = Path(cluster_job.__file__)
+DOCUMENT = (Path(__file__).parents[3] / "docs" / "spark_on_a_cluster.md").read_text()
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory, s3_url: str) -> Iterator[Cluster]:
+    with spark_cluster(tmp_path_factory.mktemp("cluster"), **environment(s3_url)) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def live_log(demo_log: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A log whose last segment holds more than is committed, as while it is written."""
+    log = tmp_path_factory.mktemp("live") / "log"
+    shutil.copytree(demo_log, log)
+    with sorted(log.glob("0*.avro"))[-1].open("ab") as segment:
+        segment.write(b"half a block")
+    return log
+
+
+@pytest.fixture(scope="module")
+def expected(live_log: Path) -> cluster_job.Answers:
+    """The answers, computed by replay."""
+    with LogReader.open(live_log) as reader:
+        rows = [row for batch in reader.batches() for row in batch.rows]
+        timeline, last = Timeline.of(reader), reader.end_offset - 1
+        image = timeline.image(last)
+        early = Counter(type(row.payload).__name__ for row in rows if row.offset < SINCE)
+        answers: dict[str, Iterable[Sequence[Any]]] = {
+            "state": (
+                (part, digest.count, str(digest.lanes[0]))
+                for part, digest in part_digests(image).items()
+            ),
+            "brokers": ((broker.broker_id, broker.fenced) for broker in image.brokers()),
+            "changes": _compared(timeline.changes(0, last + 1), "offset"),
+            "diff": _compared(timeline.diff(SINCE - 1, last)),
+            "log": ((row.offset, type(row.payload).__name__) for row in rows),
+            "sql": early.items(),
+        }
+        found = {name: sorted(map(list, each), key=repr) for name, each in answers.items()}
+    return found | {"export": found["changes"], "stream": found["log"]}
+
+
+def _compared(changes: Iterable[Change], *more: str) -> Iterator[tuple[Any, ...]]:
+    for change in changes:
+        kind = replayed.kind_of(change)
+        if kind in cluster_job.KINDS and change.field in cluster_job.FIELDS:
+            values = replayed.text(change.before), replayed.text(change.after)
+            yield *(getattr(change, name) for name in more), kind, change.field, *values
+
+
+def test_submitted_program_answers_as_replay_does(
+    cluster: Cluster, live_log: Path, expected: cluster_job.Answers, tmp_path: Path
+) -> None:
+    cluster.submit(JOB, live_log, tmp_path, tmp_path / "answers.json")
+    assert _read(tmp_path) == expected
+    assert cluster.tasks_ran_on_all_workers()
+
+
+def test_archive_in_a_bucket_is_read_by_the_workers(
+    cluster: Cluster, live_log: Path, expected: cluster_job.Answers, s3_place: str, tmp_path: Path
+) -> None:
+    with LogReader.open(live_log) as reader:
+        back_up(OsFs(), reader, open_store(s3_place))
+    cluster.submit(JOB, s3_place, tmp_path, tmp_path / "answers.json")
+    assert _read(tmp_path) == {n: rows for n, rows in expected.items() if n != "export"}
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("grpc_status") is None, reason="the extra `connect` is not installed"
+)
+def test_spark_connect_answers_as_replay_does(
+    cluster: Cluster, live_log: Path, expected: cluster_job.Answers, tmp_path: Path
+) -> None:
+    with cluster.connect_server() as url:
+        done = subprocess.run(
+            [sys.executable, JOB, live_log, tmp_path, tmp_path / "answers.json", url],
+            env=cluster.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr[-6_000:]
+    assert _read(tmp_path) == {n: rows for n, rows in expected.items() if n != "sql"}
+
+
+def test_document_runs_line_by_line(
+    cluster: Cluster, live_log: Path, s3_place: str, tmp_path: Path
+) -> None:
+    with LogReader.open(live_log) as reader:
+        back_up(OsFs(), reader, open_store(s3_place))
+    (tmp_path / "log").symlink_to(live_log)
+    (program,) = re.findall(r"^```python\n(import sys\n.*?)^```$", DOCUMENT, re.M | re.S)
+    (tmp_path / "audit_job.py").write_text(program)
+    lines = "".join(re.findall(r"^```sh\n(.*?)^```$", DOCUMENT, re.M | re.S))
+    places = {
+        "spark://master:7077": cluster.url,
+        "s3://bucket/logs/first": s3_place,
+        "/shared": str(tmp_path),
+        "/opt/metalog/bin/python": sys.executable,
+    }
+    for written, here in places.items():
+        lines = lines.replace(written, here)
+    commands = [line for line in lines.splitlines() if "SPARK_REMOTE" not in line]
+    assert len(commands) == 6
+    cluster.run("\n".join(commands), tmp_path)
+    assert list((tmp_path / "changes").glob("day=*/*.parquet"))
+
+
+def _read(folder: Path) -> cluster_job.Answers:
+    found: cluster_job.Answers = json.loads((folder / "answers.json").read_text())
+    assert all(found.values()), {name: len(rows) for name, rows in found.items()}
+    return found
