@@ -182,6 +182,15 @@ def decode_rows(data: bytes, count: int, layout: Layout = NEWEST) -> list[Envelo
     return rows
 
 
+def holds_record(data: bytes, position: int, index: int) -> bool:
+    """True if a record of the registry's type `index` can be decoded at a position."""
+    try:
+        _decoders[index](data, position)
+    except _DECODE_ERRORS:
+        return False
+    return True
+
+
 def _decode_rows(data: bytes, count: int, layout: Layout) -> tuple[list[Envelope], int]:
     decoders = _decoders
     type_count, has_added_fields = layout.type_count, layout.has_added_fields

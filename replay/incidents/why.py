@@ -1,6 +1,6 @@
 """Why: the chain of records that led to a partition's leader or ISR, or to a broker's state.
 
-Only the records of the partition's topic and of brokers are read: the log is skimmed.
+Only the records of the partition's topic and of its brokers are read: the log is skimmed.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -95,7 +95,8 @@ def why_broker(
 def _followed(
     source: BatchSource, name: ObjectName, at: int, progress: Callable[[int], None] | None
 ) -> "Follower":
-    found = reaching_rows(source, name, at + 1, progress, also=BROKER_RECORDS)
+    with_brokers = name.kind.name == "partition"
+    found = reaching_rows(source, name, at + 1, progress, with_brokers=with_brokers)
     start = source.history_start
     if found is None:
         follower = Follower(load_image(source, start - 1))

@@ -8,13 +8,15 @@ from typing import Protocol
 
 from metadata_log.needles import Needles
 from records.base import Record, Uuid
+from records.brokers import RegisterBrokerRecord
 from records.control import BeginTransactionRecord
 from records.envelope import Envelope
-from records.partitions import ClearElrRecord
+from records.partitions import ClearElrRecord, PartitionChangeRecord, PartitionRecord
 from records.text import parse_uuid
 from records.topics import MoveTopicRecord, NamespaceRecord, RemoveNamespaceRecord, TopicRecord
 from records.varint import LONGS
 from replay.image.metadata import NAMESPACE_SEPARATOR, MetadataImage
+from replay.image.partitions import NO_LEADER
 from replay.time_travel.affected import AFFECTED, types_reaching
 from replay.time_travel.escapes import unescaped
 from replay.time_travel.objects import ObjectName
@@ -27,6 +29,10 @@ _NUMBERS = {"topic": 0, "partition": 1, "removal": 1}
 # need no other object of their kind.
 _NUMBERED = frozenset({"broker", "controller"})
 _ALONE = frozenset({"namespace", "feature", "acl", "quota", "scram", "token", "note", "cluster"})
+
+
+# The second field of a registration is a boolean.
+_FLAGS = (b"\0", b"\1")
 
 
 class Reach(Protocol):
@@ -81,22 +87,27 @@ class _KindReach:
     ids: Collection[Uuid] = ()
     target = None
 
-    def __init__(self, kind: str, number: int | None = None) -> None:
+    def __init__(
+        self, kind: str, number: int | None = None, needles: Needles | None = None
+    ) -> None:
         """Take the records of a whole kind.
 
         Args:
             number: Take only those of this object; they begin with its id.
+            needles: Where to add what to search for; None: to new ones.
 
         Raises:
             OverflowError: no id is that large.
         """
         self._kind, self._number = kind, number
         self._types = types_reaching(kind)
-        self.needles = Needles()
+        self.needles = Needles() if needles is None else needles
         self.needles.add_type(BeginTransactionRecord)
         beginning = b"" if number is None else LONGS[number]
         for record_type in self._types:
-            self.needles.add_type(record_type, beginning)
+            is_flagged = number is not None and record_type is RegisterBrokerRecord
+            for flag in _FLAGS if is_flagged else (b"",):
+                self.needles.add_type(record_type, beginning + flag)
 
     def takes(self, row: Envelope) -> bool:
         record = row.payload
@@ -110,15 +121,18 @@ class _KindReach:
         return False
 
 
-class WithTypes:
-    """A reach, and all records of some types, which may be anywhere."""
+class WithBrokers:
+    """The reach of a partition, and the records about the brokers that have ever been its replicas.
+
+    Brokers register before they get replicas: what was skipped by then has to be read again.
+    """
 
     target = None
 
-    def __init__(self, reach: Reach, types: frozenset[type[Record]]) -> None:
-        self._reach, self._types = reach, types
-        for record_type in types:
-            self.needles.add_type(record_type)
+    def __init__(self, reach: Reach) -> None:
+        self._reach = reach
+        self._brokers: dict[int, _KindReach] = {}
+        self._missed = False
 
     @property
     def needles(self) -> Needles:
@@ -129,10 +143,33 @@ class WithTypes:
         return self._reach.ids
 
     def takes(self, row: Envelope) -> bool:
-        return self._reach.takes(row) or type(row.payload) in self._types
+        if self._reach.takes(row):
+            self._add_brokers(row.payload)
+            return True
+        return any(broker.takes(row) for broker in self._brokers.values())
 
     def add_missed(self) -> bool:
-        return self._reach.add_missed()
+        missed, self._missed = self._missed, False
+        return self._reach.add_missed() or missed
+
+    def _add_brokers(self, record: Record) -> None:
+        """Add the brokers that a record names, if it is of the partition."""
+        if not isinstance(record, PartitionRecord | PartitionChangeRecord):
+            return
+        target = self._reach.target
+        assert target is not None, "the reach is that of a partition"
+        if record.partition_id != target.partition_id:
+            return
+        for broker_id in (
+            *(record.replicas or ()),
+            *(record.isr or ()),
+            *(record.eligible_leader_replicas or ()),
+            *(record.last_known_elr or ()),
+            *((record.leader,) if record.leader > NO_LEADER else ()),
+        ):
+            if broker_id not in self._brokers:
+                self._brokers[broker_id] = _KindReach("broker", broker_id, self.needles)
+                self._missed = True
 
 
 class _TopicReach:

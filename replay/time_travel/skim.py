@@ -13,7 +13,6 @@ from typing import Protocol, runtime_checkable
 
 from metadata_log.batch import Batch
 from metadata_log.needles import Needles
-from records.base import Record
 from records.control import NoteRecord
 from records.envelope import Envelope
 from records.errors import CorruptLogError
@@ -22,7 +21,7 @@ from replay.loader import BatchSource, check_point, load_image
 from replay.time_travel.change_index import ChangeIndex, FoundChanges
 from replay.time_travel.objects import ObjectName
 from replay.time_travel.past_topics import PastTopics, untouched_until
-from replay.time_travel.reach import Reach, WithTypes, reach_of, reach_of_kind
+from replay.time_travel.reach import Reach, WithBrokers, reach_of, reach_of_kind
 from replay.transactions import Transactions, rows_within
 
 
@@ -52,15 +51,15 @@ def reaching_rows(
     index: ChangeIndex | None = None,
     past: PastTopics | None = None,
     *,
-    also: frozenset[type[Record]] = frozenset(),
+    with_brokers: bool = False,
 ) -> tuple[list[Envelope], list[Envelope]] | None:
     """Return the rows below offset `end` that can affect an object, in the order they take effect.
 
     Args:
         progress: Called with the end offset of each batch read.
-        index: Knows the records of the object; not together with `also`.
+        index: Knows the records of the object; not together with `with_brokers`.
         past: Stretches in which it shows that nothing touched the object are not read.
-        also: Types of records to return, too; none that needs an object of another kind.
+        with_brokers: Of a partition: also return the rows about its replicas' brokers.
 
     Returns:
         Rows of the base state, and rows of the log that take effect; None if the log cannot be
@@ -72,13 +71,15 @@ def reaching_rows(
         reach = reach_of(name)
         if reach is None:
             return None
-        if also:
-            reach = WithTypes(reach, also)
-        while True:
-            known = None if index is None else index.changes_of(name, reach.ids, end)
-            found = _rows_of(source, reach, end, progress, known, past)
-            if not reach.add_missed():
-                return found
+        if with_brokers:
+            reach = WithBrokers(reach)
+        rows: list[Envelope] = []
+        again: int | None = end
+        while again is not None:
+            known = None if index is None else index.changes_of(name, reach.ids, again)
+            before, found, again = _rows_of(source, reach, again, progress, known, past)
+            rows = found + rows
+        return before, rows
     except (CorruptLogError, OverflowError, ValueError):
         # Reading the whole log raises the same error as other commands.
         return None
@@ -96,7 +97,7 @@ def notes_until(
     if not isinstance(source, SkimmableSource):
         image = load_image(source, end - 1)
         return [copied(note, NoteRecord) for note in image.notes()]
-    base, rows = _rows_of(source, reach_of_kind("note"), end, progress, None, None)
+    base, rows, _ = _rows_of(source, reach_of_kind("note"), end, progress, None, None)
     return [row.payload for row in (*base, *rows) if isinstance(row.payload, NoteRecord)]
 
 
@@ -107,21 +108,34 @@ def _rows_of(
     progress: Callable[[int], None] | None,
     known: FoundChanges | None,
     past: PastTopics | None,
-) -> tuple[list[Envelope], list[Envelope]]:
+) -> tuple[list[Envelope], list[Envelope], int | None]:
+    """Read a log up to `end`.
+
+    Returns:
+        Rows of the base state, rows of the log, and the offset below which rows of objects that
+        were found too late are missing; below it no rows of the log are returned. None: all there.
+    """
     base = [] if source.base is None else _flat(source.base.rows())
     before = [row for row in base if reach.takes(row)]
     after = [] if known is None else [r for r in _rows_at(source, known.offsets) if reach.takes(r)]
+    if reach.add_missed():
+        return before, [], end
     first = source.history_start if known is None else known.end_offset
-    transactions = Transactions()
+    transactions, again = Transactions(), None
     for start, stop in _stretches(first, end, reach, past, transactions):
         for batch in source.skim(reach.needles, stop, from_offset=start):
             rows = rows_within(batch, start, stop)
             after += [row for row in transactions.effective(rows) if reach.takes(row)]
             reach.needles.everything = transactions.begin_offset is not None
+            if transactions.begin_offset is None and reach.add_missed():
+                again = min(batch.end_offset, stop)
+                after.clear()
             if progress is not None:
                 progress(batch.end_offset)
     reach.needles.everything = False
-    return before, after
+    if reach.add_missed():
+        return before, [], end
+    return before, after, again
 
 
 def _stretches(
