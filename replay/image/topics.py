@@ -114,6 +114,10 @@ class TopicsDelta:
         # Each changed topic; None if it was removed.
         self._topics: dict[Uuid, _TopicDelta | None] = {}
         self._ids = NestedMapDelta(image._ids)
+        # The partition before and after the last record that set or changed one; a follower that
+        # explains each record would else look it up twice.
+        self.before: Partition | None = None
+        self.after: Partition | None = None
 
     @property
     def changed(self) -> KeysView[Uuid]:
@@ -157,6 +161,7 @@ class TopicsDelta:
         delta = self._topics.get(record.topic_id) or self._touch(record.topic_id)
         partition = partitions.created(record, delta.topic.topic_id)
         partition_id = partition.partition_id
+        self.before, self.after = delta.find(partition_id), partition
         delta.changes[partition_id] = partition
         delta.versions[partition_id] = delta.created[partition_id] = offset
         # Offsets grow, but those of a base checkpoint may be unknown.
@@ -183,7 +188,8 @@ class TopicsDelta:
         delta = self._topics.get(record.topic_id) or self._touch(record.topic_id)
         partition_id = record.partition_id
         old = delta.changes.get(partition_id) or delta.existing(partition_id)
-        delta.changes[partition_id] = partitions.changed(old, record)
+        self.before, self.after = old, partitions.changed(old, record)
+        delta.changes[partition_id] = self.after
         delta.versions[partition_id] = offset
 
     def remove_partitions(self, record: RemovePartitionsRecord, offset: int) -> None:

@@ -43,6 +43,15 @@ class Cause(msgspec.Struct, frozen=True):
     text: str
 
 
+OWN = Cause(-1, "")
+"""Stands for a record that is its own cause, until `own_cause` is wanted."""
+
+
+def own_cause(row: Envelope, before: Partition | None, after: Partition) -> Cause:
+    """Return the cause of a partition's record that no broker's record brought about."""
+    return Cause(row.offset, _own_text(before, after, lost_brokers(before, after)))
+
+
 def broker_of(record: Record) -> int:
     """Return the id of the broker that one of BROKER_RECORDS is about."""
     if isinstance(record, FenceBrokerRecord | UnfenceBrokerRecord):
@@ -69,11 +78,15 @@ class Causes:
 
     def enter(self, rows: Sequence[Envelope]) -> None:
         """Take the rows that are replayed next together."""
+        if BROKER_RECORDS.isdisjoint([type(row.payload) for row in rows]):
+            if self._batch:
+                self._batch, self._leading = {}, set()
+            return
         self._batch = {}
         for row in rows:
             if type(row.payload) in BROKER_RECORDS:
                 self._batch.setdefault(broker_of(row.payload), []).append(row)
-        self._leading = set(self._losing_a_lead(rows)) if self._batch else set()
+        self._leading = set(self._losing_a_lead(rows))
 
     def _losing_a_lead(self, rows: Sequence[Envelope]) -> Iterator[int]:
         """Yield the leaders before the batch of the partitions that get another or none in it."""
@@ -119,18 +132,23 @@ class Causes:
         Returns:
             None if its brokers went down before the kept history.
         """
-        lost = lost_brokers(before, after)
+        cause = self.of_brokers(row, before, after)
+        return own_cause(row, before, after) if cause is OWN else cause
+
+    def of_brokers(self, row: Envelope, before: Partition | None, after: Partition) -> Cause | None:
+        """Return the same as `of_partition`, but OWN if the record was not caused by a broker's."""
         if not self._batch and not self._down:
-            return Cause(row.offset, _own_text(before, after, lost))
+            return OWN
+        lost = lost_brokers(before, after)
         # What is coming is later than what has taken brokers down.
-        causes = [self._coming(row, broker_id) for broker_id in lost]
+        causes = [self._coming(row, broker_id) for broker_id in lost] if self._batch else []
         causes += [self._down[broker_id] for broker_id in lost if broker_id in self._down]
         known = [cause for cause in causes if cause is not None]
         if known:
             return max(known, key=lambda cause: cause.offset)
         if any(broker_id in self._down for broker_id in lost):
             return None
-        return Cause(row.offset, _own_text(before, after, lost))
+        return OWN
 
     def _coming(self, row: Envelope, broker_id: int) -> Cause | None:
         """Return the record of the batch, after a row, that takes a broker down that is up."""

@@ -49,41 +49,57 @@ class Group:
         self.heading = ""
         self._first = self._last = first
         self._cause = cause
-        self._objects: dict[str, None] = {}
-        self._counts: Counter[str] = Counter()
+        # Names, or label of the topic and number of a partition: most objects are partitions.
+        self._objects: dict[str | tuple[str, int], None] = {}
+        self._counts: Counter[tuple[str, ...]] = Counter()
 
     @property
     def first(self) -> Envelope:
         """The first record."""
         return self._first
 
-    def add(self, row: Envelope, name: str | None, *effects: str) -> None:
-        """Add a record, the object that it changed, and its effects, to be counted."""
+    def add(
+        self, row: Envelope, name: str | tuple[str, int] | None, effects: tuple[str, ...]
+    ) -> None:
+        """Add a record, the object that it changed, and its effects, to be counted.
+
+        Args:
+            name: Of a partition: its topic's label, and its number.
+        """
         if row.offset > self._last.offset:
             self._last = row
-        if row.offset < self._first.offset:
+        elif row.offset < self._first.offset:
             self._first = row
         if name is not None:
             self._objects[name] = None
-        self._counts.update(effects)
+        if effects:
+            self._counts[effects] += 1
 
     def event(self) -> TimelineEvent:
         """Return the event."""
         origin = self._first.origin
-        effects = ", ".join(_counted(count, effect) for effect, count in self._counts.items())
+        counts: Counter[str] = Counter()
+        for together, count in self._counts.items():
+            for effect in together:
+                counts[effect] += count
+        effects = ", ".join(_counted(count, effect) for effect, count in counts.items())
         return TimelineEvent(
             from_offset=self._first.offset,
             to_offset=self._last.offset,
             time=self._first.timestamp,
             kind=self.kind,
             text=": ".join(filter(None, (self.heading, effects))),
-            objects=tuple(self._objects),
+            objects=tuple(map(_name, self._objects)),
             cause=self._cause,
             principal=None if origin is None else origin.principal,
         )
 
 
-def partition_effects(before: Partition, after: Partition) -> list[str]:
+def _name(of: str | tuple[str, int]) -> str:
+    return of if isinstance(of, str) else f"partition:{of[0]}/{of[1]}"
+
+
+def partition_effects(before: Partition, after: Partition) -> tuple[str, ...]:
     """Return what a record did to a partition, as effects to be counted; %s stands for plurals."""
     effects = []
     if before.leader != after.leader:
@@ -99,11 +115,14 @@ def partition_effects(before: Partition, after: Partition) -> list[str]:
         effects.append("ISR%s shrank")
     elif len(after.isr) > len(before.isr):
         effects.append("ISR%s grew")
-    if before.replicas != after.replicas or before.adding_replicas != after.adding_replicas:
+    # What a record leaves alone is the same object.
+    if (
+        before.replicas is not after.replicas and before.replicas != after.replicas
+    ) or before.adding_replicas != after.adding_replicas:
         effects.append("assignment%s changed")
     if before.mode != after.mode:
         effects.append("mode%s changed")
-    return effects or ["partition%s changed otherwise"]
+    return tuple(effects) or ("partition%s changed otherwise",)
 
 
 def _counted(count: int, effect: str) -> str:

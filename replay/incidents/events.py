@@ -15,7 +15,7 @@ from records.text import duration_text
 from replay.image.configs import RESOURCE_NAMES
 from replay.image.metadata import MetadataImage
 from replay.image.partitions import NO_LEADER, Partition
-from replay.incidents.causes import BROKER_RECORDS, Causes, broker_of, is_up
+from replay.incidents.causes import BROKER_RECORDS, OWN, Causes, broker_of, is_up
 from replay.incidents.event import (
     BROKERS,
     CONTROLLERS,
@@ -96,29 +96,22 @@ class _Events:
                 kind = BROKERS if type(record) in BROKER_RECORDS else OTHERS
                 group = self._group((kind, row.batch_offset), kind, row)
                 group.heading = "before: unknown"
-                group.add(row, None, f"{name}%s")
+                group.add(row, None, (f"{name}%s",))
 
     def follow(self, rows: Sequence[Envelope]) -> None:
         """Apply rows that take effect together, and tell of them."""
         self._causes.enter(rows)
         self._batch = rows
         for row in rows:
-            record = row.payload
-            if type(record) in BROKER_RECORDS:
+            record_type = type(row.payload)
+            if record_type is partitions.PartitionChangeRecord:
+                self._partition(row)
+            elif record_type in BROKER_RECORDS:
                 self._broker(row)
-            elif isinstance(record, partitions.PartitionChangeRecord):
-                self._partition(row, record)
-            else:
-                told_before = isinstance(record, topics.RemoveTopicRecord | topics.MoveTopicRecord)
-                found = self._name_and_effect(record) if told_before else None
+            elif record_type in _SILENT:
                 self._state.replay(row)
-                name, effect = found or self._name_and_effect(record)
-                if isinstance(record, control.LeaderChangeMessage):
-                    self._controller(row, record)
-                elif type(record) not in _SILENT:
-                    kind = _KINDS.get(type(record), OTHERS)
-                    group = self._group((kind, row.batch_offset), kind, row)
-                    group.add(row, name, effect)
+            else:
+                self._other(row)
 
     def finish(self) -> list[TimelineEvent]:
         """Return the events."""
@@ -136,7 +129,7 @@ class _Events:
         self._end_term(row.timestamp)
         group = self._group((CONTROLLERS, row.offset), CONTROLLERS, row)
         group.heading = f"controller {record.leader_id} became active in epoch {row.leader_epoch}"
-        group.add(row, f"controller:{record.leader_id}")
+        group.add(row, f"controller:{record.leader_id}", ())
         self._term = group
 
     def _end_term(self, time: int) -> None:
@@ -151,6 +144,21 @@ class _Events:
             self._term.heading += f", for {lasted}"
             if wrote != lasted:
                 self._term.heading += f", last record after {wrote}"
+
+    def _other(self, row: Envelope) -> None:
+        record = row.payload
+        if isinstance(record, topics.RemoveTopicRecord | topics.MoveTopicRecord):
+            name, effect = self._name_and_effect(record)
+            self._state.replay(row)
+            self._state.forget_label(record.topic_id)
+        else:
+            self._state.replay(row)
+            name, effect = self._name_and_effect(record)
+        if isinstance(record, control.LeaderChangeMessage):
+            self._controller(row, record)
+            return
+        kind = _KINDS.get(type(record), OTHERS)
+        self._group((kind, row.batch_offset), kind, row).add(row, name, (effect,))
 
     def _broker(self, row: Envelope) -> None:
         broker_id = broker_of(row.payload)
@@ -169,49 +177,45 @@ class _Events:
             text = f"broker {broker_id} was unfenced"
         group = self._group(row.offset, BROKERS, row, row.offset)
         group.heading = text
-        group.add(row, f"broker:{broker_id}")
+        group.add(row, f"broker:{broker_id}", ())
 
-    def _partition(self, row: Envelope, record: partitions.PartitionChangeRecord) -> None:
-        before = self._state.partition(record.topic_id, record.partition_id)
-        self._state.replay(row)
-        after = self._state.partition(record.topic_id, record.partition_id)
+    def _partition(self, row: Envelope) -> None:
+        before, after = self._state.set_partition(row)
         assert before is not None, "the record would have contradicted the state"
-        assert after is not None, "a change removes nothing"
         cause = self._cause(row, before, after)
-        name = f"partition:{self._state.topic_label(after.topic_id)}/{after.partition_id}"
-        effects = partition_effects(before, after)
         key: Hashable
         if cause is None:
             key = (PARTITIONS, row.batch_offset)
-        elif any(each.offset == cause for each in self._batch):
+        elif self._batch[0].offset <= cause <= self._batch[-1].offset:
             # Told with the broker's record, which may come later in the batch.
             key = cause
         else:
             key = (PARTITIONS, cause)
         kind = BROKERS if key == cause else PARTITIONS
-        group = self._group(key, kind, row, cause)
-        group.add(row, name, *effects)
+        name = (self._state.topic_label(after.topic_id), after.partition_id)
+        self._group(key, kind, row, cause).add(row, name, partition_effects(before, after))
 
     def _cause(self, row: Envelope, before: Partition, after: Partition) -> int | None:
         """Return the offset of the record about a broker that brought a change about."""
-        if len(after.isr) < len(before.isr) or after.leader == NO_LEADER != before.leader:
-            found = self._causes.of_partition(row, before, after)
-            return None if found is None or found.offset == row.offset else found.offset
-        came = [each for each in after.isr if each not in before.isr]
-        if before.leader == NO_LEADER != after.leader:
-            came.append(after.leader)
-        offsets = [self._up[each].offset for each in came if each in self._up]
-        if offsets:
-            return max(offsets)
-        if before.leader != after.leader:
-            # A broker that shuts down hands its leads over before it leaves the ISR.
-            found = self._causes.of_partition(row, before, after)
-            return None if found is None or found.offset == row.offset else found.offset
+        is_lost = len(after.isr) < len(before.isr) or after.leader == NO_LEADER != before.leader
+        if not is_lost and self._up:
+            came = [each for each in after.isr if each not in before.isr]
+            if before.leader == NO_LEADER != after.leader:
+                came.append(after.leader)
+            offsets = [self._up[each].offset for each in came if each in self._up]
+            if offsets:
+                return max(offsets)
+        # A broker that shuts down hands its leads over before it leaves the ISR.
+        if is_lost or before.leader != after.leader:
+            found = self._causes.of_brokers(row, before, after)
+            return None if found is None or found is OWN else found.offset
         return None
 
-    def _name_and_effect(self, record: Any) -> tuple[str | None, str]:
+    def _name_and_effect(self, record: Any) -> tuple[str | tuple[str, int] | None, str]:
         """Return the object that a record changes, and what it does to it."""
         match record:
+            case partitions.PartitionRecord(topic_id=topic_id, partition_id=number):
+                return (self._state.topic_label(topic_id), number), "new partition%s"
             case topics.TopicRecord(topic_id=topic_id):
                 name = self._state.topic_name(topic_id)
                 return f"topic:{escaped(name)}", f"topic {name} created"
@@ -221,8 +225,6 @@ class _Events:
             case topics.MoveTopicRecord(topic_id=topic_id):
                 name = self._state.topic_name(topic_id)
                 return f"topic:{escaped(name)}", f"topic {name} moved"
-            case partitions.PartitionRecord(topic_id=topic_id, partition_id=number):
-                return f"partition:{self._state.topic_label(topic_id)}/{number}", "new partition%s"
             case configs.ConfigRecord(resource_type=type_, resource_name=resource, name=key):
                 of = f"{RESOURCE_NAMES.get(type_, type_)}/{resource}"
                 what = "set" if record.value is not None else "removed"

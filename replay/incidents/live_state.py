@@ -6,12 +6,14 @@ It reads the delta, so that no image is made per record: an image costs more tha
 from collections.abc import Iterator
 
 from records.base import Uuid
+from records.envelope import Envelope
 from records.text import uuid_text
 from replay.image.cluster import Broker
 from replay.image.configs import BROKER, NAMESPACE, TOPIC, ConfigResource
 from replay.image.delta import MetadataDelta
 from replay.image.metadata import NAMESPACE_SEPARATOR, MetadataImage
 from replay.image.partition_list import Partitions
+from replay.image.partitions import Partition
 from replay.image.provenance import Provenance
 from replay.time_travel.escapes import escaped
 
@@ -28,9 +30,22 @@ class LiveState:
 
     def __init__(self, image: MetadataImage) -> None:
         self._delta = MetadataDelta(image)
+        self._topics = self._delta.topics
+        self._labels: dict[Uuid, str] = {}
         # Called once or more per record of a log.
         self.replay = self._delta.replay
-        self.partition = self._delta.topics.partition
+        self.partition = self._topics.partition
+
+    def set_partition(self, row: Envelope) -> tuple[Partition | None, Partition]:
+        """Apply a PartitionRecord or PartitionChangeRecord; return the partition before and after.
+
+        Raises:
+            CorruptLogError: as `replay`.
+        """
+        self.replay(row)
+        topics = self._topics
+        assert topics.after is not None, "the record has just set it"
+        return topics.before, topics.after
 
     def image(self, provenance: Provenance) -> MetadataImage:
         """Return the image of everything applied."""
@@ -64,7 +79,14 @@ class LiveState:
 
     def topic_label(self, topic_id: Uuid) -> str:
         """Return a topic's name as in the names of objects."""
-        return escaped(self.topic_name(topic_id))
+        label = self._labels.get(topic_id)
+        if label is None:
+            label = self._labels[topic_id] = escaped(self.topic_name(topic_id))
+        return label
+
+    def forget_label(self, topic_id: Uuid) -> None:
+        """Look up a topic's name anew: the topic was moved or removed."""
+        self._labels.pop(topic_id, None)
 
     def min_isr(self, topic_id: Uuid) -> int | None:
         """Return min.insync.replicas of a topic as far as the log knows it.

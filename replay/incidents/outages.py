@@ -1,6 +1,6 @@
 """Finds the outages of a log by one replay."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -11,9 +11,9 @@ from records.envelope import Envelope
 from records.partitions import PartitionChangeRecord, PartitionRecord, RemovePartitionsRecord
 from records.topics import MoveTopicRecord, RemoveTopicRecord
 from replay.image.metadata import MetadataImage
-from replay.image.partitions import Partition
+from replay.image.partitions import NO_LEADER, Partition
 from replay.image.provenance import Provenance
-from replay.incidents.causes import BROKER_RECORDS, Cause, Causes, broker_of
+from replay.incidents.causes import BROKER_RECORDS, OWN, Cause, Causes, broker_of, own_cause
 from replay.incidents.live_state import MIN_ISR, LiveState
 from replay.incidents.outage import Outage, broker_kinds, brokers_missing, partition_kinds
 from replay.loader import BatchSource, load_image, provenance_at
@@ -65,19 +65,45 @@ def find_outages(
     return watch.finish(from_offset, provenance)
 
 
+_NONE: Mapping[str, "_Open"] = {}
+
 _Key = tuple[Uuid, int] | int
 """Of a partition, or of a broker."""
 
 
 class _Open(msgspec.Struct):
-    """An interval that has not ended. `row` is None if it began before the kept history."""
+    """An interval that has not ended.
+
+    Texts are made when it is shown.
+
+    Attributes:
+        row: None if it began before the kept history.
+        cause: OWN if `row` is.
+        before, after: The partition before and after `row`; None for a broker.
+        missing: The brokers that the object waited for, of each state that it had.
+    """
 
     label: str
     kind: str
     row: Envelope | None
     cause: Cause | None
-    brokers: set[int]
-    topic_id: Uuid | None = None
+    before: Partition | None
+    after: Partition | None
+    missing: tuple[int, ...]
+
+    def shown_cause(self) -> Cause | None:
+        """Return the cause with its text."""
+        if self.cause is not OWN:
+            return self.cause
+        assert self.row is not None, "what was so before the history has no cause"
+        assert self.after is not None, "only a partition's record is its own cause"
+        return own_cause(self.row, self.before, self.after)
+
+    def shown_object(self) -> str:
+        """Return the object's name."""
+        if self.after is None:
+            return self.label
+        return f"partition:{self.label}/{self.after.partition_id}"
 
 
 class _Watch:
@@ -87,10 +113,12 @@ class _Watch:
         self._state = LiveState(image)
         self._causes = Causes(self._state)
         self._assumed = assumed_min_isr
-        # min.insync.replicas of each topic; None if unknown.
-        self._min_isr: dict[Uuid, int | None] = {}
+        # min.insync.replicas of each topic, as far as anything asked for it, and the topics of
+        # which the log does not know it.
+        self._min_isr: dict[Uuid, int] = {}
+        self._unknown: set[Uuid] = set()
         # Objects in an outage only.
-        self._open: dict[_Key, dict[str, _Open]] = {}
+        self._open: dict[_Key, Mapping[str, _Open]] = {}
         self._ended: list[tuple[_Open, Envelope]] = []
         self._start_time = image.provenance.timestamp
         for broker in image.brokers():
@@ -98,7 +126,7 @@ class _Watch:
         for topic in image.topics():
             for partition in image.partitions(topic.topic_id):
                 kinds = partition_kinds(partition, self._min_isr_of(topic.topic_id))
-                self._see_partition(None, partition, kinds, lambda: None)
+                self._see_partition(None, None, partition, kinds, None)
         self._rules: dict[type[Record], Callable[[Envelope, Any], None]] = {
             PartitionChangeRecord: self._set_partition,
             PartitionRecord: self._set_partition,
@@ -129,7 +157,7 @@ class _Watch:
         found = sorted(
             ended + lasting, key=lambda o: (-o.duration_ms, o.from_offset or 0, o.object)
         )
-        unknown = sum(value is None for value in self._min_isr.values())
+        unknown = len(self._unknown)
         return Outages(
             intervals=found,
             known_topics=len(self._min_isr) - unknown,
@@ -138,86 +166,89 @@ class _Watch:
         )
 
     def _outage(self, it: _Open, end: Envelope | None, now: int) -> Outage:
-        began = self._start_time if it.row is None else it.row.timestamp
+        row, after = it.row, it.after
+        began = self._start_time if row is None else row.timestamp
         return Outage(
-            object=it.label,
+            object=it.shown_object(),
             kind=it.kind,
-            from_offset=None if it.row is None else it.row.offset,
+            from_offset=None if row is None else row.offset,
             to_offset=None if end is None else end.offset,
-            from_time=None if it.row is None else it.row.timestamp,
+            from_time=None if row is None else row.timestamp,
             to_time=None if end is None else end.timestamp,
             duration_ms=max(0, (now if end is None else end.timestamp) - began),
-            cause=it.cause,
-            brokers=tuple(sorted(it.brokers)),
-            topic_id=it.topic_id,
+            cause=it.shown_cause(),
+            brokers=tuple(sorted(it.missing)),
+            topic_id=None if after is None else after.topic_id,
         )
 
     def _set_partition(
         self, row: Envelope, record: PartitionChangeRecord | PartitionRecord
     ) -> None:
-        topic_id, partition_id = record.topic_id, record.partition_id
-        partition = self._state.partition
-        before = partition(topic_id, partition_id)
-        self._state.replay(row)
-        after = partition(topic_id, partition_id)
-        assert after is not None, "the record would have contradicted the state"
-        kinds = partition_kinds(after, self._min_isr_of(topic_id))
-        if kinds or (topic_id, partition_id) in self._open:
-            self._see_partition(
-                row, after, kinds, lambda: self._causes.of_partition(row, before, after)
-            )
+        before, after = self._state.set_partition(row)
+        topic_id = after.topic_id
+        min_isr = self._min_isr.get(topic_id)
+        if min_isr is None:
+            min_isr = self._min_isr_of(topic_id)
+        if after.leader != NO_LEADER and min_isr <= len(after.isr) >= len(after.replicas):
+            # Most records: nothing is down.
+            open_ = self._open.pop((topic_id, after.partition_id), None)
+            if open_ is not None:
+                self._ended += [(it, row) for it in open_.values()]
+            return
+        kinds = partition_kinds(after, min_isr)
+        known = self._open.get((topic_id, after.partition_id), _NONE)
+        if kinds or known:
+            is_new = not known or any(kind not in known for kind in kinds)
+            cause = self._causes.of_brokers(row, before, after) if is_new else None
+            self._see_partition(row, before, after, kinds, cause)
 
     def _see_partition(
         self,
         row: Envelope | None,
+        before: Partition | None,
         partition: Partition,
         kinds: Sequence[str],
-        cause: Callable[[], Cause | None],
+        cause: Cause | None,
     ) -> None:
         """Begin and end the intervals of a partition, as of a row (None: the history's start)."""
-        topic_id, partition_id = partition.topic_id, partition.partition_id
+        topic_id = partition.topic_id
+        known = self._take((topic_id, partition.partition_id), kinds, row)
+        if not kinds:
+            return
+        now: dict[str, _Open] = {}
+        for kind in kinds:
+            missing = tuple(brokers_missing(kind, partition))
+            it = known.get(kind)
+            if it is None:
+                label = self._state.topic_label(topic_id)
+                it = _Open(label, kind, row, cause, before, partition, missing)
+            elif missing != it.missing:
+                it.missing = tuple(dict.fromkeys(it.missing + missing))
+            now[kind] = it
+        self._open[topic_id, partition.partition_id] = now
 
-        def begun(kind: str) -> _Open:
-            label = f"partition:{self._state.topic_label(topic_id)}/{partition_id}"
-            return _Open(label, kind, row, cause(), set(), topic_id)
-
-        for kind, it in self._update((topic_id, partition_id), kinds, row, begun).items():
-            it.brokers.update(brokers_missing(kind, partition))
-
-    def _update(
-        self,
-        key: _Key,
-        kinds: Sequence[str],
-        row: Envelope | None,
-        begun: Callable[[str], _Open],
-    ) -> dict[str, _Open]:
-        """Begin the intervals of new kinds of an object, and end those of other kinds.
-
-        Returns:
-            Those that it is in now.
-        """
-        before = self._open.pop(key, {})
-        if not kinds and not before:
-            return before
-        for kind, it in before.items():
+    def _take(self, key: _Key, kinds: Sequence[str], row: Envelope | None) -> Mapping[str, _Open]:
+        """Return the intervals that an object was in; those of other kinds than `kinds` end."""
+        known = self._open.pop(key, _NONE)
+        for kind, it in known.items():
             if kind not in kinds:
                 assert row is not None, "nothing ends before the history's start"
                 self._ended.append((it, row))
-        after = {kind: before.get(kind) or begun(kind) for kind in kinds}
-        if after:
-            self._open[key] = after
-        return after
+        return known
 
     def _min_isr_of(self, topic_id: Uuid) -> int:
-        if topic_id not in self._min_isr:
-            self._min_isr[topic_id] = self._state.min_isr(topic_id)
-        known = self._min_isr[topic_id]
-        return (self._assumed or 0) if known is None else known
+        found = self._min_isr.get(topic_id)
+        if found is None:
+            known = self._state.min_isr(topic_id)
+            (self._unknown.add if known is None else self._unknown.discard)(topic_id)
+            found = self._min_isr[topic_id] = (self._assumed or 0) if known is None else known
+        return found
 
     def _remove_topic(self, row: Envelope, record: RemoveTopicRecord) -> None:
         ids = [each.partition_id for each in self._state.partitions(record.topic_id)]
         self._state.replay(row)
         self._end_partitions(row, record.topic_id, ids)
+        self._state.forget_label(record.topic_id)
 
     def _remove_partitions(self, row: Envelope, record: RemovePartitionsRecord) -> None:
         self._state.replay(row)
@@ -229,6 +260,7 @@ class _Watch:
 
     def _move_topic(self, row: Envelope, record: MoveTopicRecord) -> None:
         self._state.replay(row)
+        self._state.forget_label(record.topic_id)
         self._see_min_isr(row, [record.topic_id], "the topic moved to another namespace")
 
     def _set_config(self, row: Envelope, record: ConfigRecord) -> None:
@@ -250,7 +282,7 @@ class _Watch:
             if after != before:
                 for each in partitions:
                     kinds = partition_kinds(each, after)
-                    self._see_partition(row, each, kinds, lambda: Cause(row.offset, why))
+                    self._see_partition(row, None, each, kinds, Cause(row.offset, why))
 
     def _set_broker(self, row: Envelope, record: Record) -> None:
         broker_id = broker_of(record)
@@ -262,9 +294,10 @@ class _Watch:
     def _see_broker(self, row: Envelope | None, broker_id: int) -> None:
         kinds = broker_kinds(self._state.broker(broker_id))
         cause = self._causes.of_broker(broker_id)
-        self._update(
-            broker_id,
-            kinds,
-            row,
-            lambda kind: _Open(f"broker:{broker_id}", kind, row, cause, {broker_id}),
-        )
+        known = self._take(broker_id, kinds, row)
+        if kinds:
+            self._open[broker_id] = {
+                kind: known.get(kind)
+                or _Open(f"broker:{broker_id}", kind, row, cause, None, None, (broker_id,))
+                for kind in kinds
+            }
