@@ -26,6 +26,7 @@ from benchmarks import (
     raw_append,
     repeated,
     replaying,
+    report_page,
     snapshot_beside,
     snapshot_load,
     socket_append,
@@ -57,6 +58,7 @@ BENCHES: dict[str, Bench] = {
     "placement": placement.run,
     "raw-append": raw_append.run,
     "repeated": repeated.run,
+    "report": report_page.run,
     "snapshot-beside": snapshot_beside.run,
     "spark": spark_scan.run,
 }

@@ -75,7 +75,7 @@ export class Data {
       this.firstLabel[i] = this.objectTopic[i] ? -1 : labels++;
     }
     /** The first object of each kind. */
-    this.kindStart = this.kinds.map((_, kind) => this.objectKind.findIndex((k) => k >= kind));
+    this.kindStart = this.kinds.map((_, kind) => above(this.objectKind, kind - 1));
   }
 
   /** @param {(name: string) => Column} column */
@@ -85,8 +85,8 @@ export class Data {
     this.outages = Uint8Array.from(column("outages").unsigned());
     const touches = this.object.length;
     this.rowOf = new Int32Array(touches);
-    for (let row = 0; row < this.rows; row++) {
-      this.rowOf.fill(row, this.firstTouch[row], this.firstTouch[row + 1]);
+    for (let row = 0, touch = 0; row < this.rows; row++) {
+      while (touch < this.firstTouch[row + 1]) this.rowOf[touch++] = row;
     }
     // The touches of each object, in order: those of object i from ofStart[i] to ofStart[i + 1].
     this.ofStart = new Int32Array(this.objects + 1);
@@ -110,19 +110,14 @@ export class Data {
     }
     this.value = new Float64Array(this.valueStart[touches]);
     const columns = fields.map((/** @type {any} */ _, /** @type {number} */ i) => column(`value:${i}`));
-    /** @type {(Map<number, number>|null)[]} */
-    const last = fields.map((/** @type {any} */ field) => (field[2] ? new Map() : null));
+    // Of each counter the last value of every object.
+    /** @type {(Float64Array|null)[]} */
+    const last = fields.map((/** @type {any} */ field) => (field[2] ? new Float64Array(this.objects) : null));
     for (let touch = 0, at = 0; touch < touches; touch++) {
       for (const field of shapes[this.shape[touch]][1]) {
         const counter = last[field];
-        if (counter === null) {
-          this.value[at++] = columns[field].next();
-        } else {
-          const object = this.object[touch];
-          const value = (counter.get(object) ?? 0) + columns[field].nextSigned();
-          counter.set(object, value);
-          this.value[at++] = value;
-        }
+        this.value[at++] = counter === null ? columns[field].next()
+          : counter[this.object[touch]] += columns[field].nextSigned();
       }
     }
   }
@@ -224,6 +219,7 @@ export class Data {
     this._moved = new Set();
     const topics = this.kinds.indexOf("topic");
     for (let i = 0; i < this.objects && this.objectKind[i] <= topics; i++) {
+      if (this.ofStart[i + 1] - this.ofStart[i] < 2) continue;
       const named = [...this.touchesOf(i)].filter((t) => this.fieldsOf(t).some(([name]) => name === "name"));
       if (named.length > 1) this._moved.add(i);
     }
@@ -366,7 +362,7 @@ export class Data {
       const topics = topic.startsWith("@") ? this._topicOfId(topic.slice(1)) : this.topicsByLabel.get(topic) ?? [];
       found = topics.flatMap((t) => this.partitionsOf(t)).filter((p) => this.objectNumber[p] === number && this.objectKind[p] === kind);
     } else {
-      for (let i = this.kindStart[kind]; i >= 0 && i < this.objects && this.objectKind[i] === kind; i++) {
+      for (let i = this.kindStart[kind]; i < this.objects && this.objectKind[i] === kind; i++) {
         if (this.header.labels[this.firstLabel[i]] === label) found.push(i);
       }
     }

@@ -12,7 +12,10 @@ WINDOW_MS = 10 * 60_000
 ROWS_MAX = 4_000
 """It has no more changes, else it could not be read."""
 
-_WEIGHTS = {LEADERLESS: 20, UNDER_REPLICATED: 5, FENCED: 20, SHUTTING_DOWN: 10}
+_WEIGHTS = {LEADERLESS: 200, UNDER_REPLICATED: 50, FENCED: 200, SHUTTING_DOWN: 100}
+_CHANGED = 10
+# Of new objects there are many at once, and nobody is woken by them.
+_NEW = 1
 
 
 class Weighed(NamedTuple):
@@ -25,13 +28,14 @@ class Weighed(NamedTuple):
 
 def weighed(each: EffectiveRow) -> Weighed:
     """Weigh a record: what takes something down counts most."""
-    weight = sum(1 + sum(_WEIGHTS.get(o, 0) for o in _begun(t)) for t in each.touched)
+    weight = sum(map(_weight, each.touched))
     return Weighed(each.effect, each.row.timestamp, weight)
 
 
-def _begun(touched: Touched) -> tuple[str, ...]:
-    # What is created is not down because of it.
-    return () if touched.before is None else touched.outages
+def _weight(touched: Touched) -> int:
+    if touched.before is None:
+        return _NEW
+    return _CHANGED + sum(_WEIGHTS.get(outage, 0) for outage in touched.outages)
 
 
 def most_eventful(rows: Iterable[Weighed]) -> tuple[int, int] | None:

@@ -40,6 +40,12 @@ def lines(text: str) -> list[str]:
     return [re.sub(r"\s+", " ", line).strip() for line in text.splitlines()]
 
 
+def show_all(page: Page, selector: str) -> None:
+    more = page.locator(f"{selector} > .more button")
+    while more.count():
+        more.click()
+
+
 def select(page: Page, first: int, last: int, name: str | None = None) -> None:
     page.evaluate("s => report.selection.set(s)", {"from": first, "to": last, "object": name})
 
@@ -112,8 +118,7 @@ def test_the_difference_is_that_of_diff(
     page = opened(report_file)
     select(page, *range_)
     panel = page.locator("section[aria-labelledby=difference]")
-    while panel.locator(".changes > .more button").count():
-        panel.locator(".changes > .more button").click()
+    show_all(page, ".changes")
     before = range_[0] - 1 if range_[0] else "start"
     head, *expected = lines(metalog("diff", demo_log, before, range_[1]).out)
     panel.locator("h2 small", has_text=head).wait_for()
@@ -142,6 +147,7 @@ def test_why_on_a_click_is_that_of_why(
             links = [line for line in rest if line]
             page.wait_for_selector(".answer:not([hidden])")
             assert texts(page, ".answer h3") == [head]
+            show_all(page, ".chain")
             assert " ".join(texts(page, ".answer .remark, .answer li")) == " ".join(links), head
             asked += 1
     assert asked == 15

@@ -1,0 +1,129 @@
+"""The page of a report about 100,000 partitions: its first paint, and selections."""
+
+import asyncio
+import itertools
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+from api.cli.main import run as run_command
+from benchmarks.harness import Result
+from benchmarks.own_log import CLUSTER_ID
+from metadata_log.batch import NewBatch
+from metadata_log.creation import create_log
+from metadata_log.log import MetadataLog
+from records.base import Record, Uuid
+from records.brokers import RegisterBrokerRecord
+from records.partitions import PartitionChangeRecord, PartitionRecord
+from records.topics import TopicRecord
+
+_TOPICS = 1_000
+_PARTITIONS = 100
+_CHANGES = 50_000
+_BROKERS = 100
+_SEED = 20_261_122
+_FIRST_PAINT_MS = 1_000
+_SELECTION_MS = 50
+
+_SELECTIONS = """count => {
+  const { selection } = report, times = [];
+  let seed = 7;
+  const random = () => (seed = (seed * 16807) % 2147483647) / 2147483647;
+  for (let i = 0; i < count; i++) {
+    const from = Math.floor(random() * selection.last);
+    const length = i % 5 ? 500 * random() : selection.last;
+    const start = performance.now();
+    selection.set({ from, to: from + length, object: null });
+    document.body.offsetHeight;
+    times.push(performance.now() - start);
+  }
+  return times.sort((a, b) => a - b);
+}"""
+
+
+def run(scratch: Path) -> list[Result]:
+    """Measure a page in a browser; nothing where there is none."""
+    log, page = scratch / "log", scratch / "page.html"
+    asyncio.run(_write(log))
+    first = str(_BROKERS + _TOPICS * (_PARTITIONS + 1))
+    assert run_command(["report", str(log), str(page), "--from", first]) == 0
+    from tests.browser import chromium
+
+    with chromium() as browser:
+        shown = browser.new_page(viewport={"width": 1600, "height": 1000})
+        shown.goto(page.as_uri())
+        shown.wait_for_function("window.report")
+        paint = shown.evaluate("performance.getEntriesByName('report-shown')[0].startTime")
+        times: list[float] = shown.evaluate(_SELECTIONS, 100)
+    return [
+        Result(name="report: size of 50,000 changes", ours=f"{page.stat().st_size / 1e6:.1f} MB"),
+        _within("report: first paint of 100,000 partitions", paint, _FIRST_PAINT_MS),
+        _within("report: a selection, median of 100", times[50], _SELECTION_MS),
+        _within("report: a selection, slowest of 100", times[-1], _SELECTION_MS),
+    ]
+
+
+def _within(name: str, ms: float, most: int) -> Result:
+    return Result(
+        name=name,
+        ours=f"{ms:,.0f} ms",
+        peer=f"{most:,} ms",
+        ratio=ms / most,
+        target=1,
+        at_most=True,
+    )
+
+
+async def _write(directory: Path) -> None:
+    create_log(directory, CLUSTER_ID)
+    log = await MetadataLog.open(directory)
+    for records in _batched(_records(), 5_000):
+        await log.append(NewBatch(records=records))
+    await log.close()
+
+
+def _batched(records: Iterator[Record], size: int) -> Iterator[tuple[Record, ...]]:
+    while found := tuple(itertools.islice(records, size)):
+        yield found
+
+
+def _records() -> Iterator[Record]:
+    rng = random.Random(_SEED)
+    for broker_id in range(_BROKERS):
+        yield RegisterBrokerRecord(
+            broker_id=broker_id,
+            incarnation_id=Uuid(rng.randbytes(16)),
+            broker_epoch=broker_id,
+            end_points=(),
+            features=(),
+            rack=None,
+            fenced=False,
+        )
+    topics = [Uuid(rng.randbytes(16)) for _ in range(_TOPICS)]
+    replicas = {}
+    for number, topic_id in enumerate(topics):
+        yield TopicRecord(topic_id=topic_id, name=f"topic-{number}")
+        for partition_id in range(_PARTITIONS):
+            chosen = tuple(rng.sample(range(_BROKERS), 3))
+            replicas[topic_id, partition_id] = chosen
+            yield PartitionRecord(
+                topic_id=topic_id,
+                partition_id=partition_id,
+                replicas=chosen,
+                isr=chosen,
+                removing_replicas=(),
+                adding_replicas=(),
+                leader=chosen[0],
+                leader_epoch=0,
+                partition_epoch=0,
+            )
+    keys = list(replicas)
+    for _ in range(_CHANGES):
+        topic_id, partition_id = key = rng.choice(keys)
+        in_sync = replicas[key][: rng.randint(1, 3)]
+        yield PartitionChangeRecord(
+            topic_id=topic_id,
+            partition_id=partition_id,
+            isr=in_sync,
+            leader=rng.choice(in_sync),
+        )
