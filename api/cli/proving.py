@@ -1,4 +1,4 @@
-"""Debugging a history: bisect."""
+"""Debugging a history: bisect, check."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -78,3 +78,53 @@ def _print_flips(flips: "Iterable[dict[str, Any]]") -> None:
             f"{time_text(flip['time'])} {flip['offset']:>9}  {value_text(flip['value'])}  "
             f"{flip['type']}{cause}{by}{why}"
         )
+
+
+@command()
+@reads_only
+def check(
+    log: LogOrServer,
+    from_: From = "start",
+    to: To = "end",
+    expect: Annotated[
+        list[str] | None,
+        Option(
+            "--expect",
+            metavar="EXPRESSION",
+            help="Also check that this holds at every offset; repeatable.",
+        ),
+    ] = None,
+    json: Json = False,
+    server: Server = None,
+) -> int:
+    """Show which invariants a history violates, and since when; exit 1 if it violates any."""
+    from api.questions.check import CHECK, CheckHistory
+    from api.questions.objects import Piece, joined
+
+    request = CheckHistory(first=log.point(from_), expect=tuple(expect or ()))
+    told = log.ask(CHECK, request, at=to)
+    items: tuple[Piece, ...] = tuple(told.items)
+    about = told.about()
+    found = joined(items)["violations"]
+    if json:
+        print_json_pieces(items, lambda: place_of(about))
+    else:
+        count = count_text(len(found), "violation") if found else "no violation"
+        print_line(f"{count} up to offset {about.as_of}")
+        for each in found:
+            _print_violation(each)
+        print_remark(about)
+    return FOUND if found else DONE
+
+
+def _print_violation(found: "dict[str, Any]") -> None:
+    if found["offset"] is None:
+        since = f"{'before the range':>34}"
+    else:
+        since = f"{time_text(found['time'])} {found['offset']:>9}"
+    until = "it lasts" if found["until"] is None else f"until {found['until']}"
+    until = "a step" if found["until"] == found["offset"] else until
+    of = "" if found["object"] is None else f" {found['object']}:"
+    by = "" if found["principal"] is None else f" by {found['principal']}"
+    batch = "" if found["type"] is None else f"  ({found['type']}{by})"
+    print_line(f"{since}  {found['invariant']}:{of} {found['text']}; {until}{batch}")

@@ -5,6 +5,7 @@
 
 from api.questions.bisect import BISECT
 from api.questions.changes import BLAME, DIFF, HISTORY
+from api.questions.check import CHECK
 from api.questions.descriptions import (
     ACCESS,
     ACLS,
@@ -85,6 +86,7 @@ _OF_THE_PAST = (
     (REPORT, rights.DESCRIBE_CLUSTER),
     (BISECT, rights.DESCRIBE_CLUSTER),
     (WHAT_IF, object_rights.DESCRIBE_ALL),
+    (CHECK, rights.DESCRIBE_CLUSTER),
 )
 
 _ALL = (*_DESCRIPTIONS, *_OF_THE_PAST)

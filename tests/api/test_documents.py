@@ -21,6 +21,7 @@ READING: dict[str, list[str]] = {
     "why": ["why", "{log}", "broker:1", "--at", "{at}"],
     "timeline": ["timeline", "{log}", "--to", "{at}"],
     "report": ["report", "{log}", "{tmp}/report.html", "--to", "{at}"],
+    "check": ["check", "{log}", "--to", "{at}"],
     "bisect": ["bisect", "{log}", "size(topics) >= 0", "--to", "{at}"],
     "what-if": ["what-if", "{log}", "--at", "start", "--to", "{at}"],
     "blame": ["blame", "{log}", "broker:1", "--at", "{at}"],

@@ -78,6 +78,7 @@ VERBS: dict[str, list[list[object]]] = {
         ["outages", "LOG", "--topic", "__con*", "--assume", "min.insync.replicas=3"],
     ],
     "report": [["report", "LOG", FILE], ["report", "LOG", FILE, "--from", 50, "--to", "end-9"]],
+    "check": [["check", "LOG"], ["check", "LOG", "--from", 20, "--expect", "size(topics) >= 0"]],
     "bisect": [
         ["bisect", "LOG", "partitions.exists(p, p.leader != p.replicas[0])"],
         ["bisect", "LOG", "size(topics)", "--from", 20, "--to", "end-20"],

@@ -8,6 +8,7 @@ import pytest
 
 from api.questions.bisect import FindFlips
 from api.questions.changes import ShowBlame, ShowDiff, ShowHistory
+from api.questions.check import CheckHistory
 from api.questions.lives import ShowLives
 from api.questions.log_info import ShowInfo
 from api.questions.notes import ListNotes
@@ -57,6 +58,7 @@ REQUESTS: dict[str, Any] = {
     "outages": ShowOutages(),
     "why": AskWhy(object="topic:a"),
     "report": ShowReport(),
+    "check": CheckHistory(),
     "bisect": FindFlips(expression="size(topics) > 0"),
     "what-if": AskWhatIf(first="start"),
 }

@@ -1,0 +1,44 @@
+"""Check: which invariants and expectations a history violates, and since when."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from api.questions.objects import JoinedPieces, Piece, pieces_of
+from api.questions.past import Past
+from api.questions.question import Computed, Question
+from controller.invariants.history import Violation
+from controller.log_check import check_log
+from replay.expressions.expression import Expression
+
+
+class CheckHistory(msgspec.Struct, frozen=True, kw_only=True):
+    """Asks what is violated from a point on; `expect`: expressions that should always hold."""
+
+    first: str = "start"
+    expect: tuple[str, ...] = ()
+
+
+def violations_found(past: Past, at: int, request: CheckHistory) -> Computed:
+    """Return a document in pieces: `first`, the first violation's offset, and `violations`.
+
+    Raises:
+        RequestError: INVALID_REQUEST, an expression is none, or its types do not fit.
+    """
+    expectations = [Expression(text) for text in request.expect]
+    first = past.first_offset(request.first, at)
+    start = past.image(first - 1)
+    with past.progress("checking", at + 1) as advance:
+        found = check_log(past.reader, start, at + 1, expectations=expectations, progress=advance)
+    return Computed(items=_document(found), about=lambda: past.about(at))
+
+
+def _document(found: list[Violation]) -> Iterator[Piece]:
+    offsets = [each.offset for each in found if each.offset is not None]
+    yield Piece("first", min(offsets, default=None))
+    yield from pieces_of("violations", map(msgspec.to_builtins, found))
+
+
+CHECK = Question(
+    name="check", request=CheckHistory, item=Piece, tell=violations_found, joined=JoinedPieces
+)

@@ -1,0 +1,273 @@
+"""Follows a log and tells where each invariant begins and ends to be violated.
+
+After a batch only what it touched is checked again: its topics' partitions, those that a broker
+leads or follows whose state changed, and checks of the whole image that read what was touched.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from controller.affected import Affected
+from controller.invariants.checks import check_step
+from controller.invariants.of_images import OF_IMAGES
+from controller.invariants.of_partitions import OF_PARTITIONS, OF_TOPICS
+from metadata_log.batch import Batch
+from records.base import Record, Uuid
+from records.text import uuid_text
+from replay.expressions.values import Token
+from replay.image.configs import TOPIC
+from replay.image.metadata import MetadataImage
+from replay.image.partition_list import find
+from replay.time_travel.escapes import escaped
+
+Key = tuple[str, str | None, str]
+"""Invariant, object and text: a violation lasts while it is found with the same words."""
+
+
+class Violation(msgspec.Struct, kw_only=True):
+    """A violation of an invariant, or of an expectation of the user's.
+
+    Attributes:
+        offset: At which it began: the last one of a batch. None: before the range.
+        time: Append time of that batch, in ms since 1970; None: before the range.
+        invariant: The name of the check; `expect` for an expectation.
+        object: The topic or partition; None where the text names what it concerns.
+        until: Offset at which it ended; None: it lasts. A wrong step between two images ends at
+            once.
+        type: Of the first record of the batch.
+        principal: Who asked for the batch; None if the log does not say.
+        reason: Why; None if the log does not say.
+    """
+
+    offset: int | None
+    time: int | None
+    invariant: str
+    object: str | None
+    text: str
+    until: int | None = None
+    type: str | None = None
+    principal: str | None = None
+    reason: str | None = None
+
+
+class _Narrowed:
+    """An image that goes through some topics and configs only; what is looked up is all there."""
+
+    def __init__(self, image: MetadataImage, topic_ids: Iterable[Uuid], configs: set[Any]) -> None:
+        self._image = image
+        self._topic_ids, self._configs = topic_ids, configs
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._image, name)
+
+    def topics(self) -> Iterator[Any]:
+        found = (self._image.topic(topic_id) for topic_id in self._topic_ids)
+        return (topic for topic in found if topic is not None)
+
+    def configs(self) -> Iterator[Any]:
+        found = ((resource, self._image.config(*resource)) for resource in self._configs)
+        return ((resource, values) for resource, values in found if values)
+
+
+# The kinds of tokens that a check of a whole image reads, by its name.
+_READS: dict[str, frozenset[str]] = {
+    "names_are_unique": frozenset({"names", "namespace"}),
+    "ids_are_unique": frozenset({"names", "namespace"}),
+    "namespaces_have_parents": frozenset({"names", "namespace"}),
+    "configs_are_of_topics_that_exist": frozenset({"names", "namespace", "config"}),
+    "removals_are_of_partitions_that_exist": frozenset({"removal", "partitions"}),
+    "deletions_are_under_way": frozenset({"deletion", "topic"}),
+    "removals_end": frozenset({"deletion", "removal", "topic"}),
+    "broker_epochs_are_unique": frozenset({"broker"}),
+    "directories_belong_to_one_broker": frozenset({"broker"}),
+}
+assert _READS.keys() == {check.__name__ for check in OF_IMAGES}
+
+
+class InvariantWatch:
+    """The violated invariants of the image at one point of a log.
+
+    Attributes:
+        active: What is violated now.
+    """
+
+    def __init__(self, start: MetadataImage) -> None:
+        """Check a whole image: O(objects)."""
+        self._image = start
+        self._of_images: dict[str, set[Key]] = {}
+        self._of_topics: dict[Uuid, set[Key]] = {}
+        self._affected = Affected()
+        self._retired: set[Uuid] = set()
+        for check in OF_IMAGES:
+            self._check_image(check, start)
+        for topic in start.topics():
+            self._check_topic(start, topic.topic_id, None)
+
+    @property
+    def active(self) -> set[Key]:
+        """What is violated now."""
+        return set().union(*self._of_images.values(), *self._of_topics.values())
+
+    def add(self, records: Iterable[Record]) -> None:
+        """Note the records of a batch, also inside a transaction."""
+        self._affected.add(records)
+
+    def step(self, image: MetadataImage, tokens: Collection[Token]) -> list[Key]:
+        """Check the next image, of which tokens say what was touched.
+
+        Returns:
+            The wrong steps from the last image to this one; they do not last.
+        """
+        before, self._image = self._image, image
+        affected, self._affected = self._affected, Affected()
+        kinds = {token[0] for token in tokens}
+        topic_ids = {token[1] for token in tokens if token[0] == "topic" and len(token) == 2}
+        self._check_images(before, image, kinds, topic_ids, tokens)
+        self._check_topics(before, image, kinds, topic_ids, tokens)
+        steps = [(v.invariant, None, v.finding) for v in check_step(before, image, affected)]
+        return [*steps, *self._reused_ids(before, image, topic_ids)]
+
+    def _check_images(
+        self,
+        before: MetadataImage,
+        image: MetadataImage,
+        kinds: set[str],
+        topic_ids: set[Uuid],
+        tokens: Collection[Token],
+    ) -> None:
+        narrowed = None
+        for check in OF_IMAGES:
+            if kinds.isdisjoint(_READS[check.__name__]):
+                continue
+            # A change of namespaces may concern any topic, and what is violated may end.
+            if "namespace" in kinds or check.__name__ in self._of_images:
+                self._check_image(check, image)
+                continue
+            if narrowed is None:
+                narrowed = _Narrowed(image, topic_ids, _configs(before, topic_ids, tokens))
+            self._check_image(check, narrowed)
+
+    def _check_image(self, check: Callable[[Any], Iterator[str]], image: Any) -> None:
+        name = check.__name__
+        found: set[Key] = {(name, None, finding) for finding in check(image)}
+        _put(self._of_images, name, found)
+
+    def _check_topics(
+        self,
+        before: MetadataImage,
+        image: MetadataImage,
+        kinds: set[str],
+        topic_ids: set[Uuid],
+        tokens: Collection[Token],
+    ) -> None:
+        if "feature" in kinds:
+            # Whether eligible leader replicas are kept decides about every partition.
+            for topic_id in topic_ids | {topic.topic_id for topic in image.topics()}:
+                self._check_topic(image, topic_id, None)
+            return
+        touched: dict[Uuid, set[int]] = {topic_id: set() for topic_id in topic_ids}
+        for token in tokens:
+            if token[0] == "partition" and len(token) == 2:
+                touched.setdefault(token[1][0], set()).add(token[1][1])
+        if "broker" in kinds:
+            _add_on_brokers(touched, before, image, tokens)
+        for topic_id, partition_ids in touched.items():
+            # Modes are judged by what waits for removal.
+            self._check_topic(image, topic_id, None if "removal" in kinds else partition_ids)
+
+    def _check_topic(
+        self, image: MetadataImage, topic_id: Uuid, partition_ids: set[int] | None
+    ) -> None:
+        """Check a topic and some of its partitions; None: all."""
+        topic = image.topic(topic_id)
+        if topic is None:
+            self._of_topics.pop(topic_id, None)
+            return
+        name, all_ = escaped(image.full_name(topic)), image.partitions(topic_id)
+        if topic_id in self._of_topics:
+            partition_ids = None
+        found: set[Key] = set()
+        for of_topic in OF_TOPICS:
+            label = f"topic:{name}"
+            found.update((of_topic.__name__, label, text) for text in of_topic(image, topic, all_))
+        some = all_ if partition_ids is None else [find(all_, each) for each in partition_ids]
+        for each in some:
+            if each is None:
+                continue
+            label = f"partition:{name}/{each.partition_id}"
+            for check in OF_PARTITIONS:
+                for text in check(image, topic, (each,)):
+                    found.add((check.__name__, label, text))
+        _put(self._of_topics, topic_id, found)
+
+    def _reused_ids(
+        self, before: MetadataImage, image: MetadataImage, topic_ids: set[Uuid]
+    ) -> Iterator[Key]:
+        """H1: the id of a deleted topic is never used again."""
+        for topic_id in sorted(topic_ids):
+            was, is_ = before.topic(topic_id) is not None, image.topic(topic_id) is not None
+            if is_ and not was and topic_id in self._retired:
+                yield "ids_never_come_back", None, f"topic id {uuid_text(topic_id)}"
+            if was and not is_:
+                self._retired.add(topic_id)
+
+
+def _put(where: dict[Any, set[Key]], key: Any, found: set[Key]) -> None:
+    if found:
+        where[key] = found
+    else:
+        where.pop(key, None)
+
+
+def _configs(
+    before: MetadataImage, topic_ids: set[Uuid], tokens: Collection[Token]
+) -> set[tuple[int, str]]:
+    """Return the resources whose configs were touched, or whose topic may have gone."""
+    found = {token[1] for token in tokens if token[0] == "config" and len(token) == 2}
+    topics = (before.topic(topic_id) for topic_id in topic_ids)
+    return found | {(TOPIC, before.full_name(topic)) for topic in topics if topic is not None}
+
+
+def _add_on_brokers(
+    touched: dict[Uuid, set[int]],
+    before: MetadataImage,
+    image: MetadataImage,
+    tokens: Collection[Token],
+) -> None:
+    """Add the partitions on brokers that came, went, or were fenced or unfenced: O(partitions)."""
+    changed = set()
+    for token in tokens:
+        if token[0] == "broker" and len(token) == 2:
+            old, new = before.broker(token[1]), image.broker(token[1])
+            if (old is None or old.fenced) is not (new is None or new.fenced) or (
+                old is None
+            ) is not (new is None):
+                changed.add(token[1])
+    if not changed:
+        return
+    for topic in image.topics():
+        for partition in image.partitions(topic.topic_id):
+            if partition.leader in changed or not changed.isdisjoint(partition.isr):
+                touched.setdefault(topic.topic_id, set()).add(partition.partition_id)
+
+
+def begun(keys: Iterable[Key], batch: Batch | None, *, at_once: bool = False) -> list[Violation]:
+    """Return violations that begin with a batch; without one: before the range."""
+    origin = None if batch is None else batch.rows[0].origin
+    offset = None if batch is None else batch.end_offset - 1
+    return [
+        Violation(
+            offset=offset,
+            time=None if batch is None else batch.timestamp,
+            invariant=invariant,
+            object=name,
+            text=text,
+            until=offset if at_once else None,
+            type=None if batch is None else type(batch.rows[0].payload).__name__,
+            principal=None if origin is None else origin.principal,
+            reason=None if origin is None else origin.reason,
+        )
+        for invariant, name, text in keys
+    ]

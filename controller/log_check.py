@@ -1,0 +1,74 @@
+"""Checks a whole log: the invariants, and expectations of the user's, at every offset."""
+
+from collections.abc import Callable, Collection, Sequence
+
+from controller.invariants.history import InvariantWatch, Key, Violation, begun
+from metadata_log.batch import Batch
+from replay.expressions.expression import Expression
+from replay.expressions.touched import touched
+from replay.image.metadata import MetadataImage
+from replay.loader import BatchSource, replayer_from
+from replay.time_travel.bisect import holds
+
+EXPECT = "expect"
+"""Stands for the name of an invariant where the user's expectation is violated."""
+
+
+def check_log(
+    source: BatchSource,
+    start: MetadataImage,
+    to_offset: int,
+    *,
+    expectations: Sequence[Expression] = (),
+    progress: Callable[[int], None] | None = None,
+) -> list[Violation]:
+    """Return every violation after an image, in the order in which they begin.
+
+    Only the ends of batches outside transactions count.
+
+    Args:
+        start: The image before the range; what it violates begins before the range.
+        to_offset: End of the range (exclusive).
+        expectations: Conditions that should hold at every offset.
+        progress: Called with the end offset of each batch.
+
+    Raises:
+        RequestError: INVALID_REQUEST, the types of an expectation do not fit.
+        CorruptLogError: the log is damaged, or a record contradicts the state before it.
+    """
+    invariants = InvariantWatch(start)
+    watches = [(each.text, each.watch()) for each in expectations]
+    missed: set[Key] = {
+        (EXPECT, None, text) for text, watch in watches if not holds(watch.start(start))
+    }
+    lasting = _begun(invariants.active | missed, None)
+    found = list(lasting.values())
+    replayer = replayer_from(source, start)
+    first = replayer.next_offset
+    for batch in source.batches(first, to_offset) if first < to_offset else ():
+        replayer.replay(batch, up_to=to_offset - 1)
+        invariants.add(row.payload for row in batch.rows)
+        if progress is not None:
+            progress(replayer.next_offset)
+        if replayer.in_transaction or batch.end_offset > to_offset:
+            continue
+        tokens = touched(replayer.delta)
+        image = replayer.image()
+        found += begun(invariants.step(image, tokens), batch, at_once=True)
+        for text, watch in watches:
+            if watch.is_touched(tokens):
+                key: Key = (EXPECT, None, text)
+                (missed.discard if holds(watch.start(image)) else missed.add)(key)
+        now = invariants.active | missed
+        if now != lasting.keys():
+            for key in lasting.keys() - now:
+                lasting.pop(key).until = batch.end_offset - 1
+            new = _begun(now - lasting.keys(), batch)
+            lasting |= new
+            found += new.values()
+    return found
+
+
+def _begun(keys: Collection[Key], batch: Batch | None) -> dict[Key, Violation]:
+    ordered = sorted(keys, key=lambda key: (key[0], key[1] or "", key[2]))
+    return dict(zip(ordered, begun(ordered, batch), strict=True))
