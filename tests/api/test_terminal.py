@@ -28,6 +28,10 @@ TABLES = {
     ("du", "{log}", "--by", "topic"): ("usage", ("name",)),
     ("du", "{log}", "--by", "type", "--top", "99"): ("usage", ("name",)),
     ("outages", "{log}", "--verbose"): ("incidents", ("object", "kind")),
+    ("what-if", "{log}", "--at", "start", "--without", f"config:topic/{TOPIC}", "--verbose"): (
+        "what_if",
+        ("object", "field"),
+    ),
     ("topics", "lives", TOPIC, "--log", "{log}"): (
         "admin/topics_lives",
         ("topic_id", "timestamp", "principal"),
