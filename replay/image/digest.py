@@ -95,16 +95,6 @@ class _IntItems(dict[int, str]):
         return item
 
 
-class _IntListItems(dict[tuple[int, ...], str]):
-    """Items of lists of integers, cached because replica lists repeat."""
-
-    def __missing__(self, values: tuple[int, ...]) -> str:
-        if len(self) >= _CACHE_SIZE_MAX:
-            self.clear()
-        text = self[values] = _list([_int(value) for value in values])
-        return text
-
-
 class _IdItems(dict[Uuid | None, str]):
     """Items of ids. Those of topics and log directories repeat, so they are kept."""
 
@@ -115,9 +105,33 @@ class _IdItems(dict[Uuid | None, str]):
         return text
 
 
+class _ListItems(dict[tuple[Any, ...], str]):
+    """Items of lists of integers or ids, cached because lists of replicas repeat."""
+
+    def __init__(self, item: Callable[[Any], str], key: Callable[[Any], Any] | None = None) -> None:
+        self._item, self._key = item, key
+
+    def __missing__(self, values: tuple[Any, ...]) -> str:
+        if len(self) >= _CACHE_SIZE_MAX:
+            self.clear()
+        text = self[values] = _list([self._item(value) for value in self._ordered(values)])
+        return text
+
+    def _ordered(self, values: tuple[Any, ...]) -> Iterable[Any]:
+        return values
+
+
+class _SetItems(_ListItems):
+    """Items of lists whose order means nothing."""
+
+    def _ordered(self, values: tuple[Any, ...]) -> Iterable[Any]:
+        return sorted(values, key=self._key)
+
+
 _int = _IntItems().__getitem__
 _id = _IdItems().__getitem__
-_ints = _IntListItems().__getitem__
+_LISTS = {int: _ListItems(_int).__getitem__, Uuid: _ListItems(_id).__getitem__}
+_SETS = {int: _SetItems(_int).__getitem__, Uuid: _SetItems(_id, uuid_text).__getitem__}
 
 
 def _bool(value: bool) -> str:
@@ -148,7 +162,6 @@ _ITEMS: dict[Any, _Item] = {
     Uuid | None: _id,
     bytes: _bytes,
     float: _double,
-    tuple[int, ...]: _ints,
 }
 
 
@@ -166,14 +179,16 @@ def _item(hint: Any, *, is_unordered: bool = False) -> _Item:
 
 def _items(element: Any, *, is_unordered: bool) -> _Item:
     """Return how a list is written. Structures in a list are ordered by their first field."""
+    cached = _SETS if is_unordered else _LISTS
+    if element in cached:
+        return cached[element]
     item = _item(element)
     if isinstance(element, type) and issubclass(element, msgspec.Struct):
         # Strings compare by code point, which is the order of their UTF-8 bytes.
         by_first = attrgetter(element.__struct_fields__[0])
         return lambda values: _list([item(value) for value in sorted(values, key=by_first)])
     if is_unordered:
-        by_text = uuid_text if element is Uuid else None
-        return lambda values: _list([item(value) for value in sorted(values, key=by_text)])
+        return lambda values: _list([item(value) for value in sorted(values)])
     return lambda values: _list([item(value) for value in values])
 
 

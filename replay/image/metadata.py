@@ -24,7 +24,7 @@ from replay.image.quotas import ClientQuota, QuotaEntity
 from replay.image.removals import PendingRemoval, ReplicaDeletion
 from replay.image.scram import ScramCredential
 from replay.image.tokens import DelegationToken
-from replay.image.topics import Partition, Topic, TopicsImage
+from replay.image.topics import Partition, Topic, TopicEntry, TopicsImage
 from replay.image.versions import UNKNOWN
 
 NAMESPACE_SEPARATOR = ":"
@@ -116,6 +116,10 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
         Versions, here and below, are UNKNOWN for objects that do not exist.
         """
         return self._topics.version(topic_id)
+
+    def topic_entry(self, topic_id: Uuid) -> TopicEntry:
+        """Return a topic of this image with its partitions and the versions of both."""
+        return self._topics.entry(topic_id)
 
     def partition_version(self, topic_id: Uuid, partition_id: int) -> int:
         """Return the version of a partition."""

@@ -101,6 +101,10 @@ class TopicsImage(msgspec.Struct, frozen=True, gc=False):
         offsets = b"" if entry is None else entry.offsets
         return partition_offsets(offsets, partition_id)
 
+    def entry(self, topic_id: Uuid) -> TopicEntry:
+        """Return a topic of this image with its partitions and versions."""
+        return self._entries[topic_id]
+
 
 _NO_IDS: Map[str, Uuid] = Map()
 _NO_CHANGES: KeysView[int] = dict[int, None]().keys()

@@ -10,7 +10,7 @@ so their offsets are packed, 16 bytes each, and stored with their topic.
 import struct
 from array import array
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from immutables import Map
@@ -37,6 +37,43 @@ def partition_offsets(offsets: PartitionOffsets, partition_id: int) -> tuple[int
     chunk = _chunk(offsets, partition_id >> _CHUNK_BITS)
     at = (partition_id & _IN_CHUNK) * _PAIR.size
     return _PAIR.unpack_from(chunk, at) if at < len(chunk) else (UNKNOWN, UNKNOWN)
+
+
+def listed_offsets(
+    offsets: PartitionOffsets, partition_ids: Sequence[int]
+) -> tuple[list[int], list[int]]:
+    """Return versions and creation offsets of all partitions of a topic, ordered by id."""
+    if isinstance(offsets, bytes) and _has_no_gap(partition_ids):
+        values = array("q", offsets.ljust(_PAIR.size * len(partition_ids), b"\xff"))
+        return values[::_FIELDS].tolist(), values[1::_FIELDS].tolist()
+    pairs = [partition_offsets(offsets, each) for each in partition_ids]
+    return [version for version, _ in pairs], [created for _, created in pairs]
+
+
+def packed_offsets(
+    partition_ids: Sequence[int], versions: Sequence[int], created: Sequence[int]
+) -> PartitionOffsets:
+    """Return the offsets of all partitions of a topic; the inverse of `listed_offsets`.
+
+    Empty sequences mean that none is known.
+    """
+    if not versions:
+        return b""
+    count = len(partition_ids)
+    if not (_has_no_gap(partition_ids) and len(versions) == count and len(created) in (0, count)):
+        version_of = dict(zip(partition_ids, versions, strict=False))
+        return merged_offsets(b"", version_of, dict(zip(partition_ids, created, strict=False)))
+    chunk = array("q", _NOTHING * count)
+    chunk[::_FIELDS] = array("q", versions)
+    if created:
+        chunk[1::_FIELDS] = array("q", created)
+    return _trimmed(chunk)
+
+
+def _has_no_gap(partition_ids: Sequence[int]) -> bool:
+    """True if these ids, in their order, are all from 0 on, and share the first chunk."""
+    count = len(partition_ids)
+    return 0 < count <= _IN_CHUNK + 1 and partition_ids[-1] == count - 1
 
 
 def merged_offsets(
@@ -77,6 +114,10 @@ def _merged_chunk(base: bytes, versions: Mapping[int, int], created: Mapping[int
         chunk[_FIELDS * index] = offset
     for index, offset in created.items():
         chunk[_FIELDS * index + 1] = offset
+    return _trimmed(chunk)
+
+
+def _trimmed(chunk: "array[int]") -> bytes:
     # Equal offsets must be equal bytes, also after partitions at the end were removed.
     while chunk and chunk[-1] == chunk[-2] == UNKNOWN:
         del chunk[-_FIELDS:]

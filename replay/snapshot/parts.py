@@ -20,7 +20,7 @@ from replay.image.partitions import Partition
 from replay.image.parts import PARTS
 from replay.image.provenance import Provenance
 from replay.image.topics import Topic, TopicEntry, TopicsImage
-from replay.image.versions import UNKNOWN, merged_offsets
+from replay.image.versions import UNKNOWN, listed_offsets, packed_offsets
 from replay.snapshot.chunks import Chunk, chunks_of
 
 
@@ -39,23 +39,19 @@ class StoredTopic(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     @classmethod
     def of(cls, image: MetadataImage, topic: Topic) -> Self:
         """Make the stored form of an image's topic."""
-        topic_id = topic.topic_id
-        partitions = tuple(image.partitions(topic_id))
-        return cls(
-            topic,
-            partitions,
-            image.topic_version(topic_id),
-            _known([image.partition_version(topic_id, each.partition_id) for each in partitions]),
-            _known([image.partition_created(topic_id, each.partition_id) for each in partitions]),
-        )
+        entry = image.topic_entry(topic.topic_id)
+        partitions = tuple(entry.partitions)
+        versions, created = listed_offsets(entry.offsets, _ids(partitions))
+        return cls(topic, partitions, entry.version, _known(versions), _known(created))
 
     def entry(self) -> TopicEntry:
         """Return the topic in the form of an image."""
-        ids = [partition.partition_id for partition in self.partitions]
-        versions = dict(zip(ids, self.versions or [UNKNOWN] * len(ids), strict=False))
-        created = dict(zip(ids, self.created, strict=False))
-        offsets = merged_offsets(b"", versions, created) if versions else b""
+        offsets = packed_offsets(_ids(self.partitions), self.versions, self.created)
         return TopicEntry(self.topic, partition_list(self.partitions), self.version, offsets)
+
+
+def _ids(partitions: Iterable[Partition]) -> list[int]:
+    return [partition.partition_id for partition in partitions]
 
 
 def _known(offsets: list[int]) -> tuple[int, ...]:

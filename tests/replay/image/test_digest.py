@@ -9,7 +9,8 @@ from replay.image.digest import (
     FIRST_PARTS,
     PART_ROWS,
     _IntItems,
-    _IntListItems,
+    _ListItems,
+    _SetItems,
     digest_of_parts,
     digest_of_rows,
     image_digest,
@@ -119,13 +120,18 @@ def test_lists_of_every_length_are_written_in_full(count: int) -> None:
 
 def test_items_of_lists_are_kept_but_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("replay.image.digest._CACHE_SIZE_MAX", 10)
-    items = _IntListItems()
+    items = _ListItems(_IntItems().__getitem__)
     for number in range(25):
         text = items[number, 70]
         assert items[number, 70] is text
         assert len(items) == number % 10 + 1
     assert items[()] == "1:0"
     assert items[-1, 1_000] == "1:22:-14:1000"
+
+
+def test_items_of_sets_are_in_one_order() -> None:
+    items = _SetItems(_IntItems().__getitem__)
+    assert items[3, 1, 20] == items[20, 3, 1] == "1:3" + "1:1" + "1:3" + "2:20"
 
 
 def test_items_of_small_integers_are_kept() -> None:

@@ -20,7 +20,13 @@ from replay.image.configs import TOPIC
 from replay.image.digest import image_digest
 from replay.image.metadata import MetadataImage
 from replay.image.topics import Topic, TopicEntry
-from replay.image.versions import UNKNOWN
+from replay.image.versions import (
+    UNKNOWN,
+    listed_offsets,
+    merged_offsets,
+    packed_offsets,
+    partition_offsets,
+)
 from replay.loader import load_image
 from replay.transactions import effective_rows
 from tests.histories import random_history
@@ -217,3 +223,21 @@ def test_base_of_an_early_release_says_no_versions() -> None:
     assert (image.topic_version(T), image.partition_created(T, 0)) == (UNKNOWN, UNKNOWN)
     assert image.config_version(TOPIC, "t") == UNKNOWN
     assert image.partition_version(T, 0) == 9
+
+
+@pytest.mark.parametrize(
+    "ids", [[], [0], [0, 1, 2], [1, 3], list(range(256)), list(range(300)), [0, 255, 700]]
+)
+@pytest.mark.parametrize("known", ["all", "some", "not how it was created", "none"])
+def test_offsets_of_a_topic_are_listed_and_packed_as_they_are_set_one_by_one(
+    ids: list[int], known: str
+) -> None:
+    versions = [UNKNOWN if known == "some" and each % 2 else each + 9 for each in ids]
+    created = [] if known == "not how it was created" else [each + 5 for each in ids]
+    if known == "none":
+        versions = created = []
+    set_ = dict(zip(ids, versions, strict=False)), dict(zip(ids, created, strict=False))
+    packed = packed_offsets(ids, versions, created)
+    assert packed == (merged_offsets(b"", *set_) if versions else b"")
+    pairs = [partition_offsets(packed, each) for each in ids]
+    assert list(zip(*listed_offsets(packed, ids), strict=True)) == pairs
