@@ -43,7 +43,7 @@ redecide: .venv/installed ## Decide all requests of logs anew and compare; ARGS=
 	$(BIN)/python -m tests.redecide $(ARGS)
 
 lock: .venv/installed ## Pin the newest allowed versions anew
-	$(BIN)/uv pip compile pyproject.toml --extra archive --extra postgres --extra spark \
+	$(BIN)/uv pip compile pyproject.toml --extra archive --extra postgres --extra spark --extra connect \
 	  --group dev --group bench --universal \
 	  --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
 	  --upgrade --quiet --no-header --output-file requirements/lock.txt

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from api.documents.audits import AuditRows
+    from api.documents.audits import AuditRows, RowsWritten
 
 
 def rows_of(frame: "DataFrame", limit: int) -> "AuditRows":
@@ -19,6 +19,39 @@ def rows_of(frame: "DataFrame", limit: int) -> "AuditRows":
     found = frame.limit(limit + 1).collect()
     rows = [[_plain(value) for value in row] for row in found[:limit]]
     return AuditRows(truncated=len(found) > limit, columns=frame.columns, rows=rows)
+
+
+def write_rows(frame: "DataFrame", name: str, to: str) -> "RowsWritten":
+    """Run a query and write all rows of its answer to `NAME.parquet`, replacing an older file.
+
+    Args:
+        to: A directory, created if necessary, or `s3://bucket/prefix`.
+
+    Raises:
+        RequestError: INVALID_REQUEST: `to` is a log or no directory.
+        UnavailableError: another process writes there.
+    """
+    import pyarrow
+    from pyarrow.parquet import write_table
+
+    from api.documents.audits import RowsWritten
+    from metadata_log.care.store import open_store
+    from metadata_log.names import MANIFEST
+    from records.errors import RequestError
+
+    store = open_store(to.removeprefix("file://"))
+    if MANIFEST in store.names():
+        raise RequestError("INVALID_REQUEST", f"{to} is a log; name another directory")
+    table = frame.toArrow()
+    content = pyarrow.BufferOutputStream()
+    write_table(table, content)
+    lock = store.prepare()
+    try:
+        store.put(f"{name}.parquet", [content.getvalue().to_pybytes()])
+    finally:
+        if lock is not None:
+            lock.release()
+    return RowsWritten(file=f"{store.directory / name}.parquet", row_count=table.num_rows)
 
 
 @contextmanager

@@ -11,12 +11,14 @@ import typer
 from api.cli.app import app
 from api.cli.arguments import Json, ShowSecrets
 from api.cli.asking import log_place, print_remark
-from api.cli.audit_answers import refusing, rows_of
+from api.cli.audit_answers import refusing, rows_of, write_rows
 from api.cli.errors import reads_only
 from api.cli.output import print_json, print_json_list, print_line, print_table, value_text
 
 if TYPE_CHECKING:
-    from api.documents.audits import AuditRows
+    from pyspark.sql import DataFrame
+
+    from api.documents.audits import AuditRows, RowsWritten
     from metadata_log.log_reader import LogReader
     from replay.audit.audit import Audit, Range
 
@@ -42,7 +44,8 @@ def audit(
     ] = None,
     limit: Annotated[int, typer.Option(min=1, help="Print at most this many rows.")] = _ROWS_MAX,
     to: Annotated[
-        str | None, typer.Option(metavar="LOCATION", help="Directory that `export` adds to.")
+        str | None,
+        typer.Option(metavar="LOCATION", help="Write Parquet: `export` adds, others replace."),
     ] = None,
     show_secrets: ShowSecrets = False,
     json: Json = False,
@@ -51,13 +54,16 @@ def audit(
     from api.cli.reading import about, open_reader
     from api.documents.audits import Audits, Since
 
-    if (arguments[0] == "export") != (to is not None):
-        raise typer.BadParameter("`audit export` needs --to LOCATION, the others take none")
+    is_export = arguments[0] == "export"
+    if is_export and to is None:
+        raise typer.BadParameter("`audit export` needs --to LOCATION")
+    if to is not None and arguments[0] in ("list", "shell"):
+        raise typer.BadParameter(f"`audit {arguments[0]}` takes no --to")
     if arguments == ["list"]:
         _print_queries_json() if json else print_queries()
         return
     names, log, query = _parsed(arguments)
-    if to is not None:
+    if is_export and to is not None:
         from api.cli.audit_export import export
 
         if (since, until) != ("start", "end"):
@@ -73,12 +79,14 @@ def audit(
 
                 run_shell(opened, offsets, limit, show_secrets=show_secrets, as_json=json)
                 return
+            answers: dict[str, AuditRows | RowsWritten] = {}
             if query is None:
-                answers = _ask(opened, names, parameters or [], offsets, limit)
+                for name, frame in _asked(opened, names, parameters or [], offsets):
+                    answers[name] = _taken(frame, name, limit, to)
             else:
                 with refusing():
                     frame = opened.sql(query, offsets, show_secrets=show_secrets)
-                    answers = {"sql": rows_of(frame, limit)}
+                    answers["sql"] = _taken(frame, "sql", limit, to)
         place = about(reader, offsets.last)
     if json:
         found = answers.values() if len(answers) == 1 else [Audits(audits=answers)]
@@ -87,7 +95,7 @@ def audit(
     for name, answer in answers.items():
         if len(answers) > 1:
             print_line(f"{name}:")
-        print_rows(answer)
+        _print_answer(answer)
     print_remark(place)
 
 
@@ -129,6 +137,20 @@ def _check(names: Sequence[str], parameters: Sequence[str]) -> None:
         return
     for name in names:
         query_with_parameters([name, *parameters])
+
+
+def _taken(frame: "DataFrame", name: str, limit: int, to: str | None) -> "AuditRows | RowsWritten":
+    """Run a query: return some rows of its answer, or write all of them."""
+    return rows_of(frame, limit) if to is None else write_rows(frame, name, to)
+
+
+def _print_answer(answer: "AuditRows | RowsWritten") -> None:
+    from api.documents.audits import RowsWritten
+
+    if isinstance(answer, RowsWritten):
+        print_line(f"{answer.file}: {answer.row_count:,} rows")
+    else:
+        print_rows(answer)
 
 
 def print_rows(answer: "AuditRows") -> None:
@@ -187,13 +209,12 @@ def _opened(reader: "LogReader", *, keep: bool) -> "Iterator[Audit]":
         yield audit
 
 
-def _ask(
-    audit: "Audit", names: Sequence[str], parameters: Sequence[str], offsets: "Range", limit: int
-) -> "dict[str, AuditRows]":
+def _asked(
+    audit: "Audit", names: Sequence[str], parameters: Sequence[str], offsets: "Range"
+) -> "Iterator[tuple[str, DataFrame]]":
+    """Yield the name of each query, and the frame of its answer."""
     from api.cli.audit_shell import query_with_parameters
 
-    answers = {}
     for name in names:
         query, chosen = query_with_parameters([name, *parameters])
-        answers[name] = rows_of(audit.query(query, offsets, chosen), limit)
-    return answers
+        yield name, audit.query(query, offsets, chosen)

@@ -20,10 +20,17 @@ class AuditRows(msgspec.Struct, frozen=True, kw_only=True):
     rows: Sequence[Sequence[Any]]
 
 
+class RowsWritten(msgspec.Struct, frozen=True, kw_only=True):
+    """The rows of one query, all of them, in a Parquet file."""
+
+    file: str
+    row_count: int
+
+
 class Audits(msgspec.Struct, frozen=True, kw_only=True):
     """The rows of several queries, by name."""
 
-    audits: dict[str, AuditRows]
+    audits: Mapping[str, AuditRows | RowsWritten]
 
 
 class AuditAsked(msgspec.Struct, frozen=True, kw_only=True):

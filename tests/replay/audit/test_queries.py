@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow.parquet
 import pytest
 
 from api.cli.main import run
@@ -181,6 +182,23 @@ def test_several_queries_are_answered_by_one_command(
     assert run(["audit", "who", "deletions", str(demo_log), "--limit", "1"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert (lines[0], "deletions:" in lines) == ("who:", True)
+
+
+def test_answers_are_written_as_parquet(
+    spark: "SparkSession", demo_log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, query = tmp_path / "out", "SELECT offset, time FROM log"
+    for _ in range(2):
+        assert run(["audit", "sql", str(demo_log), query, "--to", str(out), "--limit", "1"]) == 0
+    with LogReader.open(demo_log) as reader:
+        assert capsys.readouterr().out.splitlines()[-1] == (
+            f"{out / 'sql.parquet'}: {reader.end_offset:,} rows"
+        )
+        table = pyarrow.parquet.read_table(out / "sql.parquet")
+        assert sorted(table["offset"].to_pylist()) == list(range(reader.end_offset))
+        assert table["time"][0].as_py().tzinfo is not None
+    assert run(["audit", "sql", str(demo_log), query, "--to", str(demo_log)]) == 3
+    assert "is a log; name another directory" in capsys.readouterr().err
 
 
 async def test_log_that_is_being_written_is_read_up_to_its_mark(
