@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from api.cli.audit_answers import refusing, rows_of
@@ -54,10 +55,11 @@ def run_shell(
 
 
 def query_with_parameters(words: Iterable[str]) -> "tuple[Query, dict[str, Parameter]]":
-    """Return a query and its parameters, given as its name and NAME=VALUE.
+    """Return a query and its parameters, given as its name and NAME=VALUE or NAME=@FILE.
 
     Raises:
-        RequestError: INVALID_REQUEST: there is no such query, or a word is no parameter.
+        RequestError: INVALID_REQUEST: there is no such query, a word is no parameter, or a file
+            cannot be read.
     """
     from replay.audit.audit import named_query
 
@@ -68,9 +70,24 @@ def query_with_parameters(words: Iterable[str]) -> "tuple[Query, dict[str, Param
         key, is_setting, value = setting.partition("=")
         if not is_setting:
             raise RequestError("INVALID_REQUEST", f"{setting!r} is not NAME=VALUE")
+        value = _content(value)
         is_number = isinstance(query.parameters.get(key), int) and value.isascii()
         parameters[key] = int(value) if is_number and value.isdigit() else value
     return query, parameters
+
+
+def _content(value: str) -> str:
+    """Return what a file holds that is named as @FILE; anything else as it is.
+
+    Raises:
+        RequestError: INVALID_REQUEST: the file cannot be read.
+    """
+    if not value.startswith("@"):
+        return value
+    try:
+        return Path(value[1:]).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise RequestError("INVALID_REQUEST", f"{value[1:]}: {error}") from error
 
 
 def statements(lines: Iterable[str]) -> Iterator[str]:

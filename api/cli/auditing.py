@@ -40,7 +40,7 @@ def audit(
     until: Annotated[str, typer.Option(metavar="POINT", help="Last, inclusive.")] = "end",
     parameters: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the query; repeatable."),
+        typer.Option("--set", metavar="NAME=VALUE", help="A parameter, or =@FILE; repeatable."),
     ] = None,
     limit: Annotated[int, typer.Option(min=1, help="Print at most this many rows.")] = _ROWS_MAX,
     to: Annotated[

@@ -107,6 +107,9 @@ class Audit:
             UnknownHistoryError, RequestError: as for `History`.
         """
         chosen = chosen_parameters(query, parameters or {})
+        if query.compares_states:
+            history = self._history(offsets.last, with_origin=True)
+            offsets = Range(history.effect_of(offsets.first), offsets.last)
         self._register(query.reads, offsets, show_secrets=show_secrets)
         return self.spark.sql(query.sql, args=chosen)
 
@@ -232,7 +235,8 @@ def chosen_parameters(query: Query, given: Mapping[str, Parameter]) -> dict[str,
             raise RequestError(
                 "INVALID_REQUEST", f"{name} of {query.name} is a {wanted.__name__}, not {value!r}"
             )
-    return {**query.parameters, **given}
+    chosen = {**query.parameters, **given}
+    return chosen | {name: read(str(chosen[name])) for name, read in query.readers.items()}
 
 
 def named_query(name: str) -> Query:

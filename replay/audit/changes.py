@@ -75,7 +75,8 @@ def _readable(history: History, changed: DataFrame, *, show_secrets: bool) -> Da
     if not show_secrets:
         before, after = (f"if({_SECRET}, {_hidden(value)}, {value})" for value in (before, after))
         whole_id, whole_name = (
-            f"if(kind = 'delegation_tokens', '{REDACTED}', {text})"
+            # A token's key is its secret; a hash tells tokens apart.
+            f"if(kind = 'delegation_tokens', '{REDACTED} ' || left(sha2({text}, 256), 16), {text})"
             for text in (whole_id, whole_name)
         )
     return history.sql(

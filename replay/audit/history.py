@@ -138,6 +138,15 @@ class History:
         open_ = (first for first, last in self._unfinished if last == _FOR_EVER)
         return next(open_, self._at + 1)
 
+    def effect_of(self, first: int) -> int:
+        """Return the first offset of what is not part of the state before an offset.
+
+        It is the offset itself, or the start of the transaction that it is in the middle of, whose
+        records all take effect at its end.
+        """
+        marks = [mark for mark in self._found["markers"] if mark.position < first]
+        return marks[-1].position if marks and marks[-1].kind == "begin" else first
+
     def resolved(self, written: DataFrame) -> DataFrame:
         """Drop the rows of a transaction that is still open, and tell the aborted ones.
 

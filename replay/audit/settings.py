@@ -23,7 +23,7 @@ COLUMNS = ("timestamp", "origin")
 
 _ROW = "position, aborted_at, timestamp, origin, record"
 
-_RESOURCE_TYPES = {
+RESOURCE_TYPES = {
     2: "topic",
     4: "broker",
     8: "broker-logger",
@@ -132,7 +132,7 @@ def _word(name: str) -> str:
 
 
 def _config(topic: str) -> str:
-    types = " ".join(f"WHEN {number} THEN '{name}'" for number, name in _RESOURCE_TYPES.items())
+    types = " ".join(f"WHEN {number} THEN '{name}'" for number, name in RESOURCE_TYPES.items())
     resource = f"CASE ConfigRecord.resource_type {types} ELSE ConfigRecord.resource_type || '' END"
     rest = f"if({topic} IS null, ConfigRecord.resource_name, '')"
     empty = _object("configs", {}, topic=topic, head=f"concat({resource}, '/')", rest=rest)

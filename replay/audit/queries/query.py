@@ -1,6 +1,6 @@
 """An audit query: SQL over the views (views.py), and the columns of its result."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -36,6 +36,9 @@ class Query:
         columns: Of the result, in their order.
         reads: The views in `sql`.
         parameters: Default values; a value given must be of the same type.
+        readers: By parameter, what turns the text given into the text that the SQL reads. Raise
+            RequestError.
+        compares_states: True if it compares the state before the range with that at its end.
     """
 
     name: str
@@ -44,6 +47,8 @@ class Query:
     columns: Columns
     reads: tuple[str, ...] = ("changes",)
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    readers: Mapping[str, Callable[[str], str]] = field(default_factory=dict)
+    compares_states: bool = False
 
 
 RECORD: Columns = {

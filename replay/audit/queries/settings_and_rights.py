@@ -158,6 +158,7 @@ CONFIG_DRIFT = Query(
     ORDER BY name, field
     """,
     _NET_COLUMNS,
+    compares_states=True,
 )
 
 DIFF = Query(
@@ -168,6 +169,7 @@ DIFF = Query(
     ORDER BY kind, name, field
     """,
     {"kind": KIND, **_NET_COLUMNS},
+    compares_states=True,
 )
 
 SETTINGS_AND_RIGHTS = (ACL_CHANGES, SCRAM_CHANGES, QUOTA_CHANGES, CONFIG_DRIFT, DIFF)

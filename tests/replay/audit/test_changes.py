@@ -1,10 +1,9 @@
 """The relation of effective changes, compared with computations in plain Python."""
 
-import json
 import random
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -21,6 +20,7 @@ from replay.audit.log_frame import LogFiles
 from replay.image.configs import NAMESPACE, RESOURCE_NAMES, TOPIC
 from replay.timeline import Timeline
 from tests.histories import random_history
+from tests.replay.audit import replayed
 from tests.replay.audit.log_on_disk import write_log
 from tests.replay.builders import FakeLog, batches, change, namespace, partition, topic, uid
 
@@ -70,7 +70,7 @@ def test_change_names_what_was_before_whoever_aborted_in_between(
 
 
 def test_resources_of_configs_are_named_as_in_the_image() -> None:
-    assert settings._RESOURCE_TYPES == RESOURCE_NAMES
+    assert settings.RESOURCE_TYPES == RESOURCE_NAMES
 
 
 def test_what_a_topic_holds_goes_with_it_and_secrets_stay_hidden(
@@ -107,26 +107,6 @@ def test_what_a_topic_holds_goes_with_it_and_secrets_stay_hidden(
     assert values == {"(redacted)", "4096", None}
 
 
-_KINDS = {
-    "acl": "acls",
-    "broker": "brokers",
-    "deletion": "replica_deletions",
-    "feature": "features",
-    "namespace": "namespaces",
-    "partition": "partitions",
-    "removal": "pending_partition_removals",
-    "scram": "scram",
-    "token": "delegation_tokens",
-}
-_FIELDS = {
-    *("replicas", "isr", "removing_replicas", "adding_replicas", "leader", "mode"),
-    *("leader_recovery_state", "name", "level", "delay_ms", "create_time_ms", "state"),
-    *("fenced", "in_controlled_shutdown", "rack", "broker_epoch", "iterations", "operation"),
-    *("host", "principal", "resource_name", "owner", "requester", "max_timestamp"),
-}
-"""Those that hold no ids and are not derived."""
-
-
 @pytest.mark.parametrize("seed", range(2))
 def test_changes_equal_those_of_replay_on_a_random_history(
     spark: "SparkSession", tmp_path: Path, seed: int
@@ -134,23 +114,14 @@ def test_changes_equal_those_of_replay_on_a_random_history(
     history = random_history(random.Random(seed), 200)
     log = FakeLog(history)
     expected = Counter(
-        (c.offset, kind, c.field, text(c.before), text(c.after), c.in_effect)
+        (c.offset, kind, c.field, replayed.text(c.before), replayed.text(c.after), c.in_effect)
         for c in Timeline(log).changes(0, log.end_offset)
-        if (kind := _KINDS.get(c.object.partition(":")[0])) and c.field in _FIELDS
+        if (kind := replayed.kind_of(c)) and c.field in replayed.FIELDS
     )
     found = Counter(
         (r["offset"], r["kind"], field, r["before"], r["after"], r["in_effect"])
         for r in changes_in(spark, write_log(tmp_path, history))
-        if (field := r["field"].removeprefix("feature_")) in _FIELDS
-        and r["kind"] in _KINDS.values()
+        if (field := r["field"].removeprefix("feature_")) in replayed.FIELDS
+        and r["kind"] in replayed.KINDS.values()
     )
     assert (found - expected, expected - found) == (Counter(), Counter())
-
-
-def text(value: Any) -> str | None:
-    match value:
-        case None | str():
-            return value
-        case bool() | list():
-            return json.dumps(value, separators=(",", ":"))
-    return str(value)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from api.cli.audit_shell import statements
+from api.cli.audit_shell import query_with_parameters, statements
 from api.cli.main import run
+from records.errors import RequestError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,6 +42,15 @@ def test_shell_answers_until_an_error(
     assert counted["rows"] == [[10]]
     assert late["query"] == "out-of-hours"
     assert "'everything' is not NAME=VALUE" in shown.err
+
+
+def test_value_of_a_parameter_may_be_in_a_file(tmp_path: Path) -> None:
+    zone = tmp_path / "zone"
+    zone.write_text("Asia/Tokyo")
+    query, parameters = query_with_parameters(["out-of-hours", f"zone=@{zone}", "to_hour=7"])
+    assert (query.name, parameters) == ("out-of-hours", {"zone": "Asia/Tokyo", "to_hour": 7})
+    with pytest.raises(RequestError, match=r"missing: .*No such file"):
+        query_with_parameters(["out-of-hours", f"zone=@{tmp_path}/missing"])
 
 
 def test_statements_end_with_a_line_or_a_semicolon() -> None:

@@ -1,0 +1,75 @@
+"""Configs compared with a baseline of one's own."""
+
+from typing import Any
+
+import msgspec
+
+from records.errors import RequestError
+from replay.audit.queries.query import Column, Query
+from replay.audit.settings import RESOURCE_TYPES
+
+_NOT_CONFIGS = ("object", "version")
+
+
+class _Parts(msgspec.Struct, frozen=True):
+    configs: list[dict[str, Any]]
+
+
+class _Baseline(msgspec.Struct, frozen=True):
+    parts: _Parts
+
+
+def configs_by_resource(text: str) -> str:
+    """Return the configs of a baseline as JSON: {"topic/orders": {"retention.ms": "1000"}}.
+
+    Args:
+        text: What `metalog image LOG --part configs --json` prints, or at least its `parts`.
+
+    Raises:
+        RequestError: INVALID_REQUEST: it is something else.
+    """
+    try:
+        found = msgspec.json.decode(text, type=_Baseline)
+        resources = {each["object"].removeprefix("config:"): each for each in found.parts.configs}
+    except (msgspec.DecodeError, KeyError, AttributeError) as error:
+        raise RequestError(
+            "INVALID_REQUEST",
+            "the baseline is not what `metalog image LOG --part configs --json` prints, with "
+            f"parts.configs, a list of objects that have a field object: {error}",
+        ) from error
+    configs = {
+        resource: {name: value for name, value in fields.items() if name not in _NOT_CONFIGS}
+        for resource, fields in resources.items()
+    }
+    return msgspec.json.encode(configs).decode()
+
+
+_CASES = " ".join(f"WHEN {code} THEN '{name}'" for code, name in RESOURCE_TYPES.items())
+_TYPE = f"CASE resource_type {_CASES} ELSE resource_type || '' END"
+
+BASELINE_DRIFT = Query(
+    "baseline-drift",
+    "configs that differ from a baseline: --set baseline=@FILE",
+    f"""
+    SELECT name, field, wanted.value AS baseline, found.value AS now
+    FROM (SELECT name, field, value
+          FROM (SELECT explode(from_json(:baseline, 'map<string, map<string, string>>'))
+                       AS (name, fields))
+               LATERAL VIEW explode(fields) each AS field, value) AS wanted
+         FULL JOIN
+         (SELECT concat({_TYPE}, '/', resource_name) AS name, name AS field, value
+          FROM configs) AS found
+         USING (name, field)
+    WHERE NOT wanted.value <=> found.value
+    ORDER BY name, field
+    """,
+    {
+        "name": Column("string", "the resource, such as topic/orders"),
+        "field": Column("string", "the config's name"),
+        "baseline": Column("string", "value in the baseline", null="it is not there"),
+        "now": Column("string", "value at the end of the range", null="it is not set"),
+    },
+    reads=("configs",),
+    parameters={"baseline": '{"parts": {"configs": []}}'},
+    readers={"baseline": configs_by_resource},
+)
