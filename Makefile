@@ -24,8 +24,17 @@ lint: .venv/installed ## Check style and the direction of imports
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/lint-imports --no-logo
 
-types: .venv/installed ## Check types
+types: .venv/installed ## Check types; those of the report's page where node is at hand
 	$(BIN)/mypy
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory page-types; \
+	else echo "no node: the types of api/report are not checked"; fi
+
+page-types: requirements/node_modules/.package-lock.json
+	requirements/node_modules/.bin/tsc --project api/report/jsconfig.json
+
+requirements/node_modules/.package-lock.json: requirements/package-lock.json
+	npm ci --prefix requirements --silent --no-audit --no-fund
+	@touch $@
 
 heavy: .venv/installed ## Run the tests that take minutes: a Spark cluster, more real logs
 	$(BIN)/pytest -m heavy tests

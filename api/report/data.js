@@ -10,6 +10,8 @@ import { Column, unpack } from "report/columns.js";
 /** More objects than these are not sorted again. */
 const SORTED_MAX = 2000;
 
+const NONE = new Float64Array();
+
 export const NEW = 0, CHANGED = 1, GONE = 2;
 export const LEADERLESS = 1, UNDER_REPLICATED = 2, FENCED = 4, SHUTTING_DOWN = 8;
 const FATES = ["new", "changed", "gone"];
@@ -21,6 +23,27 @@ export async function openData(base64) {
 }
 
 export class Data {
+  // Of each row: offset of its record and of its effect, times, and its first touch.
+  offset = NONE; effect = NONE; time = NONE; axisTime = NONE; type = NONE; origin = NONE; rows = 0;
+  firstTouch = new Int32Array();
+  /** @type {number[]} Times on the axis at which clocks went back. */
+  wentBack = [];
+  // Of each object.
+  objectKind = NONE; objectTopic = NONE; objectNumber = NONE; objects = 0;
+  firstLabel = new Int32Array();
+  /** @type {number[]} The first object of each kind. */
+  kindStart = [];
+  // Of each touch; those of object i stand in ofObject from ofStart[i] to ofStart[i + 1].
+  object = new Int32Array(); shape = new Int32Array(); outages = new Uint8Array(); rowOf = new Int32Array();
+  ofStart = new Int32Array(); ofObject = new Int32Array();
+  valueStart = new Int32Array(); value = NONE;
+  // Of each event.
+  eventFrom = NONE; eventTo = NONE; eventTime = NONE; eventKind = NONE; eventText = NONE;
+  eventCause = NONE; eventPrincipal = NONE; eventObject = NONE; eventObjectStart = new Int32Array();
+  /** @type {Set<number>|null} */ _moved = null;
+  /** @type {Map<string, number[]>|null} */ _topics = null;
+  /** @type {Map<number, number[]>|null} */ _partitions = null;
+
   /**
    * @param {import("report/columns.js").Header} header
    * @param {(name: string) => Column} column
@@ -53,8 +76,6 @@ export class Data {
     for (let i = 0; i < this.rows; i++) this.firstTouch[i + 1] = this.firstTouch[i] + touches[i];
     // Clocks may go back; a place on the axis must not.
     this.axisTime = Float64Array.from(this.time);
-    /** @type {number[]} Times on the axis. */
-    this.wentBack = [];
     for (let i = 2; i < this.rows; i++) {
       this.axisTime[i] = Math.max(this.time[i], this.axisTime[i - 1]);
       if (this.time[i] < this.time[i - 1]) this.wentBack.push(this.axisTime[i]);
@@ -74,7 +95,6 @@ export class Data {
     for (let i = 0; i < this.objects; i++) {
       this.firstLabel[i] = this.objectTopic[i] ? -1 : labels++;
     }
-    /** The first object of each kind. */
     this.kindStart = this.kinds.map((_, kind) => above(this.objectKind, kind - 1));
   }
 
@@ -88,7 +108,6 @@ export class Data {
     for (let row = 0, touch = 0; row < this.rows; row++) {
       while (touch < this.firstTouch[row + 1]) this.rowOf[touch++] = row;
     }
-    // The touches of each object, in order: those of object i from ofStart[i] to ofStart[i + 1].
     this.ofStart = new Int32Array(this.objects + 1);
     for (const object of this.object) this.ofStart[object + 1]++;
     for (let i = 0; i < this.objects; i++) this.ofStart[i + 1] += this.ofStart[i];

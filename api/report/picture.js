@@ -13,6 +13,28 @@ const DRAG_PX = 3;
 /** @typedef {import("report/states.js").Row} Row */
 
 export class Picture {
+  canvas = make("canvas", { role: "img", "aria-label": "State of brokers and topics over time; the list below says it in words" });
+  band = make("div", { class: "band", "aria-hidden": "true" });
+  plot = make("div", { class: "plot" }, this.canvas, this.band);
+  names = make("div", { class: "names", role: "group", "aria-label": "rows: brokers and topics" });
+  element = make("section", { class: "picture", "aria-label": "picture" },
+    make("div", { class: "side" },
+      make("div", { class: "names-top" },
+        make("div", { style: `height:${HEALTH_PX}px`, title: "partitions without a leader or under-replicated, of all" }, "health"),
+        make("div", { style: `height:${TERMS_PX}px`, title: "leader epochs of the controllers" }, "epochs")),
+      this.names,
+      make("div", { class: "names-bottom", style: `height:${AXIS_PX}px` }, "UTC")),
+    this.plot);
+
+  // What happens at which offset, and when; ascending.
+  offsets = new Float64Array();
+  times = new Float64Array();
+  viewBegin = 0;
+  viewEnd = 1;
+  axis = new Axis([], 0, 1, 1);
+  /** @type {Row[]} The rows that are shown. */
+  current = [];
+
   /** @param {import("report/data.js").Data} data @param {import("report/selection.js").Selection} selection */
   constructor(data, selection) {
     this.data = data;
@@ -29,7 +51,7 @@ export class Picture {
     this.health = this.states.health();
     [this.offsets, this.times] = moments(data);
     [this.viewBegin, this.viewEnd] = this.whole();
-    this._build();
+    this._listen();
     selection.watch(() => this._mark());
     new ResizeObserver(() => this.redraw()).observe(this.plot);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.redraw());
@@ -40,16 +62,7 @@ export class Picture {
     return Math.min(most, rows.length, Math.max(3, rows.filter((row) => row.noise > 0).length));
   }
 
-  _build() {
-    this.canvas = make("canvas", { role: "img", "aria-label": "State of brokers and topics over time; the list below says it in words" });
-    this.band = make("div", { class: "band", "aria-hidden": "true" });
-    this.plot = make("div", { class: "plot" }, this.canvas, this.band);
-    this.names = make("div", { class: "names", role: "group", "aria-label": "rows: brokers and topics" });
-    const top = make("div", { class: "names-top" },
-      make("div", { style: `height:${HEALTH_PX}px`, title: "partitions without a leader or under-replicated, of all" }, "health"),
-      make("div", { style: `height:${TERMS_PX}px`, title: "leader epochs of the controllers" }, "epochs"));
-    this.side = make("div", { class: "side" }, top, this.names, make("div", { class: "names-bottom", style: `height:${AXIS_PX}px` }, "UTC"));
-    this.element = make("section", { class: "picture", "aria-label": "picture" }, this.side, this.plot);
+  _listen() {
     this.names.addEventListener("scroll", () => this.redraw());
     this.plot.addEventListener("wheel", (event) => {
       if (!event.ctrlKey && this.names.scrollHeight > this.names.clientHeight) {
@@ -165,7 +178,6 @@ export class Picture {
   }
 
   _mark() {
-    if (!this.axis) return;
     const x0 = this.axis.x(this.timeAt(this.selection.from)), x1 = this.axis.x(this.timeAt(this.selection.to));
     Object.assign(this.band.style, { left: `${x0 - 1}px`, width: `${Math.max(3, x1 - x0 + 2)}px` });
     for (const button of this.names.querySelectorAll(".pick")) {
