@@ -90,11 +90,19 @@ def diff(
     stat: Annotated[
         bool, Option("--stat", help="Only how many objects and fields, by kind.")
     ] = False,
+    other: Annotated[
+        str | None,
+        Option(
+            "--other",
+            metavar="LOG2",
+            help="P2 is a point of this log; compare by name. LOG@P1 LOG2@P2 is short for it.",
+        ),
+    ] = None,
     json: Json = False,
     show_secrets: ShowSecrets = False,
     server: Server = None,
 ) -> int:
-    """Show what differs between two points."""
+    """Show what differs between two points, of one log or of two."""
     from api.documents.comparisons import Differences, diff_stat
     from api.questions.changes import DIFF, ShowDiff
 
@@ -104,9 +112,14 @@ def diff(
         fates=stat or not json,
         show_secrets=show_secrets,
     )
-    told = log.ask(DIFF, request, at=after)
-    changes = list(told.items)
-    about = told.about()
+    if other is None:
+        told = log.ask(DIFF, request, at=after)
+        changes = list(told.items)
+        about = told.about()
+    else:
+        from api.cli.two_logs import diff_of_logs
+
+        changes, about = diff_of_logs(str(log.place("--other")), other, request, after)
     if json:
         print_json(place_of(about), diff_stat(changes) if stat else Differences(changes=changes))
         return FOUND if exit_code and changes else 0
@@ -114,7 +127,7 @@ def diff(
     in_objects = f" in {count_text(objects, 'object')}" if changes else ""
     print_line(
         f"{count_text(len(changes), 'difference')}{in_objects} between "
-        f"{_place(about.from_)} and {_place(about.as_of)}"
+        f"{_place(about.from_)} and {_place(about.as_of)}{'' if other is None else f' of {other}'}"
     )
     if stat:
         _print_stat(changes)

@@ -26,6 +26,7 @@ from api.cli.help_sections import SECTIONS
 from api.cli.parameters import Argument, Parameter
 from api.cli.snapshot_database import DATABASE
 from api.cli.time_zone import ASSUMED_ZONE, ZONE, zone_of
+from api.cli.two_logs import with_other
 
 _LOG, _SERVER = "METALOG_LOG", "METALOG_SERVER"
 _OPTION = re.compile("-[^0-9]")
@@ -52,6 +53,8 @@ class Command(core.TyperCommand):
         ZONE.set("UTC")
         ASSUMED_ZONE.set(None)
         DATABASE.set(None)
+        if self.name == "diff":
+            args = with_other(args)
         rest = super().parse_args(ctx, self._completed(ctx, args))
         if ctx.ignore_unknown_options:
             self._check_arguments(ctx)
