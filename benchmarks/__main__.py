@@ -28,6 +28,7 @@ from benchmarks import (
     replaying,
     report_page,
     snapshot_beside,
+    snapshot_layers,
     snapshot_load,
     socket_append,
     spark_scan,
@@ -60,6 +61,7 @@ BENCHES: dict[str, Bench] = {
     "repeated": repeated.run,
     "report": report_page.run,
     "snapshot-beside": snapshot_beside.run,
+    "snapshot-layers": snapshot_layers.run,
     "spark": spark_scan.run,
 }
 
