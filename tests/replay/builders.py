@@ -1,8 +1,8 @@
 """Short ways to write records, batches, logs and images in tests."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import google_crc32c
@@ -148,6 +148,24 @@ class Base:
             )
 
 
+class BytesOf:
+    """The bytes of batches, made once for each: tests ask for those of a log again and again."""
+
+    def __init__(self, encode: Callable[[Batch], bytes]) -> None:
+        self._encode = encode
+        # By identity: comparing batches takes as long. Each is kept, so that no other gets its id.
+        self._made: dict[int, tuple[Batch, bytes]] = {}
+
+    def __call__(self, batch: Batch) -> bytes:
+        if id(batch) not in self._made:
+            self._made[id(batch)] = batch, self._encode(batch)
+        return self._made[id(batch)][1]
+
+
+def _printed(batch: Batch) -> bytes:
+    return repr(batch).encode()
+
+
 @dataclass(frozen=True)
 class FakeLog:
     """A log in memory, as `replay.loader.BatchSource` wants it."""
@@ -155,6 +173,7 @@ class FakeLog:
     log: Sequence[Batch] = ()
     base: BaseState | None = None
     cluster_id: str = "test-cluster"
+    printed: BytesOf = field(default_factory=lambda: BytesOf(_printed), repr=False, compare=False)
 
     @property
     def start_offset(self) -> int:
@@ -182,7 +201,7 @@ class FakeLog:
         """Chain the batches up to an end offset, as blocks on disk are."""
         crc, leader_epoch = 0, 0 if self.base is None else self.base.leader_epoch
         for each in self.batches(0, end_offset):
-            crc = google_crc32c.extend(crc, repr(each).encode())
+            crc = google_crc32c.extend(crc, self.printed(each))
             leader_epoch = each.leader_epoch
         at_start = end_offset == self.history_start
         return Position(

@@ -39,6 +39,7 @@ from tests.real_logs import REAL_LOGS
 from tests.replay import oracles
 from tests.replay.builders import (
     Base,
+    BytesOf,
     FakeLog,
     batches,
     broker,
@@ -50,18 +51,23 @@ from tests.replay.builders import (
 )
 
 
+def _encoded(batch: Batch) -> bytes:
+    return codec.encode_rows(batch.rows)
+
+
 @dataclass(frozen=True)
 class SkimmedLog(FakeLog):
     """A log in memory whose batches are searched as those on disk are."""
 
     decoded: list[int] = field(default_factory=list)
+    encoded: BytesOf = field(default_factory=lambda: BytesOf(_encoded), repr=False, compare=False)
 
     def skim(
         self, needles: Needles, to_offset: int | None = None, *, from_offset: int | None = None
     ) -> Iterator[Batch]:
         """Give only the batches that hold a needle."""
         for batch in self.batches(from_offset, to_offset):
-            if needles.found_in(codec.encode_rows(batch.rows)):
+            if needles.found_in(self.encoded(batch)):
                 self.decoded.append(batch.base_offset)
                 yield batch
 
