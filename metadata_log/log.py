@@ -30,19 +30,12 @@ from metadata_log.limits import (
 from metadata_log.log_clock import LogClock
 from metadata_log.log_reader import LogReader
 from metadata_log.mark_timer import MarkTimer
-from metadata_log.opening import OwnedLog, own_log
+from metadata_log.opening import OwnedLog, announcement, own_log
 from metadata_log.own_thread import RunBlocking, in_own_thread
 from metadata_log.request_batches import first_batch
 from metadata_log.request_window import Committed, EarlierHash, is_repeatable
-from records.control import LeaderChangeMessage, LeaderChangeVoter
 from records.envelope import Asked, Origin
-from records.errors import (
-    FencedError,
-    MetadataLogError,
-    Outcome,
-    RequestError,
-    UnavailableError,
-)
+from records.errors import FencedError, MetadataLogError, Outcome, RequestError, UnavailableError
 
 _LOG = logging.getLogger(__name__)
 
@@ -125,12 +118,8 @@ class MetadataLog:
         clock = clock or LogClock(last_timestamp, name=str(directory), machine=machine)
         runs = run_blocking or in_own_thread()
         log = cls(fs, directory, owned, clock, runs, sync_mark_in_time=sync_mark_in_time)
-        voter = (LeaderChangeVoter(voter_id=node_id),)
-        announcement = LeaderChangeMessage(
-            version=0, leader_id=node_id, voters=voter, granting_voters=voter
-        )
         try:
-            await log.append(NewBatch(records=(announcement,), record_versions=(0,), asked=asked))
+            await log.append(announcement(node_id, asked))
         except FencedError as error:
             await log.close()
             # The announcement's outcome may be unknown, but no caller has appended anything yet.

@@ -5,6 +5,7 @@ from pathlib import Path
 import msgspec
 
 from metadata_log.base import check_base_header
+from metadata_log.batch import NewBatch
 from metadata_log.chain import check_chain, cut_surplus
 from metadata_log.claims import Claim, claim_epoch
 from metadata_log.commit_mark import read_mark
@@ -17,6 +18,8 @@ from metadata_log.manifest import Kind, read_manifest
 from metadata_log.missing_files import missing_as_unavailable
 from metadata_log.names import segment_offsets
 from metadata_log.recovery import recover
+from records.control import LeaderChangeMessage, LeaderChangeVoter
+from records.envelope import Asked
 from records.errors import RequestError
 
 
@@ -87,3 +90,14 @@ def _recovered(
         writer.abandon()
         raise
     return writer
+
+
+def announcement(node_id: int, asked: Asked | None) -> NewBatch:
+    """Return the first batch of each writer, which names it as the leader of its epoch.
+
+    Args:
+        asked: Stored with it: the settings of the deciding controller.
+    """
+    voter = (LeaderChangeVoter(voter_id=node_id),)
+    record = LeaderChangeMessage(version=0, leader_id=node_id, voters=voter, granting_voters=voter)
+    return NewBatch(records=(record,), record_versions=(0,), asked=asked)

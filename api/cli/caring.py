@@ -146,7 +146,7 @@ def repair(
     ],
     json: Json = False,
 ) -> int:
-    """Write a copy with all that is provably intact, up to the first damage; LOG is not touched.
+    """Write a copy of everything provably intact, up to the first damage; LOG is not changed.
 
     Exit 1 when records that were acknowledged are not in the copy.
     """

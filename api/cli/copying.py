@@ -26,7 +26,7 @@ Dest = Annotated[
 
 @app.command()
 def backup(log: Log, dest: Dest, json: Json = False) -> None:
-    """Copy a log, also while it is written; run again, it copies only what is new.
+    """Copy a log, even while it is being written; another run copies only what is new.
 
     The copy is a log directory that every reading command opens.
     """
@@ -196,7 +196,7 @@ def retain(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Move the log's start up: write a base checkpoint, then drop the segments below it.
+    """Delete old segments, after writing the state at their end as a base checkpoint.
 
     Also beside a running writer. The start moves to the beginning of the segment that holds POINT.
     """

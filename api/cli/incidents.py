@@ -109,7 +109,7 @@ def outages(
     json: Json = False,
     server: Server = None,
 ) -> None:
-    """Show what was down, longest first: partitions and brokers, from when to when, and why."""
+    """Show partitions and brokers that were down, longest first: from when to when, and why."""
     from api.questions.objects import joined
     from api.questions.outages import OUTAGES, ShowOutages
 

@@ -147,7 +147,7 @@ def blame(
     show_secrets: ShowSecrets = False,
     server: Server = None,
 ) -> None:
-    """Show for each field of an object which record last set it, and who caused that."""
+    """Show which record last set each field of an object, and who caused it."""
     from api.cli.rows import origin_text
     from api.questions.changes import BLAME, ShowBlame
 

@@ -89,7 +89,7 @@ def serve(
     super_user: SuperUsers = None,
     json: Json = False,
 ) -> None:
-    """Run the service: the only writer of a log, asked over the network; stop it with SIGTERM."""
+    """Run the service: writes a log and answers over the network; stop it with SIGTERM."""
     import asyncio
     from contextlib import ExitStack
 

@@ -97,7 +97,7 @@ def create(
     database: Database = None,
     json: Json = False,
 ) -> None:
-    """Store the image at a point, from the newest snapshot before it and the records since."""
+    """Store the image at a point in SQL."""
     from api.cli.reading import about, offset_of
     from api.documents.care import Snapshot
     from replay.snapshot_making import create_snapshot, prune_snapshots

@@ -29,13 +29,17 @@ def du(
     at: At = "end",
     by: Annotated[
         list[str] | None,
-        Option("--by", metavar="type|topic|cause|principal|file", help="Only so; repeatable."),
+        Option(
+            "--by",
+            metavar="type|topic|cause|principal|file",
+            help="Only this grouping; repeatable.",
+        ),
     ] = None,
     top: Annotated[int, Option(metavar="N", min=1, help="As text: the largest N of each.")] = 10,
     json: Json = False,
     server: Server = None,
 ) -> None:
-    """Show what takes the room: records and bytes in the log and in the image."""
+    """Show disk usage: records and bytes in the log, bytes in the image."""
     from api.documents.usage import UsageRows
     from api.questions.usage import USAGE, ShowUsage
     from replay.usage import WAYS

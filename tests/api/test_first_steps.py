@@ -38,7 +38,7 @@ def test_help_lists_every_command_in_a_section_with_its_whole_summary(metalog: M
     assert {name for names in SECTIONS.values() for name in names} == commands
     assert "Make a log:\n  init    Make an empty log" in text
     flat = " ".join(text.split())
-    assert "Show for each field of an object which record last set it, and who caused that." in flat
+    assert "Show which record last set each field of an object, and who caused it." in flat
 
 
 @pytest.mark.parametrize("command", sorted({name.split()[0] for name in command_names()}))

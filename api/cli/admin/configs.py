@@ -43,7 +43,7 @@ def set_(
         typer.Option(
             "--from-file",
             metavar="NAME=FILE",
-            help="Read the value of a config, a password say; - is standard input.",
+            help="Read a config's value, such as a password, from a file; - is standard input.",
         ),
     ] = None,
     namespace: NamespaceOption = "",
@@ -119,7 +119,7 @@ def describe(
     namespace: NamespaceOption = "",
     all_: Annotated[
         bool,
-        typer.Option("--all", "--effective", help="Also what it does not set itself."),
+        typer.Option("--all", "--effective", help="Also inherited configs."),
     ] = False,
     show_secrets: ShowSecrets = False,
 ) -> None:
@@ -148,7 +148,7 @@ def explain(
     look: Look,
     resource: ConfigResourceArgument,
     config: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="A config; default all.")
+        str | None, typer.Argument(metavar="NAME", help="A config; default: all.")
     ] = None,
     namespace: NamespaceOption = "",
     show_secrets: ShowSecrets = False,

@@ -19,10 +19,13 @@ def elect_leaders(
     ask: "AdminClient",
     partitions: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[TOPIC/NUMBER...]", help="None: all.", show_default=False),
+        typer.Argument(metavar="[TOPIC/NUMBER...]", help="Default: all.", show_default=False),
     ] = None,
     unclean: Annotated[
-        bool, typer.Option("--unclean", help="Rather lose records than have no leader.")
+        bool,
+        typer.Option(
+            "--unclean", help="Elect any live replica where there is no leader; may lose records."
+        ),
     ] = False,
     namespace: NamespaceOption = "",
 ) -> int:

@@ -42,7 +42,7 @@ def list_(
         bool, typer.Option("--under-replicated", help="Only those with replicas out of sync.")
     ] = False,
     removing: Annotated[
-        bool, typer.Option("--removing", help="Only those on their way out, and how far.")
+        bool, typer.Option("--removing", help="Only those being removed, with their progress.")
     ] = False,
 ) -> None:
     """List partitions of one topic, or of all."""
@@ -73,7 +73,7 @@ def list_(
 def describe(
     look: Look,
     partition: Annotated[
-        str, typer.Argument(metavar="TOPIC/NUMBER", help="Which.", show_default=False)
+        str, typer.Argument(metavar="TOPIC/NUMBER", help="The partition.", show_default=False)
     ],
     namespace: NamespaceOption = "",
 ) -> None:
@@ -102,7 +102,7 @@ def states(
     look: Look,
     topic: Annotated[
         str | None,
-        typer.Argument(metavar="[TOPIC[/NUMBER]]", help="Which; else all.", show_default=False),
+        typer.Argument(metavar="[TOPIC[/NUMBER]]", help="Default: all.", show_default=False),
     ] = None,
     since: Annotated[
         str, typer.Option("--since", metavar="POINT", help="First, inclusive; --at is the last.")

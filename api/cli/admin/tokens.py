@@ -39,7 +39,7 @@ _SecretKeyFile = Annotated[
     ),
 ]
 _Period = Annotated[
-    int, typer.Option("--period-ms", metavar="MS", help="From now on.", show_default=False)
+    int, typer.Option("--period-ms", metavar="MS", help="Counted from now.", show_default=False)
 ]
 
 
@@ -48,7 +48,7 @@ def create(
     ask: AdminClient,
     owner: Annotated[
         str | None,
-        typer.Option("--owner", metavar="PRINCIPAL", help="Whom it stands for; default: you."),
+        typer.Option("--owner", metavar="PRINCIPAL", help="Owner of the token; default: you."),
     ] = None,
     renewers: Annotated[
         list[str] | None,

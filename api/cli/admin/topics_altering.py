@@ -28,16 +28,16 @@ def alter(
     ask: AdminClient,
     topics: TopicNames,
     partitions: Annotated[
-        int, typer.Option(metavar="N", help="More, or fewer: the highest ids go.")
+        int, typer.Option(metavar="N", help="New count; fewer remove the highest ids.")
     ] = _UNSET,
     replication_factor: Annotated[
-        int, typer.Option(metavar="N", help="Replicas of each.")
+        int, typer.Option(metavar="N", help="New number of replicas of each partition.")
     ] = _UNSET,
     assignment: Annotated[
         str | None,
         typer.Option(
             metavar="1:2,2:3",
-            help="Brokers of the new partitions; without --partitions: of all there are.",
+            help="Brokers of the new partitions; without --partitions, of all.",
         ),
     ] = None,
     config: Annotated[
@@ -52,18 +52,18 @@ def alter(
         typer.Option(
             metavar="MS",
             max=_DELAY_MAX_MS,
-            help="How long leaving partitions can still be read.",
+            help="How long removed partitions can still be read.",
         ),
     ] = 0,
     cancel_delete_partitions: Annotated[
         bool,
-        typer.Option("--cancel-delete-partitions", help="Let partitions that are leaving stay."),
+        typer.Option("--cancel-delete-partitions", help="Cancel the removal of partitions."),
     ] = False,
     placement: Placement = None,
     namespace: NamespaceOption = "",
     validate_only: ValidateOnly = False,
 ) -> int:
-    """Alter topics, in one way each; --validate-only shows which partitions would go, and when."""
+    """Alter topics: partitions, replication factor, assignment, or configs; one kind at a time."""
     from controller.decisions.alter_topics import AlterTopics, TopicAlteration
 
     refs = [topic_ref(name, namespace) for name in topics]
