@@ -6,11 +6,12 @@ from lark import Token as LarkToken
 from lark import Tree
 
 from records.base import Record
-from records.partitions import PartitionChangeRecord
+from records.configs import ConfigRecord
+from records.partitions import PartitionChangeRecord, PartitionRecord
 from replay.expressions.compiling import Compiler
 from replay.expressions.grammar import fail, parse
 from replay.expressions.values import Absent, Env, Token
-from replay.expressions.vocabulary import Objects, PartitionsOf, Thing, record_types_of
+from replay.expressions.vocabulary import PARTITIONS, Objects, PartitionsOf, Thing, record_types_of
 from replay.image.metadata import MetadataImage
 from replay.time_travel.kinds import KINDS
 
@@ -94,13 +95,9 @@ class Watch:
         """True if a record may change the value; False is certain."""
         if type(record) not in self._types:
             return False
-        if not isinstance(record, PartitionChangeRecord):
-            return True
-        topic, partition = record.topic_id, record.partition_id
-        tokens: tuple[Token, ...] = (("partition", (topic, partition)), ("topic", topic))
         return any(
-            token in self._reads or any(each.reads(token) for each in self._ranges)
-            for token in tokens
+            token is None or token in self._reads or any(each.reads(token) for each in self._ranges)
+            for token in _tokens_of(record)
         )
 
     def is_touched(self, tokens: set[Token]) -> bool:
@@ -108,6 +105,17 @@ class Watch:
         # Every range has to note it.
         in_ranges = [each.touch(tokens) for each in self._ranges]
         return any(in_ranges) or not self._reads.isdisjoint(tokens)
+
+
+def _tokens_of(record: Record) -> "tuple[Token | None, ...]":
+    """Return what a record touches, as `touched` says; None: not known without replaying it."""
+    if isinstance(record, PartitionChangeRecord | PartitionRecord):
+        topic, partition = record.topic_id, record.partition_id
+        found: tuple[Token, ...] = (("partition", (topic, partition)), ("topic", topic))
+        return found if isinstance(record, PartitionChangeRecord) else (*found, PARTITIONS)
+    if isinstance(record, ConfigRecord):
+        return (("config", (record.resource_type, record.resource_name)), ("config",))
+    return (None,)
 
 
 def _is_condition(tree: "Tree[LarkToken]") -> bool:

@@ -1,0 +1,81 @@
+"""Bisect and check of a log, against replaying it."""
+
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from benchmarks.generated_log import generated_log
+from benchmarks.harness import Result, Timed, milliseconds
+from controller.log_check import check_log
+from metadata_log.log_reader import LogReader
+from replay.expressions.expression import Expression
+from replay.image.metadata import MetadataImage
+from replay.loader import load_image
+from replay.snapshot.store import SnapshotStore
+from replay.snapshot_making import create_snapshot
+from replay.timeline import Timeline
+
+_RECORDS = 300_000
+_ROUNDS = 3
+_SNAPSHOTS = 24
+
+_EXPRESSIONS = {
+    "a broker": "brokers[1].fenced",
+    "a partition": "{topic}.partitions[0].leader == -1",
+    "all partitions": "partitions.exists(p, p.leader == -1)",
+}
+_TARGETS = {"bisect": 1.5, "halving": 0.1, "check": 3.0}
+
+
+def run(scratch: Path) -> list[Result]:
+    """Measure on an own log of generated records, in batches of 27, with snapshots for halving."""
+    log = generated_log(scratch, _RECORDS)
+    with (
+        LogReader.open(log) as reader,
+        SnapshotStore.open(
+            f"sqlite:///{scratch / 'snapshots.db'}", reader.cluster_id, upgrade=True
+        ) as store,
+    ):
+        end = reader.end_offset
+        for number in range(1, _SNAPSHOTS):
+            create_snapshot(reader, store, number * end // _SNAPSHOTS)
+        return _measured(reader, Timeline(reader, store))
+
+
+def _measured(reader: LogReader, timeline: Timeline) -> list[Result]:
+    end, plain = reader.end_offset, Timeline(reader)
+    topic = min(each.name for each in load_image(reader).topics())
+    asked: dict[str, Callable[[], object]] = {
+        f"bisect over {what}": partial(
+            plain.flips, Expression(text.format(topic=f'topics["{topic}"]')), 0, end
+        )
+        for what, text in _EXPRESSIONS.items()
+    }
+    grown = Expression(f"size(partitions) > {load_image(reader, end // 2).partition_count}")
+    asked["halving over snapshots"] = partial(timeline.only_flip, grown, 0, end)
+    asked["check of all invariants"] = partial(check_log, reader, MetadataImage.EMPTY, end)
+    replays: list[float] = []
+    answers: dict[str, list[float]] = {name: [] for name in asked}
+    for _ in range(_ROUNDS):
+        replays.append(_seconds(partial(load_image, reader)))
+        for name, ask in asked.items():
+            answers[name].append(_seconds(ask))
+    return [_result(name, Timed(ours, replays)) for name, ours in answers.items()]
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+def _result(name: str, timed: Timed) -> Result:
+    return Result(
+        name=f"{name} / full replay of {_RECORDS:,}",
+        ours=milliseconds(timed.ours),
+        peer=milliseconds(timed.peer),
+        ratio=timed.share,
+        target=_TARGETS[name.split()[0]],
+        at_most=True,
+    )
