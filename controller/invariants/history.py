@@ -19,7 +19,8 @@ from records.text import uuid_text
 from replay.expressions.values import Token
 from replay.image.configs import TOPIC
 from replay.image.metadata import MetadataImage
-from replay.image.partition_list import find
+from replay.image.partition_list import Partitions, find
+from replay.image.partitions import Partition
 from replay.time_travel.escapes import escaped
 
 Key = tuple[str, str | None, str]
@@ -192,14 +193,14 @@ class InvariantWatch:
         for of_topic in OF_TOPICS:
             label = f"topic:{name}"
             found.update((of_topic.__name__, label, text) for text in of_topic(image, topic, all_))
-        some = all_ if partition_ids is None else [find(all_, each) for each in partition_ids]
-        for each in some:
-            if each is None:
+        some = list(all_) if partition_ids is None else _existing(all_, partition_ids)
+        for check in OF_PARTITIONS:
+            # Nearly always nothing is found, so all are checked at once first.
+            if next(check(image, topic, some), None) is None:
                 continue
-            label = f"partition:{name}/{each.partition_id}"
-            for check in OF_PARTITIONS:
-                for text in check(image, topic, (each,)):
-                    found.add((check.__name__, label, text))
+            for each in some:
+                label = f"partition:{name}/{each.partition_id}"
+                found.update((check.__name__, label, text) for text in check(image, topic, (each,)))
         _put(self._of_topics, topic_id, found)
 
     def _reused_ids(
@@ -212,6 +213,11 @@ class InvariantWatch:
                 yield "ids_never_come_back", None, f"topic id {uuid_text(topic_id)}"
             if was and not is_:
                 self._retired.add(topic_id)
+
+
+def _existing(all_: Partitions, partition_ids: set[int]) -> list[Partition]:
+    found = (find(all_, partition_id) for partition_id in partition_ids)
+    return [partition for partition in found if partition is not None]
 
 
 def _put(where: dict[Any, set[Key]], key: Any, found: set[Key]) -> None:
