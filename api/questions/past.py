@@ -80,7 +80,7 @@ class Past:
             UnknownHistoryError: the point is before the kept history.
         """
         offset, start = self.offset(point), self.reader.start_offset
-        if to < offset:
+        if to < offset and point != "start":
             raise RequestError(
                 "INVALID_REQUEST",
                 f"the range begins at offset {offset} and ends before it, at {to}; exchange them",
