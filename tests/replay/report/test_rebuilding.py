@@ -12,6 +12,8 @@ from metadata_log.log_reader import LogReader
 from replay.image.metadata import MetadataImage
 from replay.time_travel.kinds import KINDS
 from replay.timeline import Timeline
+from tests.real_logs import DataSet, each_data_set
+from tests.replay.incidents.real import imported
 from tests.replay.report.unpacked import Rebuilt, State, Unpacked, packed_of
 
 SAMPLES = 100
@@ -59,3 +61,10 @@ def test_any_offset_is_rebuilt_from_the_file(
     page = tmp_path / "report.html"
     assert run(["report", str(demo_log), str(page), *range_]) == 0
     check_samples(demo_log, page)
+
+
+@each_data_set
+def test_any_offset_of_a_real_log_is_rebuilt(data_set: DataSet, tmp_path: Path) -> None:
+    log, page = imported(data_set, tmp_path), tmp_path / "report.html"
+    assert run(["report", str(log), str(page)]) == 0
+    check_samples(log, page)
