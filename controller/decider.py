@@ -76,11 +76,13 @@ class Decider:
         context = observed(self.context(draws, origin), reads)
         result = decide(context)
         batches = list(result.batches(origin))
+        tells_versions = isinstance(decide, BoundDecision) and decide.tells_versions
         versions: tuple[ObjectVersion, ...] | None = ()
-        is_kept = is_repeatable(origin)
-        if is_kept:
+        after: MetadataImage | None = None
+        if tells_versions and is_repeatable(origin):
             # The whole answer is kept in the first batch, so the versions are needed before it.
-            versions = _versions(decide, result, context, self._after(result, batches, context))
+            after = self._after(result, batches, context)
+            versions = _versions(result, context, after)
         asked = None
         if isinstance(decide, BoundDecision) and result.records:
             asked = asked_of(
@@ -91,11 +93,11 @@ class Decider:
             raise overloaded()
         for index, (records, _) in enumerate(batches):
             check_size(context, records, asked if index == 0 else None)
-        self._send(batches, context, asked, result.checked)
+        self._send(batches, context, asked, result.checked, after)
         if result.records:
             self._buckets = self._buckets.charged_all(result.charges)
-        if not is_kept:
-            versions = _versions(decide, result, context, self._pipeline.latest.image)
+        if tells_versions and after is None:
+            versions = _versions(result, context, self._pipeline.latest.image)
         note(result.response)
         self._pipeline.answer_when_committed(
             future,
@@ -157,8 +159,14 @@ class Decider:
         context: Context,
         asked: Asked | None,
         checked: CheckedBatch | None,
+        after: MetadataImage | None,
     ) -> None:
-        """Send the batches of one decision; `asked` belongs to the first."""
+        """Send the batches of one decision.
+
+        Args:
+            asked: Stored with the first batch.
+            after: The image after all of them, if it was computed before.
+        """
         if checked is not None:
             self._sent(self._pipeline.send_checked(checked, asked))
             return
@@ -166,7 +174,12 @@ class Decider:
         for records, origin in batches:
             versions = [record_version(record, level) for record in records]
             batch = self._pipeline.send(
-                records, versions, timestamp=context.now_ms, origin=origin, asked=asked
+                records,
+                versions,
+                timestamp=context.now_ms,
+                origin=origin,
+                asked=asked,
+                after=after if len(batches) == 1 else None,
             )
             self._sent(batch)
             asked = None
@@ -180,11 +193,9 @@ class Decider:
 
 
 def _versions(
-    decide: Decision[T], result: ControllerResult[T], context: Context, after: MetadataImage
+    result: ControllerResult[Any], context: Context, after: MetadataImage
 ) -> tuple[ObjectVersion, ...] | None:
-    """Return the versions of what was changed, if the answer has them."""
-    if not (isinstance(decide, BoundDecision) and decide.tells_versions):
-        return ()
+    """Return the versions of what was changed."""
     return changed_versions(result.records, context.image, after, context.next_offset)
 
 

@@ -130,6 +130,7 @@ class Pipeline:
         timestamp: int,
         origin: Origin | None,
         asked: Asked | None = None,
+        after: MetadataImage | None = None,
     ) -> Batch:
         """Apply a batch to the latest state, and append it to the log.
 
@@ -137,9 +138,10 @@ class Pipeline:
             versions: The layout version of each record.
             timestamp: Time of the decision, ms since 1970; not below that of the last batch.
             asked: Stored with the first record.
+            after: The image after the batch, if `image_after` computed it.
         """
         batch = self._batch(records, versions, timestamp, origin, asked)
-        self._append(batch, self._applied(batch))
+        self._append(batch, self._applied(batch, after))
         return batch
 
     def send_checked(self, checked: CheckedBatch, asked: Asked | None) -> Batch:
