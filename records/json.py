@@ -109,10 +109,14 @@ def _converter(hint: Any) -> Callable[[Any], Any] | None:
         item = _converter(typing.get_args(inner)[0])
         convert = list if item is None else lambda value: [item(element) for element in value]
     elif inner is Any or _may_be_record(inner):
-        convert = lambda value: to_json(value) if isinstance(value, Record) else value  # noqa: E731
+        convert = _maybe_record
     else:
         return None
     return convert if inner is hint else lambda value: None if value is None else convert(value)
+
+
+def _maybe_record(value: Any) -> Any:
+    return to_json(value) if isinstance(value, Record) else value
 
 
 def _may_be_record(hint: Any) -> bool:
