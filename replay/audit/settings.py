@@ -131,9 +131,14 @@ def _word(name: str) -> str:
     return _object(word.part, texts, rest=rest)
 
 
+def resource_type_text(code: str) -> str:
+    """Return the SQL of the name of a type of config resources; an unknown code stays a number."""
+    cases = " ".join(f"WHEN {number} THEN '{name}'" for number, name in RESOURCE_TYPES.items())
+    return f"CASE {code} {cases} ELSE {code} || '' END"
+
+
 def _config(topic: str) -> str:
-    types = " ".join(f"WHEN {number} THEN '{name}'" for number, name in RESOURCE_TYPES.items())
-    resource = f"CASE ConfigRecord.resource_type {types} ELSE ConfigRecord.resource_type || '' END"
+    resource = resource_type_text("ConfigRecord.resource_type")
     rest = f"if({topic} IS null, ConfigRecord.resource_name, '')"
     empty = _object("configs", {}, topic=topic, head=f"concat({resource}, '/')", rest=rest)
     said = "array(struct(ConfigRecord.name AS field, ConfigRecord.value AS value))"

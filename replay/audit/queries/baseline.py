@@ -6,7 +6,7 @@ import msgspec
 
 from records.errors import RequestError
 from replay.audit.queries.query import Column, Query
-from replay.audit.settings import RESOURCE_TYPES
+from replay.audit.settings import resource_type_text
 
 _NOT_CONFIGS = ("object", "version")
 
@@ -44,9 +44,6 @@ def configs_by_resource(text: str) -> str:
     return msgspec.json.encode(configs).decode()
 
 
-_CASES = " ".join(f"WHEN {code} THEN '{name}'" for code, name in RESOURCE_TYPES.items())
-_TYPE = f"CASE resource_type {_CASES} ELSE resource_type || '' END"
-
 BASELINE_DRIFT = Query(
     "baseline-drift",
     "configs that differ from a baseline: --set baseline=@FILE",
@@ -57,7 +54,8 @@ BASELINE_DRIFT = Query(
                        AS (name, fields))
                LATERAL VIEW explode(fields) each AS field, value) AS wanted
          FULL JOIN
-         (SELECT concat({_TYPE}, '/', resource_name) AS name, name AS field, value
+         (SELECT concat({resource_type_text("resource_type")}, '/', resource_name) AS name,
+                 name AS field, value
           FROM configs) AS found
          USING (name, field)
     WHERE NOT wanted.value <=> found.value
