@@ -1,4 +1,4 @@
-"""Checks a whole log: the invariants, and expectations of the user's, at every offset."""
+"""Check a log at every offset: the invariants, and conditions that the caller expects."""
 
 from collections.abc import Callable, Collection, Sequence
 
@@ -11,7 +11,7 @@ from replay.loader import BatchSource, replayer_from
 from replay.time_travel.bisect import holds
 
 EXPECT = "expect"
-"""Stands for the name of an invariant where the user's expectation is violated."""
+"""Name in place of an invariant's, where an expected condition is violated."""
 
 
 def check_log(

@@ -40,7 +40,7 @@ Rows = Sequence[Envelope]
 
 
 class Remark(msgspec.Struct, frozen=True):
-    """Something to say of a decision, by the offset of its first record; `code` of a refusal."""
+    """A remark about a decision, at the offset of its first record; `code` if it was refused."""
 
     offset: int
     text: str

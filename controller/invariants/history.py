@@ -28,7 +28,7 @@ Key = tuple[str, str | None, str]
 
 
 class Violation(msgspec.Struct, kw_only=True):
-    """A violation of an invariant, or of an expectation of the user's.
+    """A violation of an invariant, or of a condition that the caller expects.
 
     Attributes:
         offset: At which it began: the last one of a batch. None: before the range.

@@ -35,7 +35,7 @@ class Chains:
         ]
 
     def add(self, row: Envelope) -> None:
-        """Add what is to say of a row, one of those that were taken last."""
+        """Add the text and causes of a row, one of those that `follow` was last given."""
         step = self._follower.added.get(row.offset)
         text, causes = ("", ()) if step is None else (step.link.text, tuple(step.causes))
         self._text.append(self._texts.setdefault(text, len(self._texts)))

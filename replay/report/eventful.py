@@ -14,7 +14,7 @@ ROWS_MAX = 4_000
 
 _WEIGHTS = {LEADERLESS: 200, UNDER_REPLICATED: 50, FENCED: 200, SHUTTING_DOWN: 100}
 _CHANGED = 10
-# Of new objects there are many at once, and nobody is woken by them.
+# New objects come in large numbers and are no incident.
 _NEW = 1
 
 
