@@ -20,7 +20,16 @@ from replay.snapshot.ports import SNAPSHOTS_NAME, ReadableTopics, Snapshots
 from replay.time_travel.change_index import HISTORY_NAME, ChangeIndex
 from replay.time_travel.changes import Change, EffectiveChange, field_changes
 from replay.time_travel.diff import diff_images
-from replay.time_travel.history import Event, LastSet, absence, blame, fields_at, history
+from replay.time_travel.history import (
+    Event,
+    LastSet,
+    absence,
+    blame,
+    change_after,
+    change_before,
+    fields_at,
+    history,
+)
 from replay.time_travel.objects import ObjectName
 from replay.time_travel.past_topics import PastTopics
 from replay.time_travel.record_replay import effective_changes
@@ -254,6 +263,20 @@ class Timeline:
             from_offset=from_offset,
             index=self._index,
             past=self._past,
+        )
+
+    def change_after(
+        self, name: ObjectName, offset: int, progress: Progress | None = None
+    ) -> Event | None:
+        """Return the first change of an object after an offset; see `time_travel.history`."""
+        return change_after(self.source, name, offset, progress, index=self._index, past=self._past)
+
+    def change_before(
+        self, name: ObjectName, offset: int, progress: Progress | None = None
+    ) -> Event | None:
+        """Return the last change of an object before an offset; see `time_travel.history`."""
+        return change_before(
+            self.source, name, offset, progress, index=self._index, past=self._past
         )
 
     def blame(

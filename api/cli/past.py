@@ -17,7 +17,7 @@ from api.cli.output import (
     time_text,
     value_text,
 )
-from api.cli.parameters import Argument, Option
+from api.cli.parameters import Argument, Option, bad_parameter
 from api.cli.quick import command
 
 if TYPE_CHECKING:
@@ -34,22 +34,33 @@ def history(
     last: Annotated[
         int | None, Option(metavar="N", min=1, help="Only the newest N changes.")
     ] = None,
+    next_: Annotated[
+        str | None, Option("--next", metavar="POINT", help="Only the next change after a point.")
+    ] = None,
+    prev: Annotated[
+        str | None, Option("--prev", metavar="POINT", help="Only the last change before a point.")
+    ] = None,
     json: Json = False,
     show_secrets: ShowSecrets = False,
     verbose: Annotated[bool, Option("--verbose", help="Also a last line about the log.")] = False,
     server: Server = None,
 ) -> None:
     """Show every change of one object, oldest first."""
-    from api.questions.changes import HISTORY, ShowHistory
+    from api.questions.changes import HISTORY, ShowHistory, Step
 
+    ranged = from_ != "start" or to != "end" or last is not None
+    if sum((next_ is not None, prev is not None, ranged)) > 1:
+        raise bad_parameter("choose one of --next, --prev, and a range by --from, --to and --last")
+    point = next_ if prev is None else prev
     request = ShowHistory(
         object=object_,
         first=log.point(from_),
         last=last,
+        step=None if point is None else Step.NEXT if prev is None else Step.PREV,
         fates=not json,
         show_secrets=show_secrets,
     )
-    told = log.ask(HISTORY, request, at=to)
+    told = log.ask(HISTORY, request, at=to if point is None else point)
     found = 0
     for event in told.items:
         found += 1
@@ -60,7 +71,9 @@ def history(
     if verbose:
         print_end(told.about(), json=json)
     if not found:
-        note(f"{object_} did not change between {from_} and {to}")
+        between = f"between {from_} and {to}"
+        where = between if point is None else f"{'after' if prev is None else 'before'} {point}"
+        note(f"{object_} did not change {where}")
 
 
 def print_event(event: "ObjectEvent") -> None:

@@ -1,5 +1,6 @@
 """Changes: the history of an object, what differs between two points, and who set each field."""
 
+import enum
 from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
@@ -14,7 +15,7 @@ from api.questions.rows import origin_json
 from api.redaction import redact_field, redact_label
 from replay.time_travel.changes import Change
 from replay.time_travel.history import Event
-from replay.time_travel.objects import parse_object
+from replay.time_travel.objects import ObjectName, parse_object
 
 
 class FieldChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,12 +40,23 @@ class ObjectChange(msgspec.Struct, frozen=True, kw_only=True):
     fate: str | UnsetType = UNSET
 
 
+class Step(enum.Enum):
+    """A change seen from a point: the first after it, or the last before it."""
+
+    NEXT = "next"
+    PREV = "prev"
+
+
 class ShowHistory(msgspec.Struct, frozen=True, kw_only=True):
-    """Asks for the changes of an object from a point on, or (`last`) the newest of them."""
+    """Asks for the changes of an object from a point on, or (`last`) the newest of them.
+
+    `step`: only one change, seen from the point that it is asked at.
+    """
 
     object: str
     first: str = "start"
     last: int | None = None
+    step: Step | None = None
     fates: bool = False
     show_secrets: bool = False
 
@@ -60,12 +72,14 @@ class ObjectEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def history_shown(past: Past, at: int, request: ShowHistory) -> Computed:
-    """Return the changes of an object up to an offset, oldest first.
+    """Return the changes of an object up to an offset, oldest first; or one step from the offset.
 
     Raises:
-        RequestError: there was no such object or field in the range.
+        RequestError: there was no such object or field in the range; for a step, there never was.
     """
     name = parse_object(request.object)
+    if request.step is not None:
+        return _step_shown(past, at, name, request)
     first = past.first_offset(request.first, at)
 
     def events() -> Iterator[ObjectEvent]:
@@ -75,6 +89,20 @@ def history_shown(past: Past, at: int, request: ShowHistory) -> Computed:
                 yield _event(event, request)
 
     return Computed(items=events(), about=lambda: past.about(at))
+
+
+def _step_shown(past: Past, at: int, name: ObjectName, request: ShowHistory) -> Computed:
+    is_next = request.step is Step.NEXT
+    last = past.reader.end_offset - 1 if is_next else at
+    step = past.timeline.change_after if is_next else past.timeline.change_before
+
+    def events() -> Iterator[ObjectEvent]:
+        with past.progress("reading", last + 1) as advance:
+            event = step(name, at, advance)
+        if event is not None:
+            yield _event(event, request)
+
+    return Computed(items=events(), about=lambda: past.about(last))
 
 
 def _event(event: Event, request: ShowHistory) -> ObjectEvent:

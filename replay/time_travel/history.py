@@ -1,5 +1,6 @@
 """History and blame: the changes of one object, and the record that last set each field."""
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -99,6 +100,55 @@ def history(
             yield event
     if not found and not watch.fields:
         raise absence(source, name, end - 1, index)
+
+
+def change_after(
+    source: BatchSource,
+    name: ObjectName,
+    offset: int,
+    progress: Callable[[int], None] | None = None,
+    *,
+    index: ChangeIndex | None = None,
+    past: PastTopics | None = None,
+) -> Event | None:
+    """Return the first change of an object after an offset, None if there is none.
+
+    Raises:
+        RequestError: there never was such an object or field.
+    """
+    events = history(source, name, None, progress, from_offset=offset + 1, index=index, past=past)
+    try:
+        return next(events, None)
+    except RequestError as error:
+        if error.code != "RESOURCE_GONE":
+            raise
+        return None
+
+
+def change_before(
+    source: BatchSource,
+    name: ObjectName,
+    offset: int,
+    progress: Callable[[int], None] | None = None,
+    *,
+    index: ChangeIndex | None = None,
+    past: PastTopics | None = None,
+) -> Event | None:
+    """Return the last change of an object before an offset, None if there is none.
+
+    Changes of a transaction that is open there have not happened yet. Nothing after the offset is
+    read, unless there was no such object before it.
+
+    Raises:
+        RequestError: there never was such an object or field.
+    """
+    end = max(offset, source.history_start)
+    watch, events = _watched(source, name, end, progress, index, past)
+    last = deque(events, 1)
+    if not last and not watch.fields:
+        # It may have been created later; raises if it was not.
+        next(history(source, name, None, progress, index=index, past=past), None)
+    return last[0] if last else None
 
 
 def _watched(

@@ -10,7 +10,7 @@ from api.cli.output import print_json, print_line, value_text
 from api.cli.shell.cluster import Cluster, Object, cluster_of
 from api.cli.shell.paths import ROOT, Place, place_at, steps_below
 from api.documents.shell import FieldValue, Listing, Objects, Where
-from api.questions.changes import HISTORY, ObjectEvent, ShowHistory
+from api.questions.changes import HISTORY, ObjectEvent, ShowHistory, Step
 from api.questions.objects import PARTS
 from records.errors import RequestError
 
@@ -136,14 +136,7 @@ class Shell:
         if place.object is None:
             self._step(place, about.as_of + 1)
             return
-        request = ShowHistory(
-            object=place.object,
-            first=str(max(about.as_of + 1, about.history_start)),
-            fates=True,
-            show_secrets=self.show_secrets,
-        )
-        events = self._history(request, "end") if about.as_of + 1 < about.log_end else ()
-        self._go_to(next(iter(events), None), place, "after")
+        self._go_to(self._change(place.object, Step.NEXT), place, "after")
 
     def prev(self, words: Sequence[str]) -> None:
         """Move to the change before."""
@@ -152,18 +145,11 @@ class Shell:
         if place.object is None:
             self._step(place, about.as_of - 1)
             return
-        request = ShowHistory(
-            object=place.object, last=1, fates=True, show_secrets=self.show_secrets
-        )
-        events = self._history(request, str(about.as_of - 1)) if about.as_of > 0 else ()
-        self._go_to(next(iter(events), None), place, "before")
+        self._go_to(self._change(place.object, Step.PREV), place, "before")
 
-    def _history(self, request: ShowHistory, to: str) -> Iterator[ObjectEvent]:
-        try:
-            yield from self.source.ask(HISTORY, request, at=to).items
-        except RequestError as error:
-            if error.code != "RESOURCE_NOT_FOUND":
-                raise
+    def _change(self, name: str, step: Step) -> ObjectEvent | None:
+        request = ShowHistory(object=name, step=step, fates=True, show_secrets=self.show_secrets)
+        return next(iter(self.source.ask(HISTORY, request, at=self.point).items), None)
 
     def _go_to(self, event: ObjectEvent | None, place: Place, side: str) -> None:
         if event is None:

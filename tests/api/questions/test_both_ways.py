@@ -56,6 +56,8 @@ VERBS: dict[str, list[list[object]]] = {
     "history": [
         ["history", "LOG", "partition:__consumer_offsets/0", "--verbose"],
         ["history", "LOG", "broker:1", "--last", 3, "--from", 10, "--to", "end-10"],
+        ["history", "LOG", "broker:1#fenced", "--next", "start", "--verbose"],
+        ["history", "LOG", "broker:1", "--prev", "end-1h", "--verbose"],
     ],
     "diff": [["diff", "LOG", 100, "end-20"], ["diff", "LOG", "start", 300, "--stat"]],
     "blame": [
