@@ -84,7 +84,7 @@ class Answers:
         """
         question = find_question(name)
         request = from_wire(payload, question.request)
-        if question.describe is not None and at == END:
+        if question.tell is None and at == END:
             return await self._of_present(question, request, caller)
         access = self._access(caller)
         guard_of(question).check(access, request)

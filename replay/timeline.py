@@ -4,7 +4,7 @@ It combines a log with its snapshots and its SQL history. Both only save time: t
 of a replay from the log's start.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from replay.expressions.expression import Expression
     from replay.incidents.event import TimelineEvent
     from replay.incidents.outages import Outages
+    from replay.incidents.reassigned import PartitionKey, ReplicasSince
     from replay.incidents.why import Chain
     from replay.snapshot.info import SnapshotInfo
     from replay.time_travel.bisect import Flips
@@ -216,6 +217,23 @@ class Timeline:
         check_point(self.source, at)
         of = why_broker if name.kind.name == "broker" else why_partition
         return of(self.source, name, at, progress)
+
+    def replicas_since(
+        self,
+        partitions: "Collection[PartitionKey]",
+        brokers: Collection[int],
+        at: int,
+        progress: Progress | None = None,
+    ) -> "ReplicasSince":
+        """Return since when partitions are reassigned as they are at `at`, and brokers in a state.
+
+        Raises:
+            CorruptLogError: the log is damaged.
+        """
+        from replay.incidents.reassigned import replicas_since
+
+        check_point(self.source, at)
+        return replicas_since(self.source, partitions, brokers, at, progress)
 
     def diff(
         self,

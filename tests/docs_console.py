@@ -34,7 +34,7 @@ _CHANGING = (
     (re.compile(r"\bid [\w-]{22}$", re.MULTILINE), "id ..."),
     (re.compile(r"goes at \S+Z;"), "goes at ...;"),
     (re.compile(r"\bacl:[\w-]{22}"), "acl:..."),
-    (re.compile(r"^(since offset \d+), \S+Z", re.MULTILINE), r"\1, ..."),
+    (re.compile(r"(since offset \d+), \S+Z(, for [\d.]+ s$)?", re.MULTILINE), r"\1, ..."),
 )
 
 

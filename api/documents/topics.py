@@ -7,7 +7,7 @@ from msgspec import UNSET, UnsetType
 
 from controller.decisions.replica_states import REPLICAS
 from controller.descriptions.partitions import PartitionFound
-from controller.descriptions.progress import OngoingReassignment, OngoingRemoval
+from controller.descriptions.progress import MissingReplica, OngoingReassignment, OngoingRemoval
 from controller.descriptions.state_walk import Transition
 from controller.descriptions.topics import (
     ConfigValue,
@@ -197,8 +197,32 @@ class RemovalList(msgspec.Struct, frozen=True, kw_only=True):
     removals: tuple[Removal, ...]
 
 
+class Missing(msgspec.Struct, frozen=True, kw_only=True):
+    """A replica that is not in sync, and since when its broker is in its state."""
+
+    broker: int
+    is_added: bool
+    broker_state: str
+    since_offset: int | None
+    since: int | None
+
+    @classmethod
+    def of(cls, replica: MissingReplica) -> Self:
+        """Return the document of a replica."""
+        return cls(
+            broker=replica.broker_id,
+            is_added=replica.is_added,
+            broker_state=replica.broker_state,
+            since_offset=replica.since_offset,
+            since=replica.since_ms,
+        )
+
+
 class Reassignment(msgspec.Struct, frozen=True, kw_only=True):
-    """A partition that moves, and the brokers that it waits for."""
+    """A partition that moves, since when, and the brokers that it waits for.
+
+    What began before the kept history has null for `since_offset`, `since` and `age_ms`.
+    """
 
     topic: str
     topic_id: str
@@ -207,6 +231,10 @@ class Reassignment(msgspec.Struct, frozen=True, kw_only=True):
     adding_replicas: tuple[int, ...]
     removing_replicas: tuple[int, ...]
     waited_for: tuple[int, ...]
+    missing: tuple[Missing, ...]
+    since_offset: int | None
+    since: int | None
+    age_ms: int | None
 
     @classmethod
     def of(cls, moving: OngoingReassignment) -> Self:
@@ -219,6 +247,10 @@ class Reassignment(msgspec.Struct, frozen=True, kw_only=True):
             adding_replicas=moving.adding_replicas,
             removing_replicas=moving.removing_replicas,
             waited_for=moving.waited_for,
+            missing=tuple(map(Missing.of, moving.missing)),
+            since_offset=moving.since_offset,
+            since=moving.since_ms,
+            age_ms=moving.age_ms,
         )
 
 

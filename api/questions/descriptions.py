@@ -18,7 +18,6 @@ from controller.descriptions.queries import (
     ExplainConfigs,
     ListBrokers,
     ListNamespaces,
-    ListReassignments,
     ListRemovals,
     ListSubscriptions,
     ListTopics,
@@ -29,7 +28,6 @@ from controller.descriptions.queries import (
     features_described,
     namespaces_listed,
     partitions_described,
-    reassignments_listed,
     removals_listed,
     subscriptions_listed,
     topics_described,
@@ -50,9 +48,6 @@ PARTITIONS = Question(
     name="partitions describe", request=DescribePartitions, describe=partitions_described
 )
 REMOVALS = Question(name="partitions removals", request=ListRemovals, describe=removals_listed)
-REASSIGNMENTS = Question(
-    name="reassignments list", request=ListReassignments, describe=reassignments_listed
-)
 BROKERS = Question(name="brokers list", request=ListBrokers, describe=brokers_listed)
 BROKER = Question(name="brokers describe", request=int, describe=broker_described)
 CONFIGS = Question(name="configs describe", request=DescribeConfigs, describe=configs_described)

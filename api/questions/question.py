@@ -42,7 +42,8 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         describe: Answers from a view of the cluster at one point.
-        tell: Answers from the log, up to an offset; for what needs more than one view.
+        tell: Answers from the log, up to an offset; for what needs more than one view. A view has
+            the same answer without what only history knows, if the question has both.
         answer: The type of such an answer.
         item: The type of one item, of an answer that has many and comes in pages.
         joined: Makes what joins items again of which some were left out; None if none are joined.

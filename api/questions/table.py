@@ -18,7 +18,6 @@ from api.questions.descriptions import (
     PARTITIONS,
     QUOTAS,
     QUOTAS_OF_CLIENT,
-    REASSIGNMENTS,
     REMOVALS,
     SUBSCRIPTIONS,
     TOKENS,
@@ -33,6 +32,7 @@ from api.questions.objects import DIGEST, IMAGE, KRAFT_IMAGE
 from api.questions.outages import OUTAGES
 from api.questions.overview import OVERVIEW
 from api.questions.question import Question
+from api.questions.reassignments import REASSIGNMENTS
 from api.questions.report import REPORT
 from api.questions.rows import DUMP, TAIL
 from api.questions.states import STATES

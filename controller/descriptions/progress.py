@@ -19,10 +19,36 @@ from controller.descriptions.view import View
 from records.base import Uuid
 from replay.image.partitions import Partition
 from replay.image.removals import PendingRemoval
+from replay.incidents.reassigned import broker_state
+
+
+class MissingReplica(msgspec.Struct, frozen=True, kw_only=True):
+    """A replica that a reassignment waits for, as it is not in sync.
+
+    Attributes:
+        is_added: False if it was a replica before, too.
+        broker_state: As `broker_state` names it.
+        since_offset, since_ms: The record that brought its broker to that state, and its append
+            time, ms since 1970; None if history was not read, or does not go back as far.
+    """
+
+    broker_id: int
+    is_added: bool
+    broker_state: str
+    since_offset: int | None = None
+    since_ms: int | None = None
 
 
 class OngoingReassignment(msgspec.Struct, frozen=True, kw_only=True):
-    """A partition that is being reassigned. `waited_for`: new replicas not in sync yet."""
+    """A partition that is being reassigned.
+
+    Attributes:
+        waited_for: Replicas that stay or are added, and are not in sync.
+        missing: The same, with the states of their brokers.
+        since_offset, since_ms: The record that set the replicas being added and removed, and its
+            append time, ms since 1970; None if history was not read, or does not go back as far.
+        age_ms: How long it runs at the point of the answer, by the append times of the log.
+    """
 
     topic: str
     topic_id: Uuid
@@ -31,6 +57,10 @@ class OngoingReassignment(msgspec.Struct, frozen=True, kw_only=True):
     adding_replicas: tuple[int, ...]
     removing_replicas: tuple[int, ...]
     waited_for: tuple[int, ...]
+    missing: tuple[MissingReplica, ...] = ()
+    since_offset: int | None = None
+    since_ms: int | None = None
+    age_ms: int | None = None
 
 
 class OngoingRemoval(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,6 +136,7 @@ def applied_offsets(view: View) -> tuple[AppliedOffset, ...]:
 
 def _reassignment(view: View, partition: Partition) -> OngoingReassignment:
     staying = [r for r in partition.replicas if r not in partition.removing_replicas]
+    waited_for = tuple([replica for replica in staying if replica not in partition.isr])
     return OngoingReassignment(
         topic=_topic_name(view, partition.topic_id),
         topic_id=partition.topic_id,
@@ -113,7 +144,17 @@ def _reassignment(view: View, partition: Partition) -> OngoingReassignment:
         replicas=partition.replicas,
         adding_replicas=partition.adding_replicas,
         removing_replicas=partition.removing_replicas,
-        waited_for=tuple([replica for replica in staying if replica not in partition.isr]),
+        waited_for=waited_for,
+        missing=tuple(
+            [
+                MissingReplica(
+                    broker_id=replica,
+                    is_added=replica in partition.adding_replicas,
+                    broker_state=broker_state(view.image.broker(replica)),
+                )
+                for replica in waited_for
+            ]
+        ),
     )
 
 

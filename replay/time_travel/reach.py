@@ -3,7 +3,7 @@
 Rows inside a transaction are known only when it ends, so Begin is always searched for.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol
 
 from metadata_log.needles import Needles
@@ -116,6 +116,36 @@ class _KindReach:
         if self._number is None:
             return True
         return self._number in AFFECTED[type(record)][self._kind](record, MetadataImage.EMPTY)
+
+    def add_missed(self) -> bool:
+        return False
+
+
+class ReplicasReach:
+    """Reach of the replicas of some partitions and of some brokers, all known by id.
+
+    It takes the records that set a partition's replicas, and all records about the brokers.
+    """
+
+    target = None
+
+    def __init__(self, partitions: Collection[tuple[Uuid, int]], brokers: Iterable[int]) -> None:
+        self.needles = Needles()
+        self._partitions = frozenset(partitions)
+        self._brokers = [_KindReach("broker", number, self.needles) for number in brokers]
+        self.needles.add_type(BeginTransactionRecord)
+        for topic_id in self.ids:
+            self.needles.add(topic_id)
+
+    @property
+    def ids(self) -> Collection[Uuid]:
+        return {topic_id for topic_id, _ in self._partitions}
+
+    def takes(self, row: Envelope) -> bool:
+        record = row.payload
+        if isinstance(record, PartitionRecord | PartitionChangeRecord):
+            return (record.topic_id, record.partition_id) in self._partitions
+        return any(broker.takes(row) for broker in self._brokers)
 
     def add_missed(self) -> bool:
         return False

@@ -85,6 +85,27 @@ def reaching_rows(
         return None
 
 
+def reached_rows(
+    source: BatchSource,
+    reach: Reach,
+    end: int,
+    progress: Callable[[int], None] | None = None,
+) -> tuple[list[Envelope], list[Envelope]] | None:
+    """Return the rows below offset `end` that a reach takes which knows all its needles.
+
+    Returns:
+        As `reaching_rows`.
+    """
+    if not isinstance(source, SkimmableSource):
+        return None
+    try:
+        before, rows, again = _rows_of(source, reach, end, progress, None, None)
+    except CorruptLogError:
+        return None  # reading the whole log raises the same error as other commands
+    assert again is None, "nothing is found too late"
+    return before, rows
+
+
 def notes_until(
     source: BatchSource, end: int, progress: Callable[[int], None] | None = None
 ) -> list[NoteRecord]:

@@ -9,10 +9,11 @@ from api.cli.admin.changing import changing
 from api.cli.admin.looking_at import Look, reading
 from api.cli.admin.options import NamespaceOption, ValidateOnly
 from api.cli.admin.parsing import broker_ids, partition_ref
-from api.cli.output import print_json, print_table, value_text
+from api.cli.output import print_json, print_line, print_table, time_text, value_text
 from api.cli.typer_app import App
 
 if TYPE_CHECKING:
+    from api.documents.topics import Missing, Reassignment
     from controller.decisions.reassignments import PartitionTarget
 
 app = App()
@@ -69,9 +70,9 @@ def cancel(
 
 @reading(app, "list")
 def list_(look: Look) -> None:
-    """List the partitions that move, and whom they wait for."""
+    """List the partitions that move: since when, and which replicas they wait for."""
     from api.documents.topics import Reassignment, ReassignmentList
-    from api.questions.descriptions import REASSIGNMENTS
+    from api.questions.reassignments import REASSIGNMENTS
     from controller.descriptions.queries import ListReassignments
 
     answer, about = look.answer(REASSIGNMENTS, ListReassignments())
@@ -87,6 +88,29 @@ def list_(look: Look) -> None:
             for m in found.reassignments
         ],
     )
+    for moving in found.reassignments:
+        print_line()
+        print_line(_running_text(moving))
+        for replica in moving.missing:
+            print_line(f"  {_missing_text(replica)}")
+
+
+def _running_text(moving: "Reassignment") -> str:
+    from records.text import duration_text
+
+    partition = f"{moving.topic}/{moving.partition}"
+    if moving.since_offset is None or moving.age_ms is None:
+        return f"{partition} moves since before the kept history"
+    since = f"since offset {moving.since_offset}, {time_text(moving.since)}"
+    return f"{partition} moves {since}, for {duration_text(moving.age_ms)}"
+
+
+def _missing_text(replica: "Missing") -> str:
+    has = "has not joined the ISR" if replica.is_added else "has left the ISR"
+    since = ""
+    if replica.since_offset is not None:
+        since = f" since offset {replica.since_offset}, {time_text(replica.since)}"
+    return f"{replica.broker} {has}: {replica.broker_state}{since}"
 
 
 def _alter(

@@ -162,3 +162,25 @@ def test_states_of_what_never_was_are_refused(metalog: Metalog, log: Path) -> No
         assert answer.err.startswith("error: UNKNOWN_TOPIC_OR_PARTITION: ")
     still = metalog("partitions", "states", "orders", "--since", "end", "--log", log)
     assert (still.code, still.out, still.err) == (0, "", "")
+
+
+def test_reassignment_that_hangs_says_since_when_and_which_broker_is_down(
+    metalog: Metalog, log: Path
+) -> None:
+    metalog("brokers", "fence", 3, "--log", log)
+    fenced = metalog("info", log, "--json").json["log_end"] - 1
+    begun = metalog("reassignments", "start", "orders/0=3,1", "--log", log)
+    start = int(begun.out.split()[-1])
+    metalog("topics", "create", "later", "--assignment", "1", "--log", log)
+    answer = metalog("reassignments", "list", "--log", log, "--json").json
+    (moving,) = answer["reassignments"]
+    assert moving["since_offset"] == start
+    assert moving["age_ms"] == answer["as_of_timestamp"] - moving["since"]
+    (missing,) = moving["missing"]
+    assert missing["since_offset"] == fenced
+    assert (missing["broker"], missing["is_added"], missing["broker_state"]) == (3, True, "fenced")
+    text = metalog("reassignments", "list", "--log", log).out
+    assert f"orders/0 moves since offset {start}, " in text
+    assert f"\n  3 has not joined the ISR: fenced since offset {fenced}, " in text
+    at = metalog("reassignments", "list", "--log", log, "--at", start, "--json").json
+    assert at["reassignments"][0]["age_ms"] == 0
