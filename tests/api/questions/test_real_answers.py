@@ -1,0 +1,57 @@
+"""Questions of a bad day, asked of a real log; the answers were read by hand from its decoded form.
+
+In this log of three nodes the broker 1 registers anew at offset 65, which fences it. The records 66
+to 82 take the lead of 17 partitions whose only replica is 2, 83 takes 2 out of the ISR of _schemas,
+84 fences it; 85 to 101 take the lead of 17 partitions whose only replica is 3. No record adds or
+removes replicas.
+"""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.api.conftest import Metalog
+from tests.real_logs import DataSet, each_data_set_where
+from tests.replay.incidents.real import imported
+
+of_three_nodes = each_data_set_where(lambda each: str(each) == "azercell3-3node-legacy/data_kafka1")
+
+
+@pytest.fixture(scope="module")
+def log(data_set: DataSet, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return imported(data_set, tmp_path_factory.mktemp("real"))
+
+
+@of_three_nodes
+def test_was_the_cluster_healthy_then(metalog: Metalog, log: Path, data_set: DataSet) -> None:
+    _, topics, brokers, *_ = metalog("image", log, "--at", 101).out.splitlines()
+    assert topics.split(": ")[1] == "34 without a leader, 1 under-replicated"
+    assert brokers.split() == ["3", "brokers:", "2", "fenced"]
+    _, topics, brokers, *_ = metalog("image", log, "--at", 64).out.splitlines()
+    assert topics.strip() == "2 topics, 51 partitions: 0 without a leader, 0 under-replicated"
+    assert brokers.strip() == "3 brokers: 0 fenced"
+
+
+@of_three_nodes
+def test_what_was_the_config_before_and_who_set_it(
+    metalog: Metalog, log: Path, data_set: DataSet
+) -> None:
+    name = "config:topic/__consumer_offsets"
+    lines = metalog("history", log, name, "--json").out.splitlines()
+    assert [json.loads(line)["offset"] for line in lines if '"offset"' in line] == [10, 11, 12]
+    blamed = metalog("blame", log, name, "--json").json["fields"]
+    assert {field: (of["value"], of["offset"]) for field, of in blamed.items()} == {
+        "compression.type": ("producer", 10),
+        "cleanup.policy": ("compact", 11),
+        "segment.bytes": ("104857600", 12),
+    }
+    before = metalog("blame", log, name, "--at", 9)
+    assert before.code == 3
+    assert "does not exist yet at offset 9: it was created at offset 10" in before.err
+
+
+@of_three_nodes
+def test_nothing_is_being_reassigned(metalog: Metalog, log: Path, data_set: DataSet) -> None:
+    answer = metalog("reassignments", "list", "--log", log, "--at", 101, "--json").json
+    assert answer["reassignments"] == []
