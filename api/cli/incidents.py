@@ -99,6 +99,15 @@ def outages(
         str | None,
         Option("--topic", metavar="NAME", help="Only this topic; NAME, a pattern, or @ID."),
     ] = None,
+    objects: Annotated[
+        list[str] | None,
+        Option(
+            "--object",
+            metavar="NAME",
+            help="Only this partition or broker; NAME or a pattern such as partition:orders*/0; "
+            "repeatable.",
+        ),
+    ] = None,
     assume: Annotated[
         str | None,
         Option(metavar=f"{_MIN_ISR}=N", help="Where the log does not say it."),
@@ -117,6 +126,7 @@ def outages(
         first=log.point(from_),
         broker=broker,
         topic=topic,
+        objects=tuple(objects or ()),
         min_insync_replicas=None if assume is None else _assumed(assume),
     )
     told = log.ask(OUTAGES, request, at=to)

@@ -1,6 +1,6 @@
 """Outages: which partitions and brokers were not as they should be, how long, and why."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -16,6 +16,7 @@ from replay.incidents.outage import KINDS, Outage
 from replay.incidents.outages import Outages
 from replay.time_travel.escapes import escaped, unescaped
 from replay.time_travel.history import absence
+from replay.time_travel.name_patterns import is_pattern, name_matcher
 from replay.time_travel.objects import ObjectName, parse_object
 
 
@@ -27,12 +28,14 @@ class ShowOutages(msgspec.Struct, frozen=True, kw_only=True):
         broker: Only of this broker, and of partitions that waited for it.
         topic: Only of partitions of a topic, by name, pattern (`orders*`), or `@` and its id.
         min_insync_replicas: Of topics for which the log does not know it.
+        objects: Only of these partitions and brokers, by name or pattern (`partition:orders*/0`).
     """
 
     first: str = "start"
     broker: int | None = None
     topic: str | None = None
     min_insync_replicas: int | None = None
+    objects: tuple[str, ...] = ()
 
 
 def outages_shown(past: Past, at: int, request: ShowOutages) -> Computed:
@@ -43,11 +46,13 @@ def outages_shown(past: Past, at: int, request: ShowOutages) -> Computed:
     says what was used: of how many topics the log knows it, and what was assumed for the others.
 
     Raises:
-        RequestError: INVALID_REQUEST, both a broker and a topic were named; as `absence` says if
-            the broker or topic never existed.
+        RequestError: INVALID_REQUEST, two of broker, topic and objects were named, or an object
+            that has no outages; as `absence` says if what was named never existed.
     """
-    if request.broker is not None and request.topic is not None:
-        raise RequestError("INVALID_REQUEST", "name a broker or a topic, not both")
+    if (request.broker is not None) + (request.topic is not None) + bool(request.objects) > 1:
+        raise RequestError("INVALID_REQUEST", "name a broker, a topic or objects, not two of them")
+    for text in request.objects:
+        _check_has_outages(parse_object(text))
     first = past.first_offset(request.first, at)
     with past.progress("replaying", at + 1) as advance:
         found = past.timeline.outages(
@@ -56,7 +61,8 @@ def outages_shown(past: Past, at: int, request: ShowOutages) -> Computed:
             assumed_min_isr=request.min_insync_replicas,
             progress=advance,
         )
-    chosen = [each for each in found.intervals if _chooses(request)(each)]
+    chooses = _chooses(request, found.intervals)
+    chosen = [each for each in found.intervals if chooses(each)]
     if not chosen:
         _check_existed(past, at, request, found.image)
     return Computed(
@@ -66,20 +72,29 @@ def outages_shown(past: Past, at: int, request: ShowOutages) -> Computed:
 
 def _check_existed(past: Past, at: int, request: ShowOutages, image: MetadataImage) -> None:
     """Raise an error if what was named never existed: no outages would sound like good news."""
-    name = _only(request)
-    if name is not None and name.key(image) is None:
-        error = absence(past.reader, name, at)
-        if error.code != "RESOURCE_GONE":
-            raise error
+    for name in _named(request):
+        if name.key(image) is None:
+            error = absence(past.reader, name, at)
+            if error.code != "RESOURCE_GONE":
+                raise error
 
 
-def _only(request: ShowOutages) -> ObjectName | None:
-    """Return the broker or topic that was named; None for a pattern or all."""
+def _check_has_outages(name: ObjectName) -> None:
+    if name.kind.name not in ("partition", "broker") or name.field is not None:
+        raise RequestError(
+            "INVALID_REQUEST",
+            f"{name.text}: only partitions and brokers have outages; write partition:TOPIC/N or "
+            "broker:N",
+        )
+
+
+def _named(request: ShowOutages) -> list[ObjectName]:
+    """Return the objects that were named, without patterns."""
     if request.broker is not None:
-        return parse_object(f"broker:{request.broker}")
-    if request.topic is None or set(request.topic) & set("*?["):
-        return None
-    return parse_object(f"topic:{escaped(request.topic)}")
+        return [parse_object(f"broker:{request.broker}")]
+    if request.topic is not None and not set(request.topic) & set("*?["):
+        return [parse_object(f"topic:{escaped(request.topic)}")]
+    return [parse_object(text) for text in request.objects if not is_pattern(text)]
 
 
 def _document(found: Outages, chosen: list[Outage], request: ShowOutages) -> Iterator[Piece]:
@@ -93,13 +108,25 @@ def _document(found: Outages, chosen: list[Outage], request: ShowOutages) -> Ite
     yield Piece("min_insync_replicas", used)
 
 
-def _chooses(request: ShowOutages) -> Callable[[Outage], bool]:
+def _chooses(request: ShowOutages, outages: Iterable[Outage]) -> Callable[[Outage], bool]:
     broker_id, topic = request.broker, request.topic
     if broker_id is not None:
         return lambda outage: broker_id in outage.brokers
     if topic is not None:
         return lambda outage: _is_in(topic, outage)
+    if request.objects:
+        names = {name for outage in outages for name in _names(outage)}
+        matchers = [name_matcher(text, names) for text in request.objects]
+        return lambda outage: any(of(name) for of in matchers for name in _names(outage))
     return lambda outage: True
+
+
+def _names(outage: Outage) -> tuple[str, ...]:
+    """Return the names of an outage's object: a partition has one by its topic's id, too."""
+    if outage.topic_id is None:
+        return (outage.object,)
+    number = outage.object.rpartition("/")[2]
+    return outage.object, f"partition:@{uuid_text(outage.topic_id)}/{number}"
 
 
 def _is_in(topic: str, outage: Outage) -> bool:

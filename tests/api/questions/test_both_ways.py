@@ -77,6 +77,7 @@ VERBS: dict[str, list[list[object]]] = {
     "outages": [
         ["outages", "LOG"],
         ["outages", "LOG", "--broker", 1, "--from", 150, "--to", "end-20"],
+        ["outages", "LOG", "--object", "partition:__con*/?", "--object", "broker:1"],
         ["outages", "LOG", "--topic", "__con*", "--assume", "min.insync.replicas=3"],
     ],
     "report": [["report", "LOG", FILE], ["report", "LOG", FILE, "--from", 50, "--to", "end-9"]],
