@@ -2,7 +2,7 @@
 
 import { Axis } from "report/axis.js";
 import { AXIS_PX, draw, HEALTH_PX, ROW_PX, TERMS_PX, TOP_PX } from "report/bars.js";
-import { above } from "report/data.js";
+import { above } from "report/decoded.js";
 import { make } from "report/dom.js";
 import { States } from "report/states.js";
 import { countText, grouped, plain } from "report/words.js";
