@@ -45,7 +45,8 @@ def past_context(
         settings=settings,
         rng=Random(rows[0].offset),
         now_ms=rows[0].timestamp,
-        next_offset=rows[0].offset,
+        # An added decision stands at an offset that is taken already.
+        next_offset=max(rows[0].offset, state.image.provenance.next_offset),
         origin=origin,
         caller=Caller(principal=(origin and origin.principal) or ""),
     )

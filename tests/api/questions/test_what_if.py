@@ -1,5 +1,6 @@
 """What a change of the past leads to, against computations by hand."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -133,7 +134,22 @@ def test_added_record_is_checked_as_an_append_is(cluster: Path, metalog: Metalog
     record = '{"type": "FenceBrokerRecord", "data": {"id": 9, "epoch": 1}}'
     found = fork(metalog, cluster, "--at", "end", "--add", record)
     assert [each["code"] for each in found["refused"]] == ["INVALID_RECORD"]
+    assert "broker 9" in found["refused"][0]["text"]
     assert not found["differences"]
+
+
+@pytest.mark.parametrize("place", ["at the end", "before the fencing"])
+def test_added_record_takes_effect(cluster: Path, metalog: Metalog, place: str) -> None:
+    first, _ = fencing_of(cluster, metalog, 2)
+    fields = {"resource_type": 4, "resource_name": "1", "name": "num.io.threads", "value": "7"}
+    record = {"type": "ConfigRecord", "data": fields}
+    at = "end" if place == "at the end" else first - 1
+    found = fork(metalog, cluster, "--at", at, "--add", json.dumps(record))
+    assert not found["refused"]
+    assert [
+        (each["object"], each["field"], each["before"], each["after"])
+        for each in found["differences"]
+    ] == [("config:broker/1", "num.io.threads", None, "7")]
 
 
 def test_edited_request_is_decided_instead(cluster: Path, metalog: Metalog) -> None:
