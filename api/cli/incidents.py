@@ -67,7 +67,22 @@ def timeline(
         if not events:
             note(f"nothing happened between {from_} and {to}")
         _print_events(events, verbose)
+    if types == ["controllers"]:
+        _print_active(events)
     print_remark(about)
+
+
+def _print_active(events: "Iterable[TimelineEvent]") -> None:
+    """Print how often and how long each node was the active controller."""
+    from api.documents.incidents import active_controllers
+    from records.text import duration_text
+
+    if nodes := active_controllers(events):
+        print_line()
+        print_table(
+            ("controller", "times active", "in all"),
+            [(each.node, f"{each.terms:,}", duration_text(each.active_ms)) for each in nodes],
+        )
 
 
 def _print_events(events: "Iterable[TimelineEvent]", verbose: bool) -> None:

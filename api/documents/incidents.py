@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Self
 
 import msgspec
+from msgspec import UNSET
 
 from api.questions.lives import Life
 from replay.incidents.event import KINDS, TimelineEvent
@@ -28,14 +29,39 @@ class OfKind(msgspec.Struct, frozen=True, kw_only=True):
     objects: int
 
 
+class ActiveController(msgspec.Struct, frozen=True, kw_only=True):
+    """How often a node became the active controller in a range, and how long it was in all."""
+
+    node: int
+    terms: int
+    active_ms: int
+
+
+def active_controllers(events: Iterable[TimelineEvent]) -> tuple[ActiveController, ...]:
+    """Sum up the terms of controllers by node, ascending."""
+    terms: dict[int, list[int]] = {}
+    for event in events:
+        if event.active_ms is not UNSET:
+            node = int(event.objects[0].partition(":")[2])
+            terms.setdefault(node, []).append(event.active_ms)
+    return tuple(
+        [
+            ActiveController(node=node, terms=len(of), active_ms=sum(of))
+            for node, of in sorted(terms.items())
+        ]
+    )
+
+
 class Stat(msgspec.Struct, frozen=True, kw_only=True):
-    """The kinds of events that there were."""
+    """The kinds of events that there were, and the nodes that became the active controller."""
 
     stat: dict[str, OfKind]
+    active_controllers: tuple[ActiveController, ...]
 
     @classmethod
     def of(cls, events: Iterable[TimelineEvent]) -> Self:
         """Count events."""
+        events = tuple(events)
         found = {kind: [each for each in events if each.kind == kind] for kind in KINDS}
         return cls(
             stat={
@@ -44,5 +70,6 @@ class Stat(msgspec.Struct, frozen=True, kw_only=True):
                 )
                 for kind, of in found.items()
                 if of
-            }
+            },
+            active_controllers=active_controllers(events),
         )

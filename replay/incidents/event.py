@@ -3,6 +3,7 @@
 from collections import Counter
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from records.envelope import Envelope
 from replay.image.partitions import NO_LEADER, Partition
@@ -29,6 +30,7 @@ class TimelineEvent(msgspec.Struct, frozen=True, kw_only=True):
         cause: Offset of the record that brought it about, which may be one of them; None if they
             have no other cause than the decision behind them, or an unknown one.
         principal: Who asked for it, if the log says so.
+        active_ms: Of a controller's term: how long it was the active one, up to the range's end.
     """
 
     from_offset: int
@@ -39,6 +41,7 @@ class TimelineEvent(msgspec.Struct, frozen=True, kw_only=True):
     objects: tuple[str, ...]
     cause: int | None
     principal: str | None
+    active_ms: int | UnsetType = UNSET
 
 
 class Group:
@@ -47,6 +50,7 @@ class Group:
     def __init__(self, kind: str, first: Envelope, cause: int | None = None) -> None:
         self.kind = kind
         self.heading = ""
+        self.active_ms: int | UnsetType = UNSET
         self._first = self._last = first
         self._cause = cause
         # Names, or label of the topic and number of a partition: most objects are partitions.
@@ -92,6 +96,7 @@ class Group:
             objects=tuple(map(_name, self._objects)),
             cause=self._cause,
             principal=None if origin is None else origin.principal,
+            active_ms=self.active_ms,
         )
 
 

@@ -139,7 +139,8 @@ class _Events:
         """
         if self._term is not None:
             start = self._term.first.timestamp
-            lasted = duration_text(max(0, time - start))
+            self._term.active_ms = max(0, time - start)
+            lasted = duration_text(self._term.active_ms)
             wrote = duration_text(max(0, self.last_time - start))
             self._term.heading += f", for {lasted}"
             if wrote != lasted:

@@ -55,3 +55,24 @@ def test_what_was_the_config_before_and_who_set_it(
 def test_nothing_is_being_reassigned(metalog: Metalog, log: Path, data_set: DataSet) -> None:
     answer = metalog("reassignments", "list", "--log", log, "--at", 101, "--json").json
     assert answer["reassignments"] == []
+
+
+@of_three_nodes
+def test_how_often_and_how_long_was_each_node_the_controller(
+    metalog: Metalog, log: Path, data_set: DataSet
+) -> None:
+    """The decoded log has three leader changes; the last record ends the last term."""
+    rows = [row for segment in data_set.segments for row in segment.oracle()]
+    began = {row["offset"]: row for row in rows if row["type"] == "LeaderChangeMessage"}
+    assert list(began) == [0, 64, 146]
+    ends = [began[64]["timestamp"], began[146]["timestamp"], rows[-1]["timestamp"]]
+    active: dict[int, list[int]] = {}
+    for row, end in zip(began.values(), ends, strict=True):
+        active.setdefault(row["data"]["leaderId"], []).append(end - row["timestamp"])
+    stat = metalog("timeline", log, "--type", "controllers", "--stat", "--json").json
+    assert stat["active_controllers"] == [
+        {"node": node, "terms": len(of), "active_ms": sum(of)}
+        for node, of in sorted(active.items())
+    ]
+    text = metalog("timeline", log, "--type", "controllers").out
+    assert "\ncontroller  times active  in all\n" in text
