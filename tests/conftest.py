@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 from sqlalchemy import URL
 from xdist.scheduler import LoadScopeScheduling
 
@@ -42,6 +43,10 @@ for _name in ("METALOG_LOG", "METALOG_SERVER"):
 # pytest rewrites the assertions of every test module, which is most of what collecting takes.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# How long drawing takes says how busy the machine is, not how good the strategy.
+settings.register_profile("any machine", suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 
 class GroupScheduling(LoadScopeScheduling):  # type: ignore[misc]

@@ -35,7 +35,7 @@ def edits_of(texts: Sequence[str]) -> tuple[tuple[Replaced, ...], tuple[Edited, 
                 raw = _request(name, request)
                 replaced.append(Replaced(offset=offset, command=name, request=raw))
             case {"offset": int(offset), "data": dict(fields), **rest} if not rest:
-                edited.append(Edited(offset=offset, fields=json.dumps(fields).encode()))
+                edited.append(Edited.of(offset, fields))
             case _:
                 raise _malformed(line, "an edit has offset and data, or offset, command, request")
     return tuple(replaced), tuple(edited)

@@ -4,7 +4,6 @@ from typing import Any
 
 import msgspec
 
-from controller.kept_answers import decode_answer
 from records.base import ZERO_UUID, Uuid
 from records.envelope import Asked
 from records.json import fields_json
@@ -26,6 +25,9 @@ def asked_json(asked: Asked) -> dict[str, Any]:
         if raw is not None:
             document[name] = _plain(msgspec.msgpack.decode(raw))
     if asked.response is not None:
+        # Most questions about the log show no answer, and need nothing of the controller.
+        from controller.kept_answers import decode_answer
+
         response, versions = decode_answer(asked.response)
         document["response"] = _plain(msgspec.msgpack.decode(response))
         if versions:

@@ -1,6 +1,7 @@
 """What if: a past decided anew with changes, and what would have differed."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -10,12 +11,14 @@ from api.questions.changes import shown
 from api.questions.objects import JoinedPieces, Piece, pieces_of
 from api.questions.past import Past
 from api.questions.question import Computed, Question
+from api.questions.what_if_secrets import check_no_secrets
 from api.redaction import redact_field, redact_label
 from controller.decisions.context import Settings
 from controller.forks.changes import Added, Changes, Edited, Replaced, Without
 from controller.forks.comparison import Parting
 from controller.forks.fork import Fork, Remark
 from controller.forks.recorded import settings_before
+from records.envelope import Envelope
 from records.errors import RequestError
 from replay.time_travel.diff import diff_images
 
@@ -66,6 +69,9 @@ def what_if_told(past: Past, at: int, request: AskWhatIf) -> Computed:
     """
     changes = request.changes
     start = _start(past, request.first, changes)
+    if not request.show_secrets:
+        changes.check_range(start, at + 1)
+        check_no_secrets(changes, partial(_row_at, past))
     fork, end = _forked(past, start, at, changes)
     return Computed(
         items=_document(fork, request),
@@ -85,6 +91,11 @@ def _start(past: Past, point: str | None, changes: Changes) -> int:
         return start
     batch = next(iter(past.reader.batches(start)))
     return max(min(start, batch.base_offset), past.reader.history_start)
+
+
+def _row_at(past: Past, offset: int) -> Envelope:
+    batch = next(iter(past.reader.batches(offset)))
+    return next(row for row in batch.rows if row.offset == offset)
 
 
 def _forked(past: Past, start: int, at: int, changes: Changes) -> tuple[Fork, int]:

@@ -39,6 +39,11 @@ class Edited(msgspec.Struct, frozen=True, kw_only=True):
     offset: int
     fields: bytes
 
+    @classmethod
+    def of(cls, offset: int, fields: dict[str, Any]) -> "Edited":
+        """Return the edit for values from JSON."""
+        return cls(offset=offset, fields=msgspec.json.encode(fields))
+
 
 class Without(msgspec.Struct, frozen=True):
     """An object or field that does not change, or does not get one value, as JSON."""

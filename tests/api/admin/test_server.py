@@ -156,10 +156,10 @@ def test_repeated_request_gets_its_first_answer(metalog: Metalog, url: str, log:
         arguments = ["topics", "create", "again", "--request-id", "night-shift", "--json", *where]
         first = metalog(*arguments)
         again = metalog(*arguments)
-        assert (first.code, again.code, again.json) == (0, 0, {**first.json, "versions": None})
+        assert (first.code, again.code, again.json) == (0, 0, first.json)
         each = ["brokers", "unregister", "2", "9", "--request-id", "both", "--json", *where]
         first, again = metalog(*each), metalog(*each)
-        assert (first.code, again.code, again.json) == (3, 3, {**first.json, "versions": None})
+        assert (first.code, again.code, again.json) == (3, 3, first.json)
         other = metalog("topics", "create", "b", "--request-id", "night-shift", *where)
         assert (other.code, other.err.count("INVALID_REQUEST: request id 'night-shift'")) == (3, 1)
 
@@ -183,7 +183,7 @@ def test_repeated_registration_keeps_its_epoch(metalog: Metalog, log: Path) -> N
     arguments = ["--listener", "h:1", "--request-id", "new", "--json", "--log", log]
     first = metalog("brokers", "register", 9, *arguments)
     again = metalog("brokers", "register", 9, *arguments)
-    assert (first.code, again.code, again.json) == (0, 0, {**first.json, "versions": None})
+    assert (first.code, again.code, again.json) == (0, 0, first.json)
     assert metalog("brokers", "register", 10, *arguments).code == 3
 
 

@@ -221,3 +221,30 @@ def test_real_broker_that_is_not_fenced_keeps_its_partitions(
     assert at_first(found) == {"broker:2#fenced": (True, False), **by_hand}
     later = fork(metalog, log, "--drop", fence["offset"])
     assert later["meets_again"] is not None and later["decided"]["inferred"] > 5
+
+
+def test_secrets_cannot_be_found_out_by_guessing(metalog: Metalog, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    assert metalog("init", log).code == 0
+    assert metalog("brokers", "register", 1, "--log", log).code == 0
+    password = tmp_path / "password"
+    password.write_text("pencil")
+    key = "ssl.keystore.password"
+    file = f"{key}={password}"
+    assert metalog("configs", "set", "broker/1", "--from-file", file, "--log", log).code == 0
+    (record,) = metalog("dump", log, "--type", "ConfigRecord", "--json").lines
+    at = record["offset"]
+    added = {"resource_type": 4, "resource_name": "1", "name": key, "value": "pencil"}
+    guesses = [
+        ["--without", f"config:broker/1#{key}=pencil"],
+        ["--edit", json.dumps({"offset": at, "data": {"value": "pencil"}})],
+        ["--edit", json.dumps({"offset": at, "data": {"name": "retention.ms"}})],
+        ["--add", json.dumps({"after": at, "type": "ConfigRecord", "data": added})],
+    ]
+    for guess in guesses:
+        refused = metalog("what-if", log, "--at", at - 1, *guess)
+        assert (refused.code, "with --show-secrets" in refused.err) == (3, True), refused
+    for guess in (*guesses[:2], guesses[3]):
+        assert metalog("what-if", log, "--at", at - 1, *guess, "--show-secrets").code == 0
+    dropped = metalog("what-if", log, "--at", at - 1, "--without", f"config:broker/1#{key}")
+    assert (dropped.code, "pencil" in dropped.out) == (0, False)

@@ -1,0 +1,78 @@
+"""Secrets in what-if: whoever may not see them must not find them out by guessing, either.
+
+A change that has the value of a secret would show by its effect whether the guess was right.
+"""
+
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from api.redaction import redact_field
+from controller.forks.changes import Changes, Edited, Without
+from controller.kept_secrets import without_secrets
+from controller.raw_append import AppendRows
+from controller.wire import from_wire
+from records.base import Record
+from records.envelope import Envelope
+from records.errors import RequestError
+from records.json import to_json
+from records.secrets import redact_record
+
+_APPEND = "records append"
+
+
+def check_no_secrets(changes: Changes, row_at: Callable[[int], Envelope]) -> None:
+    """Check that no change has the value of a secret, or edits a record that holds one.
+
+    Args:
+        row_at: Returns the row at an offset.
+
+    Raises:
+        RequestError: INVALID_REQUEST, one does.
+    """
+    for each in changes.without:
+        _check_without(each)
+    for edited in changes.edited:
+        _check_edited(edited, row_at(edited.offset).payload)
+    for replaced in changes.replaced:
+        _check_command(replaced.command, replaced.request)
+    for added in changes.added:
+        _check_command(added.command, added.request)
+
+
+def _check_without(without: Without) -> None:
+    name = without.name
+    if without.value is None or name.field is None:
+        return
+    if redact_field(name.kind.name, name.field, without.value) != without.value:
+        raise _refused(f"{name.text} is a secret")
+
+
+def _check_edited(edited: Edited, record: Record) -> None:
+    type_name, fields = type(record).__name__, to_json(record)
+    after = {**fields, **msgspec.json.decode(edited.fields)}
+    if any(redact_record(type_name, each) != each for each in (fields, after)):
+        raise _refused(f"the record at offset {edited.offset} holds a secret")
+
+
+def _check_command(command: str, request: bytes) -> None:
+    if command == _APPEND:
+        _check_records(from_wire(request, AppendRows).records())
+    elif _APPEND.encode() in request:
+        # A step of a transaction, whose rows are not looked into.
+        raise _refused(f"{command} with {_APPEND} may hold a secret")
+    elif without_secrets(request) is not None:
+        raise _refused(f"{command} holds a secret")
+
+
+def _check_records(records: Iterable[Record]) -> None:
+    for record in records:
+        fields = to_json(record)
+        if redact_record(type(record).__name__, fields) != fields:
+            raise _refused(f"a {type(record).__name__} that is added holds a secret")
+
+
+def _refused(what: str) -> RequestError:
+    return RequestError(
+        "INVALID_REQUEST", f"{what}: its value can only be part of a change with --show-secrets"
+    )
