@@ -35,6 +35,8 @@ def test_log_is_asked_from_a_session_of_the_caller(spark: "SparkSession", demo_l
     assert spark.sql("SELECT 1").first() == (1,)
 
 
+# Every query in Spark, one after the other: minutes on a busy machine.
+@pytest.mark.timeout(1_200)
 def test_document_has_every_query_with_its_answer_and_a_notebook_that_runs(
     spark: "SparkSession", demo_log: Path, tmp_path: Path
 ) -> None:
