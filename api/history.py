@@ -24,6 +24,7 @@ IMAGES_MAX = 1_000
 
 _ABOUT_TOPICS = types_with("topic_id")
 _ABOUT_ACLS = frozenset({AccessControlEntryRecord, RemoveAccessControlEntryRecord})
+_ABOUT_TOPICS_OR_ACLS = _ABOUT_TOPICS | _ABOUT_ACLS
 _topic_id: Callable[[Any], Uuid] = attrgetter("topic_id")
 _acl_id: Callable[[Any], Uuid] = attrgetter("id")
 
@@ -62,7 +63,8 @@ class History:
     def committed(self, batch: Batch, image: MetadataImage) -> None:
         """Add a batch and the image that includes it, and wake waiting followers."""
         for row in batch.rows:
-            self._touch(row.payload)
+            if type(row.payload) in _ABOUT_TOPICS_OR_ACLS:
+                self._touch(row.payload)
         if image.provenance.offset == self.image.provenance.offset:
             return  # a transaction is open: its changes come when it ends
         self._commits.append(_Commit(image, frozenset(self._topic_ids), frozenset(self._acl_ids)))
@@ -72,11 +74,10 @@ class History:
         moved.set()
 
     def _touch(self, record: Record) -> None:
-        cls = type(record)
-        if cls in _ABOUT_TOPICS:
-            self._topic_ids.add(_topic_id(record))
-        elif cls in _ABOUT_ACLS:
+        if type(record) in _ABOUT_ACLS:
             self._acl_ids.add(_acl_id(record))
+        else:
+            self._topic_ids.add(_topic_id(record))
 
     def since(self, offset: int) -> Change | None:
         """Return the changes since the image of an offset; None if it is not kept.

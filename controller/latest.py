@@ -63,7 +63,9 @@ class Latest:
         self.next_offset = batch.end_offset
         self.timestamp = batch.timestamp
         for row in batch.rows:
-            self._touch(row.payload)
+            touch = _TOUCHES.get(type(row.payload))
+            if touch is not None:
+                touch(self, row.payload)
         image = self._replayer.image()
         index = self.state.index.updated(self.state.image, image, self._touched, self._groups)
         if image.provenance.pending_transaction is None:
@@ -71,12 +73,6 @@ class Latest:
             self._groups.clear()
         self.state = State(image, index)
         return self.state
-
-    def _touch(self, record: Record) -> None:
-        """Note which parts of the index a record may change."""
-        touch = _TOUCHES.get(type(record))
-        if touch is not None:
-            touch(self, record)
 
     def _touch_changed(self, record: PartitionChangeRecord) -> None:
         if _changes_the_index(record):

@@ -4,7 +4,6 @@ A refusal for one record begins with `record N of COUNT: `, counted from 1.
 """
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 from controller.decisions.ids import can_be_id
@@ -47,7 +46,7 @@ def check_before(image: MetadataImage, records: tuple[Record, ...]) -> None:
             not finalized, or is no next step of a replica deletion.
     """
     if not _NOT_FOR_CALLERS.isdisjoint(map(type, records)):
-        _each(records, _check_author)
+        _check_authors(records)
     _check_deletions(image, records)
     _check_levels(image, records)
 
@@ -62,28 +61,32 @@ def check_after(after: MetadataImage, records: tuple[Record, ...]) -> None:
         RequestError: INVALID_RECORD, a name or an id that no command allows, or an object is left
             without what it needs.
     """
-    _each(records, partial(_check_record, after))
+    _check_each(after, records)
     _check_namespaces_left(after, records)
     _check_features_left(after, records)
 
 
-def _each(records: tuple[Record, ...], check: Callable[[Record], None]) -> None:
+def _check_authors(records: tuple[Record, ...]) -> None:
+    for index, record in enumerate(records):
+        if type(record) in _NOT_FOR_CALLERS:
+            name = type(record).__name__
+            raise invalid(f"{place(index, len(records))}{name} is not for callers to write")
+
+
+def _check_each(after: MetadataImage, records: tuple[Record, ...]) -> None:
     """Check the records one by one; a refusal names the record."""
     for index, record in enumerate(records):
-        try:
-            check(record)
-        except RequestError as error:
-            raise invalid(f"{place(index, len(records))}{error}") from None
+        check = _CHECKS.get(type(record))
+        if check is not None:
+            try:
+                check(after, record)
+            except RequestError as error:
+                raise invalid(f"{place(index, len(records))}{error}") from None
 
 
 def place(index: int, count: int) -> str:
     """Return the beginning of a refusal for one record."""
     return f"record {index + 1} of {count}: "
-
-
-def _check_author(record: Record) -> None:
-    if type(record) in _NOT_FOR_CALLERS:
-        raise invalid(f"{type(record).__name__} is not for callers to write")
 
 
 def _check_deletions(image: MetadataImage, records: tuple[Record, ...]) -> None:
@@ -117,12 +120,6 @@ def _check_features_left(after: MetadataImage, records: tuple[Record, ...]) -> N
     for name in sorted(changed):
         if not after.feature(name) and feature_in_use(after, name):
             raise invalid(f"objects that need the feature {name} are left")
-
-
-def _check_record(after: MetadataImage, record: Record) -> None:
-    check = _CHECKS.get(type(record))
-    if check is not None:
-        check(after, record)
 
 
 def _check_topic(_: MetadataImage, record: TopicRecord) -> None:

@@ -51,15 +51,13 @@ _OF_TYPES: Mapping[type[Record], tuple[str, int]] = {
 
 _OF_VALUES: Mapping[type[Record], Callable[[Any], tuple[str, int] | None]] = {
     topics.TopicRecord: lambda topic: None if topic.namespace_id is None else _NAMESPACES,
-    configs.ConfigRecord: lambda config: _of_resource(config.resource_type),
-    security.AccessControlEntryRecord: lambda acl: _of_resource(acl.resource_type),
+    configs.ConfigRecord: lambda of: _NAMESPACES if of.resource_type == NAMESPACE else None,
+    security.AccessControlEntryRecord: (
+        lambda acl: _NAMESPACES if acl.resource_type == NAMESPACE else None
+    ),
     partitions.PartitionRecord: lambda new: None if new.mode == READ_WRITE else _MODES,
     partitions.PartitionChangeRecord: lambda change: None if change.mode is None else _MODES,
 }
-
-
-def _of_resource(resource_type: int) -> tuple[str, int] | None:
-    return _NAMESPACES if resource_type == NAMESPACE else None
 
 
 def needed_level(record: Record) -> tuple[str, int] | None:

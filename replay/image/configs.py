@@ -1,10 +1,11 @@
 """Configs: the keys set on each resource."""
 
+from typing import Any
+
 import msgspec
 from immutables import Map
 
 from records.configs import ConfigRecord
-from replay.image.changes import MapDelta, NestedMapDelta
 from replay.image.versions import UNKNOWN
 
 TOPIC = 2
@@ -60,11 +61,18 @@ class ConfigValue(msgspec.Struct, frozen=True, gc=False):
     value: str
 
 
-class ConfigsImage(msgspec.Struct, frozen=True, gc=False):
-    """Keys and values of each resource that has any, and its version."""
+class ResourceConfigs(msgspec.Struct, frozen=True, gc=False):
+    """The keys set on a resource, at least one, and the version of all of them.
 
-    values: Map[ConfigResource, Map[str, str]] = Map()
-    versions: Map[ConfigResource, int] = Map()
+    `values` must not be changed: images share it.
+    """
+
+    values: dict[str, str]
+    version: int = UNKNOWN
+
+
+ConfigsImage = Map[ConfigResource, ResourceConfigs]
+"""The resources that have keys set."""
 
 
 class ConfigsDelta:
@@ -72,48 +80,69 @@ class ConfigsDelta:
 
     def __init__(self, image: ConfigsImage) -> None:
         self._image = image
-        self._values = NestedMapDelta(image.values)
-        self._versions = MapDelta(image.versions)
+        # The newest value of each changed key; None if it was removed.
+        self._changes: dict[ConfigResource, dict[str, str | None]] = {}
+        self._versions: dict[ConfigResource, int] = {}
 
     @property
     def changed(self) -> list[ConfigResource]:
         """The resources whose keys were set or removed."""
-        return self._values.changed
+        return [resource for resource, changes in self._changes.items() if changes]
 
     def set(self, record: ConfigRecord, offset: int) -> None:
         """Set a key, or remove it if the value is null, whether or not it was set."""
         resource = record.resource_type, record.resource_name
-        values = self._values.at(resource)
-        if record.value is None:
-            values.take(record.name)
-        else:
-            values.put(record.name, record.value)
-        self._versions.put(resource, offset)
+        changes = self._changes.get(resource)
+        if changes is None:
+            changes = self._changes[resource] = {}
+        changes[record.name] = record.value
+        self._versions[resource] = offset
 
     def value(self, resource: ConfigResource, name: str) -> str | None:
         """Return the current value of a key."""
-        return self._values.at(resource).get(name)
+        changes = self._changes.get(resource, _NOTHING)
+        if name in changes:
+            return changes[name]
+        before = self._image.get(resource)
+        return None if before is None else before.values.get(name)
 
     def names(self, resource: ConfigResource) -> list[str]:
         """Return the current keys of a resource, in any order."""
-        return [name for name, _ in self._values.at(resource).items()]
+        return list(self._values(resource))
 
     def move(self, old: ConfigResource, new: ConfigResource, offset: int) -> None:
         """Move the configs of one resource to another."""
-        for name, value in self._values.take(old).items():
-            self._values.at(new).put(name, value)
-        self._versions.take(old)
-        self._versions.put(new, offset)
+        values = self._values(old)
+        self.remove(old)
+        self._changes.setdefault(new, {}).update(values)
+        self._versions[new] = offset
 
     def remove(self, resource: ConfigResource) -> None:
         """Remove all keys of a resource."""
-        self._values.take(resource)
-        self._versions.take(resource)
+        values = self._values(resource)
+        if values:
+            self._changes.setdefault(resource, {}).update(dict.fromkeys(values))
 
     def apply(self) -> ConfigsImage:
-        """Return the next image; a resource without keys has no version."""
-        values = self._values.apply()
-        for resource in self._versions.changed:
-            if resource not in values:
-                self._versions.take(resource)
-        return ConfigsImage(values, self._versions.apply())
+        """Return the next image; the same object if nothing changed."""
+        if not self._changes:
+            return self._image
+        new, versions = self._image.mutate(), self._versions
+        for resource in self._changes:
+            values = self._values(resource)
+            if values:
+                new[resource] = ResourceConfigs(values, versions[resource])
+            else:
+                new.pop(resource, None)
+        return new.finish()
+
+    def _values(self, resource: ConfigResource) -> dict[str, str]:
+        """Return the current keys and values of a resource."""
+        before, changes = self._image.get(resource), self._changes.get(resource, _NOTHING)
+        values: dict[str, Any] = {**changes} if before is None else {**before.values, **changes}
+        if None in values.values():
+            return {name: value for name, value in values.items() if value is not None}
+        return values
+
+
+_NOTHING: dict[str, str | None] = {}

@@ -13,7 +13,7 @@ from immutables import Map
 from records.base import Uuid
 from replay.image.acls import NO_ACLS, Acl, AclsBySubject, AclsImage
 from replay.image.cluster import Broker, Controller
-from replay.image.configs import ConfigResource, ConfigsImage
+from replay.image.configs import ConfigResource, ConfigsImage, ResourceConfigs
 from replay.image.features import Feature, ZkMigration
 from replay.image.namespaces import Namespace, NamespacesImage
 from replay.image.notes import Note
@@ -25,7 +25,6 @@ from replay.image.removals import PendingRemoval, ReplicaDeletion
 from replay.image.scram import ScramCredential
 from replay.image.tokens import DelegationToken
 from replay.image.topics import Partition, Topic, TopicEntry, TopicsImage
-from replay.image.versions import UNKNOWN
 
 NAMESPACE_SEPARATOR = ":"
 
@@ -44,7 +43,7 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
     _namespaces: NamespacesImage = NamespacesImage()
     _brokers: Map[int, Broker] = Map()
     _controllers: Map[int, Controller] = Map()
-    _configs: ConfigsImage = ConfigsImage()
+    _configs: ConfigsImage = Map()
     _features: Map[str, Feature] = Map()
     _zk_migration: ZkMigration | None = None
     _producer_ids: ProducerIds | None = None
@@ -159,19 +158,19 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
 
     def config(self, resource_type: int, resource_name: str) -> Mapping[str, str]:
         """Return the keys set on a resource, empty if there are none."""
-        return dict(self._configs.values.get((resource_type, resource_name), _NO_CONFIG))
+        return dict(self._configs.get((resource_type, resource_name), _NO_CONFIGS).values)
 
     def config_value(self, resource_type: int, resource_name: str, key: str) -> str | None:
         """Return one key of a resource, without copying the others."""
-        return self._configs.values.get((resource_type, resource_name), _NO_CONFIG).get(key)
+        return self._configs.get((resource_type, resource_name), _NO_CONFIGS).values.get(key)
 
     def config_version(self, resource_type: int, resource_name: str) -> int:
         """Return the version of a resource's configs, over all of its keys."""
-        return self._configs.versions.get((resource_type, resource_name), UNKNOWN)
+        return self._configs.get((resource_type, resource_name), _NO_CONFIGS).version
 
     def configs(self) -> Iterator[tuple[ConfigResource, Mapping[str, str]]]:
         """Iterate over the resources that have keys set."""
-        return ((resource, dict(values)) for resource, values in self._configs.values.items())
+        return ((resource, dict(configs.values)) for resource, configs in self._configs.items())
 
     def feature(self, name: str) -> int | None:
         """Return the finalized level of a feature."""
@@ -255,7 +254,7 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
 
 MetadataImage.EMPTY = MetadataImage()
 
-_NO_CONFIG: Map[str, str] = Map()
+_NO_CONFIGS = ResourceConfigs({})
 _NO_REMOVALS: Map[int, PendingRemoval] = Map()
 
 

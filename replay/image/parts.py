@@ -19,7 +19,7 @@ from records import brokers, configs, control, partitions, security, topics
 from records.base import Record, Uuid
 from replay.image.acls import Acl, AclsImage, acls_image
 from replay.image.cluster import Broker, Controller
-from replay.image.configs import Config, ConfigsImage, ConfigValue
+from replay.image.configs import Config, ConfigsImage, ConfigValue, ResourceConfigs
 from replay.image.features import Feature, ZkMigration
 from replay.image.fields import copied
 from replay.image.metadata import MetadataImage
@@ -214,11 +214,7 @@ class _Configs(Part, frozen=True):
         return row.resource_type, row.resource_name, row.name
 
     def held(self, objects: Iterable[Config]) -> ConfigsImage:
-        by_key = {self.key_of(each): each for each in objects}
-        return ConfigsImage(
-            Map({key: Map(each.values) for key, each in by_key.items()}),
-            Map({key: each.version for key, each in by_key.items()}),
-        )
+        return Map({self.key_of(c): ResourceConfigs(dict(c.values), c.version) for c in objects})
 
 
 class _Quotas(Part, frozen=True):
