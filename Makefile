@@ -5,7 +5,7 @@ JOBS ?= 3
 BIN := .venv/bin
 SOURCES := records metadata_log replay controller api migrations tests benchmarks
 
-.PHONY: help demo test suite lint types check heavy bench torture mutants redecide lock clean
+.PHONY: help demo test suite lint types check heavy bench torture mutants redecide conformance lock clean
 help: ## Show what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
@@ -50,6 +50,9 @@ mutants: .venv/installed ## Change the code in 400 places and see which tests no
 
 redecide: .venv/installed ## Decide all requests of logs anew and compare; ARGS=LOG for one of yours
 	$(BIN)/python -m tests.redecide $(ARGS)
+
+conformance: .venv/installed ## Decide the batches of real Kafka logs anew and compare; ARGS=--differences
+	$(BIN)/python -m tests.conformance $(ARGS)
 
 lock: .venv/installed ## Pin the newest allowed versions anew
 	$(BIN)/uv pip compile pyproject.toml --extra archive --extra postgres --extra spark --extra connect \

@@ -107,7 +107,10 @@ def _forked(past: Past, start: int, at: int, changes: Changes) -> tuple[Fork, in
     if image.provenance.pending_transaction is not None:
         start = image.provenance.pending_transaction
     changes.check_range(start, at + 1)
-    settings = settings_before(reader, start) or Settings(cluster_id=reader.cluster_id)
+    # A log without settings is another release's, with configs of its own.
+    settings = settings_before(reader, start) or Settings(
+        cluster_id=reader.cluster_id, accepts_unknown_configs=True
+    )
     fork = Fork(image, start, changes, RECORDED, settings)
     end = start - 1
     with past.progress("deciding anew", at + 1) as advance:

@@ -39,16 +39,19 @@ def check_configs(
     Raises:
         RequestError: INVALID_CONFIG.
     """
-    type_, name = resource
+    type_ = resource[0]
     for config in changed:
         if config in values:
-            _check_value(type_, name, config, values[config])
+            _check_value(context, resource, config, values[config])
     if changed:
         _check_together(context, type_, values)
 
 
-def _check_value(type_: int, resource_name: str, name: str, value: str) -> None:
+def _check_value(context: ConfigLevels, resource: ConfigResource, name: str, value: str) -> None:
+    type_, resource_name = resource
     definition = find_definition(type_, name)
+    if definition is None and context.settings.accepts_unknown_configs:
+        return
     if definition is None:
         raise unknown_config(type_, name)
     if type_ == BROKER and definition.update is Update.FILE:

@@ -79,6 +79,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     topics included; None allows all. `authorizer` decides what callers may do.
     `transaction_timeout_ms`: a transaction still open then is aborted. Everything else waits for
     its end, even heartbeats, so it should be well below the session timeout.
+    `accepts_unknown_configs`: configs without a definition are taken as they are given, as in a log
+    of another release of Kafka.
     """
 
     cluster_id: str = ""
@@ -92,6 +94,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     topic_policy: TopicPolicy | None = None
     config_policy: ConfigPolicy | None = None
     authorizer: Authorizer = ALLOW_ALL
+    accepts_unknown_configs: bool = False
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,17 +12,30 @@ from records.base import Uuid
 from records.brokers import ControllerEndpoint, ControllerFeature, RegisterControllerRecord
 from records.errors import RequestError
 
+OWN_FEATURES = tuple(
+    [
+        ControllerFeature(name=name, min_supported_version=low, max_supported_version=high)
+        for name, (low, high) in sorted(SUPPORTED_LEVELS.items())
+    ]
+)
+"""The levels that a controller of this release supports."""
+
 
 class RegisterController(msgspec.Struct, frozen=True, kw_only=True):
-    """A controller process registers; `incarnation_id` is new with every start."""
+    """A controller process registers; `incarnation_id` is new with every start.
+
+    `features` are the levels that the process supports; those of this release by default.
+    """
 
     controller_id: int
     incarnation_id: Uuid
     end_points: tuple[ControllerEndpoint, ...] = ()
+    features: tuple[ControllerFeature, ...] = OWN_FEATURES
+    zk_migration_ready: bool = False
 
 
 def register_controller(context: Context, request: RegisterController) -> ControllerResult[None]:
-    """Register a controller with the feature levels that this release supports.
+    """Register a controller with the feature levels that it supports.
 
     Raises:
         RequestError: UNSUPPORTED_VERSION, the metadata.version is too old.
@@ -32,17 +45,11 @@ def register_controller(context: Context, request: RegisterController) -> Contro
             "UNSUPPORTED_VERSION",
             f"controllers register from metadata.version {CONTROLLER_REGISTRATION_LEVEL} on",
         )
-    features = tuple(
-        [
-            ControllerFeature(name=name, min_supported_version=low, max_supported_version=high)
-            for name, (low, high) in sorted(SUPPORTED_LEVELS.items())
-        ]
-    )
     record = RegisterControllerRecord(
         controller_id=request.controller_id,
         incarnation_id=request.incarnation_id,
-        zk_migration_ready=False,
+        zk_migration_ready=request.zk_migration_ready,
         end_points=request.end_points,
-        features=features,
+        features=tuple(sorted(request.features, key=lambda feature: feature.name)),
     )
     return ControllerResult(response=None, records=(record,))

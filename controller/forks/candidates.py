@@ -251,6 +251,11 @@ def _deletion(records: _Records, image: MetadataImage) -> _Candidates:
 
 
 def _configs(records: _Records, image: MetadataImage) -> _Candidates:
+    """Yield a change of configs, or, of a topic that follows them, its creation (Kafka 3.3)."""
+    values = _run(records, configs.ConfigRecord)
+    following = records[len(values) :]
+    if following and isinstance(following[0], topics.TopicRecord):
+        yield from _creation([following[0], *values, *following[1:]], image)
     changes: dict[tuple[int, str], list[ConfigChange]] = {}
     for each in _run(records, configs.ConfigRecord):
         operation = Operation.DELETE if each.value is None else Operation.SET

@@ -87,6 +87,13 @@ def _object(record: Any) -> Any:
 
 def _canonical(record: Record) -> Record:
     if isinstance(record, brokers.RegisterBrokerRecord):
-        features = tuple(sorted(record.features, key=lambda feature: feature.name))
-        return replace(record, features=features, log_dirs=tuple(sorted(record.log_dirs)))
+        return replace(
+            record, features=_by_name(record.features), log_dirs=tuple(sorted(record.log_dirs))
+        )
+    if isinstance(record, brokers.RegisterControllerRecord):
+        return replace(record, features=_by_name(record.features))
     return record
+
+
+def _by_name(features: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple(sorted(features, key=lambda feature: feature.name))

@@ -1,0 +1,27 @@
+"""Decides the batches of real Kafka logs anew and compares the records: `make conformance`."""
+
+import argparse
+import sys
+
+from tests.conformance.report import LOOKED_AT, logs, outcomes, table
+
+
+def main() -> int:
+    """Print the table, and with --differences each batch that came out otherwise; return 0."""
+    parser = argparse.ArgumentParser(prog="python -m tests.conformance", description=__doc__)
+    parser.add_argument(
+        "--differences", action="store_true", help="of the logs that may be looked at"
+    )
+    options = parser.parse_args()
+    found = list(outcomes(logs()))
+    print(*table(found), sep="\n")
+    if options.differences:
+        for data_set, outcome in found:
+            if data_set.name in LOOKED_AT and not outcome.is_equal:
+                what = outcome.difference or "no trigger is inferred"
+                print(f"\n{data_set} offset {outcome.offset}, {outcome.kind}: {what}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
