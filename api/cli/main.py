@@ -35,6 +35,7 @@ _MODULES = {
     "keeping": ("init", "info", "demo"),
     "importing": ("import",),
     "forking": ("fork",),
+    "comparing": ("compare",),
     "streaming": ("tail", "append"),
     "looking": ("dump", "image", "digest"),
     "usage": ("du",),

@@ -28,6 +28,7 @@ from metadata_log.kraft.epochs import EpochGuard
 from metadata_log.kraft.file_scan import FileScan
 from metadata_log.kraft.log_position import LogPosition
 from metadata_log.kraft.log_scan import KraftSegment, LogScan
+from metadata_log.kraft.meta_properties import read_meta_properties
 from metadata_log.kraft.names import (
     META_PROPERTIES,
     PARTITION_DIRECTORY,
@@ -35,9 +36,6 @@ from metadata_log.kraft.names import (
     segment_base_offset,
 )
 from records.errors import RequestError
-
-# The file has a few lines; Kafka writes nothing after that.
-_META_PROPERTIES_BYTES_MAX = 64 * 1024
 
 
 def open_directory(path: Path) -> "KraftDirectory":
@@ -48,11 +46,24 @@ def open_directory(path: Path) -> "KraftDirectory":
     Raises:
         RequestError: there is no metadata log; names the folder and what was looked for.
     """
+    log = find_log(path)
+    if log is None:
+        raise no_log(path)
+    return log
+
+
+def find_log(path: Path) -> "KraftDirectory | None":
+    """Open the metadata log in a folder, or in the partition's folder below it; None without."""
     for partition in (path, path / PARTITION_DIRECTORY):
         names = os.listdir(partition) if partition.is_dir() else []
         if any(segment_base_offset(n) is not None or checkpoint_id(n) is not None for n in names):
             return KraftDirectory(partition, names)
-    raise RequestError(
+    return None
+
+
+def no_log(path: Path) -> RequestError:
+    """Return the error for a folder without a metadata log."""
+    return RequestError(
         "LOG_NOT_FOUND",
         f"{path} holds no Kafka metadata log: neither in it nor in {PARTITION_DIRECTORY} below it "
         "is a segment (20 digits and .log) or a checkpoint; name the folder of metadata.log.dir "
@@ -87,16 +98,7 @@ class KraftDirectory:
     @functools.cached_property
     def cluster_id(self) -> str | None:
         """The cluster's id from `meta.properties` beside the directory; None without that file."""
-        try:
-            # Java's encoding of property files; every byte is a character in it.
-            with (self.path.absolute().parent / META_PROPERTIES).open("rb") as file:
-                text = file.read(_META_PROPERTIES_BYTES_MAX).decode("latin-1")
-        except FileNotFoundError:
-            return None
-        pairs = dict(line.partition("=")[::2] for line in text.splitlines())
-        cluster_id = pairs.get("cluster.id")
-        # Java's property files escape some characters, of which '=' may be in an id.
-        return None if cluster_id is None else cluster_id.strip().replace("\\", "")
+        return read_meta_properties(self.path.absolute().parent / META_PROPERTIES).cluster_id
 
     @functools.cached_property
     def base_checkpoint(self) -> KraftCheckpoint | None:

@@ -23,7 +23,7 @@ class EpochStarts:
             CorruptLogError: it is not what Kafka writes.
         """
         self._path = path
-        self._start_by_epoch = _read(path)
+        self._start_by_epoch = read_epoch_starts(path)
 
     def agrees(self, leader_epoch: int, start_offset: int) -> bool | None:
         """True if an epoch starts at an offset; None if the file does not mention the epoch.
@@ -32,7 +32,7 @@ class EpochStarts:
         been truncated and grown anew.
         """
         if not self._agrees(leader_epoch, start_offset):
-            self._start_by_epoch = _read(self._path)
+            self._start_by_epoch = read_epoch_starts(self._path)
         return self._agrees(leader_epoch, start_offset)
 
     def _agrees(self, leader_epoch: int, start_offset: int) -> bool | None:
@@ -46,8 +46,14 @@ class EpochStarts:
         return start == start_offset
 
 
-def _read(path: Path) -> dict[int, int]:
-    """Read start offsets by epoch: a version, a count, and a line `epoch start` for each epoch."""
+def read_epoch_starts(path: Path) -> dict[int, int]:
+    """Read start offsets by epoch: a version, a count, and a line `epoch start` for each epoch.
+
+    Empty if there is no file.
+
+    Raises:
+        CorruptLogError: it is not what Kafka writes.
+    """
     try:
         with path.open("rb") as file:
             content = file.read(_SIZE_BYTES_MAX + 1)

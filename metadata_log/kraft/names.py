@@ -10,6 +10,7 @@ import re
 PARTITION_DIRECTORY = "__cluster_metadata-0"
 META_PROPERTIES = "meta.properties"
 LEADER_EPOCHS = "leader-epoch-checkpoint"
+QUORUM_STATE = "quorum-state"
 
 _OFFSET_MAX = (1 << 63) - 1
 

@@ -31,7 +31,7 @@ class NoOpRuns:
 
     def add(self, batch: KraftBatch) -> None:
         """Take the next batch."""
-        if not self._collapse or not _is_noop(batch):
+        if not self._collapse or not is_noop(batch):
             self.flush()
             self._write(batch.rows, batch.end_offset)
             return
@@ -64,8 +64,8 @@ class NoOpRuns:
         self._write([first], run.last.end_offset)
 
 
-def _is_noop(batch: KraftBatch) -> bool:
-    """True if collapsing the batch loses nothing but its count and its times."""
+def is_noop(batch: KraftBatch) -> bool:
+    """True if collapsing the batch into a run loses nothing but its count and its times."""
     if type(batch.rows[0].payload) is not NoOpRecord:
         return False
     return all(type(row.payload) is NoOpRecord and row.extra is None for row in batch.rows)

@@ -16,6 +16,7 @@ READING: dict[str, list[str]] = {
     "image": ["image", "{log}", "--at", "{at}"],
     "digest": ["digest", "{log}", "--at", "{at}"],
     "du": ["du", "{log}", "--at", "{at}"],
+    "compare": ["compare", "{log}", "{log}"],
     "diff": ["diff", "{log}", "end", "{at}"],
     "outages": ["outages", "{log}", "--to", "{at}"],
     "why": ["why", "{log}", "broker:1", "--at", "{at}"],

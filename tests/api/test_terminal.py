@@ -26,6 +26,7 @@ TABLES = {
     ("blame", "{log}", f"partition:{TOPIC}/0"): ("past", ("timestamp", "type", "principal")),
     ("blame", "{log}", "broker:1"): ("past", ("timestamp", "type", "principal")),
     ("du", "{log}", "--by", "topic"): ("usage", ("name",)),
+    ("compare", "{log}", "{log}"): ("comparing", ("name",)),
     ("du", "{log}", "--by", "type", "--top", "99"): ("usage", ("name",)),
     ("outages", "{log}", "--verbose"): ("incidents", ("object", "kind")),
     ("what-if", "{log}", "--at", "start", "--without", f"config:topic/{TOPIC}", "--verbose"): (

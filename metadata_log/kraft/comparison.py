@@ -1,0 +1,78 @@
+"""Several logs of one cluster compared: who is ahead, who is behind, and where they part.
+
+Logs are ordered as in a vote: by the epoch of their last batch, then by their end. Those that do
+not part from each other make a branch, whose head is the one that comes first in that order.
+
+Source: KIP-595.
+"""
+
+import itertools
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from metadata_log.kraft.batch_index import BatchIndex
+from metadata_log.kraft.common_part import CommonPart, common_part
+
+
+class Branch(msgspec.Struct, frozen=True):
+    """A log that parts from the heads before it, and the first offset not in all of those.
+
+    For the first branch, that of the log ahead, it is the first offset that some other log lacks.
+    """
+
+    head: int
+    start_offset: int
+
+
+class Comparison:
+    """How logs relate; each is named by its position among those compared.
+
+    Attributes:
+        ahead: The log that would win a vote.
+        common_end: All logs are equal below it; None if some have no offset in common.
+        parting: The first offset at which two of them differ.
+        branches: That of the log ahead first.
+    """
+
+    def __init__(self, logs: Sequence[BatchIndex]) -> None:
+        """Compare at least one log of one cluster."""
+        self._logs = logs
+        pairs = itertools.combinations(range(len(logs)), 2)
+        parts = {(i, j): common_part(logs[i], logs[j]) for i, j in pairs}
+        found = [part for part in parts.values() if part is not None]
+        self._ends = _ends(logs, parts)
+        self._parted = {pair for pair, part in parts.items() if part is not None and part.is_parted}
+        order = sorted(range(len(logs)), key=lambda i: (-logs[i].last_epoch, -logs[i].end_offset))
+        self.ahead = order[0]
+        self.common_end = min(self._ends.values()) if len(found) == len(parts) else None
+        self.parting = min((part.end_offset for part in found if part.is_parted), default=None)
+        self.branches = self._branches(order)
+
+    def behind(self, log: int) -> int:
+        """Return how many offsets of the log ahead a log lacks."""
+        return max(0, self._logs[self.ahead].end_offset - self._ends[self.ahead, log])
+
+    def holders(self, log: int, offset: int) -> list[int]:
+        """Return the logs that hold what a log has at an offset, itself included."""
+        return [i for i in range(len(self._logs)) if self._ends[log, i] > offset]
+
+    def _branches(self, order: Sequence[int]) -> list[Branch]:
+        first, *others = order
+        branches = [Branch(first, min(self._ends[first, i] for i in order))]
+        for log in others:
+            heads = [branch.head for branch in branches]
+            if all((min(log, head), max(log, head)) in self._parted for head in heads):
+                branches.append(Branch(log, max(self._ends[head, log] for head in heads)))
+        return branches
+
+
+def _ends(
+    logs: Sequence[BatchIndex], parts: Mapping[tuple[int, int], CommonPart | None]
+) -> dict[tuple[int, int], int]:
+    """Return up to where each pair is equal; logs that do not overlap count as equal."""
+    ends = {(i, i): log.end_offset for i, log in enumerate(logs)}
+    for (i, j), part in parts.items():
+        end = min(logs[i].end_offset, logs[j].end_offset) if part is None else part.end_offset
+        ends[i, j] = ends[j, i] = end
+    return ends

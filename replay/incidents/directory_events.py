@@ -1,0 +1,74 @@
+"""What a Kafka directory's log says from an offset on, in words; nothing is imported for it."""
+
+import functools
+from collections.abc import Iterator
+
+from metadata_log.batch import Batch
+from metadata_log.kraft.checkpoint import KraftCheckpoint
+from metadata_log.kraft.directory import KraftDirectory
+from metadata_log.kraft.importer import UNKNOWN_CLUSTER_ID
+from metadata_log.position import Position
+from replay.incidents.event import TimelineEvent
+from replay.incidents.events import timeline_events
+from replay.loader import load_image
+
+
+class DirectoryLog:
+    """A Kafka directory as a log to replay: `replay.loader.BatchSource`."""
+
+    def __init__(self, directory: KraftDirectory, end_offset: int) -> None:
+        """Use the log up to an end, such as that of its index: what follows may be damaged."""
+        self._directory = directory
+        self.base: KraftCheckpoint | None = directory.base_checkpoint
+        segments = directory.segments
+        self.history_start: int = self.base.end_offset if self.base else 0
+        self.start_offset: int = segments[0].base_offset if segments else self.history_start
+        self.end_offset = end_offset
+
+    def batches(
+        self, from_offset: int | None = None, to_offset: int | None = None
+    ) -> Iterator[Batch]:
+        """Yield the whole batches that hold any offset in [from_offset, to_offset).
+
+        Raises:
+            CorruptLogError, UnavailableError: as `LogScan.batches`.
+        """
+        first = self.start_offset if from_offset is None else from_offset
+        end = self.end_offset if to_offset is None else min(to_offset, self.end_offset)
+        for batch in self._directory.batches():
+            if batch.base_offset >= end:
+                return
+            if batch.end_offset > first:
+                yield Batch.of(batch.rows)
+
+    def position(self, end_offset: int) -> Position:
+        """Return the position at an end offset; the CRC of its batch is left out.
+
+        Raises:
+            CorruptLogError, UnavailableError: as `batches`.
+        """
+        epoch = self.base.leader_epoch if self.base else 0
+        for batch in self.batches(to_offset=end_offset):
+            epoch = batch.leader_epoch
+        return Position(
+            cluster_id=self._directory.cluster_id or UNKNOWN_CLUSTER_ID,
+            end_offset=end_offset,
+            leader_epoch=epoch,
+            last_crc32c=None,
+        )
+
+
+def directory_events(
+    directory: KraftDirectory, from_offset: int, end_offset: int
+) -> list[TimelineEvent]:
+    """Return what happened in [from_offset, end_offset); see `timeline_events`.
+
+    Args:
+        end_offset: At most the end of what is whole, as `index_directory` finds it.
+
+    Raises:
+        UnknownHistoryError, RequestError, CorruptLogError: as for `timeline_events`.
+        UnavailableError: Kafka removed a file meanwhile.
+    """
+    log = DirectoryLog(directory, end_offset)
+    return timeline_events(log, from_offset, end_offset, functools.partial(load_image, log))
