@@ -7,6 +7,7 @@ from records.exports import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from replay.expressions.expression import Expression as Expression
     from replay.image.configs import BROKER as BROKER
     from replay.image.configs import TOPIC as TOPIC
     from replay.image.delta import MetadataDelta as MetadataDelta
@@ -25,6 +26,7 @@ else:
     __all__, __getattr__ = lazy_exports(
         __name__,
         {
+            "expressions.expression": "Expression",
             "image.configs": "BROKER TOPIC",
             "image.delta": "MetadataDelta",
             "image.digest": "image_digest",

@@ -7,7 +7,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         *("history", "blame", "diff", "timeline", "outages", "why", "report", "shell"),
     ),
     "Real clusters": ("compare",),
-    "Debug a history": ("bisect", "check", "what-if"),
+    "Debug a history": ("bisect", "check", "shrink", "what-if"),
     "Snapshots, SQL and Spark": ("snapshot", "sql", "audit"),
     "Take care of a log": ("verify", "repair", "backup", "restore", "archive", "retain"),
     "Change a cluster": (

@@ -45,6 +45,7 @@ _MODULES = {
     "shelling": ("shell",),
     "what_if": ("what-if",),
     "proving": ("bisect", "check"),
+    "shrinking": ("shrink",),
     "snapshots": ("snapshot",),
     "sql": ("sql",),
     "caring": ("verify", "repair"),

@@ -121,6 +121,7 @@ STREAMS: dict[str, list[str]] = {
 OTHERS = {
     "retain": "makes the log of this test",
     "audit": "test_audit_says_where_in_the_log_it_stands, and `audit list` is about no log",
+    "shrink": "stands at the flip: tests/api/test_shrink.py",
     "brokers wait": "asks a service",
     "shell": "several answers, each with its place: tests/api/test_shell.py",
     "serve": "runs until it is stopped",

@@ -1,0 +1,96 @@
+"""Shrunk histories."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Self
+
+import msgspec
+
+from replay.time_travel.shrink import BASE, Atom, Shrunk, count_of
+
+
+class KeptRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A record that is left: its offset in the new log, and in the one that was shrunk.
+
+    `source_offset` is null for a record of the state before the range.
+    """
+
+    offset: int
+    source_offset: int | None
+    type: str
+
+
+class ShrunkLog(msgspec.Struct, frozen=True, kw_only=True):
+    """A log shrunk to what makes an expression flip.
+
+    `flip` is the offset of the flip in the log that was shrunk, `records_before` counts that log's
+    records from the beginning of the range up to it, `base_records` those of the state before the
+    range, `tried` the histories that were replayed.
+    `minimal`: the expression no longer flips if any one record is left out.
+    """
+
+    expression: str
+    breaks: bool
+    flip: int
+    records_before: int
+    base_records: int
+    records: int
+    batches: int
+    minimal: bool
+    tried: int
+    log: str
+    test: str
+    kept: tuple[KeptRecord, ...]
+
+    @classmethod
+    def of(
+        cls,
+        found: Shrunk,
+        expression: str,
+        *,
+        breaks: bool,
+        first: int,
+        history: Sequence[Atom],
+        log: Path,
+        test: Path,
+        offsets: Sequence[int],
+    ) -> Self:
+        """Return the answer.
+
+        Args:
+            first: The first offset of the range.
+            history: From `up_to_flip`.
+            offsets: Of the records in the new log.
+        """
+        flip = history[-1].unit
+        rows = [(unit, row) for unit in found.units for row in unit.rows]
+        kept = [
+            KeptRecord(
+                offset=offset,
+                source_offset=None if unit.unit == BASE else row.offset,
+                type=type(row.payload).__name__,
+            )
+            for offset, (unit, row) in zip(offsets, rows, strict=True)
+        ]
+        return cls(
+            expression=expression,
+            breaks=breaks,
+            flip=flip,
+            records_before=flip - first + 1,
+            base_records=count_of([atom for atom in history if atom.unit == BASE]),
+            records=found.count,
+            batches=len(found.units),
+            minimal=found.is_minimal,
+            tried=found.tried,
+            log=str(log),
+            test=str(test),
+            kept=tuple(kept),
+        )
+
+
+class NothingShrunk(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer if an expression never flips as asked."""
+
+    expression: str
+    breaks: bool
+    flip: None = None
