@@ -13,13 +13,16 @@ from replay.loader import load_image
 from replay.time_travel.objects import parse_object
 from replay.timeline import Timeline
 
-_TARGETS = {"partition": 0.1, "broker": 1.1, "leader": 0.1, "log": 1.2}
+_TARGETS = {"partition": 0.1, "broker": 1.1, "config": 1.1, "leader": 0.1, "log": 1.2}
 
 
 def run(scratch: Path) -> list[Result]:
     """Measure on own logs of generated records, in batches of 27."""
     small = _measured(
-        generated_log(scratch, 300_000), 300_000, ("partition", "broker", "leader", "log"), rounds=3
+        generated_log(scratch, 300_000),
+        300_000,
+        ("partition", "broker", "config", "leader", "log"),
+        rounds=3,
     )
     # A replay takes 20 seconds.
     large = _measured(generated_log(scratch, 1_500_000), 1_500_000, ("partition",), rounds=1)
@@ -51,11 +54,15 @@ def _questions(
     topic = min(image.topics(), key=lambda each: each.name)
     partition, broker = parse_object(f"partition:{topic.name}/0"), parse_object("broker:1")
     leader = parse_object(f"partition:{topic.name}/0#leader")
+    _, configured = min(resource for resource, _ in image.configs())
+    config = parse_object(f"config:topic/{configured}")
     return {
         "history of a partition": lambda: list(timeline.history(partition)),
         "blame of a partition": partial(timeline.blame, partition, at),
         "history of a broker": lambda: list(timeline.history(broker)),
         "blame of a broker": partial(timeline.blame, broker, at),
+        "history of a config": lambda: list(timeline.history(config)),
+        "blame of a config": partial(timeline.blame, config, at),
         "why of a leader": partial(timeline.why, leader, at),
         "outages of a log": partial(timeline.outages, 0, at + 1),
         "timeline of a log": partial(timeline.events, 0, at + 1),

@@ -3,24 +3,26 @@
 Rows inside a transaction are known only when it ends, so Begin is always searched for.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from typing import Protocol
 
 from metadata_log.needles import Needles
 from records.base import Record, Uuid
 from records.brokers import RegisterBrokerRecord
+from records.configs import ConfigRecord
 from records.control import BeginTransactionRecord
 from records.envelope import Envelope
-from records.partitions import ClearElrRecord, PartitionChangeRecord, PartitionRecord
-from records.text import parse_uuid
-from records.topics import MoveTopicRecord, NamespaceRecord, RemoveNamespaceRecord, TopicRecord
+from records.partitions import PartitionChangeRecord, PartitionRecord
 from records.varint import LONGS
-from replay.image.metadata import NAMESPACE_SEPARATOR, MetadataImage
+from replay.image.configs import TOPIC
+from replay.image.metadata import MetadataImage
 from replay.image.partitions import NO_LEADER
 from replay.time_travel.affected import AFFECTED, types_reaching
 from replay.time_travel.escapes import unescaped
+from replay.time_travel.kinds import config_resource
 from replay.time_travel.objects import ObjectName
-from replay.time_travel.past_topics import Target, TopicState
+from replay.time_travel.past_topics import Target
+from replay.time_travel.topic_reach import TopicConfigsReach, TopicReach
 
 # How many numbers follow the topic in an object's name.
 _NUMBERS = {"topic": 0, "partition": 1, "removal": 1}
@@ -50,6 +52,10 @@ class Reach(Protocol):
     def target(self) -> Target | None:
         """The topic that is looked for; None for other kinds."""
 
+    @property
+    def restarts(self) -> bool:
+        """True if what was missed can make rows after it be missed as well."""
+
     def takes(self, row: Envelope) -> bool:
         """True if a row can affect the object. Call it with rows of decoded blocks, in order."""
 
@@ -68,11 +74,20 @@ def reach_of(name: ObjectName) -> Reach | None:
         return _KindReach(kind, int(name.name))
     if kind in _ALONE:
         return _KindReach(kind)
+    if kind == "config":
+        return _configs_reach(name.name)
     numbers = _NUMBERS.get(kind)
     if numbers is None:
         return None
     topic, *number = name.name.rsplit("/", numbers) if numbers else [name.name]
-    return _TopicReach(topic, int(number[0]) if number else None)
+    return TopicReach(topic, int(number[0]) if number else None)
+
+
+def _configs_reach(name: str) -> Reach:
+    resource_type, resource = config_resource(name)
+    if resource_type == TOPIC:
+        return TopicConfigsReach(resource)
+    return _ResourceReach(resource_type, unescaped(resource))
 
 
 def reach_of_kind(kind: str) -> Reach:
@@ -86,6 +101,7 @@ class _KindReach:
 
     ids: Collection[Uuid] = ()
     target = None
+    restarts = False
 
     def __init__(
         self, kind: str, number: int | None = None, needles: Needles | None = None
@@ -121,6 +137,32 @@ class _KindReach:
         return False
 
 
+class _ResourceReach:
+    """Reach of the configs of a resource that never changes its name: any but a topic."""
+
+    ids: Collection[Uuid] = ()
+    target = None
+    restarts = False
+
+    def __init__(self, resource_type: int, name: str) -> None:
+        self._resource = resource_type, name
+        encoded = name.encode("utf-8", "surrogatepass")
+        self.needles = Needles()
+        self.needles.add_type(BeginTransactionRecord)
+        beginning = LONGS[resource_type] + LONGS[len(encoded)] + encoded
+        self.needles.add_type(ConfigRecord, beginning)
+
+    def takes(self, row: Envelope) -> bool:
+        record = row.payload
+        return (
+            isinstance(record, ConfigRecord)
+            and (record.resource_type, record.resource_name) == self._resource
+        )
+
+    def add_missed(self) -> bool:
+        return False
+
+
 class ReplicasReach:
     """Reach of the replicas of some partitions and of some brokers, all known by id.
 
@@ -128,6 +170,7 @@ class ReplicasReach:
     """
 
     target = None
+    restarts = False
 
     def __init__(self, partitions: Collection[tuple[Uuid, int]], brokers: Iterable[int]) -> None:
         self.needles = Needles()
@@ -158,6 +201,7 @@ class WithBrokers:
     """
 
     target = None
+    restarts = False
 
     def __init__(self, reach: Reach) -> None:
         self._reach = reach
@@ -200,105 +244,3 @@ class WithBrokers:
             if broker_id not in self._brokers:
                 self._brokers[broker_id] = _KindReach("broker", broker_id, self.needles)
                 self._missed = True
-
-
-class _TopicReach:
-    """Reach of a topic: the topics that its name may mean, and the needles to find them.
-
-    A record that changes a topic or its partitions has the topic's id, with few exceptions:
-    ClearElrRecord (by name, or all topics) and transaction markers. The requested name and the
-    topic's namespace are searched for as well.
-    """
-
-    def __init__(self, topic: str, partition_id: int | None) -> None:
-        """Start with a topic from an object's name: its full name, or `@` and its id.
-
-        Args:
-            partition_id: The partition that is looked for; None: the topic.
-
-        Raises:
-            ValueError: the id is invalid.
-        """
-        self.needles = Needles()
-        self.needles.add_type(BeginTransactionRecord)
-        self.needles.add_type(ClearElrRecord)
-        # Topics and namespaces whose records are searched for.
-        self._ids: set[Uuid] = set()
-        # Those of them whose earlier records may have been skipped.
-        self._missed: set[Uuid] = set()
-        # Last parts of the names that the topics had.
-        self._names: set[str] = set()
-        # The last part of the requested name; any topic with it may be the one.
-        self._asked: str | None = None
-        # The full name of its namespace, and the ids that the name had.
-        self._namespace = ""
-        self._namespace_ids: set[Uuid | None] = {None}
-        self.partition_id = partition_id
-        if topic.startswith("@"):
-            self._add_id(parse_uuid(topic[1:]))
-        else:
-            namespace, _, self._asked = unescaped(topic).rpartition(NAMESPACE_SEPARATOR)
-            if namespace:
-                self._namespace, self._namespace_ids = namespace, set()
-            for name in filter(None, (namespace, self._asked)):
-                self.needles.add(name.encode("utf-8", "surrogatepass"))
-
-    @property
-    def ids(self) -> Collection[Uuid]:
-        return self._ids
-
-    @property
-    def target(self) -> "_TopicReach":
-        return self
-
-    def is_among(self, topics: Mapping[Uuid, TopicState | None]) -> bool:
-        """True if one of these topics is the one that is looked for."""
-        found = [topic for topic in topics.values() if topic is not None]
-        if self._asked is None:
-            return bool(found)
-        return any(
-            topic.name == self._asked and topic.namespace_id in self._namespace_ids
-            for topic in found
-        )
-
-    def add_missed(self) -> bool:
-        """Add needles for objects that were found after their records; True if any: read again."""
-        missed, self._missed = self._missed, set()
-        for found in missed:
-            self._add_id(found)
-        return bool(missed)
-
-    def takes(self, row: Envelope) -> bool:
-        """True if a row can affect the topics. Call it with rows of decoded blocks, in order."""
-        match row.payload:
-            case TopicRecord(topic_id=topic_id, name=name, namespace_id=namespace_id):
-                if name == self._asked:
-                    self._add_id(topic_id)
-                if topic_id in self._ids:
-                    self._names.add(name)
-                    self._need(namespace_id)
-            case MoveTopicRecord(topic_id=topic_id, name=name, namespace_id=namespace_id):
-                if name == self._asked:
-                    self._need(topic_id)
-                if topic_id in self._ids:
-                    self._names.add(name)
-                    self._need(namespace_id)
-            case NamespaceRecord(namespace_id=namespace_id, name=name):
-                if name == self._namespace:
-                    self._namespace_ids.add(namespace_id)
-                # Its removal must be found, too: the name may be taken again.
-                self._add_id(namespace_id)
-                return True
-            case RemoveNamespaceRecord(namespace_id=namespace_id):
-                return namespace_id in self._ids
-            case ClearElrRecord(topic_name=name):
-                return not name or name in self._names
-        return getattr(row.payload, "topic_id", None) in self._ids
-
-    def _need(self, found: Uuid | None) -> None:
-        if found is not None and found not in self._ids:
-            self._missed.add(found)
-
-    def _add_id(self, found: Uuid) -> None:
-        self._ids.add(found)
-        self.needles.add(found)

@@ -149,6 +149,8 @@ def _rows_of(
             after += [row for row in transactions.effective(rows) if reach.takes(row)]
             reach.needles.everything = transactions.begin_offset is not None
             if transactions.begin_offset is None and reach.add_missed():
+                if reach.restarts:
+                    return before, [], end
                 again = min(batch.end_offset, stop)
                 after.clear()
             if progress is not None:

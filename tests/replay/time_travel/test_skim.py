@@ -14,6 +14,7 @@ from metadata_log.log_reader import LogReader
 from metadata_log.needles import Needles
 from records.avro import codec
 from records.brokers import FenceBrokerRecord
+from records.configs import ConfigRecord
 from records.control import (
     AbortTransactionRecord,
     BeginTransactionRecord,
@@ -23,6 +24,7 @@ from records.errors import CorruptLogError, RequestError
 from records.partitions import ClearElrRecord
 from records.text import uuid_text
 from records.topics import MoveTopicRecord, RemoveTopicRecord
+from replay.image.configs import BROKER, TOPIC
 from replay.image.fields import copied
 from replay.image.metadata import MetadataImage
 from replay.image.notes import Note
@@ -100,10 +102,13 @@ def names_in(log: BatchSource) -> list[str]:
         for kind in map(KINDS.__getitem__, ALONE):
             for key, _ in kind.objects(image):
                 found[f"{kind.name}:{kind.label(image, key)}"] = None
+        for resource, _ in image.configs():
+            found[f"config:{KINDS['config'].label(image, resource)}"] = None
         for each in image.topics():
             count = len(image.partitions(each.topic_id))
             for label in (escaped(image.full_name(each)), f"@{uuid_text(each.topic_id)}"):
                 found[f"topic:{label}"] = None
+                found[f"config:topic/{label}"] = None
                 for number in range(count + 1):
                     found[f"partition:{label}/{number}"] = None
                     found[f"removal:{label}/{number}"] = None
@@ -179,6 +184,47 @@ def test_only_blocks_that_hold_the_broker_are_decoded() -> None:
     events = list(history(log, parse_object("broker:7")))
     assert [event.row.offset for event in events] == [0, 63]
     assert {0, 63} <= set(log.decoded) and len(log.decoded) < 10
+
+
+def _config(resource_type: int, name: str, value: str) -> ConfigRecord:
+    return ConfigRecord(
+        resource_type=resource_type, resource_name=name, name="retention.ms", value=value
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "resource_type"), [("config:topic/orders", TOPIC), ("config:broker/orders", BROKER)]
+)
+def test_only_blocks_that_hold_the_config_are_decoded(name: str, resource_type: int) -> None:
+    log = SkimmedLog(
+        batches(
+            *([topic(f"other-{n}"), partition(f"other-{n}", 0)] for n in range(20)),
+            [topic("orders")],
+            [_config(resource_type, "orders", "1")],
+            *([_config(resource_type, f"other-{n}", "2")] for n in range(20)),
+            [_config(resource_type, "orders", "3")],
+        )
+    )
+    events = list(history(log, parse_object(name)))
+    assert [event.row.offset for event in events] == [41, 62]
+    assert {41, 62} <= set(log.decoded) and len(log.decoded) < 10
+
+
+def test_configs_of_earlier_names_are_found() -> None:
+    """A topic takes along configs set before it had the requested name, or even existed."""
+    log = batches(
+        [namespace("n")],
+        [_config(TOPIC, "first", "1")],
+        [topic("first")],
+        [MoveTopicRecord(topic_id=uid("first"), namespace_id=uid("n"), name="second")],
+        [topic("first", topic_id="another")],
+        [_config(TOPIC, "first", "2")],
+        [MoveTopicRecord(topic_id=uid("first"), namespace_id=None, name="third")],
+    )
+    for name in ("first", "n:second", "third", f"@{uuid_text(uid('first'))}"):
+        for at in range(7):
+            wanted = f"config:topic/{name}"
+            assert answers(SkimmedLog(log), wanted, at) == answers(FakeLog(log), wanted, at)
 
 
 @pytest.mark.parametrize("name", ["broker:x", "broker:1_0", "broker:" + "9" * 30, "controller:-1"])
