@@ -53,8 +53,8 @@ class Latest:
             after: The image after the batch, if it was computed before.
 
         Raises:
-            CorruptLogError: a record contradicts the state before it; the object must not be used
-                afterwards.
+            ContradictionError: a record contradicts the state before it; the object must not be
+                used afterwards.
         """
         if after is None:
             self._replayer.replay(batch)

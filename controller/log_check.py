@@ -7,13 +7,14 @@ from metadata_log.batch import Batch
 from replay.expressions.expression import Expression
 from replay.expressions.touched import touched
 from replay.image.metadata import MetadataImage
-from replay.loader import BatchSource, replayer_from
+from replay.loader import BatchSource, explains, replayer_from
 from replay.time_travel.bisect import holds
 
 EXPECT = "expect"
 """Name in place of an invariant's, where an expected condition is violated."""
 
 
+@explains
 def check_log(
     source: BatchSource,
     start: MetadataImage,

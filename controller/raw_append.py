@@ -20,7 +20,7 @@ from metadata_log.block import encode_ahead
 from records.avro import codec
 from records.base import Record
 from records.envelope import Envelope
-from records.errors import CorruptLogError, RequestError
+from records.errors import ContradictionError, CorruptLogError, RequestError
 from replay.image.delta import MetadataDelta
 from replay.image.metadata import MetadataImage
 from replay.image.provenance import Provenance
@@ -145,10 +145,9 @@ def _replayed(context: Context, rows: list[Envelope]) -> MetadataImage:
     for row in rows:
         try:
             delta.replay(row)
-        except CorruptLogError as error:
-            index, said = row.offset - rows[0].offset, f"offset {row.offset}: "
-            where = place(index, len(rows))
-            raise invalid(f"{where}{str(error).removeprefix(said)}") from None
+        except ContradictionError as error:
+            where = place(row.offset - rows[0].offset, len(rows))
+            raise invalid(f"{where}{type(row.payload).__name__}: {error.text}") from None
     return delta.apply(
         Provenance(
             offset=rows[-1].offset,

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from records.control import VotersRecord as VotersRecord
     from records.envelope import Envelope as Envelope
     from records.envelope import Origin as Origin
+    from records.errors import ContradictionError as ContradictionError
     from records.errors import CorruptLogError as CorruptLogError
     from records.errors import FencedError as FencedError
     from records.errors import MetadataLogError as MetadataLogError
@@ -97,8 +98,8 @@ else:
             ),
             "envelope": "Envelope Origin",
             "errors": (
-                "CorruptLogError FencedError MetadataLogError Outcome RequestError "
-                "UnavailableError UnknownHistoryError"
+                "ContradictionError CorruptLogError FencedError MetadataLogError Outcome "
+                "RequestError UnavailableError UnknownHistoryError"
             ),
             "json": "from_json to_json",
             "partitions": (

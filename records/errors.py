@@ -5,7 +5,10 @@ that, never from the class: the class says what is wrong, and on whose side.
 """
 
 from enum import StrEnum
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+if TYPE_CHECKING:
+    from records.envelope import Envelope, Origin
 
 
 class Outcome(StrEnum):
@@ -94,6 +97,82 @@ class UnknownHistoryError(RequestError):
 
 class CorruptLogError(MetadataLogError):
     """Bytes on disk are not what was written. The message names file, byte and offset."""
+
+
+class RecordPlace(NamedTuple):
+    """A record that an error names.
+
+    Attributes:
+        time: Append time, ms since 1970.
+        origin: Who wrote it and why; None where the log does not say.
+    """
+
+    offset: int
+    type: str
+    time: int
+    origin: "Origin | None"
+
+    @classmethod
+    def of(cls, row: "Envelope") -> "RecordPlace":
+        """Return the place of a row."""
+        return cls(row.offset, type(row.payload).__name__, row.timestamp, row.origin)
+
+
+class ContradictionError(MetadataLogError):
+    """A record contradicts the state before it, although its bytes are whole.
+
+    No controller can have written it there. A log of our own that contradicts itself is corrupt;
+    a real log that was imported can.
+
+    Attributes:
+        text: What the contradiction is.
+        about: The object or field whose state is contradicted, such as `broker:1#broker_epoch`;
+            None if the text names no single one.
+        record: The record; None while the rule that found it has not said which.
+        earlier: The record that made the contradicted state; None if there is none, or if it was
+            not looked for.
+        image_before: The command that shows the image just before the record; None if the log is
+            no directory or URL.
+    """
+
+    def __init__(
+        self,
+        text: str = "",
+        *,
+        about: str | None = None,
+        record: RecordPlace | None = None,
+        earlier: RecordPlace | None = None,
+        image_before: str | None = None,
+        outcome: Outcome | None = None,
+        done_to: int | None = None,
+    ) -> None:
+        where = "" if record is None else f"offset {record.offset}: {record.type}: "
+        since = "" if earlier is None else f"; so since {_named(earlier)}"
+        before = "" if image_before is None else f"; the image just before: `{image_before}`"
+        super().__init__(f"{where}{text}{since}{before}", outcome=outcome, done_to=done_to)
+        self.text = text
+        self.about = about
+        self.record = record
+        self.earlier = earlier
+        self.image_before = image_before
+
+    def replaced(self, **known: Any) -> "ContradictionError":
+        """Return the same error with other attributes, by their names."""
+        names = ("text", "about", "record", "earlier", "image_before", "outcome", "done_to")
+        return ContradictionError(**({name: getattr(self, name) for name in names} | known))
+
+    def with_outcome(
+        self, outcome: Outcome, message: str | None = None, *, done_to: int | None = None
+    ) -> "ContradictionError":
+        """Return the same error with another outcome, and another text if one is given."""
+        text = self.text if message is None else message
+        return self.replaced(text=text, outcome=outcome, done_to=done_to)
+
+
+def _named(record: RecordPlace) -> str:
+    """Return `offset 7 (RegisterBrokerRecord, by User:ann)`."""
+    by = None if record.origin is None else record.origin.principal
+    return f"offset {record.offset} ({record.type}{f', by {by}' if by else ''})"
 
 
 class UnavailableError(MetadataLogError):

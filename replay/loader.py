@@ -5,7 +5,9 @@ call `gc.freeze()`: its millions of objects hold no cycles, so the collector nee
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Protocol
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any, Protocol, TypeVar, cast
 
 import msgspec
 
@@ -13,11 +15,18 @@ from metadata_log.batch import Batch
 from metadata_log.position import Position
 from records.control import NoOpRunRecord
 from records.envelope import Envelope
-from records.errors import CorruptLogError, RequestError, UnknownHistoryError
+from records.errors import (
+    ContradictionError,
+    CorruptLogError,
+    RequestError,
+    UnknownHistoryError,
+)
 from replay.image.delta import MetadataDelta
 from replay.image.metadata import MetadataImage
 from replay.image.provenance import Provenance
 from replay.transactions import Transactions, rows_within
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class BaseState(Protocol):
@@ -104,8 +113,8 @@ class Replayer:
         """Apply the new part of a batch, at most up to offset `up_to`.
 
         Raises:
-            CorruptLogError: offsets are missing before the batch, or a record contradicts the
-                state before it; names the offset.
+            CorruptLogError: offsets are missing before the batch.
+            ContradictionError: a record contradicts the state before it.
         """
         end_offset = batch.end_offset if up_to is None else min(batch.end_offset, up_to + 1)
         if end_offset <= self.next_offset:
@@ -182,15 +191,17 @@ def load_image(
     Raises:
         UnknownHistoryError: `at` is before the kept history.
         RequestError: OFFSET_OUT_OF_RANGE, `at` is past the end.
-        CorruptLogError: a record contradicts the state before it; names the offset.
+        CorruptLogError: the log is damaged, or contradicts itself and is our own.
+        ContradictionError: a record contradicts the state before it (mirror).
     """
     end_offset = check_point(source, at)
     replayer = replayer_from(source, start)
     assert replayer.next_offset <= end_offset, "the image to start from is newer than the point"
-    for batch in source.batches(replayer.next_offset, end_offset):
-        replayer.replay(batch, up_to=end_offset - 1)
-        if progress is not None:
-            progress(replayer.next_offset)
+    with explained(source):
+        for batch in source.batches(replayer.next_offset, end_offset):
+            replayer.replay(batch, up_to=end_offset - 1)
+            if progress is not None:
+                progress(replayer.next_offset)
     return replayer.image()
 
 
@@ -212,16 +223,51 @@ def images(
     Raises:
         UnknownHistoryError: `from_offset` is before the kept history.
         RequestError: OFFSET_OUT_OF_RANGE, `to_offset` is past the end.
-        CorruptLogError: a record contradicts the state before it; names the offset.
+        CorruptLogError: the log is damaged, or contradicts itself and is our own.
+        ContradictionError: a record contradicts the state before it (mirror).
     """
     check_point(source, from_offset - 1)
     check_point(source, to_offset - 1)
     replayer = replayer_from(source, start)
     assert replayer.next_offset <= from_offset, "the image to start from is newer than the range"
-    for batch in source.batches(replayer.next_offset, to_offset):
-        replayer.replay(batch)
-        if batch.end_offset > from_offset:
-            yield batch, replayer.image()
+    with explained(source):
+        for batch in source.batches(replayer.next_offset, to_offset):
+            replayer.replay(batch)
+            if batch.end_offset > from_offset:
+                yield batch, replayer.image()
+
+
+@contextmanager
+def explained(source: BatchSource) -> Iterator[None]:
+    """Complete the error about a contradiction that the body finds in a log.
+
+    Raises:
+        ContradictionError: the same, with the record that made the contradicted state.
+        CorruptLogError: instead of it, for an own log.
+    """
+    try:
+        yield
+    except ContradictionError as error:
+        from replay.contradictions import explanation
+
+        raise explanation(source, error) from error
+
+
+def explains(function: F) -> F:
+    """Decorate a function whose first argument is a log, as `explained` does with its body."""
+
+    @wraps(function)
+    def call(source: BatchSource, *args: Any, **options: Any) -> Any:
+        with explained(source):
+            found = function(source, *args, **options)
+        return _items(source, found) if isinstance(found, Iterator) else found
+
+    return cast(F, call)
+
+
+def _items(source: BatchSource, items: Iterator[Any]) -> Iterator[Any]:
+    with explained(source):
+        yield from items
 
 
 def check_point(source: BatchSource, at: int | None) -> int:
@@ -255,9 +301,13 @@ def replayer_from(source: BatchSource, start: MetadataImage | None) -> Replayer:
 
 def _base_image(base: BaseState) -> MetadataImage:
     delta = MetadataDelta(MetadataImage.EMPTY)
-    for rows in base.rows():
-        for row in rows:
-            delta.restore(row)
+    try:
+        for rows in base.rows():
+            for row in rows:
+                delta.restore(row)
+    except ContradictionError as error:
+        # An image was written here, which cannot contradict itself.
+        raise CorruptLogError(str(error)) from error
     if base.end_offset == 0:
         return delta.apply(Provenance())
     return delta.apply(

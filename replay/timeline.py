@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 from metadata_log.batch import Batch
 from records.control import NoteRecord
-from records.errors import CorruptLogError
+from records.errors import ContradictionError, CorruptLogError
 from replay.image.metadata import MetadataImage
 from replay.image.provenance import NotUnderstood
 from replay.loader import BatchSource, check_point, images, load_image
@@ -165,7 +165,7 @@ class Timeline:
         events = timeline_events(self.source, from_offset, to_offset, self.image, progress)
         try:
             notes = self.notes(self.source.end_offset - 1)
-        except CorruptLogError:
+        except (ContradictionError, CorruptLogError):
             notes = self.notes(to_offset - 1)  # the range itself is whole
         return with_notes(events, notes, self.source, from_offset, to_offset)
 

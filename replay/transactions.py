@@ -15,7 +15,7 @@ from records.control import (
     EndTransactionRecord,
 )
 from records.envelope import Envelope
-from records.errors import CorruptLogError
+from records.errors import ContradictionError, RecordPlace
 
 _MARKERS: frozenset[type[Record]] = frozenset(
     {BeginTransactionRecord, EndTransactionRecord, AbortTransactionRecord}
@@ -42,13 +42,14 @@ class Transactions:
 
     def __init__(self) -> None:
         self.begin_offset: int | None = None
+        self._begun_by: RecordPlace | None = None
         self._held: list[Envelope] = []
 
     def effective(self, rows: Sequence[Envelope]) -> Iterable[Envelope]:
         """Return the rows that take effect with these, in order. Exhaust it before the next call.
 
         Raises:
-            CorruptLogError: a misplaced marker; names the offset.
+            ContradictionError: a misplaced marker; names the offset.
         """
         if self._is_plain(rows):
             return rows
@@ -58,7 +59,7 @@ class Transactions:
         """Yield rows with their outcome, including those of aborted transactions.
 
         Raises:
-            CorruptLogError: a misplaced marker; names the offset.
+            ContradictionError: a misplaced marker; names the offset.
         """
         if self._is_plain(rows):
             yield Resolved(rows)
@@ -81,17 +82,16 @@ class Transactions:
 
     def _begin(self, row: Envelope) -> None:
         if self.begin_offset is not None:
-            raise CorruptLogError(
-                f"offset {row.offset}: BeginTransactionRecord inside the transaction that began "
-                f"at {self.begin_offset}"
+            raise ContradictionError(
+                f"inside the transaction that began at {self.begin_offset}",
+                record=RecordPlace.of(row),
+                earlier=self._begun_by,
             )
-        self.begin_offset = row.offset
+        self.begin_offset, self._begun_by = row.offset, RecordPlace.of(row)
 
     def _close(self, row: Envelope) -> list[Envelope]:
         if self.begin_offset is None:
-            raise CorruptLogError(
-                f"offset {row.offset}: {type(row.payload).__name__} outside a transaction"
-            )
+            raise ContradictionError("outside a transaction", record=RecordPlace.of(row))
         held, self._held, self.begin_offset = self._held, [], None
         return held
 
@@ -105,7 +105,7 @@ def effective_rows(
         from_offset: Must be outside a transaction.
 
     Raises:
-        CorruptLogError: a misplaced marker; names the offset.
+        ContradictionError: a misplaced marker; names the offset.
     """
     transactions = Transactions()
     for batch in batches:

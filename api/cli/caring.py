@@ -10,7 +10,7 @@ import typer
 from api.cli.app import app
 from api.cli.arguments import Json, Log, LogPlace
 from api.cli.asking import print_remark
-from api.cli.errors import DONE, FOUND, reads_only
+from api.cli.errors import DONE, FOUND, print_contradiction, reads_only
 from api.cli.output import (
     bytes_size_text,
     count_text,
@@ -69,11 +69,14 @@ def verify(log: LogPlace, json: Json = False) -> int:
         _print_verified(found, proof)
     else:
         _print_inspection(log, found, proof)
+    if proof is not None and proof.contradiction is not None:
+        print_contradiction(proof.contradiction)
+        return FOUND
     return FOUND if found.damage else DONE
 
 
 def _replayed(fs: "ByteStore", directory: Path, found: "Inspection") -> "Proof | None":
-    """Build the image; a contradicting record counts as damage."""
+    """Build the image; in an own log a contradicting record counts as damage."""
     from metadata_log.care.findings import Finding
     from metadata_log.log_reader import LogReader
     from records.errors import CorruptLogError
@@ -123,8 +126,20 @@ def _print_inspection(log: str, found: "Inspection", proof: "Proof | None") -> N
     else:
         print_line(f"{log}: whole; {looked}, offsets {found.history_start} to {_last(found)}")
     if proof is not None:
-        print_line(f"  digest {proof.digest} by replay")
+        print_line(f"  {digest_text(proof)} by replay")
     print_remark(_place(found, proof))
+
+
+def digest_text(proof: "Proof") -> str:
+    """Return `digest 4f...`; of a log that contradicts itself, that of the last image there is."""
+    error = proof.contradiction
+    if error is None:
+        return f"digest {proof.digest}"
+    assert error.record is not None, "replay named the record"
+    return (
+        f"no digest: the record at offset {error.record.offset} contradicts the state before it, "
+        f"which has digest {proof.digest_before}"
+    )
 
 
 def _last(found: "Inspection") -> int:
@@ -188,7 +203,7 @@ def _print_repaired(result: "RepairResult", proof: "Proof") -> None:
 
 def _print_repair(copy: Path, result: "RepairResult", proof: "Proof") -> None:
     print_line(f"{copy}: offsets {result.history_start} to {result.end_offset - 1}")
-    print_line(f"  digest {proof.digest} by replay")
+    print_line(f"  {digest_text(proof)} by replay")
     for unreadable in result.unreadable:
         size = bytes_size_text(unreadable.end_byte - unreadable.byte)
         print_line(

@@ -7,7 +7,7 @@ import typer
 
 from api.cli.app import app
 from api.cli.arguments import Json, Log
-from api.cli.caring import bytes_progress
+from api.cli.caring import bytes_progress, digest_text
 from api.cli.output import bytes_size_text, count_text, print_json, print_line, progress
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def _print_restored(offset: int, result: "RestoreResult", proof: "Proof") -> Non
 
 def _print_restore(log: Path, offset: int, result: "RestoreResult", proof: "Proof") -> None:
     print_line(f"{log}: offsets {result.history_start} to {result.end_offset - 1}")
-    print_line(f"  digest {proof.digest}, equal to the source's as of offset {offset}")
+    print_line(f"  {digest_text(proof)}, equal to the source's as of offset {offset}")
     if result.cut_batch is not None:
         base, end = result.cut_batch
         print_line(

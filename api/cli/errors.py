@@ -10,7 +10,9 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from records.errors import MetadataLogError
+    import msgspec
+
+    from records.errors import ContradictionError, MetadataLogError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -111,8 +113,17 @@ def report(error: Exception) -> int:
 
 def _fail_with(error: "MetadataLogError") -> int:
     """Print an error with its outcome; an unknown outcome is never shown as a plain refusal."""
-    from records.errors import CorruptLogError, FencedError, Outcome, RequestError
+    from records.errors import (
+        ContradictionError,
+        CorruptLogError,
+        FencedError,
+        Outcome,
+        RequestError,
+    )
 
+    if isinstance(error, ContradictionError) and error.record is not None:
+        print_contradiction(error)
+        return FOUND
     match error:
         case RequestError():
             code, exit_code = error.code, REFUSED
@@ -140,16 +151,39 @@ def print_error(
     code: str, message: str, outcome: str = NOTHING, done_to: int | None = None
 ) -> None:
     """Print an error as one line on standard error; under --json as a document."""
-    from api.cli.output import json_line, plain
-
     text = " ".join(message.split())
     if ERRORS_AS_JSON.get():
         from api.documents.errors import Error
 
-        line = json_line(Error(code=code, message=text, outcome=outcome, done_to=done_to))
+        _write_json(Error(code=code, message=text, outcome=outcome, done_to=done_to))
     else:
-        line = f"error: {code}: {plain(text)}"
-    sys.stderr.write(f"{line}\n")
+        _write_text(code, text)
+
+
+def print_contradiction(error: "ContradictionError") -> None:
+    """Print an error about a contradiction, with both records under --json."""
+    text = " ".join(str(error).split())
+    if ERRORS_AS_JSON.get():
+        from api.documents.errors import Contradiction, Error
+
+        _write_json(
+            Error(code="CONTRADICTION", message=text, outcome=error.outcome.value),
+            Contradiction.of(error),
+        )
+    else:
+        _write_text("CONTRADICTION", text)
+
+
+def _write_json(*parts: "msgspec.Struct") -> None:
+    from api.cli.output import fields_of, json_line
+
+    sys.stderr.write(f"{json_line(fields_of(*parts))}\n")
+
+
+def _write_text(code: str, text: str) -> None:
+    from api.cli.output import plain
+
+    sys.stderr.write(f"error: {code}: {plain(text)}\n")
 
 
 def fail(

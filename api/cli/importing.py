@@ -38,9 +38,10 @@ def kraft(
     """Import a Kafka cluster's metadata log as a mirror.
 
     Offsets below the newest checkpoint are committed; what comes after is imported and shown, but
-    Kafka may still replace it.
+    Kafka may still replace it. Exit 1 if a record contradicts the state before it: the mirror is
+    there, and its bytes are whole.
     """
-    from api.cli.reading import log_about
+    from api.cli.reading import log_about, replayed
     from metadata_log.kraft.directory import open_directory
     from metadata_log.kraft.importer import import_directory
 
@@ -67,6 +68,7 @@ def kraft(
                 f"  {result.trailing_bytes} bytes of an incomplete last batch were left out: "
                 "the node was writing, or stopped while it did"
             )
+    replayed(log)
     return CORRUPT if strict and result.trailing_bytes else 0
 
 

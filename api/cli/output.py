@@ -49,8 +49,8 @@ def print_json_line(*parts: "msgspec.Struct") -> None:
     sys.stdout.write(msgspec.json.encode(document).decode() + "\n")
 
 
-def json_line(answer: "msgspec.Struct") -> str:
-    """Return a typed answer as a line of JSON for people, with spaces in it."""
+def json_line(answer: "msgspec.Struct | dict[str, Any]") -> str:
+    """Return an answer as a line of JSON for people, with spaces in it."""
     import msgspec
 
     return msgspec.json.format(msgspec.json.encode(answer), indent=0).decode()

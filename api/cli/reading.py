@@ -78,3 +78,13 @@ def log_about(log: Path) -> "Place":
     """Return the position of an answer about a log that was just written."""
     with open_reader(log) as reader:
         return about(reader)
+
+
+def replayed(log: Path) -> None:
+    """Replay a log that was just imported.
+
+    Raises:
+        ContradictionError: a record contradicts the state before it.
+    """
+    with open_reader(log) as reader:
+        image_at(reader, reader.end_offset - 1)

@@ -5,6 +5,7 @@ from typing import Self
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from api.documents.errors import Contradiction
 from metadata_log.care.backup import CopyResult
 from metadata_log.care.failing_disk import Unreadable
 from metadata_log.care.findings import Finding, Inspection
@@ -55,7 +56,11 @@ class Pruned(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Verified(msgspec.Struct, frozen=True, kw_only=True):
-    """What was checked and found. `digest` is None if the log could not be replayed."""
+    """What was checked and found.
+
+    `digest` is None if the log could not be replayed: it is damaged, or a record contradicts the
+    state before it, which is no damage.
+    """
 
     segments: int
     batches: int
@@ -64,6 +69,7 @@ class Verified(msgspec.Struct, frozen=True, kw_only=True):
     digest: str | None
     damage: tuple[Finding, ...]
     notes: tuple[Finding, ...]
+    contradiction: Contradiction | UnsetType = UNSET
 
     @classmethod
     def of(cls, found: Inspection, proof: Proof | None) -> Self:
@@ -76,7 +82,13 @@ class Verified(msgspec.Struct, frozen=True, kw_only=True):
             digest=proof.digest if proof else None,
             damage=tuple(found.damage),
             notes=tuple(found.notes),
+            contradiction=_contradiction(proof),
         )
+
+
+def _contradiction(proof: Proof | None) -> Contradiction | UnsetType:
+    error = None if proof is None else proof.contradiction
+    return UNSET if error is None else Contradiction.of(error)
 
 
 class Copied(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,17 +122,19 @@ class CutBatch(msgspec.Struct, frozen=True):
 class Restored(msgspec.Struct, frozen=True, kw_only=True):
     """A log that was restored and proved by replay.
 
+    `digest` is None if a record contradicts the state before it; the images before were compared.
     `mid_batch` and `cut_batch` are set if the last batch was cut, `pending_transaction` if a
     transaction is open.
     """
 
-    digest: str
+    digest: str | None
     segments: int
     bytes: int
     writer_epoch: int | None
     mid_batch: bool | UnsetType = UNSET
     cut_batch: CutBatch | UnsetType = UNSET
     pending_transaction: int | UnsetType = UNSET
+    contradiction: Contradiction | UnsetType = UNSET
 
     @classmethod
     def of(cls, result: RestoreResult, proof: Proof) -> Self:
@@ -134,13 +148,17 @@ class Restored(msgspec.Struct, frozen=True, kw_only=True):
             mid_batch=UNSET if cut is None else True,
             cut_batch=UNSET if cut is None else CutBatch(*cut),
             pending_transaction=UNSET if pending is None else pending,
+            contradiction=_contradiction(proof),
         )
 
 
 class Repaired(msgspec.Struct, frozen=True, kw_only=True):
-    """A copy of what is provably intact; `complete` if nothing acknowledged is missing."""
+    """A copy of what is provably intact; `complete` if nothing acknowledged is missing.
 
-    digest: str
+    `digest` is None if a record contradicts the state before it.
+    """
+
+    digest: str | None
     complete: bool
     lost_offsets: int
     rebuilt: tuple[str, ...]

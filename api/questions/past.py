@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from metadata_log.log_reader import LogReader
-from records.errors import CorruptLogError, RequestError, UnknownHistoryError
+from records.errors import ContradictionError, CorruptLogError, RequestError, UnknownHistoryError
 from replay.about import About, about_image, not_counted
 from replay.image.metadata import MetadataImage
 from replay.time_travel.points import resolve_point
@@ -117,7 +117,7 @@ class Past:
         place = self.place(at)
         try:
             found = self.timeline.not_understood(at)
-        except CorruptLogError as error:
+        except (ContradictionError, CorruptLogError) as error:
             return not_counted(place, str(error))
         return msgspec.structs.replace(place, not_understood=found)
 

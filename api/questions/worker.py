@@ -42,7 +42,10 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """An error; a `code` is that of a RequestError."""
+    """An error; a `code` is that of a RequestError.
+
+    A log that a service asks about is its own, so it has no contradictions, only damage.
+    """
 
     message: str
     code: str | None = None

@@ -11,6 +11,7 @@ import msgspec
 from api.socket.frames import FrameError, Kind, frame, unpack_texts
 from controller.decisions.versions import VersionMismatchError
 from records.errors import (
+    ContradictionError,
     CorruptLogError,
     FencedError,
     MetadataLogError,
@@ -29,6 +30,7 @@ _FAMILIES: dict[str, type[MetadataLogError]] = {
     "fenced": FencedError,
     "unavailable": UnavailableError,
     "corrupt": CorruptLogError,
+    "contradiction": ContradictionError,
 }
 
 

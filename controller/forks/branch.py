@@ -17,7 +17,7 @@ def applied(state: State, rows: Sequence[Envelope]) -> State:
     log has that decision, so that later ones keep their offsets, and brokers their epochs.
 
     Raises:
-        CorruptLogError: a row contradicts the state before it.
+        ContradictionError: a row contradicts the state before it.
     """
     if not rows:
         return state

@@ -32,7 +32,7 @@ from controller.wire import from_wire
 from metadata_log.batch import Batch
 from records.control import BeginTransactionRecord, NoOpRecord
 from records.envelope import Asked, Envelope
-from records.errors import CorruptLogError, RequestError
+from records.errors import ContradictionError, RequestError
 from replay.image.metadata import MetadataImage
 from replay.transactions import Transactions
 
@@ -93,7 +93,7 @@ class Fork:
 
         Raises:
             RequestError: a change does not fit the record or command that it is for.
-            CorruptLogError: the log is damaged, or contradicts itself.
+            CorruptLogError, ContradictionError: the log is damaged, or contradicts itself.
         """
         for rows, is_joined in _whole(batches):
             self._add_until(rows[0].offset)
@@ -236,7 +236,7 @@ class Fork:
     def _applied(self, step: Step, rows: Rows) -> Rows:
         try:
             self.state = applied(self.state, rows)
-        except CorruptLogError as error:
+        except ContradictionError as error:
             text = f"{step.text}: {error}"
             self.refused.append(Remark(step.rows[0].offset, text, "CONTRADICTION"))
             return ()

@@ -4,23 +4,34 @@ from collections.abc import Callable
 
 import msgspec
 
-from records.errors import CorruptLogError
+from records.errors import ContradictionError, CorruptLogError
 from replay.image.digest import image_digest
 from replay.image.provenance import NotUnderstood
 from replay.loader import BatchSource, load_image
+from replay.not_understood import count_not_understood
 
 
 class Proof(msgspec.Struct, frozen=True, kw_only=True):
     """An image's digest and its offset.
 
-    `pending_transaction` is the offset of the Begin if the point is inside an open transaction,
-    which the image does not contain.
+    Attributes:
+        digest: None if a record up to `as_of` contradicts the state before it.
+        pending_transaction: Offset of the Begin if the point is inside an open transaction, which
+            the image does not contain.
+        contradiction: Says which record contradicts (mirror).
+        digest_before: Of the image just before that record.
     """
 
     as_of: int
-    digest: str
+    digest: str | None
     pending_transaction: int | None
     not_understood: NotUnderstood | None = None
+    contradiction: ContradictionError | None = None
+    digest_before: str | None = None
+
+    def differs_from(self, other: "Proof") -> bool:
+        """True if the two images, or those before the contradictions, are not the same."""
+        return (self.digest, self.digest_before) != (other.digest, other.digest_before)
 
 
 def prove(source: BatchSource, at: int, progress: Callable[[int], None] | None = None) -> Proof:
@@ -29,12 +40,29 @@ def prove(source: BatchSource, at: int, progress: Callable[[int], None] | None =
     Raises:
         UnknownHistoryError, RequestError, CorruptLogError: as `load_image`.
     """
-    image = load_image(source, at, progress=progress)
+    try:
+        image = load_image(source, at, progress=progress)
+    except ContradictionError as error:
+        return _proof_before(source, at, error)
     return Proof(
         as_of=at,
         digest=image_digest(image),
         pending_transaction=image.provenance.pending_transaction,
         not_understood=image.provenance.not_understood,
+    )
+
+
+def _proof_before(source: BatchSource, at: int, error: ContradictionError) -> Proof:
+    """Return the proof of a log that contradicts itself before `at`: bytes can be copied still."""
+    assert error.record is not None, "replay named the record"
+    before = load_image(source, error.record.offset - 1)
+    return Proof(
+        as_of=at,
+        digest=None,
+        pending_transaction=None,
+        not_understood=count_not_understood(source, at),
+        contradiction=error,
+        digest_before=image_digest(before),
     )
 
 
@@ -45,7 +73,7 @@ def check_equal(expected: Proof, copy: BatchSource) -> Proof:
         CorruptLogError: they differ.
     """
     found = prove(copy, copy.end_offset - 1)
-    if found.digest != expected.digest:
+    if found.differs_from(expected):
         raise CorruptLogError(
             f"the copy's image as of offset {found.as_of} has digest {found.digest}, the source's "
             f"as of {expected.as_of} {expected.digest}; run `metalog verify` on the source"

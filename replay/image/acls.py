@@ -6,10 +6,10 @@ import msgspec
 from immutables import Map
 
 from records.base import Uuid
+from records.errors import ContradictionError
 from records.security import AccessControlEntryRecord, RemoveAccessControlEntryRecord
 from records.text import uuid_text
 from replay.image.changes import MapDelta, NestedMapDelta
-from replay.image.errors import ContradictionError
 from replay.image.fields import copied
 
 HOST_RANGE = "/"
@@ -70,7 +70,8 @@ class AclsDelta:
     def remove(self, record: RemoveAccessControlEntryRecord) -> None:
         """Remove the entry of an id."""
         if self._by_id.take(record.id) is None:
-            raise ContradictionError(f"there is no ACL of id {uuid_text(record.id)}")
+            acl_id = uuid_text(record.id)
+            raise ContradictionError(f"there is no ACL of id {acl_id}", about=f"acl:{acl_id}")
 
     def apply(self) -> AclsImage:
         """Return the next image."""

@@ -15,8 +15,8 @@ from records.brokers import (
     UnfenceBrokerRecord,
     UnregisterBrokerRecord,
 )
+from records.errors import ContradictionError
 from replay.image.changes import MapDelta
-from replay.image.errors import ContradictionError
 from replay.image.fields import copied
 from replay.image.versions import UNKNOWN
 
@@ -93,10 +93,13 @@ class BrokersDelta(MapDelta[int, Broker]):
     def _current(self, broker_id: int, broker_epoch: int) -> Broker:
         broker = self.get(broker_id)
         if broker is None:
-            raise ContradictionError(f"broker {broker_id} is not registered")
+            raise ContradictionError(
+                f"broker {broker_id} is not registered", about=f"broker:{broker_id}"
+            )
         if broker.broker_epoch != broker_epoch:
             raise ContradictionError(
-                f"broker {broker_id} has epoch {broker.broker_epoch}, not {broker_epoch}"
+                f"broker {broker_id} has epoch {broker.broker_epoch}, not {broker_epoch}",
+                about=f"broker:{broker_id}#broker_epoch",
             )
         return broker
 

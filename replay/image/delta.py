@@ -4,9 +4,8 @@ from typing import Any
 
 from records.base import Record
 from records.envelope import Envelope
-from records.errors import CorruptLogError
+from records.errors import ContradictionError, RecordPlace
 from records.partitions import PartitionRecord
-from replay.image.errors import ContradictionError
 from replay.image.metadata import MetadataImage
 from replay.image.part_deltas import PartDeltas
 from replay.image.provenance import Provenance, has_unknown_tags
@@ -31,7 +30,7 @@ class MetadataDelta(PartDeltas):
             at: Offset of the record in the log, UNKNOWN if not kept; None means the row's own.
 
         Raises:
-            CorruptLogError: the record contradicts the state before it; names the row's offset.
+            ContradictionError: the record contradicts the state before it; names the record.
         """
         offset = row.offset if at is None else at
         record = row.payload
@@ -42,9 +41,7 @@ class MetadataDelta(PartDeltas):
                 rule = self._rules[type(record)] = RULES[type(record)](self)
             rule(record, offset)
         except ContradictionError as error:
-            raise CorruptLogError(
-                f"offset {row.offset}: {type(record).__name__}: {error}"
-            ) from None
+            raise error.replaced(record=RecordPlace.of(row)) from None
         if row.extra is not None and has_unknown_tags(row):
             self.count_not_understood(offset)
 
@@ -52,7 +49,7 @@ class MetadataDelta(PartDeltas):
         """Apply one record of a base checkpoint, whose offset counts within its file.
 
         Raises:
-            CorruptLogError: as for `replay`.
+            ContradictionError: as for `replay`.
         """
         kept, record = row.kept, row.payload
         if not isinstance(record, PartitionRecord):

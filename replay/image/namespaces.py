@@ -6,10 +6,10 @@ import msgspec
 from immutables import Map
 
 from records.base import Uuid
+from records.errors import ContradictionError
 from records.text import uuid_text
 from records.topics import NamespaceRecord, RemoveNamespaceRecord
 from replay.image.changes import MapDelta
-from replay.image.errors import ContradictionError
 from replay.image.versions import UNKNOWN
 
 

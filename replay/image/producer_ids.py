@@ -3,8 +3,8 @@
 import msgspec
 
 from records.configs import ProducerIdsRecord
+from records.errors import ContradictionError
 from replay.image.changes import ValueDelta
-from replay.image.errors import ContradictionError
 from replay.image.fields import copied
 
 
@@ -24,6 +24,7 @@ class ProducerIdsDelta(ValueDelta[ProducerIds | None]):
         last = self.get()
         if last is not None and record.next_producer_id < last.next_producer_id:
             raise ContradictionError(
-                f"next producer id {record.next_producer_id} is below {last.next_producer_id}"
+                f"next producer id {record.next_producer_id} is below {last.next_producer_id}",
+                about="cluster:producer_ids#next_producer_id",
             )
         self.put(copied(record, ProducerIds))

@@ -3,6 +3,7 @@
 import msgspec
 
 from records.base import Uuid
+from records.errors import ContradictionError
 from records.partitions import (
     CancelDeleteTopicPartitionsRecord,
     DeleteTopicPartitionsRecord,
@@ -11,7 +12,6 @@ from records.partitions import (
 )
 from records.text import uuid_text
 from replay.image.changes import MapDelta, NestedMapDelta
-from replay.image.errors import ContradictionError
 
 GONE = 7
 """State of a replica that is no longer tracked (NonExistentReplica)."""

@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 
 from records import brokers, configs, control, partitions, security, topics
 from records.base import Record, Uuid
+from records.errors import ContradictionError
 from replay.image.configs import TOPIC
-from replay.image.errors import ContradictionError
 from replay.image.part_deltas import PartDeltas
 
 RULES_VERSION = 2
@@ -62,6 +62,7 @@ def _touch_partitions(
     record: partitions.DeleteTopicPartitionsRecord | partitions.CancelDeleteTopicPartitionsRecord,
     offset: int,
 ) -> None:
+    delta.topics.check_partitions(record.topic_id, record.partition_ids)
     for partition_id in record.partition_ids:
         delta.topics.touch_partition(record.topic_id, partition_id, offset)
 

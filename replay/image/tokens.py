@@ -2,9 +2,9 @@
 
 import msgspec
 
+from records.errors import ContradictionError
 from records.security import DelegationTokenRecord, RemoveDelegationTokenRecord
 from replay.image.changes import MapDelta
-from replay.image.errors import ContradictionError
 from replay.image.fields import copied
 
 

@@ -6,6 +6,7 @@ import msgspec
 from immutables import Map
 
 from records.base import Uuid
+from records.errors import ContradictionError
 from records.partitions import (
     ClearElrRecord,
     PartitionChangeRecord,
@@ -16,7 +17,6 @@ from records.text import uuid_text
 from records.topics import MoveTopicRecord, RemoveTopicRecord, TopicRecord
 from replay.image import partition_list, partitions
 from replay.image.changes import NestedMapDelta
-from replay.image.errors import ContradictionError
 from replay.image.partition_list import Partitions
 from replay.image.partitions import Partition
 from replay.image.versions import UNKNOWN, PartitionOffsets, merged_offsets, partition_offsets
@@ -139,7 +139,8 @@ class TopicsDelta:
     def create_topic(self, record: TopicRecord, offset: int) -> None:
         """Add a topic without partitions."""
         if self.topic(record.topic_id) is not None:
-            raise ContradictionError(f"topic id {uuid_text(record.topic_id)} exists")
+            topic_id = uuid_text(record.topic_id)
+            raise ContradictionError(f"topic id {topic_id} exists", about=f"topic:@{topic_id}#name")
         topic = Topic(record.topic_id, record.name, record.namespace_id)
         self._claim_name(topic)
         self._topics[record.topic_id] = _TopicDelta(TopicEntry(topic, version=offset))
@@ -179,6 +180,12 @@ class TopicsDelta:
         delta = self._touch(topic_id)
         delta.versions[partition_id], delta.created[partition_id] = version, created
 
+    def check_partitions(self, topic_id: Uuid, partition_ids: Iterable[int]) -> None:
+        """Check that partitions exist, before a record changes any of them."""
+        delta = self._touch(topic_id)
+        for partition_id in partition_ids:
+            delta.existing(partition_id)
+
     def touch_partition(self, topic_id: Uuid, partition_id: int, offset: int) -> None:
         """Update the version of an existing partition without changing it."""
         delta = self._touch(topic_id)
@@ -198,10 +205,10 @@ class TopicsDelta:
 
     def remove_partitions(self, record: RemovePartitionsRecord, offset: int) -> None:
         """Remove partitions for good."""
+        self.check_partitions(record.topic_id, record.partition_ids)
         delta = self._touch(record.topic_id)
         delta.version = offset
         for partition_id in record.partition_ids:
-            delta.existing(partition_id)
             delta.changes[partition_id] = None
             delta.versions[partition_id] = delta.created[partition_id] = UNKNOWN
 
@@ -266,14 +273,18 @@ class TopicsDelta:
             if delta is not None:
                 self._topics[topic_id] = delta
         if delta is None:
-            raise ContradictionError(f"there is no topic of id {uuid_text(topic_id)}")
+            text = uuid_text(topic_id)
+            raise ContradictionError(f"there is no topic of id {text}", about=f"topic:@{text}")
         return delta
 
     def _claim_name(self, topic: Topic) -> None:
         names = self._ids.at(topic.namespace_id)
         taken_by = names.get(topic.name)
         if taken_by is not None:
-            raise ContradictionError(f"name {topic.name!r} belongs to topic {uuid_text(taken_by)}")
+            owner = uuid_text(taken_by)
+            raise ContradictionError(
+                f"name {topic.name!r} belongs to topic {owner}", about=f"topic:@{owner}#name"
+            )
         names.put(topic.name, topic.topic_id)
 
     def _topic_ids_named(self, name: str) -> Iterable[Uuid]:
@@ -313,8 +324,10 @@ class _TopicDelta:
     def existing(self, partition_id: int) -> Partition:
         partition = self.find(partition_id)
         if partition is None:
+            topic_id = uuid_text(self.topic.topic_id)
             raise ContradictionError(
-                f"topic {uuid_text(self.topic.topic_id)} has no partition {partition_id}"
+                f"topic {topic_id} has no partition {partition_id}",
+                about=f"partition:@{topic_id}/{partition_id}",
             )
         return partition
 

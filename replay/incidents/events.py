@@ -28,13 +28,14 @@ from replay.incidents.event import (
     partition_effects,
 )
 from replay.incidents.live_state import LiveState
-from replay.loader import BatchSource, check_point, provenance_at
+from replay.loader import BatchSource, check_point, explains, provenance_at
 from replay.time_travel.escapes import escaped
 from replay.transactions import Transactions, rows_within
 
 _SILENT: frozenset[type[Record]] = frozenset({control.NoOpRecord, control.NoOpRunRecord})
 
 
+@explains
 def timeline_events(
     source: BatchSource,
     from_offset: int,

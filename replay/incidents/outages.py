@@ -16,7 +16,7 @@ from replay.image.provenance import Provenance
 from replay.incidents.causes import BROKER_RECORDS, OWN, Cause, Causes, broker_of, own_cause
 from replay.incidents.live_state import MIN_ISR, LiveState
 from replay.incidents.outage import Outage, broker_kinds, brokers_missing, partition_kinds
-from replay.loader import BatchSource, load_image, provenance_at
+from replay.loader import BatchSource, explains, load_image, provenance_at
 from replay.transactions import Transactions, rows_within
 
 
@@ -33,6 +33,7 @@ class Outages(msgspec.Struct, frozen=True, kw_only=True):
     image: MetadataImage
 
 
+@explains
 def find_outages(
     source: BatchSource,
     end_offset: int,

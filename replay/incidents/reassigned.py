@@ -15,7 +15,7 @@ from replay.image.cluster import Broker
 from replay.image.metadata import MetadataImage
 from replay.incidents.causes import BROKER_RECORDS, broker_of
 from replay.incidents.live_state import LiveState
-from replay.loader import BatchSource
+from replay.loader import BatchSource, explains
 from replay.time_travel.reach import ReplicasReach
 from replay.time_travel.skim import reached_rows
 from replay.transactions import effective_rows
@@ -48,6 +48,7 @@ def broker_state(broker: Broker | None) -> str:
     return SHUTTING_DOWN if broker.in_controlled_shutdown else ACTIVE
 
 
+@explains
 def replicas_since(
     source: BatchSource,
     partitions: Collection[PartitionKey],

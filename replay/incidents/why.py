@@ -20,7 +20,7 @@ from replay.image.provenance import Provenance
 from replay.incidents.causes import BROKER_RECORDS, Causes, broker_of, is_up
 from replay.incidents.live_state import LiveState
 from replay.incidents.outage import LEADERLESS, brokers_missing
-from replay.loader import BatchSource, load_image
+from replay.loader import BatchSource, explains, load_image
 from replay.time_travel.history import absence
 from replay.time_travel.objects import ObjectName
 from replay.time_travel.skim import reaching_rows
@@ -51,6 +51,7 @@ class Chain(msgspec.Struct, frozen=True):
     waits_for: tuple[int, ...] = ()
 
 
+@explains
 def why_partition(
     source: BatchSource,
     name: ObjectName,
@@ -73,6 +74,7 @@ def why_partition(
     return follower.chain_of_partition(key, name.field or "leader")
 
 
+@explains
 def why_broker(
     source: BatchSource,
     name: ObjectName,

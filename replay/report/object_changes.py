@@ -10,7 +10,7 @@ from replay.image.metadata import MetadataImage
 from replay.image.partitions import Partition
 from replay.image.provenance import Provenance
 from replay.incidents.outage import broker_kinds, partition_kinds
-from replay.loader import BatchSource
+from replay.loader import BatchSource, explains
 from replay.time_travel.affected import AFFECTED
 from replay.time_travel.kinds import KINDS, Fields, Key, partition_fields
 from replay.transactions import Transactions, rows_within
@@ -50,6 +50,7 @@ def objects_of(image: MetadataImage) -> Iterator[Touched]:
             )
 
 
+@explains
 def object_changes_of(
     source: BatchSource,
     image: MetadataImage,

@@ -15,16 +15,16 @@ from records import partitions, topics
 from records.base import Record, Uuid
 from records.configs import ConfigRecord
 from records.envelope import Envelope
+from records.errors import ContradictionError
 from replay.image.configs import ConfigValue
 from replay.image.delta import MetadataDelta
-from replay.image.errors import ContradictionError
 from replay.image.metadata import MetadataImage
 from replay.image.partitions import Partition
 from replay.image.parts import PARTS
 from replay.image.provenance import Provenance
 from replay.image.removals import PendingRemoval
 from replay.image.topics import Topic
-from replay.loader import BatchSource
+from replay.loader import BatchSource, explains
 from replay.time_travel.affected import AFFECTED
 from replay.time_travel.kinds import KINDS
 from replay.transactions import Resolved, Transactions, rows_within
@@ -86,6 +86,7 @@ class Run(msgspec.Struct, frozen=True, gc=False):
     image: MetadataImage
 
 
+@explains
 def follow(source: BatchSource, image: MetadataImage, to_offset: int) -> Iterator[Run]:
     """Yield what the records from an image on, up to `to_offset` (exclusive), did; in order.
 

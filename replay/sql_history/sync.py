@@ -10,7 +10,13 @@ from collections.abc import Callable
 import msgspec
 from sqlalchemy import Connection, insert, update
 
-from records.errors import CorruptLogError, RequestError, UnavailableError, UnknownHistoryError
+from records.errors import (
+    ContradictionError,
+    CorruptLogError,
+    RequestError,
+    UnavailableError,
+    UnknownHistoryError,
+)
 from replay.image.metadata import MetadataImage
 from replay.image.provenance import NotUnderstood
 from replay.image.rules import RULES_VERSION
@@ -76,7 +82,7 @@ def sync(
             if writer.add(run) and progress is not None:
                 progress(writer.written_end)
             image = run.image
-    except CorruptLogError:
+    except (ContradictionError, CorruptLogError):
         # What is before the record that caused it is right.
         writer.write()
         raise

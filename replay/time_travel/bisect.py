@@ -15,7 +15,7 @@ from records.envelope import Envelope
 from replay.expressions.expression import Expression, Watch
 from replay.expressions.touched import touched
 from replay.image.metadata import MetadataImage
-from replay.loader import BatchSource, Replayer, replayer_from
+from replay.loader import BatchSource, Replayer, explains, replayer_from
 
 
 class Flip(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,6 +60,7 @@ def holds(value: Any) -> bool:
     return value is not None and value is not False
 
 
+@explains
 def find_flips(
     source: BatchSource,
     expression: Expression,
@@ -98,6 +99,7 @@ def find_flips(
     return flips
 
 
+@explains
 def find_only_flip(
     source: BatchSource,
     expression: Expression,

@@ -14,7 +14,7 @@ from records.topics import MoveTopicRecord
 from replay.image.delta import MetadataDelta
 from replay.image.metadata import MetadataImage
 from replay.image.provenance import Provenance
-from replay.loader import BatchSource, check_point, load_image
+from replay.loader import BatchSource, check_point, explains, load_image
 from replay.time_travel.change_index import ChangeIndex
 from replay.time_travel.changes import EffectiveChange
 from replay.time_travel.config_setters import ConfigSetters
@@ -61,6 +61,7 @@ class LastSet(msgspec.Struct, frozen=True):
         return self.offset is not None
 
 
+@explains
 def history(
     source: BatchSource,
     name: ObjectName,
@@ -125,6 +126,7 @@ def change_after(
         return None
 
 
+@explains
 def change_before(
     source: BatchSource,
     name: ObjectName,
@@ -148,6 +150,13 @@ def change_before(
     if not last and not watch.fields:
         # It may have been created later; raises if it was not.
         next(history(source, name, None, progress, index=index, past=past), None)
+    return last[0] if last else None
+
+
+def last_event(source: BatchSource, name: ObjectName, end: int) -> Event | None:
+    """Return the last change of an object below an offset; None if there was no such object."""
+    _, events = _watched(source, name, end)
+    last = deque(events, 1)
     return last[0] if last else None
 
 
@@ -190,6 +199,7 @@ def _image_of(rows: Iterable[Envelope]) -> MetadataImage:
     return delta.apply(Provenance())
 
 
+@explains
 def blame(
     source: BatchSource,
     name: ObjectName,
@@ -244,6 +254,7 @@ def _last_setters(
     return watch, last, was_moved
 
 
+@explains
 def fields_at(
     source: BatchSource,
     name: ObjectName,

@@ -5,12 +5,12 @@ from itertools import chain
 
 from records.base import Record
 from records.envelope import Envelope
-from records.errors import CorruptLogError
+from records.errors import ContradictionError
 from records.partitions import PartitionChangeRecord, PartitionRecord
 from replay.image.delta import MetadataDelta
 from replay.image.metadata import MetadataImage
 from replay.image.provenance import Provenance
-from replay.loader import BatchSource, check_point
+from replay.loader import BatchSource, check_point, explains
 from replay.time_travel.affected import AFFECTED, types_reaching
 from replay.time_travel.changes import EffectiveChange, record_changes
 from replay.time_travel.objects import ObjectName
@@ -39,11 +39,19 @@ class RecordReplay:
     def replay(self, rows: Iterable[Envelope]) -> Iterator[tuple[Envelope, list[EffectiveChange]]]:
         """Apply rows that take effect; yield each that may have changed something, and what it did.
 
+        If one object is followed, a record that contradicts the state of others is left out: the
+        history of this one goes on.
+
         Raises:
-            CorruptLogError: a record contradicts the state before it; names the offset.
+            ContradictionError: a record contradicts the state before it.
         """
         for row in rows:
-            self._delta.replay(row)
+            try:
+                self._delta.replay(row)
+            except ContradictionError:
+                if self._concerns(row.payload):
+                    raise
+                continue
             if type(row.payload) in self._reaching and self._may_change(row.payload):
                 self._advance(row.offset)
                 yield row, record_changes(self.before, row, self.image, only=self._only)
@@ -58,7 +66,7 @@ class RecordReplay:
         for row in rows:
             try:
                 tried._delta.replay(row)
-            except CorruptLogError:
+            except ContradictionError:
                 return
             tried._advance(row.offset)
             yield from record_changes(
@@ -68,6 +76,17 @@ class RecordReplay:
     def _advance(self, offset: int | None) -> None:
         self.before, self.image = self.image, self._delta.apply(Provenance(offset=offset))
         self._delta = MetadataDelta(self.image)
+
+    def _concerns(self, record: Record) -> bool:
+        """True if a record may be about the object that is followed."""
+        if self._only is None:
+            return True
+        kind, key = self._only.kind.name, self._only.key(self.image)
+        if type(record) not in self._reaching:
+            return False
+        keys = AFFECTED.get(type(record), {}).get(kind)
+        # It may also say which object the name means.
+        return key is None or keys is None or key in keys(record, self.image)
 
     def _may_change(self, record: Record) -> bool:
         if self._only is None or not isinstance(record, PartitionChangeRecord | PartitionRecord):
@@ -79,6 +98,7 @@ class RecordReplay:
         return key is None or key in affected
 
 
+@explains
 def effective_changes(
     source: BatchSource,
     from_offset: int,

@@ -15,7 +15,7 @@ from metadata_log.batch import Batch
 from metadata_log.needles import Needles
 from records.control import NoteRecord
 from records.envelope import Envelope
-from records.errors import CorruptLogError
+from records.errors import ContradictionError, CorruptLogError
 from replay.image.fields import copied
 from replay.loader import BatchSource, check_point, load_image
 from replay.time_travel.change_index import ChangeIndex, FoundChanges
@@ -80,7 +80,7 @@ def reaching_rows(
             before, found, again = _rows_of(source, reach, again, progress, known, past)
             rows = found + rows
         return before, rows
-    except (CorruptLogError, OverflowError, ValueError):
+    except (ContradictionError, CorruptLogError, OverflowError, ValueError):
         # Reading the whole log raises the same error as other commands.
         return None
 
@@ -100,7 +100,7 @@ def reached_rows(
         return None
     try:
         before, rows, again = _rows_of(source, reach, end, progress, None, None)
-    except CorruptLogError:
+    except (ContradictionError, CorruptLogError):
         return None  # reading the whole log raises the same error as other commands
     assert again is None, "nothing is found too late"
     return before, rows

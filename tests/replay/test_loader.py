@@ -11,7 +11,7 @@ from records.control import (
     NoOpRecord,
     NoOpRunRecord,
 )
-from records.errors import CorruptLogError, RequestError, UnknownHistoryError
+from records.errors import ContradictionError, CorruptLogError, RequestError, UnknownHistoryError
 from replay.image.digest import image_digest
 from replay.image.metadata import MetadataImage
 from replay.image.provenance import Provenance
@@ -160,7 +160,7 @@ def test_contradiction_inside_an_aborted_transaction_is_harmless() -> None:
 
 
 def test_contradiction_inside_a_transaction_names_the_record_not_its_end() -> None:
-    with pytest.raises(CorruptLogError, match="offset 2: TopicRecord"):
+    with pytest.raises(ContradictionError, match="offset 2: TopicRecord"):
         _replayed((BEGIN, topic("t"), topic("t")), (END,))
 
 
@@ -168,12 +168,12 @@ def test_contradiction_inside_a_transaction_names_the_record_not_its_end() -> No
     ("records", "message"),
     [
         ((BEGIN, NoOpRecord(), BEGIN), "offset 2: .* inside the transaction that began at 0"),
-        ((NoOpRecord(), END), "offset 1: EndTransactionRecord outside a transaction"),
-        ((BEGIN, ABORT, ABORT), "offset 2: AbortTransactionRecord outside a transaction"),
+        ((NoOpRecord(), END), "offset 1: EndTransactionRecord: outside a transaction"),
+        ((BEGIN, ABORT, ABORT), "offset 2: AbortTransactionRecord: outside a transaction"),
     ],
 )
 def test_transactions_neither_nest_nor_end_twice(records: tuple[Record, ...], message: str) -> None:
-    with pytest.raises(CorruptLogError, match=message):
+    with pytest.raises(ContradictionError, match=message):
         _replayed(records)
 
 

@@ -14,7 +14,7 @@ from records.brokers import (
     UnfenceBrokerRecord,
     UnregisterBrokerRecord,
 )
-from records.errors import CorruptLogError
+from records.errors import ContradictionError
 from replay.image.cluster import Broker, Controller
 from replay.image.metadata import MetadataImage
 from tests.replay.builders import batch, broker, endpoint, image_after, image_of, uid
@@ -116,9 +116,9 @@ def test_change_replaces_log_dirs_unless_they_are_empty() -> None:
 def test_record_of_another_broker_epoch_or_of_no_broker_is_a_contradiction(
     record: UnregisterBrokerRecord,
 ) -> None:
-    with pytest.raises(CorruptLogError, match=r"offset 1: .* broker 1 has epoch 10, not"):
+    with pytest.raises(ContradictionError, match=r"offset 1: .* broker 1 has epoch 10, not"):
         image_of(broker(1), record)
-    with pytest.raises(CorruptLogError, match=r"offset 0: .* broker 1 is not registered"):
+    with pytest.raises(ContradictionError, match=r"offset 0: .* broker 1 is not registered"):
         image_of(record)
 
 

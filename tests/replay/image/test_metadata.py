@@ -17,7 +17,7 @@ from records.control import (
     UnknownRecord,
 )
 from records.envelope import Envelope
-from records.errors import CorruptLogError
+from records.errors import ContradictionError
 from records.topics import MoveTopicRecord, RemoveTopicRecord
 from replay.image.delta import MetadataDelta
 from replay.image.metadata import MetadataImage
@@ -147,7 +147,7 @@ def test_delta_can_go_on_after_apply() -> None:
 
 def test_transactions_have_no_place_in_a_delta() -> None:
     for record in (BeginTransactionRecord(), EndTransactionRecord(), AbortTransactionRecord()):
-        with pytest.raises(CorruptLogError, match=r"offset 100: .*Transaction"):
+        with pytest.raises(ContradictionError, match=r"offset 100: .*Transaction"):
             _delta(MetadataImage.EMPTY, record)
 
 
@@ -185,6 +185,6 @@ def test_error_names_offset_and_type_but_no_inner_error() -> None:
         record_version=0,
         payload=change("t", 0),
     )
-    with pytest.raises(CorruptLogError, match=r"^offset 7: PartitionChangeRecord: ") as caught:
+    with pytest.raises(ContradictionError, match=r"^offset 7: PartitionChangeRecord: ") as caught:
         MetadataDelta(MetadataImage.EMPTY).replay(row)
     assert caught.value.__suppress_context__

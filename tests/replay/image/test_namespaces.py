@@ -2,7 +2,7 @@
 
 import pytest
 
-from records.errors import CorruptLogError
+from records.errors import ContradictionError
 from records.topics import NamespaceRecord, RemoveNamespaceRecord, RemoveTopicRecord
 from replay.image.namespaces import Namespace
 from tests.replay.builders import image_of, namespace, topic, uid
@@ -44,21 +44,21 @@ def test_removed_namespace_is_gone() -> None:
 
 def test_namespace_id_and_name_can_not_be_taken_twice() -> None:
     with pytest.raises(
-        CorruptLogError, match=r"offset 1: NamespaceRecord: namespace id \S+ exists"
+        ContradictionError, match=r"offset 1: NamespaceRecord: namespace id \S+ exists"
     ):
         image_of(namespace("a"), NamespaceRecord(namespace_id=uid("a"), name="b"))
-    with pytest.raises(CorruptLogError, match="offset 1: NamespaceRecord: namespace 'a' exists"):
+    with pytest.raises(ContradictionError, match="offset 1: NamespaceRecord: namespace 'a' exists"):
         image_of(namespace("a"), NamespaceRecord(namespace_id=uid("b"), name="a"))
 
 
 def test_removal_of_an_unknown_namespace_is_a_contradiction() -> None:
-    with pytest.raises(CorruptLogError, match="offset 0: RemoveNamespaceRecord: there is no"):
+    with pytest.raises(ContradictionError, match="offset 0: RemoveNamespaceRecord: there is no"):
         image_of(RemoveNamespaceRecord(namespace_id=uid("a")))
 
 
 def test_namespace_that_still_has_topics_can_not_be_removed() -> None:
     removal = RemoveNamespaceRecord(namespace_id=uid("a"))
-    with pytest.raises(CorruptLogError, match="namespace 'a' still has topics"):
+    with pytest.raises(ContradictionError, match="namespace 'a' still has topics"):
         image_of(namespace("a"), topic("t", namespace="a"), removal)
     emptied = image_of(
         namespace("a"),

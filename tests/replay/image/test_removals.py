@@ -4,7 +4,7 @@ import pytest
 
 from records.base import Record
 from records.control import NoteRecord
-from records.errors import CorruptLogError
+from records.errors import ContradictionError
 from records.partitions import (
     CancelDeleteTopicPartitionsRecord,
     DeleteTopicPartitionsRecord,
@@ -58,9 +58,9 @@ def test_second_request_replaces_the_delay() -> None:
 
 
 def test_removal_of_an_unknown_partition_can_not_be_pending() -> None:
-    with pytest.raises(CorruptLogError, match=r"offset 4: DeleteTopicPartitionsRecord: .* 3"):
+    with pytest.raises(ContradictionError, match=r"offset 4: DeleteTopicPartitionsRecord: .* 3"):
         image_of(*TOPIC_OF_THREE, _delete(3))
-    with pytest.raises(CorruptLogError, match=r"offset 0: .* there is no topic"):
+    with pytest.raises(ContradictionError, match=r"offset 0: .* there is no topic"):
         image_of(_delete(0))
 
 
@@ -69,7 +69,7 @@ def test_cancelled_removal_is_gone() -> None:
 
 
 def test_cancelling_what_is_not_pending_is_a_contradiction() -> None:
-    with pytest.raises(CorruptLogError, match=r"offset 5: .* no pending removal of partition 1"):
+    with pytest.raises(ContradictionError, match=r"offset 5: .* no pending removal of partition 1"):
         image_of(*TOPIC_OF_THREE, _delete(2), _cancel(2, 1))
 
 
@@ -87,7 +87,9 @@ def test_replica_deletion_is_tracked_even_without_the_topic() -> None:
 
 def test_state_gone_ends_the_tracking() -> None:
     assert list(image_of(_deletion(4), _deletion(7)).replica_deletions()) == []
-    with pytest.raises(CorruptLogError, match="offset 0: ReplicaDeletionRecord: broker 1 deletes"):
+    with pytest.raises(
+        ContradictionError, match="offset 0: ReplicaDeletionRecord: broker 1 deletes"
+    ):
         image_of(_deletion(7))
 
 

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from records.errors import CorruptLogError
+from records.errors import ContradictionError
 from records.security import (
     AccessControlEntryRecord,
     DelegationTokenRecord,
@@ -56,7 +56,7 @@ def test_equal_acls_of_two_ids_are_two() -> None:
 def test_removed_acl_is_gone_and_an_unknown_one_is_a_contradiction() -> None:
     removal = RemoveAccessControlEntryRecord(id=uid("acl"))
     assert list(image_of(ACL, removal).acls()) == []
-    with pytest.raises(CorruptLogError, match="offset 0: RemoveAccessControlEntryRecord: there"):
+    with pytest.raises(ContradictionError, match="offset 0: RemoveAccessControlEntryRecord: there"):
         image_of(removal)
 
 
@@ -73,7 +73,7 @@ def test_credential_is_kept_by_user_and_mechanism() -> None:
 def test_removed_credential_is_gone_and_an_unknown_one_is_a_contradiction() -> None:
     removal = RemoveUserScramCredentialRecord(name="u", mechanism=1)
     assert list(image_of(SCRAM, removal).scram()) == []
-    with pytest.raises(CorruptLogError, match=r"offset 1: .* no credential of mechanism 2"):
+    with pytest.raises(ContradictionError, match=r"offset 1: .* no credential of mechanism 2"):
         image_of(SCRAM, RemoveUserScramCredentialRecord(name="u", mechanism=2))
 
 
@@ -88,5 +88,5 @@ def test_removed_token_is_gone_and_an_unknown_one_is_a_contradiction() -> None:
     removal = RemoveDelegationTokenRecord(token_id="t")
     assert list(image_of(TOKEN, removal).delegation_tokens()) == []
     # The id is a secret.
-    with pytest.raises(CorruptLogError, match=r"offset 0: .* no delegation token of that id$"):
+    with pytest.raises(ContradictionError, match=r"offset 0: .* no delegation token of that id$"):
         image_of(removal)

@@ -10,7 +10,7 @@ from records.configs import (
     ProducerIdsRecord,
     ZkMigrationStateRecord,
 )
-from records.errors import CorruptLogError
+from records.errors import ContradictionError
 from replay.image.producer_ids import ProducerIds
 from replay.image.quotas import ClientQuota
 from tests.replay.builders import image_of
@@ -87,7 +87,9 @@ def test_producer_ids_are_replaced_and_never_go_back() -> None:
     assert image_of().producer_ids is None
     image = image_of(_producer_ids(1000), _producer_ids(2000), _producer_ids(2000))
     assert image.producer_ids == ProducerIds(1, 10, 2000)
-    with pytest.raises(CorruptLogError, match="offset 1: ProducerIdsRecord: next producer id 999"):
+    with pytest.raises(
+        ContradictionError, match="offset 1: ProducerIdsRecord: next producer id 999"
+    ):
         image_of(_producer_ids(1000), _producer_ids(999))
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from records.base import Record
 from records.configs import ConfigRecord
-from records.errors import CorruptLogError
+from records.errors import ContradictionError
 from records.partitions import (
     ClearElrRecord,
     DeleteTopicPartitionsRecord,
@@ -48,12 +48,12 @@ def test_unknown_topic_has_no_partitions() -> None:
 
 
 def test_topic_id_can_not_be_taken_twice() -> None:
-    with pytest.raises(CorruptLogError, match=r"offset 1: TopicRecord: topic id \S+ exists"):
+    with pytest.raises(ContradictionError, match=r"offset 1: TopicRecord: topic id \S+ exists"):
         image_of(topic("t"), topic("u", topic_id="t"))
 
 
 def test_topic_name_can_not_be_taken_twice_in_one_namespace() -> None:
-    with pytest.raises(CorruptLogError, match="offset 1: TopicRecord: name 't' belongs to"):
+    with pytest.raises(ContradictionError, match="offset 1: TopicRecord: name 't' belongs to"):
         image_of(topic("t"), topic("t", topic_id="u"))
 
 
@@ -65,7 +65,7 @@ def test_topic_name_may_be_taken_once_in_each_namespace() -> None:
 
 
 def test_topic_of_an_unknown_namespace_is_a_contradiction() -> None:
-    with pytest.raises(CorruptLogError, match="offset 0: TopicRecord: there is no namespace"):
+    with pytest.raises(ContradictionError, match="offset 0: TopicRecord: there is no namespace"):
         image_of(topic("t", namespace="a"))
 
 
@@ -102,13 +102,13 @@ def test_name_of_a_removed_topic_is_free_at_once() -> None:
 
 
 def test_removal_of_an_unknown_topic_is_a_contradiction() -> None:
-    with pytest.raises(CorruptLogError, match="offset 0: RemoveTopicRecord: there is no topic"):
+    with pytest.raises(ContradictionError, match="offset 0: RemoveTopicRecord: there is no topic"):
         image_of(RemoveTopicRecord(topic_id=uid("t")))
 
 
 def test_records_of_a_removed_topic_are_contradictions() -> None:
     for record in (partition("t", 0), change("t", 0), RemoveTopicRecord(topic_id=uid("t"))):
-        with pytest.raises(CorruptLogError, match=r"offset 3: .* there is no topic of id"):
+        with pytest.raises(ContradictionError, match=r"offset 3: .* there is no topic of id"):
             image_of(topic("t"), partition("t", 0), RemoveTopicRecord(topic_id=uid("t")), record)
 
 
@@ -136,14 +136,16 @@ def test_topic_can_be_renamed_within_the_default_namespace() -> None:
 
 
 def test_topic_can_not_move_to_a_taken_name() -> None:
-    with pytest.raises(CorruptLogError, match="offset 2: MoveTopicRecord: name 'u' belongs to"):
+    with pytest.raises(ContradictionError, match="offset 2: MoveTopicRecord: name 'u' belongs to"):
         image_of(
             topic("t"), topic("u"), MoveTopicRecord(topic_id=uid("t"), namespace_id=None, name="u")
         )
 
 
 def test_topic_can_not_move_to_an_unknown_namespace() -> None:
-    with pytest.raises(CorruptLogError, match="offset 1: MoveTopicRecord: there is no namespace"):
+    with pytest.raises(
+        ContradictionError, match="offset 1: MoveTopicRecord: there is no namespace"
+    ):
         image_of(topic("t"), MoveTopicRecord(topic_id=uid("t"), namespace_id=uid("a"), name="t"))
 
 
@@ -177,7 +179,7 @@ def test_partition_written_again_replaces_the_old_one_as_a_whole() -> None:
 
 
 def test_partition_of_an_unknown_topic_is_a_contradiction() -> None:
-    with pytest.raises(CorruptLogError, match="offset 0: PartitionRecord: there is no topic"):
+    with pytest.raises(ContradictionError, match="offset 0: PartitionRecord: there is no topic"):
         image_of(partition("t", 0))
 
 
@@ -246,11 +248,11 @@ def test_directories_that_come_with_replicas_are_taken() -> None:
 
 def test_change_of_an_unknown_partition_is_a_contradiction() -> None:
     with pytest.raises(
-        CorruptLogError, match=r"offset 1: PartitionChangeRecord: .* no partition 0"
+        ContradictionError, match=r"offset 1: PartitionChangeRecord: .* no partition 0"
     ):
         image_of(topic("t"), change("t", 0))
     with pytest.raises(
-        CorruptLogError, match=r"offset 0: PartitionChangeRecord: there is no topic"
+        ContradictionError, match=r"offset 0: PartitionChangeRecord: there is no topic"
     ):
         image_of(change("t", 0))
 
@@ -312,7 +314,11 @@ def test_removed_partitions_leave_holes_that_can_be_filled() -> None:
 
 def test_removal_of_an_unknown_partition_is_a_contradiction() -> None:
     removal = RemovePartitionsRecord(topic_id=uid("t"), partition_ids=(0,))
-    with pytest.raises(CorruptLogError, match=r"offset 1: RemovePartitionsRecord: .* no partition"):
+    with pytest.raises(
+        ContradictionError, match=r"offset 1: RemovePartitionsRecord: .* no partition"
+    ):
         image_of(topic("t"), removal)
-    with pytest.raises(CorruptLogError, match=r"offset 3: RemovePartitionsRecord: .* no partition"):
+    with pytest.raises(
+        ContradictionError, match=r"offset 3: RemovePartitionsRecord: .* no partition"
+    ):
         image_of(topic("t"), partition("t", 0), removal, removal)

@@ -18,7 +18,12 @@ from records.control import (
     EndTransactionRecord,
 )
 from records.envelope import Origin
-from records.errors import CorruptLogError, RequestError, UnavailableError, UnknownHistoryError
+from records.errors import (
+    ContradictionError,
+    RequestError,
+    UnavailableError,
+    UnknownHistoryError,
+)
 from records.partitions import DeleteTopicPartitionsRecord
 from records.topics import MoveTopicRecord, RemoveTopicRecord
 from replay.image.configs import TOPIC
@@ -258,7 +263,7 @@ def test_history_that_the_log_lost_meanwhile_is_told(store: HistoryStore) -> Non
 )
 def test_a_contradiction_is_named(store: HistoryStore, impossible: Record) -> None:
     log = FakeLog(batches((topic("orders"),), (impossible,), (topic("no"),)))
-    with pytest.raises(CorruptLogError, match=f"offset 1: {type(impossible).__name__}"):
+    with pytest.raises(ContradictionError, match=f"offset 1: {type(impossible).__name__}"):
         synced(log, store)
 
 

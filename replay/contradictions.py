@@ -1,0 +1,45 @@
+"""Contradictions: the error about one, with both records and the image before it."""
+
+import shlex
+
+from metadata_log.manifest import Kind
+from records.errors import (
+    ContradictionError,
+    CorruptLogError,
+    MetadataLogError,
+    RecordPlace,
+)
+from replay.loader import BatchSource
+from replay.time_travel.history import last_event
+from replay.time_travel.objects import parse_object
+
+
+def explanation(source: BatchSource, error: ContradictionError) -> MetadataLogError:
+    """Return the complete error about a contradiction that replay found in a log.
+
+    Returns:
+        Of a mirror, a ContradictionError with the record that made the contradicted state and the
+        command that shows the image before; of an own log, a CorruptLogError.
+    """
+    if getattr(source, "kind", None) is Kind.OWN:
+        return CorruptLogError(str(error))
+    if error.image_before is not None or error.record is None:
+        return error
+    earlier = error.earlier or _maker(source, error, error.record.offset)
+    return error.replaced(earlier=earlier, image_before=_image_before(source, error.record.offset))
+
+
+def _maker(source: BatchSource, error: ContradictionError, offset: int) -> RecordPlace | None:
+    """Return the last record before an offset that changed what an error is about."""
+    if error.about is None or offset <= source.history_start:
+        return None
+    event = last_event(source, parse_object(error.about), offset)
+    return None if event is None else RecordPlace.of(event.row)
+
+
+def _image_before(source: BatchSource, offset: int) -> str | None:
+    directory = getattr(source, "directory", None)
+    if directory is None:
+        return None
+    at = "start" if offset <= source.history_start else offset - 1
+    return f"metalog image {shlex.quote(str(directory))} --at {at}"

@@ -1,0 +1,123 @@
+"""A mirror whose records contradict the state before them: what is said of it, and what works."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from metadata_log.kraft.directory import open_directory
+from metadata_log.kraft.importer import import_directory
+from metadata_log.log_reader import LogReader
+from records.errors import ContradictionError
+from replay.timeline import Timeline
+from tests.api.conftest import Metalog
+from tests.api.contradicting import END, REGISTERED, WRONG_EPOCH, write_kraft_log
+
+REPLAYING = (
+    "image LOG",
+    "image LOG --part topics",
+    "image LOG --format kraft-json",
+    "digest LOG",
+    "diff LOG start end",
+    "blame LOG broker:2",
+    "history LOG broker:2",
+    "timeline LOG",
+    "outages LOG",
+    "why LOG partition:orders/0#leader",
+    "check LOG",
+    "bisect LOG brokers[2].fenced",
+    "du LOG",
+    "report LOG NEW.html",
+    "snapshot create LOG",
+    "fork LOG NEW",
+    "topics list --log LOG",
+    "verify LOG",
+)
+
+
+@pytest.fixture(scope="module")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_kraft_log(tmp_path_factory.mktemp("contradicting"))
+
+
+@pytest.fixture
+def imported(kafka: Path, tmp_path: Path) -> Path:
+    """A mirror that contradicts itself."""
+    import_directory(open_directory(kafka), tmp_path / "log")
+    return tmp_path / "log"
+
+
+def test_import_says_so_and_keeps_all_of_it(metalog: Metalog, kafka: Path, tmp_path: Path) -> None:
+    answer = metalog("import", "kraft", kafka, tmp_path / "log")
+    assert (answer.code, f"offsets 0 to {END - 1}" in answer.out) == (1, True)
+    assert answer.err.startswith(f"error: CONTRADICTION: offset {WRONG_EPOCH}: FenceBrokerRecord")
+    assert len(metalog("dump", tmp_path / "log", "--json").lines) == END
+
+
+@pytest.mark.parametrize("question", REPLAYING)
+def test_every_verb_that_replays_names_both_records(
+    metalog: Metalog, imported: Path, tmp_path: Path, question: str
+) -> None:
+    places = {"LOG": imported, "NEW": tmp_path / "new", "NEW.html": tmp_path / "new.html"}
+    words = [places.get(word, word) for word in question.split()]
+    answer = metalog(*words)
+    assert answer.code == 1
+    assert answer.err == (
+        f"error: CONTRADICTION: offset {WRONG_EPOCH}: FenceBrokerRecord: broker 2 has epoch 2, not "
+        f"1; so since offset {REGISTERED} (RegisterBrokerRecord); the image just before: "
+        f"`metalog image {imported} --at {WRONG_EPOCH - 1}`\n"
+    )
+    assert not (tmp_path / "new").exists()
+
+
+def test_json_names_both_records_and_the_command_that_shows_the_image_before(
+    metalog: Metalog, imported: Path
+) -> None:
+    answer = metalog("image", imported, "--json")
+    error = json.loads(answer.err)
+    assert (answer.code, error["code"], error["outcome"]) == (1, "CONTRADICTION", "nothing")
+    assert (error["offset"], error["type"]) == (WRONG_EPOCH, "FenceBrokerRecord")
+    assert error["text"] == "broker 2 has epoch 2, not 1"
+    earlier = {"offset": REGISTERED, "type": "RegisterBrokerRecord", "origin": None}
+    assert error["earlier"] == earlier | {"time": 1_700_000_000_001}
+    program, *words = error["image_before"].split()
+    shown = metalog(*words, "--json")
+    assert (program, shown.code, shown.json["as_of"]) == ("metalog", 0, WRONG_EPOCH - 1)
+
+
+def test_the_history_of_other_objects_goes_on(metalog: Metalog, imported: Path) -> None:
+    for name, last in (("partition:orders/0", 13), ("broker:1", 3), ("config:topic/orders", 15)):
+        answer = metalog("history", imported, name, "--json")
+        assert (answer.code, answer.lines[-1]["offset"]) == (0, last), name
+        blamed = metalog("blame", imported, name, "--json")
+        assert blamed.code == 0, name
+        assert last in {field["offset"] for field in blamed.json["fields"].values()}, name
+
+
+def test_the_bytes_can_be_verified_backed_up_and_restored(
+    metalog: Metalog, imported: Path, tmp_path: Path
+) -> None:
+    verified = metalog("verify", imported, "--json")
+    assert (verified.code, verified.json["damage"], verified.json["digest"]) == (1, [], None)
+    assert verified.json["contradiction"]["offset"] == WRONG_EPOCH
+    assert f"{imported}: whole; " in metalog("verify", imported).out
+    assert metalog("backup", imported, tmp_path / "backup").code == 0
+    restored = metalog("restore", tmp_path / "backup", tmp_path / "restored", "--json")
+    assert (restored.code, restored.json["digest"]) == (0, None)
+    assert restored.json["contradiction"]["offset"] == WRONG_EPOCH
+    rows = metalog("dump", imported, "--json").lines
+    assert metalog("dump", tmp_path / "restored", "--json").lines == rows
+    before = metalog("restore", tmp_path / "backup", tmp_path / "early", "--at", "11", "--json")
+    assert (before.code, "contradiction" in before.json) == (0, False)
+    assert before.json["digest"] == metalog("digest", imported, "--at", "11").out.strip()
+
+
+def test_library_raises_a_typed_error(imported: Path) -> None:
+    with LogReader.open(imported) as reader:
+        with pytest.raises(ContradictionError) as raised:
+            Timeline.of(reader).image()
+        error = raised.value
+        assert error.record is not None
+        assert error.earlier is not None
+        assert (error.record.offset, error.earlier.offset) == (WRONG_EPOCH, REGISTERED)
+        assert Timeline.of(reader).image(WRONG_EPOCH - 1).broker(2) is not None
