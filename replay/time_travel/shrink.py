@@ -15,7 +15,7 @@ import msgspec
 
 from metadata_log.batch import Batch
 from records.envelope import Envelope
-from records.errors import CorruptLogError, RequestError
+from records.errors import ContradictionError, RequestError
 from replay.expressions.expression import Expression, Watch
 from replay.expressions.touched import touched
 from replay.expressions.values import Token
@@ -68,7 +68,7 @@ def atoms_of(start: MetadataImage, batches: Iterable[Batch], end_offset: int) ->
     """Yield the records of an image, then what changes something after it, by batch or transaction.
 
     Raises:
-        CorruptLogError: a misplaced marker of a transaction.
+        ContradictionError: a misplaced marker of a transaction.
     """
     if base := tuple(_base_rows(start)):
         yield Atom(BASE, base)
@@ -300,7 +300,7 @@ class _Run:
             for atom in atoms:
                 for row in atom.rows:
                     delta.replay(row)
-        except CorruptLogError:
+        except ContradictionError:
             return self._applied_singly(atoms)
         tokens = touched(delta)
         self._image = delta.apply(Provenance())
@@ -315,7 +315,7 @@ class _Run:
                 delta = MetadataDelta(self._image)
                 try:
                     delta.replay(row)
-                except CorruptLogError:
+                except ContradictionError:
                     continue
                 tokens |= touched(delta)
                 self._image = delta.apply(Provenance())

@@ -9,7 +9,7 @@ import pytest
 from records.base import Record
 from records.control import BeginTransactionRecord, EndTransactionRecord
 from records.envelope import Envelope
-from records.errors import CorruptLogError, RequestError
+from records.errors import ContradictionError, RequestError
 from records.topics import RemoveTopicRecord
 from replay.expressions.expression import Expression
 from replay.image.delta import MetadataDelta
@@ -71,7 +71,7 @@ def assert_is_minimal(found: Shrunk, text: str, wanted: bool) -> None:
     for row in [row for unit in found.units for row in unit.rows]:
         try:
             is_flipped = flips_by(without(found.units, row), text, wanted)
-        except (CorruptLogError, RequestError):
+        except (ContradictionError, RequestError):
             continue
         assert not is_flipped, (text, row)
 
