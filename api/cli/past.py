@@ -45,7 +45,7 @@ def history(
     verbose: Annotated[bool, Option("--verbose", help="Also a last line about the log.")] = False,
     server: Server = None,
 ) -> None:
-    """Show every change of one object, oldest first."""
+    """Show every change of one object, oldest first; or of all that match topic:orders*."""
     from api.questions.changes import HISTORY, ShowHistory, Step
 
     ranged = from_ != "start" or to != "end" or last is not None
@@ -83,8 +83,12 @@ def print_event(event: "ObjectEvent") -> None:
         f"{event.offset:>8} {time_text(event.timestamp)} {event.type}  "
         f"by {origin_text(event.origin)}"
     )
+    indent = " " * 10
+    if isinstance(event.object, str):
+        print_line(f"{indent}{event.object}")
+        indent += "  "
     for line in _lines(event.changes):
-        print_line(f"{'':>10}{line}")
+        print_line(f"{indent}{line}")
 
 
 # The start of a log is printed as offset -1, which must not be taken for an option.

@@ -3,6 +3,7 @@
 import enum
 from collections import deque
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any, Protocol
 
 import msgspec
@@ -13,9 +14,11 @@ from api.questions.past import Past
 from api.questions.question import Computed, Question
 from api.questions.rows import origin_json
 from api.redaction import redact_field, redact_label
-from replay.time_travel.changes import Change
-from replay.time_travel.history import Event
+from records.envelope import Envelope
+from replay.time_travel.changes import Change, EffectiveChange
+from replay.time_travel.name_patterns import is_pattern
 from replay.time_travel.objects import ObjectName, parse_object
+from replay.time_travel.pattern_history import history_matching
 
 
 class FieldChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,6 +53,7 @@ class Step(enum.Enum):
 class ShowHistory(msgspec.Struct, frozen=True, kw_only=True):
     """Asks for the changes of an object from a point on, or (`last`) the newest of them.
 
+    `object` may be a pattern such as `topic:orders*`; then each event names its object.
     `step`: only one change, seen from the point that it is asked at.
     """
 
@@ -62,8 +66,9 @@ class ShowHistory(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ObjectEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """A record that changed an object."""
+    """A record that changed an object; `object` is its name if a pattern was asked for."""
 
+    object: str | UnsetType = UNSET
     offset: int
     timestamp: int
     type: str
@@ -76,19 +81,70 @@ def history_shown(past: Past, at: int, request: ShowHistory) -> Computed:
 
     Raises:
         RequestError: there was no such object or field in the range; for a step, there never was.
+            No object matches a pattern.
     """
     name = parse_object(request.object)
+    matches = is_pattern(name.name) and not _is_literal(past, at, name)
     if request.step is not None:
-        return _step_shown(past, at, name, request)
+        return (_step_matching if matches else _step_shown)(past, at, name, request)
     first = past.first_offset(request.first, at)
 
     def events() -> Iterator[ObjectEvent]:
-        with past.progress("reading", at + 1) as advance:
-            found: Iterable[Event] = past.timeline.history(name, at + 1, advance, from_offset=first)
-            for event in found if request.last is None else deque(found, request.last):
-                yield _event(event, request)
+        if matches:
+            found = _matching(past, name, first, at, request)
+        else:
+            found = _of_object(past, name, first, at, request)
+        yield from found if request.last is None else deque(found, request.last)
 
     return Computed(items=events(), about=lambda: past.about(at))
+
+
+def _is_literal(past: Past, at: int, name: ObjectName) -> bool:
+    """True if what looks like a pattern is an object's name."""
+    return name.kind.name in _WITH_WILDCARDS and name.key(past.image(at)) is not None
+
+
+_WITH_WILDCARDS = frozenset({"config", "quota", "scram", "note"})
+"""Kinds of which a name may hold `*` and `?`."""
+
+
+def _of_object(
+    past: Past, name: ObjectName, first: int, at: int, request: ShowHistory
+) -> Iterator[ObjectEvent]:
+    with past.progress("reading", at + 1) as advance:
+        for event in past.timeline.history(name, at + 1, advance, from_offset=first):
+            yield _event(event.row, event.changes, request)
+
+
+def _matching(
+    past: Past, name: ObjectName, first: int, at: int, request: ShowHistory
+) -> Iterator[ObjectEvent]:
+    start = past.image(first - 1)
+    # A pattern must not find out letter by letter what is not shown.
+    name_of = _label if request.show_secrets else redact_label
+    with past.progress("reading", at + 1) as advance:
+        for label, row, changes in history_matching(
+            past.reader, name, first, at + 1, start, shown=name_of, progress=advance
+        ):
+            of = f"{name.kind.name}:{name_of(name.kind.name, label)}"
+            yield _event(row, changes, request, of)
+
+
+def _label(_kind: str, label: str) -> str:
+    return label
+
+
+def _step_matching(past: Past, at: int, name: ObjectName, request: ShowHistory) -> Computed:
+    is_next = request.step is Step.NEXT
+    first, last = past.reader.start_offset, at - 1
+    if is_next:
+        first, last = max(at + 1, first), past.reader.end_offset - 1
+
+    def events() -> Iterator[ObjectEvent]:
+        found = _matching(past, name, first, last, request) if first <= last else iter(())
+        yield from islice(found, 1) if is_next else deque(found, 1)
+
+    return Computed(items=events(), about=lambda: past.about(last if is_next else at))
 
 
 def _step_shown(past: Past, at: int, name: ObjectName, request: ShowHistory) -> Computed:
@@ -100,15 +156,20 @@ def _step_shown(past: Past, at: int, name: ObjectName, request: ShowHistory) -> 
         with past.progress("reading", last + 1) as advance:
             event = step(name, at, advance)
         if event is not None:
-            yield _event(event, request)
+            yield _event(event.row, event.changes, request)
 
     return Computed(items=events(), about=lambda: past.about(last))
 
 
-def _event(event: Event, request: ShowHistory) -> ObjectEvent:
-    row = event.row
-    changes = [shown(change, request) for change in event.changes]
+def _event(
+    row: Envelope,
+    found: Iterable[EffectiveChange],
+    request: ShowHistory,
+    name: str | UnsetType = UNSET,
+) -> ObjectEvent:
+    changes = [shown(change, request) for change in found]
     return ObjectEvent(
+        object=name,
         offset=row.offset,
         timestamp=row.timestamp,
         type=type(row.payload).__name__,

@@ -1,7 +1,8 @@
 """What questions about objects need: an object by its name, as `topic:orders` or `config:topic/a`.
 
 Rights for a question about the past are today's. So an object that is named by an id which names
-nothing today, or a topic that the caller may not see, takes the right to describe the cluster.
+nothing today, or a topic that the caller may not see, takes the right to describe the cluster. So
+does a pattern of names: what it matches would tell which hidden objects there are.
 """
 
 from typing import Any
@@ -23,6 +24,7 @@ from records.text import parse_uuid
 from replay.image.configs import NAMESPACE, TOPIC
 from replay.time_travel.escapes import unescaped
 from replay.time_travel.kinds import config_resource
+from replay.time_travel.name_patterns import is_pattern
 
 # How many numbers follow the topic in the name of an object.
 _IN_TOPICS = {"topic": 0, "partition": 1, "removal": 1, "deletion": 2}
@@ -31,6 +33,8 @@ _IN_TOPICS = {"topic": 0, "partition": 1, "removal": 1, "deletion": 2}
 def _right(access: Access, name: str) -> tuple[Operation, Resource]:
     """Return the right that it takes to see an object."""
     kind, _, label = name.partition("#")[0].partition(":")
+    if is_pattern(label):
+        return Operation.DESCRIBE, CLUSTER
     if kind == "config":
         return Operation.DESCRIBE_CONFIGS, _configured(access, label)
     if kind in _IN_TOPICS:

@@ -58,6 +58,8 @@ VERBS: dict[str, list[list[object]]] = {
         ["history", "LOG", "broker:1", "--last", 3, "--from", 10, "--to", "end-10"],
         ["history", "LOG", "broker:1#fenced", "--next", "start", "--verbose"],
         ["history", "LOG", "broker:1", "--prev", "end-1h", "--verbose"],
+        ["history", "LOG", "topic:*", "--last", 3, "--verbose"],
+        ["history", "LOG", "partition:__consumer_offsets/?#leader", "--next", "start"],
     ],
     "diff": [["diff", "LOG", 100, "end-20"], ["diff", "LOG", "start", 300, "--stat"]],
     "blame": [

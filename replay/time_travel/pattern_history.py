@@ -1,0 +1,128 @@
+"""The history of all objects whose names match a pattern: `topic:orders*`."""
+
+from collections.abc import Callable, Iterator
+
+from records import brokers, configs, partitions
+from records.base import Record
+from records.envelope import Envelope
+from records.errors import RequestError
+from replay.image.delta import MetadataDelta
+from replay.image.metadata import MetadataImage
+from replay.image.provenance import Provenance
+from replay.loader import BatchSource, check_point
+from replay.time_travel.affected import AFFECTED, types_reaching
+from replay.time_travel.changes import EffectiveChange, record_changes
+from replay.time_travel.kinds import Kind
+from replay.time_travel.name_patterns import name_matcher
+from replay.time_travel.objects import ObjectName
+from replay.transactions import effective_rows
+
+Shown = Callable[[str, str], str]
+"""Returns the name of an object as it is matched and shown, from its kind and label."""
+
+# They change no object's name, so that those of other objects need no image of their own.
+_NAMELESS: frozenset[type[Record]] = frozenset(
+    {
+        *(partitions.PartitionRecord, partitions.PartitionChangeRecord, configs.ConfigRecord),
+        *(brokers.FenceBrokerRecord, brokers.UnfenceBrokerRecord),
+        brokers.BrokerRegistrationChangeRecord,
+    }
+)
+
+
+def history_matching(
+    source: BatchSource,
+    pattern: ObjectName,
+    from_offset: int,
+    to_offset: int,
+    start: MetadataImage,
+    *,
+    shown: Shown,
+    progress: Callable[[int], None] | None = None,
+) -> Iterator[tuple[str, Envelope, list[EffectiveChange]]]:
+    """Yield each change of an object whose name matches: its label, the record, and the fields.
+
+    An object goes by its name at the time. Changes of one record are ordered by name.
+
+    Args:
+        start: The image before `from_offset`.
+        progress: Called with the offset reached.
+
+    Raises:
+        RequestError: RESOURCE_NOT_FOUND, no object matched in the range; OFFSET_OUT_OF_RANGE.
+        CorruptLogError: a record contradicts the state before it.
+    """
+    check_point(source, to_offset - 1)
+    watch = _Watch(start, pattern, shown)
+    first = max(start.provenance.next_offset, source.history_start)
+    batches = source.batches(first, to_offset) if first < to_offset else ()
+    for row in effective_rows(batches, first, to_offset):
+        if progress is not None and row.offset % 1000 == 0:
+            progress(row.offset)
+        for label, changes in watch.replay(row):
+            if row.offset >= from_offset:
+                yield label, row, changes
+    if not watch.has_matched and not watch.matches_any():
+        raise RequestError(
+            "RESOURCE_NOT_FOUND",
+            f"no {pattern.kind.name} matches {pattern.text} between offsets {from_offset} and "
+            f"{to_offset - 1}",
+        )
+
+
+class _Watch:
+    """Replays rows, and makes images only where an object that matches may change."""
+
+    def __init__(self, image: MetadataImage, pattern: ObjectName, shown: Shown) -> None:
+        self.has_matched = False
+        self._pattern = pattern
+        self._kind: Kind = pattern.kind
+        self._reaching = types_reaching(pattern.kind.name)
+        self._shown = shown
+        self._matches = name_matcher(pattern.object, ())
+        self._image = image
+        self._delta = MetadataDelta(image)
+
+    def matches_any(self) -> bool:
+        """True if an object matches at the end."""
+        self._advance()
+        return any(self._is_match(key) for key, _ in self._kind.objects(self._image))
+
+    def replay(self, row: Envelope) -> Iterator[tuple[str, list[EffectiveChange]]]:
+        """Apply a row; yield the label and the changes of each object that matches."""
+        record = row.payload
+        if type(record) not in self._reaching or not self._may_match(record):
+            self._delta.replay(row)
+            return
+        # What was applied since is not of this record.
+        before = self._advance()
+        self._delta.replay(row)
+        after = self._advance()
+        found: dict[str, list[EffectiveChange]] = {}
+        for change in record_changes(before, row, after):
+            kind, _, label = change.object.partition(":")
+            if kind == self._kind.name and self._matches(self._name(label)):
+                found.setdefault(label, []).append(change)
+        for label, changes in found.items():
+            self.has_matched = True
+            field = self._pattern.field
+            chosen = [each for each in changes if field is None or each.field == field]
+            if chosen:
+                yield label, chosen
+
+    def _may_match(self, record: Record) -> bool:
+        if type(record) not in _NAMELESS:
+            return True
+        keys = AFFECTED[type(record)][self._kind.name]
+        return any(map(self._is_match, keys(record, self._image)))
+
+    def _is_match(self, key: object) -> bool:
+        return self._matches(self._name(self._kind.label(self._image, key)))
+
+    def _name(self, label: str) -> str:
+        return f"{self._kind.name}:{self._shown(self._kind.name, label)}"
+
+    def _advance(self) -> MetadataImage:
+        self._image = self._delta.apply(Provenance())
+        self._delta = MetadataDelta(self._image)
+        return self._image
