@@ -18,6 +18,14 @@ class ConfirmedSource(BatchSource, Protocol):
         """Exclusive; offsets from here on may still be replaced by Kafka (mirror)."""
 
 
+class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
+    """A record that was left out because it contradicts the state before it."""
+
+    offset: int
+    type: str
+    text: str
+
+
 class About(msgspec.Struct, frozen=True, kw_only=True):
     """The log and the offset that an answer refers to.
 
@@ -34,6 +42,7 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
         confirmed_end: Set only if part of the log may still be replaced.
         mid_batch: Set (True) only if the batch at `as_of` continues after it.
         pending_transaction: Offset of the open transaction's Begin, if there is one.
+        left_out: Set only if contradictions were to be left out: the records up to `as_of`.
     """
 
     from_: int | UnsetType = msgspec.field(default=UNSET, name="from")
@@ -46,6 +55,7 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     confirmed_end: int | UnsetType = UNSET
     mid_batch: bool | UnsetType = UNSET
     pending_transaction: int | UnsetType = UNSET
+    left_out: tuple[LeftOut, ...] | UnsetType = UNSET
 
 
 def not_counted(about: About, reason: str) -> About:

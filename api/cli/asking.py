@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from api.cli.keep_going import KEEP_GOING
 from api.cli.output import note
 from api.cli.parameters import bad_parameter
 from api.cli.snapshot_database import DATABASE
@@ -86,6 +87,8 @@ class Source(NamedTuple):
         if self.server is not None:
             if DATABASE.get() is not None:
                 raise bad_parameter("--database needs a log; name LOG instead of --server")
+            if KEEP_GOING.get():
+                raise bad_parameter("--keep-going needs a log; a service's own has no mirror")
             return _ask_server(self.server, question, request, self.point(at), within_s)
         return self._ask_log(question, request, at)
 
@@ -130,7 +133,13 @@ class Source(NamedTuple):
         assert self.log is not None, "a log is read"
         with LogReader.open(self.log) as reader:
             timeline = named_timeline(reader)
-            past = Past(reader, resolve=offset_of, progress=progress, timeline=timeline)
+            past = Past(
+                reader,
+                resolve=offset_of,
+                progress=progress,
+                timeline=timeline,
+                keep_going=KEEP_GOING.get(),
+            )
             return question.answered(past, past.offset(at), request)
 
 

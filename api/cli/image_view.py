@@ -5,9 +5,14 @@ from typing import TYPE_CHECKING, Any
 from api.cli.output import count_text, print_line, print_table, time_text, value_text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from api.documents.logs import Known
     from api.questions.overview import Overview
-    from replay.about import About
+    from replay.about import About, LeftOut
+
+# Records left out that are printed as text.
+_SHOWN_MAX = 10
 
 # Printed in another place, or only as JSON.
 _NOT_FIELDS = frozenset({"object", "version"})
@@ -63,7 +68,28 @@ def position_text(about: "About") -> str:
 
 
 def remark_text(about: "About | Known") -> str:
-    """Return `2 records not understood, the first at offset 3`; empty if all were understood."""
+    """Return what an answer may be missing, such as `2 records not understood, the first at offset
+    3; 1 record left out: offset 12 (...)`; empty if nothing is.
+    """
+    left_out = getattr(about, "left_out", None) or ()
+    parts = [_not_understood_text(about), _left_out_text(left_out)]
+    return "; ".join(filter(None, parts))
+
+
+def _left_out_text(left_out: "Sequence[LeftOut]") -> str:
+    if not left_out:
+        return ""
+    shown = [f"offset {each.offset} ({each.type}: {each.text})" for each in left_out[:_SHOWN_MAX]]
+    more = len(left_out) - len(shown)
+    if more:
+        shown.append(f"{more:,} more, which --json lists")
+    return (
+        f"{count_text(len(left_out), 'record')} left out, contradicting the state before: "
+        f"{', '.join(shown)}"
+    )
+
+
+def _not_understood_text(about: "About | Known") -> str:
     if about.not_counted:
         return f"records not understood were not counted: {about.not_counted}"
     found = about.not_understood

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from api.cli.arguments import At, From, Json, LogOrServer, ObjectText, Server, ShowSecrets, To
 from api.cli.asking import place_of, print_end, print_remark
 from api.cli.errors import FOUND, reads_only
+from api.cli.keep_going import KEEP_GOING
 from api.cli.output import (
     count_text,
     note,
@@ -68,7 +69,7 @@ def history(
             print_json_line(event)
         else:
             print_event(event)
-    if verbose:
+    if verbose or KEEP_GOING.get():
         print_end(told.about(), json=json)
     if not found:
         between = f"between {from_} and {to}"

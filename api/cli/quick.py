@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeVar, get_args
 
+from api.cli.keep_going import KEEP_GOING
 from api.cli.parameters import Argument, Parameter
 from api.cli.snapshot_database import DATABASE
 from api.cli.time_zone import ASSUMED_ZONE, ZONE
@@ -62,6 +63,7 @@ def quick_call(arguments: Sequence[str]) -> partial[Any] | None:
     ZONE.set("UTC")
     ASSUMED_ZONE.set(None)
     DATABASE.set(None)
+    KEEP_GOING.set(False)
     try:
         return partial(found.function, **_values(found.function, arguments[1:]))
     except _NotPlain:

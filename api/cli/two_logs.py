@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from api.cli.keep_going import KEEP_GOING
 from api.cli.parameters import bad_parameter
 
 if TYPE_CHECKING:
@@ -48,8 +49,9 @@ def diff_of_logs(
         raise bad_parameter("write LOG@P1 LOG2@P2")
     only = None if request.object is None else parse_object(request.object)
     with LogReader.open(log) as first, LogReader.open(other) as second:
-        past = Past(first, resolve=offset_of, progress=progress)
-        past_other = Past(second, resolve=offset_of, progress=progress)
+        keep_going = KEEP_GOING.get()
+        past = Past(first, resolve=offset_of, progress=progress, keep_going=keep_going)
+        past_other = Past(second, resolve=offset_of, progress=progress, keep_going=keep_going)
         from_, at = past.offset(request.before), past_other.offset(after)
         images = past.image(from_), past_other.image(at)
         if only is not None and all(only.key(image) is None for image in images):

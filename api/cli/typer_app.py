@@ -3,6 +3,7 @@
 - METALOG_LOG and METALOG_SERVER replace an argument LOG, --log or --server that is left out.
 - A command that takes a point in time also takes --time-zone.
 - A command that starts from a snapshot also takes --database.
+- A command that can read past contradictions also takes --keep-going.
 - `--help` groups the commands, and prints whole summaries.
 """
 
@@ -23,6 +24,7 @@ from api.cli.asking import SERVER_MARK
 from api.cli.coercion import without_pydantic
 from api.cli.errors import Interrupted, NothingDone, interruptible
 from api.cli.help_sections import SECTIONS
+from api.cli.keep_going import KEEP_GOING, VERBS
 from api.cli.parameters import Argument, Parameter
 from api.cli.snapshot_database import DATABASE
 from api.cli.time_zone import ASSUMED_ZONE, ZONE, zone_of
@@ -43,6 +45,8 @@ class Command(core.TyperCommand):
             self.params.append(_time_zone_option())
         if self._starts_from_snapshots():
             self.params.append(_database_option())
+        if self.name in VERBS and self._takes_log_argument():
+            self.params.append(_keep_going_option())
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters, including --help."""
@@ -53,6 +57,7 @@ class Command(core.TyperCommand):
         ZONE.set("UTC")
         ASSUMED_ZONE.set(None)
         DATABASE.set(None)
+        KEEP_GOING.set(False)
         if self.name == "diff":
             args = with_other(args)
         rest = super().parse_args(ctx, self._completed(ctx, args))
@@ -256,6 +261,31 @@ def _time_zone_option() -> Any:
 def _remember_database(url: str | None) -> str | None:
     DATABASE.set(url)
     return url
+
+
+def _remember_keep_going(keep_going: bool) -> bool:
+    KEEP_GOING.set(keep_going)
+    return keep_going
+
+
+def _keep_going_option() -> Any:
+    app = typer.Typer(add_completion=False)
+
+    @app.command()
+    def _(
+        keep_going: Annotated[
+            bool,
+            typer.Option(
+                "--keep-going",
+                help="Leave out records that contradict the state before them, and list them.",
+                callback=_remember_keep_going,
+                expose_value=False,
+            ),
+        ] = False,
+    ) -> None: ...
+
+    (option, *_rest) = get_command(app).params
+    return option
 
 
 def _database_option() -> Any:

@@ -29,7 +29,8 @@ def violations_found(past: Past, at: int, request: CheckHistory) -> Computed:
     first = past.first_offset(request.first, at)
     start = past.image(first - 1)
     with past.progress("checking", at + 1) as advance:
-        found = check_log(past.reader, start, at + 1, expectations=expectations, progress=advance)
+        source = past.timeline.source
+        found = check_log(source, start, at + 1, expectations=expectations, progress=advance)
     return Computed(items=_document(found), about=lambda: past.about(at))
 
 

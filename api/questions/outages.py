@@ -74,7 +74,7 @@ def _check_existed(past: Past, at: int, request: ShowOutages, image: MetadataIma
     """Raise an error if what was named never existed: no outages would sound like good news."""
     for name in _named(request):
         if name.key(image) is None:
-            error = absence(past.reader, name, at)
+            error = absence(past.timeline.source, name, at)
             if error.code != "RESOURCE_GONE":
                 raise error
 

@@ -11,6 +11,7 @@ from metadata_log.log_reader import LogReader
 from records.errors import ContradictionError, CorruptLogError, RequestError, UnknownHistoryError
 from replay.about import About, about_image, not_counted
 from replay.image.metadata import MetadataImage
+from replay.keep_going import WithoutContradictions
 from replay.time_travel.points import resolve_point
 from replay.timeline import Timeline
 
@@ -51,9 +52,21 @@ class Past:
         progress: Progress = silent,
         points: dict[str, int] | None = None,
         timeline: Timeline | None = None,
+        keep_going: bool = False,
     ) -> None:
-        """Ask about a log; without a timeline, of the log with the snapshots in its directory."""
+        """Ask about a log; without a timeline, of the log with the snapshots in its directory.
+
+        Args:
+            keep_going: Leave out the records that contradict the state before them, and use no
+                snapshots; `about` lists what was left out.
+
+        Raises:
+            CorruptLogError: with `keep_going`, an own log contradicts itself.
+        """
         self.reader = reader
+        self._without = WithoutContradictions(reader) if keep_going else None
+        if self._without is not None:
+            timeline = Timeline(self._without)
         self.timeline = timeline or Timeline.of(reader)
         self.names_snapshots = timeline is not None
         self.points = points or {}
@@ -123,9 +136,13 @@ class Past:
 
     def place(self, at: int) -> About:
         """Return `about` without the count of what was not understood, which reads the log."""
-        found = about_image(self.reader, MetadataImage.EMPTY, at)
+        found = self.about_image(MetadataImage.EMPTY, at)
         return msgspec.structs.replace(found, as_of_timestamp=msgspec.UNSET)
 
     def about_image(self, image: MetadataImage, at: int) -> About:
         """Return the position of an answer read from the image at an offset."""
-        return about_image(self.reader, image, at)
+        about = about_image(self.reader, image, at)
+        if self._without is None:
+            return about
+        left_out = tuple([each for each in self._without.left_out if each.offset <= at])
+        return msgspec.structs.replace(about, left_out=left_out)

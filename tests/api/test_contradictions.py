@@ -11,7 +11,7 @@ from metadata_log.log_reader import LogReader
 from records.errors import ContradictionError
 from replay.timeline import Timeline
 from tests.api.conftest import Metalog
-from tests.api.contradicting import END, REGISTERED, WRONG_EPOCH, write_kraft_log
+from tests.api.contradicting import END, NOT_THERE, REGISTERED, WRONG_EPOCH, write_kraft_log
 
 REPLAYING = (
     "image LOG",
@@ -121,3 +121,68 @@ def test_library_raises_a_typed_error(imported: Path) -> None:
         assert error.earlier is not None
         assert (error.record.offset, error.earlier.offset) == (WRONG_EPOCH, REGISTERED)
         assert Timeline.of(reader).image(WRONG_EPOCH - 1).broker(2) is not None
+
+
+KEPT_GOING = (
+    "image LOG",
+    "image LOG --part brokers",
+    "diff LOG start end",
+    "blame LOG broker:2",
+    "history LOG broker:2",
+    "timeline LOG",
+    "outages LOG",
+    "why LOG partition:orders/0#leader",
+    "check LOG",
+    "bisect LOG brokers[2].fenced",
+    "du LOG",
+)
+
+
+@pytest.mark.parametrize("question", KEPT_GOING)
+def test_keep_going_applies_the_rest_and_lists_what_it_left_out(
+    metalog: Metalog, imported: Path, question: str
+) -> None:
+    words = [imported if word == "LOG" else word for word in question.split()]
+    answer = metalog(*words, "--keep-going", "--json")
+    assert (answer.code, answer.err) == (0, "")
+    is_document = answer.out.startswith("{\n")
+    place = answer.json if is_document else answer.lines[-1]["end"]
+    assert [each["offset"] for each in place["left_out"]] == [WRONG_EPOCH, NOT_THERE]
+    assert place["left_out"][0] == {
+        "offset": WRONG_EPOCH,
+        "type": "FenceBrokerRecord",
+        "text": "broker 2 has epoch 2, not 1",
+    }
+    text = metalog(*words, "--keep-going")
+    assert f"2 records left out, contradicting the state before: offset {WRONG_EPOCH}" in text.out
+
+
+def test_keep_going_lists_what_was_left_out_up_to_its_point(
+    metalog: Metalog, imported: Path
+) -> None:
+    for at, count in ((WRONG_EPOCH - 1, 0), (WRONG_EPOCH, 1), (END - 1, 2)):
+        answer = metalog("image", imported, "--at", str(at), "--keep-going", "--json")
+        assert len(answer.json["left_out"]) == count
+    before = metalog("image", imported, "--at", str(WRONG_EPOCH - 1), "--json").json
+    assert "left_out" not in before
+    brokers = answer.json["parts"]["brokers"]
+    assert [broker["fenced"] for broker in brokers] == [False, False]
+    (config,) = answer.json["parts"]["configs"]
+    assert config["retention.ms"] == str(3 * 3_600_000), "later records took effect"
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["digest LOG", "snapshot create LOG", "sql sync LOG", "fork LOG NEW", "report LOG NEW.html"],
+)
+def test_what_was_left_out_is_never_stored_exported_or_digested(
+    metalog: Metalog, imported: Path, question: str
+) -> None:
+    words = [imported if word == "LOG" else word for word in question.split()]
+    answer = metalog(*words, "--keep-going")
+    assert (answer.code, "No such option: --keep-going" in answer.err) == (2, True)
+
+
+def test_keep_going_on_an_own_log_leaves_nothing_out(metalog: Metalog, demo_log: Path) -> None:
+    answer = metalog("image", demo_log, "--keep-going", "--json")
+    assert (answer.code, answer.json["left_out"]) == (0, [])
