@@ -6,7 +6,10 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Look at the past": (
         *("history", "blame", "diff", "timeline", "outages", "why", "report", "shell"),
     ),
-    "Real clusters": ("compare",),
+    "Real clusters": (
+        "compare",
+        "advise",
+    ),
     "Debug a history": ("bisect", "check", "shrink", "what-if"),
     "Snapshots, SQL and Spark": ("snapshot", "sql", "audit"),
     "Take care of a log": ("verify", "repair", "backup", "restore", "archive", "retain"),

@@ -36,6 +36,7 @@ _MODULES = {
     "importing": ("import",),
     "forking": ("fork",),
     "comparing": ("compare",),
+    "advising": ("advise",),
     "streaming": ("tail", "append"),
     "looking": ("dump", "image", "digest"),
     "usage": ("du",),

@@ -11,6 +11,7 @@ PARTITION_DIRECTORY = "__cluster_metadata-0"
 META_PROPERTIES = "meta.properties"
 LEADER_EPOCHS = "leader-epoch-checkpoint"
 QUORUM_STATE = "quorum-state"
+LOCK = ".lock"
 
 _OFFSET_MAX = (1 << 63) - 1
 

@@ -40,7 +40,7 @@ def damage_in_tail(tail: bytes, next_offset: int, leader_epoch: int) -> str | No
     return (
         _wrong_start(tail, next_offset, leader_epoch)
         or _wrong_length(tail)
-        or _whole_batch_behind(tail, next_offset, leader_epoch)
+        or _hidden_batch(tail, next_offset, leader_epoch)
     )
 
 
@@ -89,7 +89,16 @@ def _size_by_records(tail: bytes) -> int | None:
     return position if header.crc == crc_of(tail[:position]) else None
 
 
-def _whole_batch_behind(tail: bytes, next_offset: int, leader_epoch: int) -> str | None:
+def _hidden_batch(tail: bytes, next_offset: int, leader_epoch: int) -> str | None:
+    start = whole_batch_behind(tail, next_offset, leader_epoch)
+    if start is None:
+        return None
+    offset = parse_header(tail, start).base_offset
+    return f"an incomplete batch, and {start} bytes behind it the whole one of offset {offset}"
+
+
+def whole_batch_behind(tail: bytes, next_offset: int, leader_epoch: int) -> int | None:
+    """Return where the first whole batch starts after an unreadable one; None without one."""
     magic_at = tail.find(MAGIC, _MAGIC_AT + 1)
     while magic_at >= 0:
         start = magic_at - _MAGIC_AT
@@ -98,14 +107,13 @@ def _whole_batch_behind(tail: bytes, next_offset: int, leader_epoch: int) -> str
         header = parse_header(tail, start)
         # Cheap checks first: the magic's value is common inside records.
         is_later = header.base_offset > next_offset and header.leader_epoch >= leader_epoch
-        if is_later and _is_whole(tail, start, header):
-            return f"an incomplete batch, and {start} bytes behind it the whole one of offset " + (
-                f"{header.base_offset}"
-            )
+        if is_later and is_whole_batch(tail, start, header):
+            return start
         magic_at = tail.find(MAGIC, magic_at + 1)
     return None
 
 
-def _is_whole(tail: bytes, start: int, header: BatchHeader) -> bool:
+def is_whole_batch(tail: bytes, start: int, header: BatchHeader) -> bool:
+    """True if a batch with this header ends inside `tail` and its CRC is right."""
     fits = header.length >= LENGTH_MIN and start + header.size <= len(tail)
     return fits and header.crc == crc_of(tail[start : start + header.size])

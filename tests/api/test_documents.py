@@ -119,6 +119,7 @@ STREAMS: dict[str, list[str]] = {
     "tail": ["tail", "{log}", "--from", "end", "--count", "1"],
 }
 OTHERS = {
+    "advise": "reads Kafka directories: tests/api/advise",
     "retain": "makes the log of this test",
     "audit": "test_audit_says_where_in_the_log_it_stands, and `audit list` is about no log",
     "shrink": "stands at the flip: tests/api/test_shrink.py",

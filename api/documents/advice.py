@@ -1,0 +1,53 @@
+"""Advice after a lost quorum."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from metadata_log.kraft.quorum.rule import Verdict
+from replay.incidents.at_risk import AtRisk
+
+
+class Advice(msgspec.Struct, frozen=True, kw_only=True):
+    """What to do, and what that can lose.
+
+    Attributes:
+        verdict: `start_them`, `seed` or `refused`.
+        certain: Nothing that was committed can be missing.
+        seed: The directory to start from, as it was named; None unless the verdict is `seed`.
+        proven_end: Everything below it is proven to be committed.
+        at_risk: Changes above it: first those that are lost, then those that the seed keeps.
+        unknown: What no directory can tell.
+        written: The new directory; None if none was asked for.
+    """
+
+    verdict: str
+    certain: bool
+    seed: str | None
+    reason: str
+    proven_end: int
+    at_risk: Sequence[AtRisk]
+    unknown: Sequence[str]
+    steps: Sequence[str]
+    written: str | None = None
+
+    @classmethod
+    def of(
+        cls,
+        verdict: Verdict,
+        at_risk: Sequence[AtRisk],
+        steps: Sequence[str],
+        written: str | None,
+    ) -> "Advice":
+        """Make the document."""
+        return cls(
+            verdict=verdict.verdict,
+            certain=verdict.certain,
+            seed=None if verdict.seed is None else verdict.seed.name,
+            reason=verdict.reason,
+            proven_end=verdict.proven_end,
+            at_risk=at_risk,
+            unknown=verdict.unknown,
+            steps=steps,
+            written=written,
+        )

@@ -1,0 +1,77 @@
+"""What can still be read after the first bad batch of a log."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import msgspec
+
+from metadata_log.kraft.batch import HEADER_SIZE, BatchHeader, parse_header
+from metadata_log.kraft.file_scan import FileScan
+from metadata_log.kraft.log_scan import KraftSegment
+from metadata_log.kraft.torn_tail import is_whole_batch, whole_batch_behind
+from records.errors import CorruptLogError
+
+
+class BadPlace(msgspec.Struct, frozen=True, kw_only=True):
+    """Where reading stopped: after the last good batch, at byte `position` of a segment."""
+
+    segment: KraftSegment
+    position: int
+    next_offset: int
+    leader_epoch: int
+
+
+def is_torn(place: BadPlace, segments: Sequence[KraftSegment]) -> int | None:
+    """Return the size of the log's end if that is one unfinished write; None if there is more.
+
+    A power loss can leave the file's new length without its bytes. Kafka cuts such a batch.
+    """
+    if place.segment != segments[-1]:
+        return None
+    tail = _tail(place)
+    if len(tail) < HEADER_SIZE:
+        return len(tail)
+    header = parse_header(tail)
+    is_last = header.size >= len(tail) or not any(tail[header.size :]) or not any(tail)
+    behind = whole_batch_behind(tail, place.next_offset, place.leader_epoch)
+    is_one_write = is_last and behind is None and not is_whole_batch(tail, 0, header)
+    return len(tail) if is_one_write else None
+
+
+def headers_behind(
+    place: BadPlace, segments: Sequence[KraftSegment]
+) -> tuple[list[BatchHeader], bool]:
+    """Return the last unbroken run of whole batches after a bad place.
+
+    Also whether it reaches the end of the log: it does not if there is a second bad place.
+    """
+    tail = _tail(place)
+    start = whole_batch_behind(tail, place.next_offset, place.leader_epoch)
+    found: list[BatchHeader] = []
+    is_to_end = False
+    if start is not None:
+        first = parse_header(tail, start).base_offset
+        found, is_to_end = _run(place.segment, first, place.position + start)
+    for segment in segments:
+        if segment.base_offset > place.segment.base_offset:
+            more, is_to_end = _run(segment, segment.base_offset, 0)
+            found += more
+    gaps = [i for i, (a, b) in enumerate(pairwise(found), 1) if a.end_offset != b.base_offset]
+    return (found[gaps[-1] :] if gaps else found), is_to_end
+
+
+def _run(segment: KraftSegment, next_offset: int, position: int) -> tuple[list[BatchHeader], bool]:
+    found: list[BatchHeader] = []
+    scan = FileScan(segment.path, next_offset=next_offset, position=position)
+    try:
+        for header, _ in scan.batches(may_be_cut=True):
+            found.append(header)
+    except CorruptLogError:
+        return found, False
+    return found, True
+
+
+def _tail(place: BadPlace) -> bytes:
+    with place.segment.path.open("rb") as file:
+        file.seek(place.position)
+        return file.read()

@@ -1,0 +1,62 @@
+"""Reads the facts of one directory. Nothing is locked or written."""
+
+import os
+from pathlib import Path
+
+from metadata_log.kraft.lock_holder import is_locked
+from metadata_log.kraft.names import LOCK
+from metadata_log.kraft.node_directory import read_node_directory
+from metadata_log.kraft.quorum.facts import Election, NodeFacts
+from metadata_log.kraft.quorum.log_facts import LogFacts
+from records.errors import UnavailableError
+
+
+def read_facts(path: Path) -> NodeFacts:
+    """Read everything that the rule needs from a node's directory.
+
+    Damage does not stop it: it is one of the facts.
+
+    Raises:
+        RequestError: LOG_NOT_FOUND, it is no directory of a Kafka node.
+        CorruptLogError: `quorum-state` or `leader-epoch-checkpoint` is not what Kafka writes.
+    """
+    node = read_node_directory(path)
+    before = _sizes(node.partition)
+    try:
+        log = LogFacts() if node.log is None else LogFacts.read(node.log)
+    except UnavailableError:
+        log = LogFacts()
+        before = {}
+    is_in_use = is_locked(node.partition.parent / LOCK) or before != _sizes(node.partition)
+    state = node.quorum_state
+    return NodeFacts(
+        name=str(path),
+        cluster_id=node.meta.cluster_id,
+        node_id=node.meta.node_id,
+        directory_id=node.meta.directory_id,
+        election=None
+        if state is None
+        else Election(
+            leader_epoch=state.leader_epoch, leader_id=state.leader_id, voted_id=state.voted_id
+        ),
+        state_voters=() if state is None else state.voter_ids,
+        is_in_use=is_in_use,
+        end=log.end,
+        batches=log.batches,
+        checkpoints=tuple(log.checkpoints),
+        voter_sets=tuple(log.voter_sets),
+        leader_voters=log.leader_voters,
+        damage=log.damage,
+        torn_bytes=log.torn_bytes,
+        inconsistent=log.inconsistent,
+        unknown_records=log.unknown_records,
+        first_unknown=log.first_unknown,
+        transaction_start=log.transaction_start,
+        broken_checkpoints=tuple(log.broken),
+    )
+
+
+def _sizes(partition: Path) -> dict[str, int]:
+    if not partition.is_dir():
+        return {}
+    return {entry.name: entry.stat().st_size for entry in os.scandir(partition)}

@@ -1,0 +1,1 @@
+"""What advise says about clusters that lost their quorum."""
