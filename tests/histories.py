@@ -118,7 +118,7 @@ class _History:
             )
         ]
         if self.rng.random() < 0.3:
-            records += _quorum(self.rng)
+            records += _quorum(self.rng, self.offset)
         return records
 
     def _noop_run(self) -> Record:
@@ -156,16 +156,24 @@ def _oldest_version(record: RegisterBrokerRecord) -> int:
     return 1 if record.in_controlled_shutdown else 0
 
 
-def _quorum(rng: random.Random) -> list[Record]:
-    voter = control.QuorumVoter(
-        voter_id=3_000,
-        voter_directory_id=Uuid(rng.randbytes(16)),
-        endpoints=(control.VoterEndpoint(name="CONTROLLER", host="localhost", port=9093),),
-        kraft_version_feature=control.KRaftVersionFeature(
-            min_supported_version=0, max_supported_version=1
-        ),
+def _quorum(rng: random.Random, offset: int) -> list[Record]:
+    directory_id = Uuid(rng.randbytes(16))
+    # By the offset, so that histories of the same seed keep their lengths.
+    voters = tuple(
+        control.QuorumVoter(
+            voter_id=3_000 + (offset + n) % 4,
+            voter_directory_id=directory_id,
+            endpoints=tuple(
+                control.VoterEndpoint(name=name, host="localhost", port=9093 + offset % 2)
+                for name in ("INTERNAL", "CONTROLLER")[: 1 + offset % 2]
+            ),
+            kraft_version_feature=control.KRaftVersionFeature(
+                min_supported_version=0, max_supported_version=1
+            ),
+        )
+        for n in range(1 + offset % 3)
     )
     return [
         control.KRaftVersionRecord(version=0, kraft_version=1),
-        control.VotersRecord(version=0, voters=(voter,)),
+        control.VotersRecord(version=0, voters=voters),
     ]

@@ -14,11 +14,15 @@ from api.questions.past import Past
 from api.questions.question import Computed, Question
 from api.questions.rows import origin_json
 from api.redaction import redact_field, redact_label
+from metadata_log.manifest import Kind
 from records.envelope import Envelope
-from replay.time_travel.changes import Change, EffectiveChange
+from records.errors import RequestError
+from replay.time_travel.changes import Change
+from replay.time_travel.kinds import VOTERS
 from replay.time_travel.name_patterns import is_pattern
 from replay.time_travel.objects import ObjectName, parse_object
 from replay.time_travel.pattern_history import history_matching
+from replay.time_travel.static_voters import static_voter_changes
 
 
 class FieldChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,6 +98,8 @@ def history_shown(past: Past, at: int, request: ShowHistory) -> Computed:
             found = _matching(past, name, first, at, request)
         else:
             found = _of_object(past, name, first, at, request)
+        if name.name == VOTERS:
+            found = _or_static_voters(found, past, first, at, request)
         yield from found if request.last is None else deque(found, request.last)
 
     return Computed(items=events(), about=lambda: past.about(at))
@@ -114,6 +120,19 @@ def _of_object(
     with past.progress("reading", at + 1) as advance:
         for event in past.timeline.history(name, at + 1, advance, from_offset=first):
             yield _event(event.row, event.changes, request)
+
+
+def _or_static_voters(
+    found: Iterator[ObjectEvent], past: Past, first: int, at: int, request: ShowHistory
+) -> Iterator[ObjectEvent]:
+    """Yield the events; if no record ever set the voters, those whom new leaders named."""
+    try:
+        yield from found
+    except RequestError:
+        named = list(static_voter_changes(past.reader, at + 1))
+        if not named or past.reader.kind is not Kind.MIRROR:
+            raise
+        yield from (_event(row, [change], request) for row, change in named if row.offset >= first)
 
 
 def _matching(
@@ -163,7 +182,7 @@ def _step_shown(past: Past, at: int, name: ObjectName, request: ShowHistory) -> 
 
 def _event(
     row: Envelope,
-    found: Iterable[EffectiveChange],
+    found: Iterable[Change],
     request: ShowHistory,
     name: str | UnsetType = UNSET,
 ) -> ObjectEvent:

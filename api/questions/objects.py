@@ -1,5 +1,6 @@
 """Images: all their objects, the JSON that other readers of Kafka's logs print, and digests."""
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
@@ -10,11 +11,13 @@ import msgspec
 from api.questions.past import Past
 from api.questions.question import Computed, Question
 from api.redaction import redact_field, redact_kraft_json, redact_label
+from metadata_log.manifest import Kind as LogKind
 from records.errors import RequestError
 from replay.image.digest import image_digest
 from replay.image.kraft_json import kraft_json
 from replay.image.metadata import MetadataImage
-from replay.time_travel.kinds import KINDS, Kind
+from replay.time_travel.kinds import KINDS, VOTERS, Kind
+from replay.time_travel.static_voters import static_voters
 from replay.time_travel.versions import VERSIONED_KINDS, object_version
 from replay.timeline import Timeline
 
@@ -104,9 +107,30 @@ def image_shown(past: Past, at: int, request: ShowImage) -> Computed:
     pieces = (
         piece
         for part in request.parts or PARTS
-        for piece in pieces_of(part, _objects(image, PARTS[part], request.show_secrets))
+        for piece in pieces_of(part, _shown(past, at, image, part, request.show_secrets))
     )
     return Computed(items=pieces, about=lambda: past.about_image(image, at))
+
+
+def _shown(
+    past: Past, at: int, image: MetadataImage, part: str, show_secrets: bool
+) -> Iterator[dict[str, Any]]:
+    kind = PARTS[part]
+    if part == VOTERS and past.reader.kind is LogKind.MIRROR and not any(image.voters()):
+        return _static_voters(past, at)
+    return _objects(image, kind, show_secrets)
+
+
+def _static_voters(past: Past, at: int) -> Iterator[dict[str, Any]]:
+    """Yield the voters that the last new leader named, and where it did."""
+    last = deque(static_voters(past.reader, at + 1), 1)
+    for voters in last:
+        for voter_id in voters.voter_ids:
+            yield {
+                "object": f"voter:{voter_id}",
+                "is_static": True,
+                "named_at": voters.row.offset,
+            }
 
 
 def _objects(image: MetadataImage, kind: Kind, show_secrets: bool) -> Iterator[dict[str, Any]]:

@@ -19,6 +19,8 @@ from records.control import SnapshotFooterRecord, SnapshotHeaderRecord
 from records.envelope import Envelope
 from records.errors import CorruptLogError
 
+_FRAME = frozenset({SnapshotHeaderRecord, SnapshotFooterRecord})
+
 
 class KraftCheckpoint:
     """A checkpoint on disk.
@@ -45,10 +47,14 @@ class KraftCheckpoint:
         return header.last_contained_log_timestamp
 
     def rows(self) -> Iterator[tuple[Envelope, ...]]:
-        """Yield the data records batch by batch, without the control records around them."""
+        """Yield the records of the state batch by batch: without header and footer.
+
+        The voters and kraft.version stand beside the header, in the same batch.
+        """
         for batch in self.batches():
-            if not batch.is_control:
-                yield batch.rows
+            rows = tuple(row for row in batch.rows if type(row.payload) not in _FRAME)
+            if rows:
+                yield rows
 
     def batches(self) -> Iterator[KraftBatch]:
         """Yield all batches, control records included; ends only if the file is complete."""
@@ -61,10 +67,9 @@ class KraftCheckpoint:
         for _ in self._checked(FileScan(self.path, next_offset=0)):
             pass
 
-    def has_data(self) -> bool:
-        """True if it holds anything but control records."""
-        scan = FileScan(self.path, next_offset=0)
-        return any(not header.is_control for header, _ in self._checked(scan))
+    def has_state(self) -> bool:
+        """True if it holds anything but header and footer."""
+        return any(self.rows())
 
     def _checked(self, scan: FileScan) -> Iterator[tuple[BatchHeader, bytes]]:
         is_complete = False

@@ -108,12 +108,12 @@ class KraftDirectory:
             CorruptLogError: the log's head is gone and no checkpoint replaces it.
         """
         if not self.all_segments:
-            return _with_data(self.checkpoints[-1])
+            return _with_state(self.checkpoints[-1])
         start = self.all_segments[0].base_offset
         reaching = [c for c in self.checkpoints if c.end_offset >= start]
         if start == 0:
             at_start = [c for c in reaching if c.end_offset == 0]
-            return _with_data(at_start[0]) if at_start else None
+            return _with_state(at_start[0]) if at_start else None
         if not reaching:
             raise corrupt(
                 self.all_segments[0].path,
@@ -179,7 +179,11 @@ class KraftDirectory:
         return LogScan(self.segments if start is None else self.all_segments, epochs, start)
 
 
-def _with_data(checkpoint: KraftCheckpoint) -> KraftCheckpoint | None:
-    """Return the checkpoint, or None if it only holds voters, as Kafka's `format` writes it."""
-    is_start = checkpoint.end_offset > 0 or checkpoint.has_data()
+def _with_state(checkpoint: KraftCheckpoint) -> KraftCheckpoint | None:
+    """Return the checkpoint, or None if it is the one at offset 0 and empty.
+
+    Kafka's `format` writes that one: the voters and kraft.version, from 4.2 on also the records
+    that bootstrap the metadata (KIP-1170).
+    """
+    is_start = checkpoint.end_offset > 0 or checkpoint.has_state()
     return checkpoint if is_start else None

@@ -148,6 +148,7 @@ ROWS: dict[str, dict[str, Items]] = {
         "expiration_timestamp": _plain,
     },
     "features": {"name": _plain, "feature_level": _plain},
+    "kraft_version": {"kraft_version": _plain},
     "namespaces": {"namespace_id": _id, "name": _plain},
     "notes": {"at_offset": _plain, "author": _plain, "text": _plain},
     "partitions": {
@@ -188,6 +189,14 @@ ROWS: dict[str, dict[str, Items]] = {
         "iterations": _plain,
     },
     "topics": {"topic_id": _id, "name": _plain, "namespace_id": _id},
+    "voters": {
+        "voter_id": _plain,
+        "voter_directory_id": _id,
+        "endpoints": _sorted(_struct(name=_plain, host=_plain, port=_plain)),
+        "kraft_version_feature": _struct(
+            min_supported_version=_plain, max_supported_version=_plain
+        ),
+    },
     "zk_migration": {"zk_migration_state": _plain},
 }
 """The items of each part's rows after the part's name, in order."""

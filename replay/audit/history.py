@@ -19,14 +19,12 @@ _BULK = frozenset({"PartitionRecord", "PartitionChangeRecord"})
 
 _SILENT = frozenset(
     {
-        "KRaftVersionRecord",
         "LeaderChangeMessage",
         "NoOpRecord",
         "NoOpRunRecord",
         "SnapshotFooterRecord",
         "SnapshotHeaderRecord",
         "UnknownRecord",
-        "VotersRecord",
     }
 )
 """Records without effect on the state."""

@@ -46,6 +46,8 @@ def settings(history: History) -> DataFrame:
     said = [_said(history, rare, _rare_objects(history))]
     if history.has("ConfigRecord"):
         said.append(_topic_configs(history, rare))
+    if history.has("VotersRecord"):
+        said.append(_voters(history, rare))
     partitions = history.resolved(history.partitions_written)
     said.append(_said(history, partitions, _partition_objects()))
     set_ = said[0]
@@ -213,6 +215,28 @@ def _removal_objects() -> dict[str, str]:
         )
         for name, objects in said.items()
     }
+
+
+def _voters(history: History, rare: DataFrame) -> DataFrame:
+    """Return what was set of voters: each record also ends those that it does not name."""
+    values = {field: f"voter.{field}" for field in ROWS["voters"] if field != "voter_id"}
+    texts = {
+        "voter_directory_id": id_text(values.pop("voter_directory_id")),
+        **{field: f"to_json({value})" for field, value in values.items()},
+    }
+    object_ = _object("voters", texts, rest="voter_id")
+    rows = history.sql(
+        """
+        SELECT written.*, known.voter_id,
+               get(filter(VotersRecord.voters, v -> v.voter_id = known.voter_id), 0) AS voter
+        FROM {rare} AS written
+             CROSS JOIN (SELECT DISTINCT each.voter_id
+                         FROM (SELECT explode(VotersRecord.voters) AS each FROM {rare})) AS known
+        WHERE VotersRecord IS NOT null
+        """,
+        rare=rare,
+    )
+    return _said(history, rows, {"VotersRecord": f"array({object_})"})
 
 
 def _partition_objects() -> dict[str, str]:

@@ -14,8 +14,9 @@ from replay.audit.parts.brokers import brokers
 from replay.audit.parts.configs import topic_configs
 from replay.audit.parts.partitions import partitions
 from replay.audit.parts.removals import pending_partition_removals
+from replay.audit.parts.voters import voters
 
-PARTS = words.PARTS | {"brokers", "partitions", "pending_partition_removals"}
+PARTS = words.PARTS | {"brokers", "partitions", "pending_partition_removals", "voters"}
 """Names of the parts, as in docs/digest.md."""
 
 
@@ -33,6 +34,8 @@ def state(history: History) -> list[DataFrame]:
         present.add("brokers")
     if history.has("DeleteTopicPartitionsRecord"):
         present.add("pending_partition_removals")
+    if history.has("VotersRecord"):
+        present.add("voters")
     return list(_frames(history, present))
 
 
@@ -53,3 +56,5 @@ def _frames(history: History, parts: set[str]) -> Iterator[DataFrame]:
         yield partitions(history)
     if "pending_partition_removals" in parts:
         yield pending_partition_removals(history)
+    if "voters" in parts:
+        yield voters(history)

@@ -244,7 +244,6 @@ def _redacted(kind: str, fields: dict[str, Any]) -> dict[str, Any]:
 
 
 _MORE_FIELDS = {"topic": ("partitions", "configs", "namespace"), "feature": ("level",)}
-_CLUSTER_FIELDS = ("producer_ids", "zk_migration")
 
 
 def _fields_of(kind: Kind) -> tuple[str, ...]:

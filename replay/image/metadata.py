@@ -25,6 +25,7 @@ from replay.image.removals import PendingRemoval, ReplicaDeletion
 from replay.image.scram import ScramCredential
 from replay.image.tokens import DelegationToken
 from replay.image.topics import Partition, Topic, TopicEntry, TopicsImage
+from replay.image.voters import KRaftVersion, Voter
 
 NAMESPACE_SEPARATOR = ":"
 
@@ -54,6 +55,8 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
     _pending_removals: Map[Uuid, Map[int, PendingRemoval]] = Map()
     _replica_deletions: Map[tuple[Uuid, int, int], ReplicaDeletion] = Map()
     _notes: Map[tuple[int, str, str], Note] = Map()
+    _voters: Map[int, Voter] = Map()
+    _kraft_version: KRaftVersion | None = None
 
     @property
     def topic_count(self) -> int:
@@ -241,6 +244,19 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
     def notes(self) -> Iterator[Note]:
         """Iterate over the notes."""
         return iter(self._notes.values())
+
+    def voter(self, voter_id: int) -> Voter | None:
+        """Return a voter of a dynamic quorum."""
+        return self._voters.get(voter_id)
+
+    def voters(self) -> Iterator[Voter]:
+        """Iterate over the voters of a dynamic quorum; none if the quorum is static."""
+        return iter(self._voters.values())
+
+    @property
+    def kraft_version(self) -> int | None:
+        """The finalized kraft.version, None if no record was written."""
+        return None if self._kraft_version is None else self._kraft_version.kraft_version
 
     def has_versions_of(self, other: "MetadataImage") -> bool:
         """True if an image of equal digest also has the versions of another: O(objects)."""

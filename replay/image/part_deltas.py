@@ -22,6 +22,7 @@ from replay.image.scram import ScramDelta
 from replay.image.tokens import DelegationTokensDelta
 from replay.image.topics import Topic, TopicsDelta
 from replay.image.versions import UNKNOWN
+from replay.image.voters import KRaftVersionDelta, VotersDelta
 
 
 class PartDeltas:
@@ -46,6 +47,8 @@ class PartDeltas:
     pending_removals: PendingRemovalsDelta
     replica_deletions: ReplicaDeletionsDelta
     notes: NotesDelta
+    voters: VotersDelta
+    kraft_version: KRaftVersionDelta
 
     def __init__(self, image: MetadataImage) -> None:
         self.image = image

@@ -32,6 +32,7 @@ from replay.image.removals import PendingRemoval, ReplicaDeletion
 from replay.image.scram import ScramCredential
 from replay.image.tokens import DelegationToken
 from replay.image.topics import Topic
+from replay.image.voters import KRaftVersion, Voter
 
 METADATA_VERSION = "metadata.version"
 
@@ -265,6 +266,29 @@ class _PendingRemovals(Part, frozen=True):
         return Map({topic_id: Map(removals) for topic_id, removals in by_topic.items()})
 
 
+class _Voters(Part, frozen=True):
+    """One record holds them all."""
+
+    def records(self, image: MetadataImage) -> Iterator[Record]:
+        """Yield the record of the whole set, if there is one."""
+        voters = sorted(self.rows(image), key=self.order)
+        if voters:
+            yield _voters_record(voters)
+
+    def to_record(self, row: Voter) -> Record:
+        return _voters_record([row])
+
+
+def _voters_record(voters: Iterable[Voter]) -> Record:
+    copies = tuple(copied(each, control.QuorumVoter) for each in voters)
+    return control.VotersRecord(version=0, voters=copies)
+
+
+class _KRaftVersion(_Single, frozen=True):
+    def to_record(self, row: KRaftVersion) -> Record:
+        return copied(row, self.record_type, version=0)
+
+
 def _request(removal: PendingRemoval) -> tuple[Uuid, int, int]:
     return removal.topic_id, removal.create_time_ms, removal.delay_ms
 
@@ -324,6 +348,8 @@ _ALL = (
         partitions.ReplicaDeletionRecord,
     ),
     Part("notes", Note, ("at_offset", "author", "text"), control.NoteRecord),
+    _KRaftVersion("kraft_version", KRaftVersion, (), control.KRaftVersionRecord),
+    _Voters("voters", Voter, ("voter_id",), control.VotersRecord),
 )
 
 PARTS: dict[str, Part] = {part.name: part for part in _ALL}

@@ -10,7 +10,7 @@ from records.errors import ContradictionError
 from replay.image.configs import TOPIC
 from replay.image.part_deltas import PartDeltas
 
-RULES_VERSION = 2
+RULES_VERSION = 3
 """Version of these rules: stored images of another version are rebuilt."""
 
 R = TypeVar("R", bound=Record)
@@ -142,8 +142,8 @@ RULES: dict[type[Record], Callable[[PartDeltas], Rule[Any]]] = {
     control.LeaderChangeMessage: lambda delta: _ignore,
     control.SnapshotHeaderRecord: lambda delta: _ignore,
     control.SnapshotFooterRecord: lambda delta: _ignore,
-    control.KRaftVersionRecord: lambda delta: _ignore,
-    control.VotersRecord: lambda delta: _ignore,
+    control.KRaftVersionRecord: lambda delta: _unversioned(delta.kraft_version.set_version),
+    control.VotersRecord: lambda delta: _unversioned(delta.voters.replace),
     control.NoOpRecord: lambda delta: _ignore,
     control.NoOpRunRecord: lambda delta: _ignore,
     control.UnknownRecord: lambda delta: partial(_count_not_understood, delta),

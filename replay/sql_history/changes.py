@@ -24,6 +24,7 @@ from replay.image.parts import PARTS
 from replay.image.provenance import Provenance
 from replay.image.removals import PendingRemoval
 from replay.image.topics import Topic
+from replay.image.voters import Voter
 from replay.loader import BatchSource, explains
 from replay.time_travel.affected import AFFECTED
 from replay.time_travel.kinds import KINDS
@@ -216,6 +217,9 @@ class _Current:
 
     def config(self, resource_type: int, name: str) -> Iterable[str]:
         return self._delta.configs.names((resource_type, name))
+
+    def voters(self) -> Iterable[Voter]:
+        return [voter for _, voter in self._delta.voters.items()]
 
     def pending_removals(self, topic_id: Uuid) -> Iterable[PendingRemoval]:
         return [value for _, value in self._delta.pending_removals.at(topic_id).items()]

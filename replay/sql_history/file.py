@@ -260,7 +260,8 @@ _FINDERS: dict[str, _Finder] = {
     "scram": _whole("scram_version"),
     "token": _whole("delegation_token_version"),
     "note": _whole("note_version"),
-    "cluster": _whole("producer_ids_version", "zk_migration_version"),
+    "cluster": _whole("producer_ids_version", "zk_migration_version", "kraft_version_version"),
+    "voter": _whole("voter_version"),
 }
 
 

@@ -5,6 +5,8 @@ A row of a `_version` table is one state of one object. It holds from `valid_fro
 `valid_from_offset <= N AND (valid_to_offset IS NULL OR valid_to_offset > N)`.
 """
 
+from typing import Any
+
 import msgspec
 from sqlalchemy import BigInteger, Column, Integer, MetaData, PrimaryKeyConstraint, Table, Text
 
@@ -100,7 +102,7 @@ def _version_table(part_name: str, name: str, comment: str, key: tuple[str, ...]
     if part_name == "notes":
         # The text itself may be too long for PostgreSQL's indexes.
         fields.append(FieldColumn("text_sha256", "text", SHA256_FORM))
-    docs = {field["name"]: field["doc"] for field in schema(part.record_type.__name__)["fields"]}
+    docs = _docs(schema(part.record_type.__name__))
     columns = {each.name: each.column(_comment(each, docs)) for each in fields}
     table = Table(
         name,
@@ -117,6 +119,17 @@ def _version_table(part_name: str, name: str, comment: str, key: tuple[str, ...]
     )
     by_name = {each.name: each for each in fields}
     return VersionTable(part, table, tuple(by_name[each] for each in key), tuple(fields))
+
+
+def _docs(record: dict[str, Any]) -> dict[str, str]:
+    """Return the texts on the fields of a record, and on those of the objects that it lists."""
+    docs: dict[str, str] = {}
+    for field in record["fields"]:
+        items = field["type"].get("items") if isinstance(field["type"], dict) else None
+        if isinstance(items, dict):
+            docs |= _docs(items)
+        docs[field["name"]] = field["doc"]
+    return docs
 
 
 def _comment(column: FieldColumn, docs: dict[str, str]) -> str:
@@ -170,6 +183,8 @@ _ALL: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("notes", "note_version", "Notes.", ("at_offset", "author", "text_sha256")),
     ("producer_ids", "producer_ids_version", "The last block of producer ids.", ()),
     ("zk_migration", "zk_migration_version", "State of a migration from ZooKeeper.", ()),
+    ("voters", "voter_version", "Voters of a dynamic quorum.", ("voter_id",)),
+    ("kraft_version", "kraft_version_version", "The finalized kraft.version.", ()),
 )
 
 VERSION_TABLES = {

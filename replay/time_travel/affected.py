@@ -78,6 +78,12 @@ def _partitions_with_elr(record: partitions.ClearElrRecord, before: MetadataImag
     ]
 
 
+def _voters(record: control.VotersRecord, before: MetadataImage) -> Iterable[Key]:
+    ids = [voter.voter_id for voter in before.voters()]
+    ids += [voter.voter_id for voter in record.voters]
+    return list(dict.fromkeys(ids))
+
+
 def _quota(record: configs.ClientQuotaRecord, before: MetadataImage) -> Iterable[Key]:
     return ((quota_entity(record), record.key),)
 
@@ -125,6 +131,8 @@ AFFECTED: dict[type[Record], dict[str, Keys]] = {
     security.RemoveUserScramCredentialRecord: {"scram": _of("name", "mechanism")},
     security.DelegationTokenRecord: {"token": _of("token_id")},
     security.RemoveDelegationTokenRecord: {"token": _of("token_id")},
+    control.KRaftVersionRecord: {"cluster": _the("kraft_version")},
+    control.VotersRecord: {"voter": _voters},
     control.NoteRecord: {"note": _of("at_offset", "author", "text")},
 }
 """For each record type the kinds of objects that it can change, and which ones of each."""

@@ -256,7 +256,7 @@ def _note_key(image: MetadataImage, name: str) -> Any:
     return found[0] if found else None
 
 
-_CLUSTER_PARTS = ("producer_ids", "zk_migration")
+_CLUSTER_PARTS = ("producer_ids", "zk_migration", "kraft_version")
 
 
 def _cluster(image: MetadataImage) -> Iterator[tuple[Any, Any]]:
@@ -314,6 +314,7 @@ _ALL = (
     _kind("partition", "partitions", _partition_label, _partition_key),
     _kind("broker", "brokers", _text_label, _by_number(MetadataImage.broker)),
     _kind("controller", "controllers", _text_label, _by_number(MetadataImage.controller)),
+    _kind("voter", "voters", _text_label, _by_number(MetadataImage.voter)),
     _kind(
         "namespace", "namespaces", _namespace_label, _namespace_key, shown=PARTS["namespaces"].key
     ),
@@ -351,3 +352,21 @@ _ALL = (
 )
 
 KINDS: dict[str, Kind] = {kind.name: kind for kind in _ALL}
+
+
+def _voter_set_fields(image: MetadataImage, _: Any) -> Fields | None:
+    kind = KINDS["voter"]
+    ids = sorted(voter.voter_id for voter in image.voters())
+    return {str(voter_id): kind.fields(image, voter_id) for voter_id in ids} or None
+
+
+VOTERS = "voters"
+"""Name of the set of all voters: an object whose fields are the voters."""
+
+VOTER_SET = msgspec.structs.replace(
+    KINDS["voter"],
+    objects=lambda image: iter([(VOTERS, image.voters())] if any(image.voters()) else ()),
+    find=lambda image, name: VOTERS if any(image.voters()) else None,
+    label=lambda image, key: VOTERS,
+    fields=_voter_set_fields,
+)

@@ -7,7 +7,7 @@ import msgspec
 from records.errors import RequestError
 from replay.image.metadata import MetadataImage
 from replay.time_travel.escapes import unescaped
-from replay.time_travel.kinds import KINDS, Fields, Kind
+from replay.time_travel.kinds import KINDS, VOTER_SET, VOTERS, Fields, Kind
 
 
 class ObjectName(msgspec.Struct, frozen=True):
@@ -50,12 +50,14 @@ class ObjectName(msgspec.Struct, frozen=True):
 
 
 def parse_object(text: str) -> ObjectName:
-    """Parse a name such as `config:topic/orders#retention.ms`.
+    """Parse a name such as `config:topic/orders#retention.ms`, or `voters` for all of them.
 
     Raises:
         RequestError: no kind of object has that name; lists the kinds.
     """
     whole, hash_, field = text.partition("#")
+    if whole == VOTERS and not hash_:
+        return ObjectName(text, VOTER_SET, VOTERS, None)
     kind, colon, name = whole.partition(":")
     if not colon or kind not in KINDS or not name or (hash_ and not field) or "#" in field:
         raise RequestError(

@@ -30,7 +30,9 @@ _NUMBERS = {"topic": 0, "partition": 1, "removal": 1}
 # Kinds whose records neither need nor change objects of another kind. Those of the first two also
 # need no other object of their kind.
 _NUMBERED = frozenset({"broker", "controller"})
-_ALONE = frozenset({"namespace", "feature", "acl", "quota", "scram", "token", "note", "cluster"})
+_ALONE = frozenset(
+    {"namespace", "feature", "acl", "quota", "scram", "token", "note", "voter", "cluster"}
+)
 
 
 # The second field of a registration is a boolean.

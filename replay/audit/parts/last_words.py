@@ -42,6 +42,7 @@ WORDS: dict[str, Word] = {
     "DelegationTokenRecord": Word("delegation_tokens", ("r.token_id",)),
     "RemoveDelegationTokenRecord": Word("delegation_tokens", ("r.token_id",), "false"),
     "FeatureLevelRecord": Word("features", ("r.name",), "r.feature_level <> 0"),
+    "KRaftVersionRecord": Word("kraft_version", ("''",)),
     "NamespaceRecord": Word("namespaces", ("hex(r.namespace_id)",)),
     "RemoveNamespaceRecord": Word("namespaces", ("hex(r.namespace_id)",), "false"),
     "NoteRecord": Word("notes", ("r.at_offset", "r.author", "r.text")),

@@ -15,12 +15,13 @@ KINDS = {
     "removal": "pending_partition_removals",
     "scram": "scram",
     "token": "delegation_tokens",
+    "voter": "voters",
 }
 FIELDS = {
     *("replicas", "isr", "removing_replicas", "adding_replicas", "leader", "mode"),
     *("leader_recovery_state", "name", "level", "delay_ms", "create_time_ms", "state"),
     *("fenced", "in_controlled_shutdown", "rack", "broker_epoch", "iterations", "operation"),
-    *("host", "principal", "resource_name", "owner", "requester", "max_timestamp"),
+    *("host", "principal", "resource_name", "owner", "requester", "max_timestamp", "endpoints"),
 }
 """Those that hold no ids and are not derived."""
 

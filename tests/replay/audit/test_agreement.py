@@ -39,6 +39,7 @@ def lines_by_replay(source: BatchSource, at: int) -> list[str]:
     return [
         f"{part} {digest.count} {' '.join(map(str, digest.lanes))}\n"
         for part, digest in parts.items()
+        if part in FIRST_PARTS or digest.count
     ]
 
 

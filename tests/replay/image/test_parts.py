@@ -97,6 +97,8 @@ def _another(hint: Any, value: Any) -> Any:
             return uid("another") if Uuid in get_args(hint) else "x"
         case (_, *_):
             return ()
+        case msgspec.Struct():
+            return _with_another(value, value.__struct_fields__[0])
         case ():
             feature = ControllerFeature(name="x", min_supported_version=1, max_supported_version=2)
             elements = {int: 7, str: "x", Uuid: uid("another"), ControllerFeature: feature}

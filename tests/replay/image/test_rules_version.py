@@ -8,7 +8,7 @@ from replay.image.rules import RULES_VERSION
 from replay.loader import load_image
 from tests.golden import release_directory
 
-IMAGES = {2: "e4406ee86b0fa66b775ac626bfaf03142e7800be727aefe1c8e769aa676229f2"}
+IMAGES = {3: "a99144aa211ff4ad811b933df1d801baeed6bcbaaf5fe2061f91c0872a2715b2"}
 """For the newest version of the rules, a hash over the images of logs that never change."""
 
 

@@ -1,4 +1,5 @@
-"""What a release wrote, every later one reads: format_1.json holds every part as first written."""
+"""What a release wrote, every later one reads: format_1.json holds the first parts as first
+written, format_1_later.json those that came later, and the digest of all together."""
 
 import base64
 import json
@@ -14,23 +15,31 @@ from replay.image.provenance import Provenance
 from replay.snapshot.parts import STORED, Parts
 from replay.snapshot.revision import FORMAT
 
-WRITTEN = json.loads((Path(__file__).parent / "format_1.json").read_text())
-CHUNKS = {
-    part: [base64.b64decode(chunk) for chunk in chunks] for part, chunks in WRITTEN["parts"].items()
-}
+HERE = Path(__file__).parent
+FIRST = json.loads((HERE / "format_1.json").read_text())
+LATER = json.loads((HERE / "format_1_later.json").read_text())
 
 
-def _read() -> Parts:
+def _chunks(written: dict[str, list[str]]) -> dict[str, list[bytes]]:
+    return {part: [base64.b64decode(chunk) for chunk in chunks] for part, chunks in written.items()}
+
+
+CHUNKS = _chunks(FIRST["parts"] | LATER["parts"])
+
+
+def _read(chunks_of: dict[str, list[bytes]] = CHUNKS) -> Parts:
     parts = Parts()
-    for part, chunks in CHUNKS.items():
+    for part, chunks in chunks_of.items():
         for chunk in chunks:
             parts.decode(part, chunk)
     return parts
 
 
 def test_format_1_is_read_with_the_meaning_it_was_written_with() -> None:
-    image = _read().image(Provenance(offset=9, leader_epoch=1, timestamp=5))
-    assert image_digest(image) == WRITTEN["digest"]
+    provenance = Provenance(offset=9, leader_epoch=1, timestamp=5)
+    first = _read(_chunks(FIRST["parts"])).image(provenance)
+    assert image_digest(first) == FIRST["digest"]
+    assert image_digest(_read().image(provenance)) == LATER["digest"]
 
 
 def test_format_1_is_written_as_it_always_was() -> None:
