@@ -57,6 +57,7 @@ from controller.decisions.partition_removal import (
     cancel_delete_partitions,
     delete_partitions,
 )
+from controller.decisions.producer_ids import AllocateProducerIds, allocate_producer_ids
 from controller.decisions.quotas import AlterQuotas, alter_quotas
 from controller.decisions.reassignments import AlterReassignments, alter_reassignments
 from controller.decisions.subscriptions import (
@@ -191,6 +192,13 @@ BROKER_COMMANDS = {
             "alter partition",
             AlterPartition,
             alter_partition,
+            rights.BROKER_ACTION,
+            tells_versions=False,
+        ),
+        Command(
+            "producer ids allocate",
+            AllocateProducerIds,
+            allocate_producer_ids,
             rights.BROKER_ACTION,
             tells_versions=False,
         ),

@@ -37,6 +37,7 @@ from api.kafka.messages.brokers import (
     Listener,
     ReplicaLag,
 )
+from api.kafka.messages.producers import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 from api.kafka.streams import close_writer, read_frame
 from controller.authorization.caller import Caller
 from controller.decisions.levels import SUPPORTED_LEVELS
@@ -165,6 +166,23 @@ class ControllerLink:
         response = await self._connection.request(request, AlterPartitionResponse)
         check(response.error_code, None)
         return response
+
+    async def allocate_producer_ids(self) -> range:
+        """Ask for a block of producer ids.
+
+        Raises:
+            UnavailableError: no answer.
+            RequestError: STALE_BROKER_EPOCH and the like.
+        """
+        if self._connection is None:
+            raise UnavailableError("there is no controller to ask")
+        request = AllocateProducerIdsRequest(
+            broker_id=self._identity.broker_id, broker_epoch=self.broker_epoch
+        )
+        response = await self._connection.request(request, AllocateProducerIdsResponse)
+        check(response.error_code, None)
+        first = response.producer_id_start
+        return range(first, first + response.producer_id_len)
 
     async def forward(self, frame: RequestFrame, caller: Caller) -> bytes:
         """Forward a client's request unchanged, and return the body of the controller's response.

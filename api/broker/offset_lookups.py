@@ -7,8 +7,8 @@ exists here), KIP-207 (a new leader that does not know its high watermark yet).
 import asyncio
 from collections import Counter
 
+from api.broker.batch_places import TimedOffset
 from api.broker.fencing import Fence
-from api.broker.partition_log import TimedOffset
 from api.broker.replica import Replica
 from api.kafka.errors import code_of
 from api.kafka.fields import Response

@@ -10,53 +10,28 @@ Methods that use the disk are called in threads, one at a time per log. The prop
 
 import threading
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import groupby
-from operator import attrgetter
 from pathlib import Path
 
-import msgspec
-
-from api.broker.batch_times import RecordTime, first_at, greatest
+from api.broker.batch_places import (
+    BatchPlace,
+    EpochEnd,
+    TimedOffset,
+    end_offset_of,
+    leader_epoch_of,
+    produced_of,
+    segment_base_of,
+)
+from api.broker.batch_times import first_at, greatest
 from api.broker.batches import RawBatch, whole_batches
 from api.broker.open_files import OpenFiles
+from api.broker.producer_states import Produced, ProducerStates
 from api.broker.segment_files import SegmentFiles, segment_bases
-from records.errors import CorruptLogError
+from records.errors import CorruptLogError, RequestError
 
 SEGMENT_SIZE_BYTES_MAX = 64 * 1024 * 1024
-
-
-class _Place(msgspec.Struct, frozen=True, gc=False):
-    """A batch and its position. `end_offset` is exclusive."""
-
-    base_offset: int
-    end_offset: int
-    leader_epoch: int
-    max_timestamp: int
-    segment_base: int
-    position: int
-    size: int
-
-
-_end_offset = attrgetter("end_offset")
-_leader_epoch = attrgetter("leader_epoch")
-_segment_base = attrgetter("segment_base")
-
-
-class EpochEnd(msgspec.Struct, frozen=True):
-    """A leader epoch and the offset after its last record."""
-
-    leader_epoch: int
-    end_offset: int
-
-
-class TimedOffset(msgspec.Struct, frozen=True):
-    """A record found by its time (ms since 1970)."""
-
-    offset: int
-    timestamp: int
-    leader_epoch: int
 
 
 class PartitionLog:
@@ -74,7 +49,8 @@ class PartitionLog:
         self._lock = threading.Lock()
         # Appended to or replaced atomically, so that readers without the lock see consistent
         # states.
-        self._places: list[_Place] = []
+        self._places: list[BatchPlace] = []
+        self._producers = ProducerStates()
         # A failed append may have left bytes after the last batch.
         self._is_torn = False
 
@@ -130,16 +106,23 @@ class PartitionLog:
         with self._lock:
             self._append(batches)
 
-    def append_stamped(self, batches: Iterable[RawBatch], leader_epoch: int) -> tuple[int, int]:
+    def append_stamped(self, batches: Sequence[RawBatch], leader_epoch: int) -> tuple[int, int]:
         """Assign the next offsets to batches and append them; all of them, or none.
+
+        A batch that its producer has sent before is not written again.
 
         Returns:
             The offset of the first record, and the one after the last.
 
         Raises:
+            RequestError: as `ProducerStates.written`, or INVALID_RECORD, several batches of a
+                producer with an id; nothing was written.
             OSError: the disk failed.
         """
         with self._lock:
+            again = self._written(batches)
+            if again is not None:
+                return again.base_offset, again.end_offset
             first = offset = self.end_offset
             stamped = []
             for batch in batches:
@@ -158,7 +141,7 @@ class PartitionLog:
             OSError: the disk failed.
         """
         with self._lock:
-            chosen: list[_Place] = []
+            chosen: list[BatchPlace] = []
             size = 0
             for place in self._places_from(offset, up_to):
                 size += place.size
@@ -167,7 +150,7 @@ class PartitionLog:
                 chosen.append(place)
             # The batches of one segment are contiguous.
             return b"".join(
-                [self._read(list(places)) for _, places in groupby(chosen, _segment_base)]
+                [self._read(list(places)) for _, places in groupby(chosen, segment_base_of)]
             )
 
     def truncate_to(self, offset: int) -> None:
@@ -184,6 +167,7 @@ class PartitionLog:
                 first_gone = self._places[keep]
                 # A new list: readers without the lock keep the old one, which stays consistent.
                 self._places = self._places[:keep]
+                self._producers = ProducerStates(filter(None, map(produced_of, self._places)))
                 self._is_torn = True
                 self._cut(first_gone.segment_base, first_gone.position)
 
@@ -193,7 +177,7 @@ class PartitionLog:
         Epochs without records do not count; the last epoch ends with the log.
         """
         places = self._places
-        index = bisect_right(places, leader_epoch, key=_leader_epoch)
+        index = bisect_right(places, leader_epoch, key=leader_epoch_of)
         if index == 0:
             return None
         return EpochEnd(places[index - 1].leader_epoch, places[index - 1].end_offset)
@@ -211,7 +195,7 @@ class PartitionLog:
                     found = first_at(self._read([place]), timestamp)
                     # A client can send a header with a time that no record has.
                     if found is not None:
-                        return _timed(place, found)
+                        return TimedOffset.of(place, found)
         return None
 
     def greatest_timestamp(self, *, up_to: int) -> TimedOffset | None:
@@ -222,13 +206,13 @@ class PartitionLog:
             OSError: the disk failed.
         """
         with self._lock:
-            latest: _Place | None = None
+            latest: BatchPlace | None = None
             for place in self._places_from(0, up_to):
                 if latest is None or place.max_timestamp > latest.max_timestamp:
                     latest = place
             if latest is None:
                 return None
-            return _timed(latest, greatest(self._read([latest])))
+            return TimedOffset.of(latest, greatest(self._read([latest])))
 
     def move(self, rename: Callable[[Path], Path]) -> None:
         """Rename the folder with `rename`, which returns its new path; open files stay valid.
@@ -249,12 +233,12 @@ class PartitionLog:
             self._segments.close()
 
     @property
-    def _last(self) -> _Place | None:
+    def _last(self) -> BatchPlace | None:
         tail = self._places[-1:]
         return tail[0] if tail else None
 
-    def _places_from(self, offset: int, up_to: int) -> Iterator[_Place]:
-        index = bisect_right(self._places, offset, key=_end_offset)
+    def _places_from(self, offset: int, up_to: int) -> Iterator[BatchPlace]:
+        index = bisect_right(self._places, offset, key=end_offset_of)
         while index < len(self._places) and self._places[index].end_offset <= up_to:
             yield self._places[index]
             index += 1
@@ -263,7 +247,7 @@ class PartitionLog:
         base, position = self._tail()
         if self._is_torn:
             self._cut(base, position)
-        written: list[_Place] = []
+        written: list[BatchPlace] = []
         end_offset, self._is_torn = self.end_offset, True
         try:
             for batch in batches:
@@ -271,7 +255,7 @@ class PartitionLog:
                 if position and position + len(batch.data) > self._segment_size_bytes_max:
                     base, position = end_offset, 0
                 self._segments.write(base, position, batch.data)
-                written.append(_place(batch, base, position))
+                written.append(BatchPlace.of(batch, base, position))
                 position += len(batch.data)
                 end_offset = batch.header.end_offset
         except OSError:
@@ -279,15 +263,34 @@ class PartitionLog:
             with suppress(OSError):
                 self._cut(*self._tail())
             raise
-        self._places += written
+        for place in written:
+            self._know(place)
         self._is_torn = False
+
+    def _know(self, place: BatchPlace) -> None:
+        self._places.append(place)
+        if place.produced is not None:
+            self._producers.add(place.produced)
+
+    def _written(self, batches: Sequence[RawBatch]) -> Produced | None:
+        """Return where the batch of an idempotent producer was written before; else None.
+
+        Raises:
+            RequestError: as `append_stamped`.
+        """
+        produced = list(filter(None, [Produced.of(batch.header) for batch in batches]))
+        if produced and len(batches) > 1:
+            raise RequestError(
+                "INVALID_RECORD", f"{len(batches)} batches for a partition; Kafka takes one"
+            )
+        return self._producers.written(produced[0]) if produced else None
 
     def _tail(self) -> tuple[int, int]:
         """Return the segment of the last batch, and the byte after that batch."""
         last = self._last
         return (0, 0) if last is None else (last.segment_base, last.position + last.size)
 
-    def _read(self, places: list[_Place]) -> bytes:
+    def _read(self, places: list[BatchPlace]) -> bytes:
         """Read contiguous batches."""
         first, last = places[0], places[-1]
         size = last.position + last.size - first.position
@@ -309,7 +312,7 @@ class PartitionLog:
                     raise CorruptLogError(
                         f"byte {position}: offset {batch.header.base_offset}, not {self.end_offset}"
                     )
-                self._places.append(_place(batch, base, position))
+                self._know(BatchPlace.of(batch, base, position))
                 position += len(batch.data)
         except CorruptLogError as error:
             if not is_last:
@@ -319,20 +322,3 @@ class PartitionLog:
         if is_last:
             # Also removes a segment that is empty now.
             self._cut(*self._tail())
-
-
-def _place(batch: RawBatch, segment_base: int, position: int) -> _Place:
-    header = batch.header
-    return _Place(
-        base_offset=header.base_offset,
-        end_offset=header.end_offset,
-        leader_epoch=header.leader_epoch,
-        max_timestamp=header.max_timestamp,
-        segment_base=segment_base,
-        position=position,
-        size=len(batch.data),
-    )
-
-
-def _timed(place: _Place, found: RecordTime) -> TimedOffset:
-    return TimedOffset(place.base_offset + found.offset_delta, found.timestamp, place.leader_epoch)

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import logging
 import secrets
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -21,16 +21,18 @@ from api.broker.forwarding import Forward, forwarding_handlers
 from api.broker.health import Health
 from api.broker.isr import keep_isr
 from api.broker.log_directory import LogDirectory
+from api.broker.producer_ids import ProducerIds
 from api.broker.records_requests import RecordsRequests
 from api.broker.replicas import Replicas
 from api.broker.stale_folders import now_ms
 from api.client import MetadataClient, server_address
 from api.descriptors import raise_descriptor_limit
 from api.kafka import apis
+from api.kafka.apis import Api
 from api.kafka.envelopes import is_question
 from api.kafka.fields import Response
 from api.kafka.frames import RequestFrame
-from api.kafka.listener import Answering, Listener
+from api.kafka.listener import Answering, Handler, Listener
 from api.kafka.messages.brokers import Listener as ListenerAddress
 from api.kafka.messages.metadata import MetadataRequest
 from api.kafka.messages.records_io import NOT_A_REPLICA
@@ -165,12 +167,13 @@ async def _broker(
     )
 
     records = RecordsRequests(Fencing(replicas, cluster), authorization.access)
+    producer_ids = ProducerIds(lambda: link.allocate_producer_ids(), authorization.access)
     answering = broker_answering(
         options,
         cluster_id,
         cluster,
         authorization,
-        records,
+        {**records.handlers(), **producer_ids.handlers()},
         lambda frame, caller: link.forward(frame, caller),
     )
     listener = await Listener.start(answering, options.host, options.port)
@@ -250,7 +253,7 @@ def broker_answering(
     cluster_id: str,
     cluster: Cluster,
     authorization: Authorization,
-    records: RecordsRequests,
+    own: Mapping[Api, Handler],
     forward: Forward,
 ) -> Answering:
     """Return the handlers: local ones, and forwarding for what only the controller decides."""
@@ -268,7 +271,7 @@ def broker_answering(
 
     return Answering(
         handlers={
-            **records.handlers(),
+            **own,
             **forwarding_handlers(forward),
             apis.METADATA: metadata,
         },

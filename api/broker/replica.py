@@ -13,10 +13,11 @@ from pathlib import Path
 
 import msgspec
 
+from api.broker.batch_places import EpochEnd
 from api.broker.batches import produced_batches, whole_batches
 from api.broker.disk import Disk
 from api.broker.log_directory import LogDirectory
-from api.broker.partition_log import EpochEnd, PartitionLog
+from api.broker.partition_log import PartitionLog
 from api.broker.partition_metadata import PartitionMetadata
 from api.kafka.messages.replicas import LeaderAndIsrPartition
 from records.errors import CorruptLogError, RequestError

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from api.broker.fencing import NoReplicas
+from api.broker.producer_ids import ProducerIds
 from api.broker.records_requests import RecordsRequests
 from api.controller_server.broker_feed import RETRY_MS, BrokerFeeds, broker_origin
 from api.kafka import apis, brokers, configs, features, topics
@@ -32,6 +33,7 @@ from api.kafka.messages.configs import (
 from api.kafka.messages.envelope import EnvelopeRequest, EnvelopeResponse
 from api.kafka.messages.features import UpdateFeaturesRequest
 from api.kafka.messages.metadata import MetadataRequest
+from api.kafka.messages.producers import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 from api.kafka.messages.topics import (
     CreateTopicsRequest,
     DeletePartitionsRequest,
@@ -46,8 +48,9 @@ from api.session import Session
 from api.wire_requests import WireRequest
 from controller.authorization.authorizer import ALLOW_ALL, CLUSTER, Operation
 from controller.authorization.caller import Caller
+from controller.decisions.producer_ids import AllocateProducerIds
 from records.envelope import Origin
-from records.errors import MetadataLogError, RequestError
+from records.errors import MetadataLogError, RequestError, UnavailableError
 
 T = TypeVar("T")
 Q = TypeVar("Q", bound=Request)
@@ -60,6 +63,7 @@ FROM_BROKERS = frozenset(
         apis.BROKER_REGISTRATION,
         apis.BROKER_HEARTBEAT,
         apis.ALTER_PARTITION,
+        apis.ALLOCATE_PRODUCER_IDS,
         apis.ENVELOPE,
         apis.FOLLOW_LOG,
     }
@@ -91,12 +95,14 @@ class ControllerListener:
         return Answering(
             handlers={
                 **RecordsRequests(NoReplicas(), self._service.access).handlers(),
+                **ProducerIds(_no_producer_ids, self._service.access).handlers(),
                 apis.METADATA: self._metadata,
                 **self._forwardable(),
                 apis.ENVELOPE: self._envelope,
                 apis.BROKER_REGISTRATION: self._register,
                 apis.BROKER_HEARTBEAT: self._heartbeat,
                 apis.ALTER_PARTITION: self._alter_partition,
+                apis.ALLOCATE_PRODUCER_IDS: self._allocate_producer_ids,
             },
             takeovers={apis.FOLLOW_LOG: feeds.feed},
             is_from_broker=lambda frame: frame.api in FROM_BROKERS,
@@ -249,6 +255,18 @@ class ControllerListener:
             return AlterPartitionResponse(error_code=code_for(error))
         return brokers.alteration_response(results)
 
+    async def _allocate_producer_ids(self, frame: RequestFrame, caller: Caller) -> Response:
+        request = _body(frame, AllocateProducerIdsRequest)
+        origin = broker_origin(request.broker_id, caller, "producer ids allocate")
+        wanted = AllocateProducerIds(broker_id=request.broker_id, broker_epoch=request.broker_epoch)
+        try:
+            block = await self._run("producer ids allocate", wanted, caller, origin)
+        except RequestError as error:
+            return AllocateProducerIdsResponse(error_code=code_for(error))
+        return AllocateProducerIdsResponse(
+            producer_id_start=block.first, producer_id_len=block.size
+        )
+
     async def _run_command(self, frame: RequestFrame, caller: Caller) -> Response:
         request = _body(frame, RunCommandRequest)
         session = Session(self._service, caller)
@@ -277,6 +295,15 @@ class ControllerListener:
             cursor=answer.cursor,
             versions=answer.versions,
         )
+
+
+async def _no_producer_ids() -> range:
+    """Refuse: clients that connect here first are to ask a broker.
+
+    Raises:
+        UnavailableError: always.
+    """
+    raise UnavailableError("brokers give producer ids, the controller does not")
 
 
 async def _with_codes(answer: Awaitable[T]) -> T:

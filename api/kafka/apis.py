@@ -16,6 +16,7 @@ from api.kafka.messages import (
     envelope,
     features,
     metadata,
+    producers,
     quotas,
     records_io,
     replicas,
@@ -51,7 +52,7 @@ RUN_COMMAND_KEY = 10_003
 """Private keys, far above Kafka's; clients ignore them."""
 
 _T, _B, _R, _D, _U, _Q = topics, brokers, replicas, records_io, users, quotas
-_K, _C = tokens, configs
+_K, _C, _I = tokens, configs, producers
 
 PRODUCE = Api(0, _D.ProduceRequest, _D.ProduceResponse, 3, 9, 9)
 FETCH = Api(1, _D.FetchRequest, _D.FetchResponse, 4, 12, 12)
@@ -63,6 +64,7 @@ UPDATE_METADATA = Api(6, _R.UpdateMetadataRequest, _R.UpdateMetadataResponse, 7,
 API_VERSIONS = Api(18, api_versions.ApiVersionsRequest, api_versions.ApiVersionsResponse, 0, 4, 3)
 CREATE_TOPICS = Api(19, _T.CreateTopicsRequest, _T.CreateTopicsResponse, 2, 7, 5)
 DELETE_TOPICS = Api(20, _T.DeleteTopicsRequest, _T.DeleteTopicsResponse, 1, 6, 4)
+INIT_PRODUCER_ID = Api(22, _I.InitProducerIdRequest, _I.InitProducerIdResponse, 0, 5, 2)
 OFFSET_FOR_LEADER_EPOCH = Api(
     23, _D.OffsetForLeaderEpochRequest, _D.OffsetForLeaderEpochResponse, 2, 4, 4
 )
@@ -101,6 +103,9 @@ ALTER_PARTITION = Api(56, _B.AlterPartitionRequest, _B.AlterPartitionResponse, 2
 UPDATE_FEATURES = Api(57, features.UpdateFeaturesRequest, features.UpdateFeaturesResponse, 0, 2, 0)
 BROKER_REGISTRATION = Api(62, _B.BrokerRegistrationRequest, _B.BrokerRegistrationResponse, 0, 3, 0)
 BROKER_HEARTBEAT = Api(63, _B.BrokerHeartbeatRequest, _B.BrokerHeartbeatResponse, 0, 1, 0)
+ALLOCATE_PRODUCER_IDS = Api(
+    67, _I.AllocateProducerIdsRequest, _I.AllocateProducerIdsResponse, 0, 0, 0
+)
 DELETE_PARTITIONS = Api(
     DELETE_PARTITIONS_KEY, _T.DeletePartitionsRequest, _T.DeletePartitionsResponse, 0, 0, 0
 )
@@ -118,6 +123,7 @@ ALL = (
     API_VERSIONS,
     CREATE_TOPICS,
     DELETE_TOPICS,
+    INIT_PRODUCER_ID,
     OFFSET_FOR_LEADER_EPOCH,
     DESCRIBE_ACLS,
     CREATE_ACLS,
@@ -138,6 +144,7 @@ ALL = (
     ENVELOPE,
     BROKER_REGISTRATION,
     BROKER_HEARTBEAT,
+    ALLOCATE_PRODUCER_IDS,
     DELETE_PARTITIONS,
     FOLLOW_LOG,
     RUN_COMMAND,

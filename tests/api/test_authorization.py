@@ -43,6 +43,7 @@ from controller.decisions.namespaces import CreateNamespace, DeleteNamespace, Mo
 from controller.decisions.notes import AddNote
 from controller.decisions.partition_plan import PlanPartitions
 from controller.decisions.partition_removal import DeletePartitions, TopicShrink
+from controller.decisions.producer_ids import AllocateProducerIds
 from controller.decisions.quotas import AlterQuotas, EntityChange, QuotaChange
 from controller.decisions.reassignments import AlterReassignments, PartitionTarget
 from controller.decisions.subscriptions import DeleteSubscription, RegisterSubscription
@@ -424,6 +425,7 @@ async def test_commands_of_brokers_need_the_right_of_a_broker(tmp_path: Path) ->
         "register": CASES["brokers register"].request,
         "heartbeat": Heartbeat(broker_id=1, broker_epoch=0, metadata_offset=0),
         "alter partition": AlterPartition(broker_id=1, broker_epoch=0, partitions=()),
+        "producer ids allocate": AllocateProducerIds(broker_id=1, broker_epoch=0),
         "report deletions": ReportDeletions(broker_id=1, broker_epoch=0, replicas=()),
     }
     assert set(requests) == set(BROKER_COMMANDS)

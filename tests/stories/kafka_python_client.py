@@ -25,7 +25,7 @@ def main(server: str) -> None:
         admin.create_topics([NewTopic(TOPIC, num_partitions=2, replication_factor=2)])
     except TopicAlreadyExistsError:
         refused = True
-    producer = KafkaProducer(bootstrap_servers=server, acks="all", enable_idempotence=False)
+    producer = KafkaProducer(bootstrap_servers=server)
     sent = [producer.send(TOPIC, b"%d" % n, partition=n % 2) for n in range(20)]
     offsets = [future.get(timeout=20).offset for future in sent]
     producer.close()
@@ -58,9 +58,7 @@ def main(server: str) -> None:
 def offset_by_time(admin: KafkaAdminClient, consumer: KafkaConsumer, server: str) -> int:
     """Write one compressed batch whose times go back and forth; look up a time in it."""
     admin.create_topics([NewTopic(TIMES, num_partitions=1, replication_factor=1)])
-    producer = KafkaProducer(
-        bootstrap_servers=server, compression_type="gzip", linger_ms=100, enable_idempotence=False
-    )
+    producer = KafkaProducer(bootstrap_servers=server, compression_type="gzip", linger_ms=100)
     for past in (100, 400, 200):
         producer.send(TIMES, b"x" * 1_000, partition=0, timestamp_ms=START_MS + past)
     producer.close()

@@ -26,7 +26,7 @@ def main(server: str) -> None:
     producer = Producer(
         {
             "bootstrap.servers": server,
-            "acks": "all",
+            "enable.idempotence": True,
             "compression.type": "gzip",
             "linger.ms": 100,
         }

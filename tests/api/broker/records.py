@@ -13,6 +13,12 @@ def batch(*values: bytes, timestamp: int = 1_700_000_000_000) -> bytes:
     return _batch(records, len(values), timestamp, timestamp)
 
 
+def numbered_batch(count: int, *, producer_id: int, epoch: int, sequence: int) -> bytes:
+    """Return one batch of an idempotent producer, which numbered its first record `sequence`."""
+    records = b"".join(_record(delta, b"x") for delta in range(count))
+    return _batch(records, count, 1_000, 1_000, producer=(producer_id, epoch, sequence))
+
+
 def timed_batch(
     *timestamps: int,
     codec: int = 0,
@@ -39,11 +45,16 @@ def timed_batch(
 
 
 def _batch(
-    records: bytes, count: int, base_timestamp: int, max_timestamp: int, attributes: int = 0
+    records: bytes,
+    count: int,
+    base_timestamp: int,
+    max_timestamp: int,
+    attributes: int = 0,
+    producer: tuple[int, int, int] = (-1, -1, -1),
 ) -> bytes:
     raw = HEADER.pack(
         *(0, HEADER_SIZE - 12 + len(records), -1, MAGIC, 0, attributes, count - 1),
-        *(base_timestamp, max_timestamp, -1, -1, -1, count),
+        *(base_timestamp, max_timestamp, *producer, count),
     )
     raw += records
     return raw[: CRC_START - 4] + struct.pack(">I", crc_of(raw)) + raw[CRC_START:]

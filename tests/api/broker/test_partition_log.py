@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from api.broker.batch_places import EpochEnd, TimedOffset
 from api.broker.batches import RawBatch, produced_batches, whole_batches
 from api.broker.open_files import OpenFiles
-from api.broker.partition_log import EpochEnd, PartitionLog, TimedOffset
+from api.broker.partition_log import PartitionLog
 from records.errors import CorruptLogError, RequestError
 from tests.api.broker.records import batch, values
 

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from api.broker.batch_places import EpochEnd
 from api.broker.batches import produced_batches
 from api.broker.disk import Disk
 from api.broker.log_directory import LogDirectory
-from api.broker.partition_log import EpochEnd, PartitionLog
+from api.broker.partition_log import PartitionLog
 from api.broker.partition_metadata import PartitionMetadata
 from api.broker.replica import Replica
 from api.broker.written import Writing

@@ -110,7 +110,9 @@ async def _broker(service: Service, directory: Path) -> AsyncIterator[Mapping[Ap
         server="", broker_id=_ME, host="", port=0, advertised_host="", log_dirs=(directory,)
     )
     records = RecordsRequests(Fencing(replicas, cluster), authorization.access)
-    answering = broker_answering(options, CLUSTER_ID, cluster, authorization, records, forward)
+    answering = broker_answering(
+        options, CLUSTER_ID, cluster, authorization, records.handlers(), forward
+    )
     try:
         yield {api: h for api, h in answering.handlers.items() if api is not apis.RUN_COMMAND}
     finally:

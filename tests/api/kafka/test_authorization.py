@@ -44,6 +44,7 @@ from api.kafka.messages.configs import (
 from api.kafka.messages.envelope import EnvelopeRequest
 from api.kafka.messages.features import FeatureUpdateKey, UpdateFeaturesRequest
 from api.kafka.messages.metadata import MetadataRequest, MetadataRequestTopic
+from api.kafka.messages.producers import AllocateProducerIdsRequest, InitProducerIdRequest
 from api.kafka.messages.records_io import (
     EpochPartition,
     EpochTopic,
@@ -237,6 +238,12 @@ REQUESTS: dict[Api, Callable[[Server], Request]] = {
         )
     ),
     apis.DELETE_ACLS: lambda _: DeleteAclsRequest(filters=(AclFilterFields(),)),
+    apis.INIT_PRODUCER_ID: lambda _: InitProducerIdRequest(
+        transactional_id=None, transaction_timeout_ms=0
+    ),
+    apis.ALLOCATE_PRODUCER_IDS: lambda at: AllocateProducerIdsRequest(
+        broker_id=1, broker_epoch=_epoch(at)
+    ),
     apis.RUN_COMMAND: lambda _: RunCommandRequest(
         command="topics delete", payload=to_wire(DeleteTopics(topics=("a", "b")))
     ),
@@ -334,6 +341,11 @@ def _stride(response: Any) -> int:
 async def test_a_broker_needs_no_right_but_that_of_brokers(tmp_path: Path) -> None:
     async with guarded(tmp_path) as (at, rights):
         rights.only = {(Operation.CLUSTER_ACTION, CLUSTER)}
-        for api in (apis.BROKER_HEARTBEAT, apis.ALTER_PARTITION, apis.FOLLOW_LOG):
+        for api in (
+            apis.BROKER_HEARTBEAT,
+            apis.ALTER_PARTITION,
+            apis.ALLOCATE_PRODUCER_IDS,
+            apis.FOLLOW_LOG,
+        ):
             response = await at.client.connection.request(REQUESTS[api](at), api.response)
             assert not REFUSED & set(error_names(response)), api.name

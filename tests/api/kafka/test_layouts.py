@@ -24,6 +24,7 @@ _OURS = (
     apis.ENVELOPE,
     apis.BROKER_REGISTRATION,
     apis.BROKER_HEARTBEAT,
+    apis.ALLOCATE_PRODUCER_IDS,
     apis.DELETE_PARTITIONS,
     apis.FOLLOW_LOG,
     apis.RUN_COMMAND,

@@ -1,0 +1,117 @@
+"""What idempotent producers have written to one partition, so that nothing is written twice.
+
+A producer numbers its records per partition. A batch that comes again, because its answer was
+lost, is answered with its offset; one with a gap before it is refused. The last five batches of a
+producer are known: that many it may have in flight.
+
+The state is derived from the log, so every replica that has the batches has it.
+
+Source: KIP-98, KIP-360; ProducerStateManager and ProducerAppendInfo of Kafka 3.9.
+"""
+
+from collections import deque
+from collections.abc import Iterable
+
+import msgspec
+
+from metadata_log.kraft.batch import NO_PRODUCER, BatchHeader
+from records.errors import RequestError
+
+BATCHES_KNOWN = 5
+"""Batches of a producer that are recognised when they come again."""
+
+_SEQUENCES = 2**31
+"""Sequence numbers wrap around to 0."""
+
+
+class Produced(msgspec.Struct, frozen=True, gc=False):
+    """A batch as its producer numbered it, and where it was written."""
+
+    producer_id: int
+    producer_epoch: int
+    first_sequence: int
+    last_sequence: int
+    base_offset: int
+    end_offset: int
+
+    @classmethod
+    def of(cls, header: BatchHeader) -> "Produced | None":
+        """Return what the header of a batch says; None if no producer with an id wrote it."""
+        if header.producer_id == NO_PRODUCER:
+            return None
+        return cls(
+            producer_id=header.producer_id,
+            producer_epoch=header.producer_epoch,
+            first_sequence=header.base_sequence,
+            last_sequence=(header.base_sequence + header.last_offset_delta) % _SEQUENCES,
+            base_offset=header.base_offset,
+            end_offset=header.end_offset,
+        )
+
+    def is_same(self, other: "Produced") -> bool:
+        """True if both have the same numbers, wherever they were written."""
+        mine = self.producer_epoch, self.first_sequence, self.last_sequence
+        return mine == (other.producer_epoch, other.first_sequence, other.last_sequence)
+
+
+class ProducerStates:
+    """The last batches of each producer of a partition."""
+
+    def __init__(self, batches: Iterable[Produced] = ()) -> None:
+        """Start with batches in the order of the log."""
+        self._last: dict[int, deque[Produced]] = {}
+        for batch in batches:
+            self.add(batch)
+
+    def add(self, batch: Produced) -> None:
+        """Note a batch that was written."""
+        known = self._last.get(batch.producer_id)
+        if known is None or known[-1].producer_epoch != batch.producer_epoch:
+            known = self._last[batch.producer_id] = deque(maxlen=BATCHES_KNOWN)
+        known.append(batch)
+
+    def written(self, batch: Produced) -> Produced | None:
+        """Return the batch if it was written already; None if it comes next.
+
+        A producer of which nothing is known may start anywhere: what it wrote may be gone.
+
+        Raises:
+            RequestError: INVALID_PRODUCER_EPOCH, a later process of the producer has written;
+                OUT_OF_ORDER_SEQUENCE_NUMBER, batches before this one are missing;
+                DUPLICATE_SEQUENCE_NUMBER, it was written long ago.
+        """
+        known = self._last.get(batch.producer_id)
+        if known is None:
+            return None
+        last = known[-1]
+        if batch.producer_epoch < last.producer_epoch:
+            raise RequestError(
+                "INVALID_PRODUCER_EPOCH",
+                f"producer {batch.producer_id} has epoch {last.producer_epoch}, "
+                f"the batch says {batch.producer_epoch}",
+            )
+        if batch.producer_epoch > last.producer_epoch:
+            if batch.first_sequence != 0:
+                raise _out_of_order(batch, 0)
+            return None
+        for each in known:
+            if each.is_same(batch):
+                return each
+        expected = (last.last_sequence + 1) % _SEQUENCES
+        if batch.first_sequence == expected:
+            return None
+        if (expected - batch.first_sequence) % _SEQUENCES < _SEQUENCES // 2:
+            raise RequestError(
+                "DUPLICATE_SEQUENCE_NUMBER",
+                f"producer {batch.producer_id} wrote up to sequence {last.last_sequence}; "
+                f"the batch starts at {batch.first_sequence}",
+            )
+        raise _out_of_order(batch, expected)
+
+
+def _out_of_order(batch: Produced, expected: int) -> RequestError:
+    return RequestError(
+        "OUT_OF_ORDER_SEQUENCE_NUMBER",
+        f"producer {batch.producer_id}: sequence {expected} comes next, "
+        f"the batch starts at {batch.first_sequence}",
+    )
