@@ -4,25 +4,23 @@ import os
 import socket
 import subprocess
 import sys
-import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from api.cli.main import run
-from metadata_log.segment import decode_header
 from records.errors import UnavailableError
 from replay.audit.masters import check_answers
-from tests.replay.audit.conftest import SharedSpark
+from tests.replay.audit.damage import damaged_log, says_where_it_is_damaged
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def audit(log: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def audit(log: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "api.cli", *(arguments or ("audit", "who")), str(log)],
+        [sys.executable, "-m", "api.cli", "audit", "who", str(log)],
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
@@ -89,56 +87,12 @@ def test_one_master_of_several_is_enough(closed_port: int) -> None:
         check_answers(f"spark://127.0.0.1:{closed_port}", "MASTER")
 
 
-@pytest.fixture
-def damaged(tmp_path: Path) -> Path:
-    """A log of one segment, in which a bit has flipped."""
-    log = tmp_path / "log"
-    assert run(["demo", str(log), "--topics", "2", "--changes", "10", "--json"]) == 0
-    (segment,) = log.glob("*.avro")
-    data = bytearray(segment.read_bytes())
-    _, header_end = decode_header(bytes(data))
-    data[header_end + 200] ^= 0xFF
-    segment.write_bytes(data)
-    return log
-
-
-def says_where_it_is_damaged(log: Path, error: str) -> bool:
-    (segment,) = log.glob("*.avro")
-    return (
-        error.startswith(f"error: CORRUPT: {segment} byte ")
-        and ", from offset " in error
-        and "org.apache" not in error
-        and error.count("\n") == 1
-    )
-
-
-@pytest.mark.spark
-def test_damaged_log_is_corrupt_and_our_reader_names_the_place(damaged: Path) -> None:
-    done = audit(damaged, "digest", "--by", "spark")
-    assert (done.returncode, says_where_it_is_damaged(damaged, done.stderr)) == (5, True)
-
-
 @pytest.mark.spark
 def test_damage_is_found_by_the_audits_of_a_session_that_goes_on(
-    spark: "SparkSession", damaged: Path, capsys: pytest.CaptureFixture[str]
+    spark: "SparkSession", tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    damaged = damaged_log(tmp_path / "log")
     capsys.readouterr()
     assert run(["audit", "who", str(damaged)]) == 5
     assert says_where_it_is_damaged(damaged, capsys.readouterr().err)
     assert spark.range(3).count() == 3
-
-
-@pytest.mark.spark
-def test_session_is_restarted_after_its_process_was_killed_during_a_query(
-    shared_spark: SharedSpark,
-) -> None:
-    """What the time limit of a test does."""
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
-
-    spark = shared_spark.get()
-    timer = threading.Timer(2.0, shared_spark.end_process)
-    timer.start()
-    with pytest.raises((Py4JError, PySparkException, ConnectionError)):
-        spark.range(1 << 50).selectExpr("sum(id % 7)").collect()
-    assert shared_spark.get().range(3).count() == 3

@@ -1,14 +1,13 @@
 """What `audit sql` refuses, and that it refuses before Spark looks anything up."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from api.cli.main import run
 from metadata_log.log_reader import LogReader
 from records.errors import RequestError
 from replay.audit.audit import Audit, Range
@@ -199,27 +198,20 @@ def test_kept_frames_are_freed(spark: "SparkSession", demo_log: Path) -> None:
     assert spark._jsc.getPersistentRDDs().size() == 0
 
 
-def test_command_that_would_overwrite_the_log_leaves_it_whole(tmp_path: Path) -> None:
-    """The way users go, as a process: `metalog audit sql`."""
-    metalog = [sys.executable, "-m", "api.cli"]
+def test_command_that_would_overwrite_the_log_leaves_it_whole(
+    spark: "SparkSession", tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     log = tmp_path / "log"
-    demo = ["demo", str(log), "--topics", "2", "--changes", "10"]
-    subprocess.run([*metalog, *demo], check=True, capture_output=True)
+    assert run(["demo", str(log), "--topics", "2", "--changes", "10", "--json"]) == 0
     before = {path.name: path.read_bytes() for path in log.iterdir()}
     attack = f"INSERT OVERWRITE DIRECTORY '{log}' USING parquet SELECT 1 AS x"
-    done = subprocess.run(
-        [*metalog, "audit", "sql", str(log), attack, "--json"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 3
-    error = json.loads(done.stderr)
+    capsys.readouterr()
+    assert run(["audit", "sql", str(log), attack, "--json"]) == 3
+    said = capsys.readouterr()
+    error = json.loads(said.err)
     assert error["code"] == "INVALID_REQUEST"
     assert error["message"].startswith("InsertIntoDir is not allowed here: ")
-    assert done.stdout == ""
+    assert said.out == ""
     assert {path.name: path.read_bytes() for path in log.iterdir()} == before
-    verified = subprocess.run(
-        [*metalog, "verify", str(log), "--json"], capture_output=True, text=True, check=True
-    )
-    assert json.loads(verified.stdout)
+    assert run(["verify", str(log), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)
