@@ -92,6 +92,11 @@ class MirrorBuilder:
             self._writer.start_segment(rows[0].leader_epoch)
         self._writer.write(list(rows), end_offset)
 
+    def start_segment(self, leader_epoch: int) -> None:
+        """Start a new segment with the next batch, whose epoch is given."""
+        if self._writer is not None:
+            self._writer.start_segment(leader_epoch)
+
     def finish(self, confirmed_end: int) -> None:
         """Sync everything and rename the log into place."""
         writer = self._writer or self._start(self._tail.end_offset, self._tail.leader_epoch)

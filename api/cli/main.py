@@ -37,6 +37,7 @@ _MODULES = {
     "forking": ("fork",),
     "comparing": ("compare",),
     "advising": ("advise",),
+    "exporting": ("export",),
     "streaming": ("tail", "append"),
     "looking": ("dump", "image", "digest"),
     "usage": ("du",),

@@ -17,7 +17,7 @@ from metadata_log.kraft.meta_properties import MetaProperties
 from metadata_log.kraft.node_directory import read_node_directory
 from metadata_log.log_reader import LogReader
 from metadata_log.names import MANIFEST
-from records.errors import CorruptLogError, RequestError
+from records.errors import ContradictionError, CorruptLogError, RequestError
 from replay.about import About
 from replay.incidents.directory_events import DirectoryLog
 from replay.incidents.event import TimelineEvent
@@ -125,7 +125,7 @@ def _differences(logs: Sequence[ComparedLog], found: Comparison) -> Told:
         log = logs[branch.head]
         try:
             events = _events(log, branch.start_offset)
-        except (CorruptLogError, RequestError) as error:
+        except (ContradictionError, CorruptLogError, RequestError) as error:
             told.remarks.append(f"what {log.name} holds cannot be told: {error}")
             continue
         for event in events:

@@ -72,9 +72,12 @@ def import_directory(
             end_offset = base.end_offset
         runs = NoOpRuns(mirror.append, collapse=collapse_noops)
         bytes_read = 0
+        starts = {segment.base_offset for segment in source.segments}
         for batch in source.batches():
             if first_offset is None:
                 first_offset = batch.base_offset
+            elif not collapse_noops and batch.base_offset in starts:
+                mirror.start_segment(batch.leader_epoch)  # an export begins one there, too
             end_offset = batch.end_offset
             for row in batch.rows:
                 by_type[type(row.payload)] += 1

@@ -17,6 +17,10 @@ READING: dict[str, list[str]] = {
     "digest": ["digest", "{log}", "--at", "{at}"],
     "du": ["du", "{log}", "--at", "{at}"],
     "compare": ["compare", "{log}", "{log}"],
+    "export kraft": [
+        *("export", "kraft", "{log}", "{tmp}/new/node", "--as", "checkpoint"),
+        *("--at", "{at}", "--lossy"),
+    ],
     "diff": ["diff", "{log}", "end", "{at}"],
     "outages": ["outages", "{log}", "--to", "{at}"],
     "why": ["why", "{log}", "broker:1", "--at", "{at}"],

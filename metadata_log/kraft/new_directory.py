@@ -1,0 +1,43 @@
+"""A new node directory of Kafka's: built beside its destination and renamed when complete."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from metadata_log.kraft.importer import UNKNOWN_CLUSTER_ID
+from metadata_log.kraft.names import META_PROPERTIES, PARTITION_DIRECTORY
+from metadata_log.kraft.synced_file import sync_directory, write_synced
+from records.errors import RequestError
+
+
+@contextmanager
+def new_directory(target: Path, cluster_id: str) -> Iterator[Path]:
+    """Yield the partition's folder of a new node directory, which appears at the end of the body.
+
+    `meta.properties` names the cluster, but no node: whoever runs it adds `node.id`. Kafka does not
+    start without one.
+
+    Raises:
+        RequestError: `target` exists.
+    """
+    if os.path.lexists(target):
+        raise RequestError("INVALID_REQUEST", f"{target} exists already; name a new directory")
+    target = target.absolute()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = target.with_name(f"{target.name}.exporting-{os.getpid()}")
+    partition = unfinished / PARTITION_DIRECTORY
+    partition.mkdir(parents=True)
+    try:
+        if cluster_id != UNKNOWN_CLUSTER_ID:
+            properties = f"#\ncluster.id={cluster_id}\nversion=1\n".encode("latin-1")
+            write_synced(unfinished / META_PROPERTIES, [properties])
+        yield partition
+        sync_directory(partition)
+        sync_directory(unfinished)
+        unfinished.rename(target)
+        sync_directory(target.parent)
+    except BaseException:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        raise

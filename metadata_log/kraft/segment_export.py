@@ -1,0 +1,156 @@
+"""Writes a mirror's batches as Kafka's segments, byte for byte as they were read.
+
+A segment begins where one of the mirror's begins: an exact import starts one wherever the source
+does. Where the mirror's was full, or a new release wrote on, Kafka's goes on.
+"""
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from metadata_log.kraft.batch_codec import encode_batch
+from metadata_log.kraft.checkpoint_writer import write_checkpoint
+from metadata_log.kraft.names import LEADER_EPOCHS, checkpoint_name, segment_name
+from metadata_log.kraft.new_directory import new_directory
+from metadata_log.kraft.synced_file import write_synced
+from metadata_log.limits import SEGMENT_SIZE_BYTES_MAX
+from metadata_log.log_reader import LogReader
+from metadata_log.manifest import Kind
+from records.base import Record
+from records.control import NoOpRunRecord
+from records.envelope import Envelope
+from records.errors import RequestError
+from records.registry import CONTROL_TYPES
+
+
+class SegmentsExport(msgspec.Struct, frozen=True, kw_only=True):
+    """What was written: the names of the files, and the offsets [start_offset, end_offset)."""
+
+    files: Sequence[str]
+    start_offset: int
+    end_offset: int
+    bytes: int
+
+
+def export_segments(
+    reader: LogReader, target: Path, end_offset: int, *, progress: Callable[[int], None]
+) -> SegmentsExport:
+    """Write a new node directory with the mirror's segments up to an end, exclusive.
+
+    A base checkpoint is written too, as a checkpoint of the same records.
+
+    Args:
+        progress: Called with the end offset of each batch.
+
+    Raises:
+        RequestError: it is no mirror; it keeps runs of NoOps as one record; `end_offset` is inside
+            a batch; or `target` exists.
+        CorruptLogError: the mirror is damaged.
+    """
+    if reader.kind is not Kind.MIRROR:
+        raise RequestError(
+            "INVALID_REQUEST",
+            "the segments of a log of our own are not Kafka's; use --as checkpoint",
+        )
+    with new_directory(target, reader.cluster_id) as partition:
+        writer = _Segments(partition, reader, end_offset)
+        if reader.base is not None:
+            _write_base(reader, partition)
+        for base_offset in writer.starts:
+            write_synced(
+                partition / segment_name(base_offset), writer.segment(base_offset, progress)
+            )
+        lines = [f"{epoch} {start}" for epoch, start in writer.epoch_starts.items()]
+        text = "\n".join(["0", str(len(lines)), *lines]) + "\n"
+        write_synced(partition / LEADER_EPOCHS, [text.encode()])
+        files = sorted(path.name for path in partition.iterdir())
+    return SegmentsExport(
+        files=files,
+        start_offset=reader.start_offset,
+        end_offset=end_offset,
+        bytes=writer.bytes_written,
+    )
+
+
+def _write_base(reader: LogReader, partition: Path) -> None:
+    base = reader.base
+    assert base is not None
+    control: list[Record] = []
+    records: list[tuple[Record, int]] = []
+    for row in itertools.chain.from_iterable(base.rows()):
+        if type(row.payload) in CONTROL_TYPES:
+            control.append(row.payload)
+        else:
+            records.append((row.payload, row.record_version))
+    write_checkpoint(
+        partition / checkpoint_name(base.end_offset, base.leader_epoch),
+        records,
+        leader_epoch=base.leader_epoch,
+        timestamp=base.timestamp,
+        control=control,
+    )
+
+
+class _Segments:
+    """The bytes of each segment; `starts` are their base offsets, ascending."""
+
+    def __init__(self, partition: Path, reader: LogReader, end_offset: int) -> None:
+        self.starts = [start for start in _source_starts(reader) if start < end_offset]
+        self.epoch_starts: dict[int, int] = {}
+        self.bytes_written = 0
+        self._reader = reader
+        self._end_offset = end_offset
+
+    def segment(self, base_offset: int, progress: Callable[[int], None]) -> Iterator[bytes]:
+        """Yield the batches of a segment."""
+        following = [start for start in self.starts if start > base_offset]
+        end = following[0] if following else self._end_offset
+        for rows in _source_batches(self._reader, base_offset, end):
+            batch = self._encoded(rows)
+            self.epoch_starts.setdefault(rows[0].leader_epoch, rows[0].offset)
+            self.bytes_written += len(batch)
+            yield batch
+            progress(rows[-1].offset + 1)
+
+    def _encoded(self, rows: Sequence[Envelope]) -> bytes:
+        first, last = rows[0], rows[-1]
+        if isinstance(first.payload, NoOpRunRecord):
+            end = first.offset + first.payload.count
+            raise RequestError(
+                "INVALID_REQUEST",
+                f"offsets {first.offset} to {end - 1} are NoOps that are kept as one record; "
+                "import the source with --noop keep, or use --as checkpoint",
+            )
+        if last.offset >= self._end_offset:
+            raise RequestError(
+                "INVALID_REQUEST",
+                f"offset {self._end_offset - 1} is inside the batch of offsets {first.offset} to "
+                f"{last.offset}; take {first.offset - 1} or {last.offset}",
+            )
+        return encode_batch(rows)
+
+
+def _source_batches(reader: LogReader, start: int, end: int) -> Iterator[list[Envelope]]:
+    """Yield the rows of each batch of the source: a block of the mirror may hold several."""
+    for block in reader.batches(start, end):
+        for batch_offset, rows in itertools.groupby(block.rows, key=lambda row: row.batch_offset):
+            if start <= batch_offset < end:
+                yield list(rows)
+
+
+def _source_starts(reader: LogReader) -> Iterator[int]:
+    """Yield the starts of the source's segments, as the mirror's show them."""
+    before: Path | None = None
+    for path in reader.segment_paths:
+        if before is None or not _was_full(reader, before, path):
+            yield reader.header(path).base_offset
+        before = path
+
+
+def _was_full(reader: LogReader, before: Path, path: Path) -> bool:
+    """True if a segment of the mirror ended for a reason of its own."""
+    header = reader.header(path)
+    is_new_schema = header.schema_json != reader.header(before).schema_json
+    return is_new_schema or header.previous_length >= SEGMENT_SIZE_BYTES_MAX
