@@ -15,14 +15,29 @@ from metadata_log.kraft.importer import import_directory
 from metadata_log.kraft.names import LEADER_EPOCHS, PARTITION_DIRECTORY
 from metadata_log.kraft.segment_export import SegmentsExport, export_segments
 from metadata_log.log_reader import LogReader
+from records.base import Uuid
 from records.configs import ProducerIdsRecord
+from records.control import (
+    KRaftVersionFeature,
+    KRaftVersionRecord,
+    QuorumVoter,
+    VoterEndpoint,
+    VotersRecord,
+)
 from records.errors import RequestError
 from replay.care.kraft_checkpoint import export_checkpoint
 from replay.image.digest import image_digest
 from replay.image.metadata import MetadataImage
 from replay.incidents.directory_events import DirectoryLog
 from replay.loader import load_image
-from tests.metadata_log.kraft.logs import LogFiles, checkpoint, topic, two_segments
+from tests.metadata_log.kraft.logs import (
+    LogFiles,
+    batch,
+    checkpoint,
+    leader_change,
+    topic,
+    two_segments,
+)
 from tests.real_logs import DataSet, each_data_set_where
 
 # Larger logs take seconds: `METALOG_EXPORT_POINTS=100 pytest ...` takes them all, at 100 points.
@@ -168,3 +183,26 @@ def test_base_is_exported_as_a_checkpoint_of_the_same_records(tmp_path: Path) ->
     assert _content(again.base_checkpoint) == _content(source.base_checkpoint)
     (segment,) = again.segments
     assert segment.path.read_bytes() == source.segments[0].path.read_bytes()
+
+
+def test_voters_stand_beside_the_header_of_an_exported_checkpoint(tmp_path: Path) -> None:
+    files = LogFiles(tmp_path / "node")
+    voter = QuorumVoter(
+        voter_id=1,
+        voter_directory_id=Uuid(bytes(range(16))),
+        endpoints=(VoterEndpoint(name="CONTROLLER", host="c1", port=9093),),
+        kraft_version_feature=KRaftVersionFeature(min_supported_version=0, max_supported_version=1),
+    )
+    quorum = (
+        KRaftVersionRecord(version=0, kraft_version=1),
+        VotersRecord(version=0, voters=(voter,)),
+    )
+    start = batch(0, 1, leader_change()), batch(1, 1, *quorum), batch(3, 1, topic())
+    files.segment(0, *start)
+    image = load_image(DirectoryLog(open_directory(files.directory), 4))
+    written = _checkpoint_of(image, tmp_path / "out")
+    first, *_ = written.batches()
+    assert [row.payload for row in first.rows][1:] == list(quorum)
+    import_directory(open_directory(tmp_path / "out"), tmp_path / "mirror")
+    with LogReader.open(tmp_path / "mirror") as reader:
+        assert image_digest(load_image(reader)) == image_digest(image)
