@@ -25,6 +25,8 @@ _CRC = struct.Struct(">I")
 SLOT_SIZE = _SLOT.size + _CRC.size
 assert SLOT_SIZE == 64
 _TRIES = 3
+# A writer's sequences have its epoch in their upper half.
+_WRITER_SHIFT = 32
 
 
 class CommitMark(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,6 +65,11 @@ class CommitMark(msgspec.Struct, frozen=True, kw_only=True):
         return body + _CRC.pack(google_crc32c.value(body))
 
     @property
+    def writer(self) -> int:
+        """A number that every take-over of the log raises."""
+        return self.sequence >> _WRITER_SHIFT
+
+    @property
     def slot_position(self) -> int:
         """Return the position of this mark's slot in the file."""
         return self.sequence % 2 * SLOT_SPACING
@@ -92,7 +99,7 @@ class MarkWriter:
             FencedError: a later writer took over meanwhile; the mark is unchanged.
             UnavailableError: the disk is full; the mark is unchanged.
         """
-        start = max(after.sequence, owner.leader_epoch << 32)
+        start = max(after.sequence, owner.leader_epoch << _WRITER_SHIFT)
 
         def write(file: File) -> None:
             for sequence in (start + 1, start + 2):

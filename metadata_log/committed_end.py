@@ -2,8 +2,11 @@
 
 from pathlib import Path
 
+import msgspec
+
 from metadata_log.commit_mark import CommitMark, Marks, read_marks
 from metadata_log.fs import ByteStore
+from metadata_log.manifest import Kind, Manifest
 from metadata_log.missing_files import moved_up
 from metadata_log.names import COMMIT_MARK, segment_name
 from metadata_log.proof import look_past, placed
@@ -15,8 +18,10 @@ _TRIES = 3
 """How often reading starts over because the mark moved."""
 
 
-def find_end(fs: ByteStore, directory: Path, cluster_id: str) -> CommitMark:
+def find_end(fs: ByteStore, directory: Path, manifest: Manifest) -> CommitMark:
     """Return the newest commit mark, advanced to the end that the blocks past it prove.
+
+    In a mirror that end says nothing about what Kafka committed: only a mark does.
 
     An invalid slot may have held a newer mark; then blocks past the proven end may or may not have
     been acknowledged.
@@ -27,12 +32,12 @@ def find_end(fs: ByteStore, directory: Path, cluster_id: str) -> CommitMark:
             damaged.
     """
     marks = _marks(fs, directory)
-    _check_mark(fs, directory, cluster_id, marks.newest)
+    _check_mark(fs, directory, manifest.cluster_id, marks.newest)
     for _ in range(_TRIES):
         try:
             past = look_past(fs, directory, marks.newest)
             if marks.damaged_byte is None or not past.has_more:
-                return past.proven
+                return _confirmed(past.proven, marks.newest, manifest.kind)
             # A crash or damage can cause this; either way nothing is lost.
             error: CorruptLogError | UnavailableError = UnavailableError(
                 f"{directory / COMMIT_MARK} byte {marks.damaged_byte}: this slot is not "
@@ -48,6 +53,12 @@ def find_end(fs: ByteStore, directory: Path, cluster_id: str) -> CommitMark:
             raise error
         marks = newer
     return marks.newest
+
+
+def _confirmed(proven: CommitMark, mark: CommitMark, kind: Kind) -> CommitMark:
+    if kind is Kind.OWN:
+        return proven
+    return msgspec.structs.replace(proven, confirmed_end=mark.confirmed_end)
 
 
 def _marks(fs: ByteStore, directory: Path) -> Marks:

@@ -5,8 +5,9 @@ from pathlib import Path
 
 from metadata_log.file_publish import SoleOwner
 from metadata_log.fs import Fs, OsFs
-from metadata_log.log_writer import EMPTY_TAIL, LogWriter, create_mark
+from metadata_log.log_writer import LogWriter, create_mark
 from metadata_log.manifest import Kind, Manifest, write_manifest
+from metadata_log.tail import EMPTY_TAIL
 from records.errors import RequestError
 
 

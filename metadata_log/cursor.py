@@ -19,12 +19,13 @@ from metadata_log.commit_mark import CommitMark, read_mark
 from metadata_log.fs import File, Fs, OsFs
 from metadata_log.limits import FOLLOW_READ_RECORDS
 from metadata_log.log_reader import LogReader, check_follows
-from metadata_log.manifest import read_manifest
+from metadata_log.manifest import Kind, read_manifest
 from metadata_log.missing_files import missing_as_unavailable
 from metadata_log.names import COMMIT_MARK, segment_name, segment_offsets
+from metadata_log.position import crc_before
 from metadata_log.segment_file import ScanStart, SegmentFile
 from metadata_log.segment_scan import SegmentScan, corrupt
-from records.errors import RequestError, UnavailableError, UnknownHistoryError
+from records.errors import CorruptLogError, RequestError, UnavailableError, UnknownHistoryError
 
 # The two slots of a mark are not read atomically. A writer can replace both in between, so that
 # an older mark looks like the newest. A second read clears that up.
@@ -62,7 +63,7 @@ class LogCursor:
         """
         self._fs = fs or OsFs()
         self._directory = directory.absolute()
-        read_manifest(self._fs, self._directory)
+        self._kind = read_manifest(self._fs, self._directory).kind
         # Read before the reader's mark, which may be newer: a mark below this one means that the
         # log went back.
         self._mark = read_mark(self._fs, self._directory)
@@ -97,10 +98,17 @@ class LogCursor:
         try:
             with missing_as_unavailable(self._directory):
                 return self._next_batches(records_max)
-        except BaseException:
+        except BaseException as error:
             # Batches read before the error were not returned: the next call must read them again.
             self._place = place
+            if isinstance(error, CorruptLogError) and self._may_have_been_cut():
+                return self.read(records_max)
             raise
+
+    def _may_have_been_cut(self) -> bool:
+        """True if another writer took a mirror over since the mark was read."""
+        mark = read_mark(self._fs, self._directory)
+        return self._kind is Kind.MIRROR and mark.writer != self._mark.writer
 
     def _next_batches(self, records_max: int) -> list[Batch]:
         found: list[Batch] = []
@@ -113,7 +121,10 @@ class LogCursor:
         return found
 
     def _new_batches(self) -> Iterator[Batch]:
-        self._mark = self._newest_mark()
+        mark = self._newest_mark()
+        if self._kind is Kind.MIRROR and mark.writer != self._mark.writer:
+            self._end = mark
+        self._mark = mark
         # After a machine crash, blocks past the mark can be proven to be committed.
         end = self._end = max(self._end, self._mark, key=lambda mark: mark.end_offset)
         while self._place.next_offset < end.end_offset:
@@ -129,11 +140,28 @@ class LogCursor:
                 raise UnavailableError(f"{self._directory} vanished while it was followed")
             mark = read_mark(self._fs, self._directory)
             if mark.sequence >= last.sequence and mark.end_offset >= last.end_offset:
+                self._check_history(mark)
                 return mark
-        raise RequestError(
+        raise self._went_back(f"from offset {last.end_offset} to {mark.end_offset}")
+
+    def _check_history(self, mark: CommitMark) -> None:
+        """Check that a mirror with another writer still has the block that was read last."""
+        place = self._place
+        is_same_writer = self._kind is Kind.OWN or mark.writer == self._mark.writer
+        if is_same_writer or place.last_crc32c is None:
+            return
+        with LogReader.open(self._directory, fs=self._fs) as reader:
+            end = reader.end_offset
+            if place.next_offset > end or crc_before(reader, place.next_offset) != (
+                place.last_crc32c
+            ):
+                raise self._went_back(f"behind offset {place.next_offset}")
+
+    def _went_back(self, where: str) -> RequestError:
+        return RequestError(
             "OFFSET_OUT_OF_RANGE",
-            f"{self._directory} went back from offset {last.end_offset} to {mark.end_offset} while "
-            "it was followed: it was restored, or the unconfirmed end of a mirror was replaced; "
+            f"{self._directory} went back {where} while it was followed: it "
+            "was restored, or the unconfirmed end of a mirror was replaced; "
             "what was read may no longer hold, so start anew",
         )
 

@@ -22,6 +22,7 @@ from metadata_log.network_file_systems import refuse_network_file_system
 FILE_MODE = 0o600
 DIRECTORY_MODE = 0o700
 
+_COPY_SIZE = 1024 * 1024
 _LOCK_TRIES = 4
 _LOCK_RETRY_S = 0.002
 
@@ -284,6 +285,12 @@ def read_start(fs: ByteStore, path: Path, size_bytes_max: int) -> bytes:
         return file.pread(min(file.size(), size_bytes_max), 0)
     finally:
         file.close()
+
+
+def copy_start(source: ReadableFile, target: File, size_bytes: int) -> None:
+    """Copy the first `size_bytes` of a file."""
+    for position in range(0, size_bytes, _COPY_SIZE):
+        target.pwrite(source.pread(min(_COPY_SIZE, size_bytes - position), position), position)
 
 
 def create_synced(fs: Fs, path: Path, write: Callable[[File], None]) -> File:

@@ -19,7 +19,7 @@ from metadata_log.batch import Batch
 from metadata_log.block_place import BlockPlace
 from metadata_log.block_search import BlockSearch
 from metadata_log.checkpoint import Checkpoint
-from metadata_log.commit_mark import CommitMark
+from metadata_log.commit_mark import CommitMark, read_mark
 from metadata_log.committed_end import find_end
 from metadata_log.fs import ByteStore, OsFs, UrlPath
 from metadata_log.manifest import Kind, read_manifest
@@ -32,7 +32,7 @@ from metadata_log.segment import SegmentHeader
 from metadata_log.segment_file import ScanStart, SegmentFile, kept_segment
 from metadata_log.segment_scan import SegmentScan, check_identity, corrupt, short_copy
 from records.control import NoOpRunRecord
-from records.errors import UnknownHistoryError
+from records.errors import CorruptLogError, UnavailableError, UnknownHistoryError
 from records.text import time_text
 
 
@@ -58,7 +58,7 @@ class LogReader:
         manifest = read_manifest(fs, directory)
         self.kind: Kind = manifest.kind
         self.cluster_id: str = manifest.cluster_id
-        self.mark: CommitMark = find_end(fs, directory, manifest.cluster_id)
+        self.mark: CommitMark = find_end(fs, directory, manifest)
         self.end_offset: int = self.mark.end_offset
         names = fs.list(directory)
         self._segments = [
@@ -254,6 +254,25 @@ class LogReader:
         self, entry: IndexEntry, first: int, end: int, needles: Needles | None = None
     ) -> Iterator[tuple[BlockPlace, Batch]]:
         """Yield batches from a block at or before `first`, each with its place."""
+        try:
+            yield from self._segment_batches(entry, first, end, needles)
+        except CorruptLogError as error:
+            if self._was_taken_over():
+                raise UnavailableError(
+                    f"{self.directory}: the unconfirmed end of this mirror was replaced while it "
+                    "was read; open it again"
+                ) from error
+            raise
+
+    def _was_taken_over(self) -> bool:
+        """True if another writer opened the mirror since, and may have cut it."""
+        return self.kind is Kind.MIRROR and read_mark(self.fs, self.directory).writer != (
+            self.mark.writer
+        )
+
+    def _segment_batches(
+        self, entry: IndexEntry, first: int, end: int, needles: Needles | None
+    ) -> Iterator[tuple[BlockPlace, Batch]]:
         previous: SegmentScan | None = None
         at = max(index for index, base in enumerate(self._segments) if base <= entry.offset)
         for base, following in zip_longest(self._segments[at:], self._segments[at + 1 :]):

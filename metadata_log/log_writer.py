@@ -7,6 +7,7 @@ Synchronous, and used by one thread at a time. Offsets and epochs come from the 
                      \-> roll_back                                 when the disk is full
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import google_crc32c
@@ -18,34 +19,19 @@ from metadata_log.block_place import BlockPlace
 from metadata_log.commit_mark import MARK_SIZE, CommitMark, MarkWriter
 from metadata_log.disk_full import full_as_unavailable
 from metadata_log.file_publish import Owner, publish_file
-from metadata_log.fs import File, Fs
+from metadata_log.fs import File, Fs, copy_start
 from metadata_log.limits import (
     BATCH_SIZE_BYTES_MAX,
     SEGMENT_SIZE_BYTES_MAX,
     WRITE_SIZE_BYTES,
 )
 from metadata_log.names import COMMIT_MARK, segment_name
-from metadata_log.offset_index import IndexWriter
+from metadata_log.offset_index import IndexWriter, read_index
 from metadata_log.segment import SegmentHeader
+from metadata_log.segment_file import SegmentFile
+from metadata_log.tail import Tail
 from records.envelope import Envelope
 from records.errors import UnavailableError
-
-
-class Tail(msgspec.Struct, frozen=True, kw_only=True):
-    """The end of the written log: where the next block goes, and which block it follows.
-
-    `segment_offset` and `position` refer to the last segment (position 0: there is none yet).
-    `previous_length` is the length of the file before it (0: none), `last_crc32c` the CRC-32C of
-    the last block anywhere before `position` (0: none).
-    """
-
-    end_offset: int
-    leader_epoch: int
-    segment_offset: int
-    position: int
-    previous_length: int
-    last_crc32c: int
-    max_timestamp: int | None
 
 
 class LogWriter:
@@ -93,6 +79,11 @@ class LogWriter:
         return self._file is None or (is_full and tail.end_offset > tail.segment_offset)
 
     @property
+    def is_open(self) -> bool:
+        """True if a segment is open for writing."""
+        return self._file is not None
+
+    @property
     def group_size_bytes(self) -> int:
         """Bytes written since the last sync."""
         return self.tail.position - self.synced.position
@@ -111,10 +102,17 @@ class LogWriter:
         """
         self._mark.take_over(self._marked(), found, self._owner)
 
-    def start_segment(self, leader_epoch: int) -> None:
+    def start_segment(
+        self, leader_epoch: int, rows: Sequence[Envelope] = (), end_offset: int | None = None
+    ) -> None:
         """Start a new segment at the end; the one before is sealed from now on.
 
         The segment is renamed into place with its whole header.
+
+        Args:
+            rows: A first block that is in the file when it gets its name. The segment then replaces
+                whatever stands behind the tail in the file before.
+            end_offset: The offset after `rows`.
 
         Raises:
             FencedError: another writer took over; the log is unchanged.
@@ -132,14 +130,39 @@ class LogWriter:
             previous_crc32c=tail.last_crc32c,
             max_timestamp=tail.max_timestamp,
         )
-        size = self._create_segment(header)
+        first = self._encode(rows, header.sync_marker) if rows else b""
+        size = self._create_segment(header, first)
         self.tail = self.synced = msgspec.structs.replace(
             tail,
+            end_offset=end_offset if end_offset is not None else tail.end_offset,
             leader_epoch=leader_epoch,
             segment_offset=tail.end_offset,
             position=size,
             previous_length=header.previous_length,
+            last_crc32c=google_crc32c.value(first) if first else tail.last_crc32c,
+            max_timestamp=tail.latest(rows),
         )
+
+    def continue_segment(self) -> None:
+        """Go on in the last segment, in a new file that holds its blocks up to the tail.
+
+        A fenced writer may still have the old file open.
+
+        Raises:
+            FencedError, UnavailableError: as `start_segment`.
+        """
+        tail = self.tail
+        path = self._directory / segment_name(tail.segment_offset)
+        old = self._fs.open(path)
+        try:
+            self._sync_marker = SegmentFile.of(old, path).header.sync_marker
+            self._file = publish_file(
+                self._fs, path, lambda new: copy_start(old, new, tail.position), self._owner
+            )
+        finally:
+            old.close()
+        kept = read_index(self._fs, self._directory, tail.segment_offset).below(tail.position)
+        self._index = IndexWriter(self._fs, self._directory, tail.segment_offset, kept)
 
     def write(
         self, rows: list[Envelope], end_offset: int, rest: EncodedRows | None = None
@@ -158,12 +181,8 @@ class LogWriter:
         """
         assert self._file is not None and self._index is not None, "start_segment comes first"
         tail = self.tail
-        first = msgspec.structs.replace(
-            rows[0],
-            previous_crc32c=tail.last_crc32c or None,
-            durable_end=self.synced.end_offset or None,
-        )
-        stored = self._encoder.encode([first, *rows[1:]], self._sync_marker, rest)
+        first = rows[0]
+        stored = self._encode(rows, self._sync_marker, rest)
         self._unwritten.append(stored)
         self._unwritten_bytes += len(stored)
         self._index.maybe_add(first.offset, tail.position, tail.max_timestamp)
@@ -174,7 +193,7 @@ class LogWriter:
             position=tail.position + len(stored),
             previous_length=tail.previous_length,
             last_crc32c=google_crc32c.value(stored),
-            max_timestamp=max(first.timestamp, tail.max_timestamp or first.timestamp),
+            max_timestamp=tail.latest(rows[:1]),
         )
         if self._unwritten_bytes >= WRITE_SIZE_BYTES:
             self._flush()
@@ -283,25 +302,25 @@ class LogWriter:
             self._index.close()
             self._index = None
 
-    def _create_segment(self, header: SegmentHeader) -> int:
+    def _encode(
+        self, rows: Sequence[Envelope], sync_marker: bytes, rest: EncodedRows | None = None
+    ) -> bytes:
+        """Return the stored bytes of a block that follows the tail."""
+        first = msgspec.structs.replace(
+            rows[0],
+            previous_crc32c=self.tail.last_crc32c or None,
+            durable_end=self.synced.end_offset or None,
+        )
+        return self._encoder.encode([first, *rows[1:]], sync_marker, rest)
+
+    def _create_segment(self, header: SegmentHeader, first_block: bytes) -> int:
         """Rename the new segment into place, ready for writing; return its size."""
-        path, encoded = self._directory / segment_name(header.base_offset), header.encode()
+        path = self._directory / segment_name(header.base_offset)
+        encoded = header.encode() + first_block
         self._file = publish_file(self._fs, path, lambda file: file.pwrite(encoded, 0), self._owner)
         self._sync_marker = header.sync_marker
         self._index = IndexWriter(self._fs, self._directory, header.base_offset)
         return len(encoded)
-
-
-EMPTY_TAIL = Tail(
-    end_offset=0,
-    leader_epoch=0,
-    segment_offset=0,
-    position=0,
-    previous_length=0,
-    last_crc32c=0,
-    max_timestamp=None,
-)
-"""The tail of an empty log."""
 
 
 def create_mark(fs: Fs, directory: Path) -> None:

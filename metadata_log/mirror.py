@@ -16,8 +16,9 @@ from metadata_log.checkpoint import CheckpointRecord, write_checkpoint
 from metadata_log.file_publish import SoleOwner
 from metadata_log.fs import Fs, OsFs
 from metadata_log.limits import BLOCK_DECODED_BYTES_MAX
-from metadata_log.log_writer import EMPTY_TAIL, LogWriter, create_mark
+from metadata_log.log_writer import LogWriter, create_mark
 from metadata_log.manifest import Kind, Manifest, write_manifest
+from metadata_log.tail import EMPTY_TAIL
 from records.envelope import Envelope
 from records.errors import RequestError
 

@@ -55,6 +55,10 @@ class OffsetIndex:
             for entry in entries
         ]
 
+    def below(self, position: int) -> Sequence[IndexEntry]:
+        """Return the entries of the blocks that begin before a byte of the segment."""
+        return [entry for entry in self._entries if entry.position < position]
+
     def at_offset(self, offset: int) -> IndexEntry | None:
         """Return the last entry at or below an offset."""
         found = bisect.bisect_right(self._offsets, offset)
@@ -73,13 +77,20 @@ class IndexWriter:
     cannot be written, the index is given up; readers do without.
     """
 
-    def __init__(self, fs: Fs, directory: Path, base_offset: int) -> None:
+    def __init__(
+        self, fs: Fs, directory: Path, base_offset: int, kept: Sequence[IndexEntry] = ()
+    ) -> None:
+        """Start the index of a segment.
+
+        Args:
+            kept: Entries to begin with: those of the committed blocks of a continued segment.
+        """
         self._fs = fs
         self._path = directory / index_name(base_offset)
         self._file: File | None = None
         self._size = 0
-        self._last_position: int | None = None
-        self._waiting: list[bytes] = []
+        self._last_position = kept[-1].position if kept else None
+        self._waiting = [entry.encode() for entry in kept]
         self._given_up = False
 
     def maybe_add(self, offset: int, position: int, max_timestamp: int | None) -> None:
@@ -120,6 +131,15 @@ class IndexWriter:
         if self._fs.exists(self._path):
             self._fs.unlink(self._path)
         return self._fs.open(self._path, create=True)
+
+
+def shorten_index(fs: Fs, directory: Path, base_offset: int, position: int) -> None:
+    """Remove the entries of the blocks from a byte on."""
+    index = IndexWriter(
+        fs, directory, base_offset, read_index(fs, directory, base_offset).below(position)
+    )
+    index.commit()
+    index.close()
 
 
 def read_index(fs: ByteStore, directory: Path, base_offset: int) -> OffsetIndex:

@@ -1,4 +1,4 @@
-"""Becoming the writer of an own log: lock, claim a higher epoch, recover the tail."""
+"""Becoming the writer of a log: lock, claim a higher epoch, recover the tail."""
 
 from pathlib import Path
 
@@ -8,16 +8,18 @@ from metadata_log.base import check_base_header
 from metadata_log.batch import NewBatch
 from metadata_log.chain import check_chain, cut_surplus
 from metadata_log.claims import Claim, claim_epoch
-from metadata_log.commit_mark import read_mark
+from metadata_log.commit_mark import CommitMark, read_mark
 from metadata_log.disk_full import full_as_unavailable
 from metadata_log.file_publish import remove_unpublished
 from metadata_log.fs import Fs, Lock
+from metadata_log.limits import BATCH_SIZE_BYTES_MAX, SEGMENT_SIZE_BYTES_MAX
 from metadata_log.lock import lock_directory
 from metadata_log.log_writer import LogWriter
 from metadata_log.manifest import Kind, read_manifest
 from metadata_log.missing_files import missing_as_unavailable
 from metadata_log.names import segment_offsets
 from metadata_log.recovery import recover
+from metadata_log.tail import Tail
 from records.control import LeaderChangeMessage, LeaderChangeVoter
 from records.envelope import Asked
 from records.errors import RequestError
@@ -33,63 +35,107 @@ class OwnedLog(msgspec.Struct, frozen=True):
 
 
 def own_log(fs: Fs, directory: Path, segment_size_bytes_max: int) -> OwnedLog:
-    """Take over a log and start a segment for the new epoch.
+    """Take over an own log and start a segment for the new epoch.
 
     Raises:
         RequestError: the directory is not a log, or is a mirror, which takes no records.
+        UnavailableError, FencedError, CorruptLogError: as `take_over`.
+    """
+    owned = take_over(fs, directory, Kind.OWN, segment_size_bytes_max=segment_size_bytes_max)
+    try:
+        owned.writer.start_segment(owned.claim.leader_epoch)
+    except BaseException:
+        owned.writer.abandon()
+        owned.lock.release()
+        raise
+    return owned
+
+
+def take_over(
+    fs: Fs,
+    directory: Path,
+    kind: Kind,
+    *,
+    batch_size_bytes_max: int = BATCH_SIZE_BYTES_MAX,
+    segment_size_bytes_max: int = SEGMENT_SIZE_BYTES_MAX,
+) -> OwnedLog:
+    """Lock a log, claim a higher epoch, recover the tail, and publish a mark there.
+
+    Raises:
+        RequestError: the directory is not a log of this kind.
         UnavailableError: another writer holds the lock, the disk is full, or the log's start moved
             up meanwhile.
         FencedError: another writer took over meanwhile, past a lock that did not hold.
         CorruptLogError: acknowledged records are damaged or missing. Opening checks the headers and
             lengths of all segments, and everything past the commit mark.
     """
-    cluster_id = _cluster_id(fs, directory)
+    cluster_id = _cluster_id(fs, directory, kind)
     lock = lock_directory(fs, directory)
     try:
         with missing_as_unavailable(directory):
             with full_as_unavailable(directory):
                 claim = claim_epoch(fs, directory, read_mark(fs, directory).leader_epoch)
-            writer = _recovered(fs, directory, cluster_id, claim, segment_size_bytes_max)
+            # Read the tail only after claiming: an earlier writer may have written until then.
+            mark = read_mark(fs, directory)
+            writer = LogWriter(
+                fs,
+                directory,
+                cluster_id,
+                _recovered(fs, directory, cluster_id, mark, claim),
+                claim,
+                batch_size_bytes_max=batch_size_bytes_max,
+                segment_size_bytes_max=segment_size_bytes_max,
+            )
+            publish_end(writer, mark, kind)
     except BaseException:
         lock.release()
         raise
     return OwnedLog(cluster_id, lock, claim, writer)
 
 
-def _cluster_id(fs: Fs, directory: Path) -> str:
+def publish_end(writer: LogWriter, found: CommitMark, kind: Kind) -> None:
+    """Publish a writer's first mark, at its tail; close the writer on failure.
+
+    Args:
+        found: The mark before. In a mirror nothing but Kafka's checkpoints confirms offsets, so the
+            confirmed end stays.
+    """
+    if kind is Kind.MIRROR:
+        writer.confirmed_end = found.confirmed_end
+    try:
+        writer.take_over(found)
+    except BaseException:
+        writer.abandon()
+        raise
+
+
+def _cluster_id(fs: Fs, directory: Path, kind: Kind) -> str:
     manifest = read_manifest(fs, directory)
-    if manifest.kind is Kind.MIRROR:
+    if manifest.kind is kind:
+        return manifest.cluster_id
+    if kind is Kind.MIRROR:
         raise RequestError(
-            "NOT_CONTROLLER",
-            f"{directory} mirrors a Kafka cluster and takes no records; make an own log of it "
-            f"with `metalog fork {directory} LOG --at end`",
+            "LOG_EXISTS",
+            f"{directory} is a log of its own, which takes no imported records; name a new "
+            "directory, or a mirror of this cluster",
         )
-    return manifest.cluster_id
+    raise RequestError(
+        "NOT_CONTROLLER",
+        f"{directory} mirrors a Kafka cluster and takes no records; make an own log of it "
+        f"with `metalog fork {directory} LOG --at end`",
+    )
 
 
-def _recovered(
-    fs: Fs, directory: Path, cluster_id: str, claim: Claim, segment_size_bytes_max: int
-) -> LogWriter:
-    """Return a writer at the end of the log, with a new segment."""
+def _recovered(fs: Fs, directory: Path, cluster_id: str, mark: CommitMark, claim: Claim) -> Tail:
+    """Return the end of the log, with nothing left behind it."""
     remove_unpublished(fs, directory, claim)
-    # Read the tail only after claiming: an earlier writer may have written until then.
-    mark = read_mark(fs, directory)
     # Check all headers before cutting: the bytes cut may be evidence of damage elsewhere.
     surplus = check_chain(fs, directory, cluster_id)
     names = fs.list(directory)
     check_base_header(fs, directory, cluster_id, names, segment_offsets(names))
     tail = recover(fs, directory, mark, claim)
     cut_surplus(fs, surplus)
-    writer = LogWriter(
-        fs, directory, cluster_id, tail, claim, segment_size_bytes_max=segment_size_bytes_max
-    )
-    try:
-        writer.take_over(mark)
-        writer.start_segment(claim.leader_epoch)
-    except BaseException:
-        writer.abandon()
-        raise
-    return writer
+    return tail
 
 
 def announcement(node_id: int, asked: Asked | None) -> NewBatch:

@@ -74,7 +74,7 @@ def position_at(log: ChainedLog, end_offset: int) -> Position:
     else:
         last = next(iter(log.batches(end_offset - 1, end_offset)))
         leader_epoch = last.leader_epoch
-        crc = _source_crc(last) if log.kind is Kind.MIRROR else _crc_before(log, last.end_offset)
+        crc = _source_crc(last) if log.kind is Kind.MIRROR else crc_before(log, last.end_offset)
     return Position(
         cluster_id=log.cluster_id,
         end_offset=end_offset,
@@ -92,7 +92,7 @@ def _at_start(log: ChainedLog) -> tuple[int, int | None]:
     return log.base.leader_epoch, header.previous_crc32c if is_known else None
 
 
-def _crc_before(log: ChainedLog, offset: int) -> int:
+def crc_before(log: ChainedLog, offset: int) -> int:
     """Return the CRC of the block that ends at an offset, taken from the next block or the mark."""
     following = next(iter(log.batches(offset, offset + 1)), None)
     if following is None:

@@ -14,8 +14,7 @@ import msgspec
 
 from metadata_log.commit_mark import CommitMark
 from metadata_log.file_publish import Owner, publish_file
-from metadata_log.fs import File, Fs
-from metadata_log.log_writer import Tail
+from metadata_log.fs import File, Fs, copy_start
 from metadata_log.marked_block import check_marked_block
 from metadata_log.names import segment_name, segment_offsets
 from metadata_log.proof import placed, proves_more
@@ -23,10 +22,10 @@ from metadata_log.recovery_rules import Action, Marked, Next, Rest, decide
 from metadata_log.segment import SegmentHeader
 from metadata_log.segment_file import ScanStart, SegmentFile, read_segment_header
 from metadata_log.segment_scan import corrupt, short_copy
+from metadata_log.tail import Tail
 from records.errors import CorruptLogError
 
 _LOG = logging.getLogger(__name__)
-_COPY_SIZE = 1024 * 1024
 
 
 def recover(fs: Fs, directory: Path, mark: CommitMark, owner: Owner) -> Tail:
@@ -116,12 +115,9 @@ class _Segment:
 
     def _keep(self, file: File, end: int) -> None:
         """Replace this file by a new one with the bytes up to `end`."""
-
-        def copy(new: File) -> None:
-            for position in range(0, end, _COPY_SIZE):
-                new.pwrite(file.pread(min(_COPY_SIZE, end - position), position), position)
-
-        publish_file(self._fs, self._path, copy, self._owner).close()
+        publish_file(
+            self._fs, self._path, lambda new: copy_start(file, new, end), self._owner
+        ).close()
 
     def _look_at_next(self) -> tuple[Next, SegmentHeader | None]:
         """Return the state of the next segment, and its header."""

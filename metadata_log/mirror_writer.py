@@ -1,0 +1,222 @@
+"""Continues a mirror: appends at its end, and cuts it where Kafka replaced its own log.
+
+A cut ends one writer and begins another, so that readers see that the log may have gone back:
+
+    1. mark at the end of the last block that stays whole        from now on: cut, or not yet
+    2. remove the segments behind that block's, newest first
+    3. publish a new segment at that end; it holds what stays of the next block
+    4. mark at the end of the new segment
+    5. cut the bytes that the new segment replaces
+
+Until step 3 the blocks past the mark are still there, and a writer that opens the log keeps them;
+the log is then a prefix of the old one. From step 3 on the new segment seals the one before it, as
+a successor's segment does in an own log.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from metadata_log.chain import Surplus, cut_surplus
+from metadata_log.claims import claim_epoch
+from metadata_log.commit_mark import read_mark
+from metadata_log.fs import Fs, OsFs
+from metadata_log.limits import BLOCK_DECODED_BYTES_MAX, SEGMENT_SIZE_BYTES_MAX
+from metadata_log.log_writer import LogWriter
+from metadata_log.manifest import Kind
+from metadata_log.mirror_cut import find_cut
+from metadata_log.names import index_name, segment_name, segment_offsets
+from metadata_log.offset_index import shorten_index
+from metadata_log.opening import publish_end, take_over
+from metadata_log.segment_file import read_segment_header
+from metadata_log.tail import Tail
+from records.envelope import Envelope
+from records.errors import UnavailableError
+
+_CONTINUED_BYTES_MAX = 1024 * 1024
+"""A last segment up to this size is continued by a new writer, which copies it. Behind a larger one
+a new segment starts: its header costs 1 % of that."""
+
+
+class MirrorWriter:
+    """The single writer of a mirror; holds its lock. Use as a context manager.
+
+    After an error other than UnavailableError only `close` may follow.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        fs: Fs | None = None,
+        segment_size_bytes_max: int = SEGMENT_SIZE_BYTES_MAX,
+    ) -> None:
+        """Open a mirror at its end; what a crash left behind the commit mark is settled.
+
+        Raises:
+            RequestError: the directory is not a mirror.
+            UnavailableError, FencedError, CorruptLogError: as `opening.take_over`.
+        """
+        self._fs = fs or OsFs()
+        self.directory = directory.absolute()
+        self._segment_size_bytes_max = segment_size_bytes_max
+        owned = take_over(
+            self._fs,
+            self.directory,
+            Kind.MIRROR,
+            batch_size_bytes_max=BLOCK_DECODED_BYTES_MAX,
+            segment_size_bytes_max=segment_size_bytes_max,
+        )
+        self.cluster_id = owned.cluster_id
+        self._lock = owned.lock
+        self._claim = owned.claim
+        self._writer = owned.writer
+        self._is_usable = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def end_offset(self) -> int:
+        """First offset not yet written; exclusive."""
+        return self._writer.tail.end_offset
+
+    @property
+    def confirmed_end(self) -> int:
+        """Offsets below are never replaced; exclusive."""
+        confirmed_end = self._writer.confirmed_end
+        assert confirmed_end is not None
+        return confirmed_end
+
+    def append(self, rows: Sequence[Envelope], end_offset: int) -> None:
+        """Write one Kafka batch as one block, not yet synced.
+
+        Raises:
+            UnavailableError: the disk is full; everything since the last `commit` is undone.
+        """
+        assert rows[0].offset == self.end_offset, (rows[0].offset, self.end_offset)
+        with self._unusable_on_error():
+            if self._writer.needs_segment:
+                self._start_segment(rows[0].leader_epoch)
+            self._writer.write(list(rows), end_offset)
+
+    def commit(self, confirmed_end: int = 0) -> None:
+        """Put everything appended on stable storage, and show it to readers.
+
+        Args:
+            confirmed_end: End of what Kafka has committed, as far as it is known; never lowers the
+                mirror's.
+
+        Raises:
+            UnavailableError: the disk is full; everything since the last `commit` is undone.
+            FencedError: another writer took over.
+        """
+        writer = self._writer
+        with self._unusable_on_error():
+            writer.sync()
+            self._claim.check()
+            writer.confirmed_end = max(self.confirmed_end, min(confirmed_end, self.end_offset))
+            writer.publish()
+            # What was confirmed must stay so after a crash.
+            writer.sync_mark()
+
+    def cut(self, end_offset: int, last_timestamp: int) -> None:
+        """Remove all batches from `end_offset` on.
+
+        Args:
+            end_offset: The end of a batch of Kafka's; at least `confirmed_end`.
+            last_timestamp: Append time of that batch, ms since 1970.
+
+        Raises:
+            UnavailableError, FencedError: as `commit`; open the mirror again.
+            CorruptLogError: the mirror is damaged there.
+        """
+        assert self.confirmed_end <= end_offset <= self.end_offset
+        self.commit()
+        if end_offset == self.end_offset:
+            return
+        with self._unusable_on_error(even_unavailable=True):
+            self._cut(end_offset, last_timestamp)
+
+    def close(self) -> None:
+        """Commit what was appended, unless something failed; close the files; free the lock."""
+        try:
+            if self._is_usable:
+                self._writer.close()
+            else:
+                self._writer.abandon()
+        finally:
+            self._lock.release()
+
+    def _start_segment(self, leader_epoch: int) -> None:
+        """Go on in the last segment if that is cheap; else start one."""
+        tail = self._writer.tail
+        path = self.directory / segment_name(tail.segment_offset)
+        can_continue = (
+            not self._writer.is_open
+            and tail.segment_offset < tail.end_offset
+            and tail.position <= min(_CONTINUED_BYTES_MAX, self._segment_size_bytes_max)
+            and read_segment_header(self._fs, path).has_newest_schema
+        )
+        if can_continue:
+            self._writer.continue_segment()
+        else:
+            self._writer.start_segment(leader_epoch)
+
+    def _cut(self, end_offset: int, last_timestamp: int) -> None:
+        self._writer.close()
+        cut = find_cut(self._fs, self.directory, end_offset, last_timestamp)
+        mark = read_mark(self._fs, self.directory)
+        self._claim = claim_epoch(self._fs, self.directory, self._claim.leader_epoch)
+        self._writer = LogWriter(
+            self._fs,
+            self.directory,
+            self.cluster_id,
+            cut.tail,
+            self._claim,
+            batch_size_bytes_max=BLOCK_DECODED_BYTES_MAX,
+            segment_size_bytes_max=self._segment_size_bytes_max,
+        )
+        publish_end(self._writer, mark, Kind.MIRROR)
+        self._remove_segments_behind(cut.tail.segment_offset)
+        epoch = cut.rows[0].leader_epoch if cut.rows else cut.tail.leader_epoch
+        self._writer.start_segment(epoch, cut.rows, end_offset)
+        self._writer.publish()
+        self._writer.sync_mark()
+        if cut.tail.segment_offset < cut.tail.end_offset:
+            self._remove_blocks_behind(cut.tail)
+
+    def _remove_segments_behind(self, base_offset: int) -> None:
+        """Remove segments, newest first, so that what a crash leaves has no gap."""
+        for base in reversed(segment_offsets(self._fs.list(self.directory))):
+            if base <= base_offset:
+                return
+            self._fs.unlink(self.directory / segment_name(base))
+            self._fs.sync_directory(self.directory)
+            index = self.directory / index_name(base)
+            if self._fs.exists(index):
+                self._fs.unlink(index)
+
+    def _remove_blocks_behind(self, tail: Tail) -> None:
+        path = self.directory / segment_name(tail.segment_offset)
+        cut_surplus(self._fs, [Surplus(path, tail.position)])
+        shorten_index(self._fs, self.directory, tail.segment_offset, tail.position)
+
+    @contextmanager
+    def _unusable_on_error(self, *, even_unavailable: bool = False) -> Iterator[None]:
+        try:
+            yield
+        except BaseException as error:
+            if even_unavailable or not isinstance(error, UnavailableError):
+                self._is_usable = False
+            raise

@@ -1,0 +1,43 @@
+"""Tail: the end of the written log, where the next block goes."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from records.envelope import Envelope
+
+
+class Tail(msgspec.Struct, frozen=True, kw_only=True):
+    """The end of the written log: where the next block goes, and which block it follows.
+
+    `segment_offset` and `position` refer to the last segment (position 0: there is none yet).
+    `previous_length` is the length of the file before it (0: none), `last_crc32c` the CRC-32C of
+    the last block anywhere before `position` (0: none).
+    """
+
+    end_offset: int
+    leader_epoch: int
+    segment_offset: int
+    position: int
+    previous_length: int
+    last_crc32c: int
+    max_timestamp: int | None
+
+    def latest(self, rows: Sequence[Envelope]) -> int | None:
+        """Return the highest append time of some rows and of all before the tail."""
+        times = [row.timestamp for row in rows]
+        if self.max_timestamp is not None:
+            times.append(self.max_timestamp)
+        return max(times, default=None)
+
+
+EMPTY_TAIL = Tail(
+    end_offset=0,
+    leader_epoch=0,
+    segment_offset=0,
+    position=0,
+    previous_length=0,
+    last_crc32c=0,
+    max_timestamp=None,
+)
+"""The tail of an empty log."""

@@ -1,0 +1,182 @@
+"""A mirror that goes on: appended at its end, cut at a batch, in every shape of segments."""
+
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from metadata_log.care.inspection import inspect_log
+from metadata_log.creation import create_log
+from metadata_log.cursor import LogCursor
+from metadata_log.fs import OsFs
+from metadata_log.log_reader import LogReader
+from metadata_log.mirror_writer import MirrorWriter
+from records.errors import RequestError, UnavailableError
+from tests.metadata_log.mirrors import level_row, new_mirror, rows_of, run_row
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """A mirror of ten batches, confirmed below 4."""
+    return new_mirror(tmp_path / "log", [(level_row(n), n + 1) for n in range(10)], 4)
+
+
+def is_whole(log: Path) -> bool:
+    found = inspect_log(OsFs(), log)
+    assert found.damage == []
+    return not found.notes
+
+
+def test_appended_batches_follow_those_of_the_import(log: Path) -> None:
+    with MirrorWriter(log) as writer:
+        assert (writer.end_offset, writer.confirmed_end) == (10, 4)
+        for offset in range(10, 20):
+            writer.append([level_row(offset, epoch=5)], offset + 1)
+        writer.commit(confirmed_end=12)
+    with LogReader.open(log) as reader:
+        assert (reader.end_offset, reader.confirmed_end) == (20, 12)
+        assert rows_of(reader) == [level_row(n, epoch=3 if n < 10 else 5) for n in range(20)]
+    assert is_whole(log)
+    assert len(list(log.glob("*.avro"))) == 1
+
+
+def test_confirmed_end_is_never_lowered_and_never_past_the_end(log: Path) -> None:
+    with MirrorWriter(log) as writer:
+        writer.commit(confirmed_end=2)
+        assert writer.confirmed_end == 4
+        writer.commit(confirmed_end=99)
+        assert writer.confirmed_end == 10
+
+
+def test_each_new_writer_goes_on_in_the_same_segment(log: Path) -> None:
+    for offset in range(10, 30):
+        with MirrorWriter(log) as writer:
+            writer.append([level_row(offset)], offset + 1)
+    assert len(list(log.glob("*.avro"))) == 1
+    with LogReader.open(log) as reader:
+        assert rows_of(reader) == [level_row(n) for n in range(30)]
+    assert is_whole(log)
+
+
+def test_full_segment_is_sealed_and_followed_by_another(log: Path) -> None:
+    size = next(log.glob("*.avro")).stat().st_size
+    for offset in range(10, 40):
+        with MirrorWriter(log, segment_size_bytes_max=size + 300) as writer:
+            writer.append([level_row(offset)], offset + 1)
+    assert len(list(log.glob("*.avro"))) > 2
+    with LogReader.open(log) as reader:
+        assert rows_of(reader) == [level_row(n) for n in range(40)]
+    assert is_whole(log)
+
+
+def test_batches_not_committed_are_there_after_closing_but_not_after_an_error(log: Path) -> None:
+    with MirrorWriter(log) as writer:
+        writer.append([level_row(10)], 11)
+    with pytest.raises(AssertionError), MirrorWriter(log) as writer:
+        writer.append([level_row(17)], 18)
+    with LogReader.open(log) as reader:
+        assert reader.end_offset == 11
+
+
+@pytest.mark.parametrize("end", range(4, 11))
+def test_cut_leaves_what_is_below_and_the_mirror_goes_on(log: Path, end: int) -> None:
+    with MirrorWriter(log) as writer:
+        writer.cut(end, end - 1)
+        assert (writer.end_offset, writer.confirmed_end) == (end, 4)
+        for offset in range(end, 14):
+            writer.append([level_row(offset, epoch=7)], offset + 1)
+        writer.commit()
+    with LogReader.open(log) as reader:
+        assert rows_of(reader) == [level_row(n, epoch=3 if n < end else 7) for n in range(14)]
+    assert is_whole(log)
+
+
+def test_cut_of_everything_leaves_an_empty_mirror(tmp_path: Path) -> None:
+    log = new_mirror(tmp_path / "log", [(level_row(n), n + 1) for n in range(5)])
+    with MirrorWriter(log) as writer:
+        writer.cut(0, 0)
+        assert writer.end_offset == 0
+    with LogReader.open(log) as reader:
+        assert rows_of(reader) == []
+    assert is_whole(log)
+
+
+def test_cut_inside_a_run_of_noops_shortens_it(tmp_path: Path) -> None:
+    run = run_row(1, count=50, last_timestamp=500)
+    log = new_mirror(tmp_path / "log", [(level_row(0), 1), (run, 51), (level_row(51), 52)], 20)
+    with MirrorWriter(log) as writer:
+        writer.cut(30, 299)
+        writer.append([level_row(30, epoch=4)], 31)
+    with LogReader.open(log) as reader:
+        rows = rows_of(reader)
+    assert rows[1:] == [run_row(1, count=29, last_timestamp=299), level_row(30, epoch=4)]
+    assert is_whole(log)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_any_order_of_appends_cuts_and_openings_gives_the_rows_of_a_list(
+    tmp_path: Path, seed: int
+) -> None:
+    random = Random(seed)
+    log, rows, epoch = new_mirror(tmp_path / "log", []), [], 1
+    size = next(log.glob("*.avro")).stat().st_size + 200
+    for _ in range(40):
+        with MirrorWriter(log, segment_size_bytes_max=size) as writer:
+            for _ in range(random.randrange(4)):
+                if random.random() < 0.3:
+                    end = random.randint(writer.confirmed_end, len(rows))
+                    writer.cut(end, end - 1)
+                    rows, epoch = rows[:end], epoch + 1
+                for _ in range(random.randrange(5)):
+                    rows.append(level_row(len(rows), epoch))
+                    writer.append(rows[-1:], len(rows))
+            writer.commit(random.randint(0, len(rows)) if random.random() < 0.1 else 0)
+        with LogReader.open(log) as reader:
+            assert rows_of(reader) == rows
+        assert is_whole(log)
+
+
+def test_reader_of_the_old_end_says_that_it_was_replaced(log: Path) -> None:
+    with LogReader.open(log) as reader:
+        with MirrorWriter(log) as writer:
+            writer.cut(6, 5)
+            for offset in range(6, 12):
+                writer.append([level_row(offset, epoch=7)], offset + 1)
+        with pytest.raises(UnavailableError, match="was replaced while it was read"):
+            list(reader.batches())
+    with LogReader.open(log) as reader:
+        assert len(rows_of(reader)) == 12
+
+
+@pytest.mark.parametrize("new_end", [7, 10, 15])
+def test_follower_of_the_old_end_says_that_it_was_replaced(log: Path, new_end: int) -> None:
+    cursor = LogCursor(log, 0)
+    assert len(cursor.read()) == 10
+    with MirrorWriter(log) as writer:
+        writer.cut(6, 5)
+        for offset in range(6, new_end):
+            writer.append([level_row(offset, epoch=7)], offset + 1)
+        writer.commit()
+        with pytest.raises(RequestError, match="the unconfirmed end of a mirror was replaced"):
+            cursor.read()
+
+
+def test_follower_below_the_cut_goes_on(log: Path) -> None:
+    cursor = LogCursor(log, 0)
+    assert len(cursor.read(5)) == 5
+    with MirrorWriter(log) as writer:
+        writer.cut(6, 5)
+        for offset in range(6, 12):
+            writer.append([level_row(offset, epoch=7)], offset + 1)
+    assert [batch.leader_epoch for batch in cursor.read()] == [3] + [7] * 6
+
+
+def test_second_writer_waits_its_turn(log: Path) -> None:
+    with MirrorWriter(log), pytest.raises(UnavailableError, match="is being written by process"):
+        MirrorWriter(log)
+
+
+def test_own_log_takes_no_imported_records(tmp_path: Path) -> None:
+    create_log(tmp_path / "own", "test-cluster")
+    with pytest.raises(RequestError, match="log of its own"):
+        MirrorWriter(tmp_path / "own")
