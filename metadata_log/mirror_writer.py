@@ -31,7 +31,6 @@ from metadata_log.names import index_name, segment_name, segment_offsets
 from metadata_log.offset_index import shorten_index
 from metadata_log.opening import publish_end, take_over
 from metadata_log.segment_file import read_segment_header
-from metadata_log.tail import Tail
 from records.envelope import Envelope
 from records.errors import UnavailableError
 
@@ -189,12 +188,14 @@ class MirrorWriter:
         )
         publish_end(self._writer, mark, Kind.MIRROR)
         self._remove_segments_behind(cut.tail.segment_offset)
+        shorten_index(self._fs, self.directory, cut.tail.segment_offset, cut.tail.position)
         epoch = cut.rows[0].leader_epoch if cut.rows else cut.tail.leader_epoch
         self._writer.start_segment(epoch, cut.rows, end_offset)
         self._writer.publish()
         self._writer.sync_mark()
         if cut.tail.segment_offset < cut.tail.end_offset:
-            self._remove_blocks_behind(cut.tail)
+            path = self.directory / segment_name(cut.tail.segment_offset)
+            cut_surplus(self._fs, [Surplus(path, cut.tail.position)])
 
     def _remove_segments_behind(self, base_offset: int) -> None:
         """Remove segments, newest first, so that what a crash leaves has no gap."""
@@ -206,11 +207,6 @@ class MirrorWriter:
             index = self.directory / index_name(base)
             if self._fs.exists(index):
                 self._fs.unlink(index)
-
-    def _remove_blocks_behind(self, tail: Tail) -> None:
-        path = self.directory / segment_name(tail.segment_offset)
-        cut_surplus(self._fs, [Surplus(path, tail.position)])
-        shorten_index(self._fs, self.directory, tail.segment_offset, tail.position)
 
     @contextmanager
     def _unusable_on_error(self, *, even_unavailable: bool = False) -> Iterator[None]:

@@ -135,9 +135,11 @@ class IndexWriter:
 
 def shorten_index(fs: Fs, directory: Path, base_offset: int, position: int) -> None:
     """Remove the entries of the blocks from a byte on."""
-    index = IndexWriter(
-        fs, directory, base_offset, read_index(fs, directory, base_offset).below(position)
-    )
+    kept = read_index(fs, directory, base_offset).below(position)
+    path = directory / index_name(base_offset)
+    if not kept and fs.exists(path):
+        fs.unlink(path)
+    index = IndexWriter(fs, directory, base_offset, kept)
     index.commit()
     index.close()
 

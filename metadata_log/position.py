@@ -74,7 +74,7 @@ def position_at(log: ChainedLog, end_offset: int) -> Position:
     else:
         last = next(iter(log.batches(end_offset - 1, end_offset)))
         leader_epoch = last.leader_epoch
-        crc = _source_crc(last) if log.kind is Kind.MIRROR else crc_before(log, last.end_offset)
+        crc = source_crc(last) if log.kind is Kind.MIRROR else crc_before(log, last.end_offset)
     return Position(
         cluster_id=log.cluster_id,
         end_offset=end_offset,
@@ -100,7 +100,7 @@ def crc_before(log: ChainedLog, offset: int) -> int:
     return following.rows[0].previous_crc32c or 0
 
 
-def _source_crc(batch: Batch) -> int | None:
+def source_crc(batch: Batch) -> int | None:
     """Return the CRC of Kafka's batch; None for a run of NoOps, which was many batches."""
     from metadata_log.kraft.batch import parse_header
     from metadata_log.kraft.batch_codec import encode_batch

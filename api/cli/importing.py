@@ -1,7 +1,7 @@
 """Imports logs of other software: import kraft."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,6 +10,10 @@ from api.cli.arguments import Json
 from api.cli.errors import CORRUPT
 from api.cli.output import print_json, print_line, progress
 from api.cli.typer_app import App
+from metadata_log.names import MANIFEST
+
+if TYPE_CHECKING:
+    from metadata_log.kraft.importer import Replaced
 
 importing = App(
     name="import",
@@ -35,29 +39,42 @@ def kraft(
     ] = False,
     json: Json = False,
 ) -> int:
-    """Import a Kafka cluster's metadata log as a mirror.
+    """Import a Kafka cluster's metadata log as a mirror, or bring its mirror up to date.
 
     Offsets below the newest checkpoint are committed; what comes after is imported and shown, but
-    Kafka may still replace it. Exit 1 if a record contradicts the state before it: the mirror is
-    there, and its bytes are whole.
+    Kafka may still replace it. If it did, the next import replaces it in the mirror, too. Exit 1 if
+    a record contradicts the state before it: the mirror is there, and its bytes are whole.
     """
     from api.cli.reading import log_about, replayed
     from metadata_log.kraft.directory import open_directory
     from metadata_log.kraft.importer import import_directory
+    from metadata_log.kraft.recorder import Recorder
 
     if noop not in ("collapse", "keep"):
         raise typer.BadParameter(f"{noop!r} is neither collapse nor keep", param_hint="--noop")
     directory = open_directory(source)
     size_bytes = sum(_size_bytes(segment.path) for segment in directory.segments)
     with progress("importing", 0, size_bytes) as advance:
-        result = import_directory(
-            directory, log, collapse_noops=noop == "collapse", progress=advance
-        )
+        if (log / MANIFEST).exists():
+            with Recorder(source, log, collapse_noops=noop == "collapse") as recorder:
+                recorder.step(advance)
+                result = recorder.result()
+                source_end = recorder.source_end
+        else:
+            result = import_directory(
+                directory, log, collapse_noops=noop == "collapse", progress=advance
+            )
+            source_end = None
     if json:
         print_json(result, log_about(log))
     else:
         print_line(f"imported {result.records:,} records into {log}")
-        print_line(f"  offsets {result.first_offset} to {result.last_offset}")
+        if result.records:
+            print_line(f"  offsets {result.first_offset} to {result.last_offset}")
+        if result.replaced is not None:
+            print_line(f"  {replaced_text(result.replaced)}")
+        if source_end is not None:
+            print_line(f"  the source ends at offset {source_end - 1}, before the mirror: kept")
         print_line(f"  {_committed(result.committed_end_offset, result.last_offset)}")
         for name, count in result.by_type.items():
             print_line(f"  {count:>9,} {name}")
@@ -70,6 +87,14 @@ def kraft(
             )
     replayed(log)
     return CORRUPT if strict and result.trailing_bytes else 0
+
+
+def replaced_text(replaced: "Replaced") -> str:
+    """Return what of a mirror was replaced, in words."""
+    return (
+        f"offsets {replaced.first_offset} to {replaced.last_offset}, from leader epoch "
+        f"{replaced.leader_epoch} on, were removed first: Kafka has replaced them"
+    )
 
 
 def _size_bytes(path: Path) -> int:

@@ -21,12 +21,12 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from metadata_log.kraft.batch import KraftBatch
+from metadata_log.kraft.batch import HEADER_SIZE, KraftBatch
 from metadata_log.kraft.checkpoint import KraftCheckpoint
 from metadata_log.kraft.damage import corrupt
 from metadata_log.kraft.epochs import EpochGuard
 from metadata_log.kraft.file_scan import FileScan
-from metadata_log.kraft.log_position import LogPosition
+from metadata_log.kraft.log_position import LogPosition, PlacedHeader
 from metadata_log.kraft.log_scan import KraftSegment, LogScan
 from metadata_log.kraft.meta_properties import read_meta_properties
 from metadata_log.kraft.names import (
@@ -130,6 +130,14 @@ class KraftDirectory:
         is_reached = base is None or self._reaches(base.end_offset)
         return self.all_segments if is_reached else ()
 
+    @property
+    def start_offset(self) -> int:
+        """First offset that can be read; the end of the base if there are only checkpoints."""
+        if self.segments:
+            return self.segments[0].base_offset
+        base = self.base_checkpoint
+        return 0 if base is None else base.end_offset
+
     @functools.cached_property
     def committed_end_offset(self) -> int:
         """End of what is known to be committed, exclusive.
@@ -171,6 +179,21 @@ class KraftDirectory:
         self.trailing_bytes = scan.trailing_bytes
         if scan.end_offset is not None:
             self._end_offset = scan.end_offset
+
+    def headers(self, offset: int) -> Iterator[PlacedHeader]:
+        """Yield the headers of all batches from the start of the segment that holds an offset.
+
+        Raises:
+            CorruptLogError: a batch is damaged.
+            UnavailableError: a file was removed.
+        """
+        after = [i for i, segment in enumerate(self.segments) if segment.base_offset > offset]
+        first = max((after[0] if after else len(self.segments)) - 1, 0)
+        for segment in self.segments[first:]:
+            scan = FileScan(segment.path, next_offset=segment.base_offset)
+            for header, data in scan.batches(may_be_cut=segment == self.segments[-1]):
+                position = LogPosition(segment.base_offset, scan.position, data[:HEADER_SIZE])
+                yield PlacedHeader(position, header)
 
     def scan(self, start: LogPosition | None = None) -> LogScan:
         """Return a reader of the log, from its start or after a batch that was read before."""

@@ -1,7 +1,7 @@
-"""Imports Kafka's metadata log into a mirror, without loss."""
+"""Imports Kafka's metadata log into a new mirror, without loss."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -19,12 +19,21 @@ from records.control import UnknownRecord
 UNKNOWN_CLUSTER_ID = "unknown"
 
 
+class Replaced(msgspec.Struct, frozen=True, kw_only=True):
+    """Offsets of a mirror that Kafka has replaced, inclusive; `leader_epoch` is the first one's."""
+
+    first_offset: int
+    last_offset: int
+    leader_epoch: int
+
+
 class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
     """What was imported; counts are those of the source, NoOps included.
 
     `last_offset` is inclusive; it is `first_offset` - 1 if there were no records.
     `committed_end_offset` is the end of the newest complete checkpoint, 0 if there is none: Kafka
-    may still replace what comes after.
+    may still replace what comes after. `replaced` is what a mirror lost that was brought up to
+    date.
     """
 
     records: int
@@ -34,6 +43,7 @@ class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
     trailing_bytes: int
     unknown_records: int
     by_type: dict[str, int]
+    replaced: Replaced | None = None
 
 
 def import_directory(
@@ -87,18 +97,38 @@ def import_directory(
                 progress(bytes_read)
         runs.flush()
         mirror.finish(confirmed_end=min(source.committed_end_offset, end_offset))
-    return ImportResult(
-        records=sum(by_type.values()),
+    return import_result(
+        by_type,
         first_offset=end_offset if first_offset is None else first_offset,
-        last_offset=end_offset - 1,
+        end_offset=end_offset,
         committed_end_offset=source.committed_end_offset,
         trailing_bytes=source.trailing_bytes,
-        unknown_records=by_type[UnknownRecord],
+    )
+
+
+def import_result(
+    by_type: Mapping[type[Record], int],
+    *,
+    first_offset: int,
+    end_offset: int,
+    committed_end_offset: int,
+    trailing_bytes: int,
+    replaced: Replaced | None = None,
+) -> ImportResult:
+    """Return the result of an import, with the types of records by count."""
+    return ImportResult(
+        records=sum(by_type.values()),
+        first_offset=first_offset,
+        last_offset=end_offset - 1,
+        committed_end_offset=committed_end_offset,
+        trailing_bytes=trailing_bytes,
+        unknown_records=by_type.get(UnknownRecord, 0),
         by_type={
             cls.__name__: count
             for cls, count in sorted(by_type.items(), key=lambda item: -item[1])
             if count
         },
+        replaced=replaced,
     )
 
 

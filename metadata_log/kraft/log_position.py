@@ -2,6 +2,8 @@
 
 import msgspec
 
+from metadata_log.kraft.batch import BatchHeader
+
 
 class LogPosition(msgspec.Struct, frozen=True, gc=False):
     """A batch that was read: its segment, the byte where it starts there, and its header.
@@ -12,3 +14,10 @@ class LogPosition(msgspec.Struct, frozen=True, gc=False):
     segment_base_offset: int
     byte: int
     header: bytes
+
+
+class PlacedHeader(msgspec.Struct, frozen=True, gc=False):
+    """The header of a batch, and where the batch is."""
+
+    position: LogPosition
+    header: BatchHeader

@@ -1,23 +1,24 @@
 """Compares a mirror with the log it was imported from: where to go on, and what to cut before.
 
-In Kafka two logs of a cluster are equal up to an offset if they have the same leader epoch there.
-So one look at the mirror's last batch is enough while nothing was replaced. Otherwise epochs are
-compared from the confirmed end on, until they differ.
+Two Kafka logs of a cluster are equal up to an offset if they have the same leader epoch there. So
+while nothing was replaced, one look at the mirror's last batch is enough. Otherwise batches are
+compared from the confirmed end on, until their epochs differ.
 
-An epoch proves nothing if a cluster was set up anew with the id of an earlier one. So the time of
-the batch, and its CRC where the mirror has the whole batch, are compared, too.
+An equal epoch proves nothing if a cluster was set up anew with the id of an earlier one. So times
+are compared, too, and CRCs where the mirror holds the whole batch.
+
+Source: KIP-595 (diverging epochs).
 """
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import msgspec
 
 from metadata_log.batch import Batch
-from metadata_log.kraft.batch import HEADER_SIZE, BatchHeader
+from metadata_log.kraft.batch import BatchHeader
+from metadata_log.kraft.damage import corrupt
 from metadata_log.kraft.directory import KraftDirectory
-from metadata_log.kraft.file_scan import FileScan
-from metadata_log.kraft.log_position import LogPosition
+from metadata_log.kraft.log_position import LogPosition, PlacedHeader
 from metadata_log.log_reader import LogReader
 from metadata_log.position import source_crc
 from records.control import NoOpRunRecord
@@ -28,10 +29,10 @@ from records.text import time_text
 class Continuation(msgspec.Struct, frozen=True, kw_only=True):
     """How to bring a mirror up to its source.
 
-    `end_offset` is where the two part: the mirror is cut there (`last_timestamp` is the time of the
-    batch before), unless it ends there. Reading goes on behind `position`; None means at the
-    source's start. `source_end` is set if the source ends before the mirror and does not
-    contradict it: then there is nothing to read.
+    The mirror is cut at `end_offset`, unless it ends there; `last_timestamp` is the append time of
+    the batch before it. Reading continues after `position`, None means at the source's start.
+    `source_end` is set if there is nothing to read, because the source ends there, below the
+    mirror's end, and does not contradict it.
     """
 
     end_offset: int
@@ -40,36 +41,177 @@ class Continuation(msgspec.Struct, frozen=True, kw_only=True):
     source_end: int | None = None
 
 
-class _Placed(msgspec.Struct, frozen=True):
-    position: LogPosition
-    header: BatchHeader
-
-
 def reconcile(source: KraftDirectory, mirror: LogReader) -> Continuation:
     """Compare a source with its mirror.
 
     Raises:
-        RequestError: INCONSISTENT_CLUSTER_ID, the source is of another history; or
-            OFFSET_OUT_OF_RANGE, it no longer has what the mirror lacks. Both name offsets.
-        CorruptLogError: either of them is damaged.
+        RequestError: the source is not the log that was imported, or no longer has what the mirror
+            lacks; names offsets and epochs.
+        CorruptLogError: one of them is damaged.
         UnavailableError: Kafka removed a file meanwhile.
     """
-    return _Comparison(source, mirror).continuation()
-
-
-class _Comparison:
-    def __init__(self, source: KraftDirectory, mirror: LogReader) -> None:
-        self._source = source
-        self._mirror = mirror
-        self._start = source.start_offset
-
-    def continuation(self) -> Continuation:
-        end = self._mirror.end_offset
-        if end < self._start or self._cannot_compare(end):
-            raise self._gap(end)
-        if end == self._start:
-            return Continuation(end_offset=end)
-        last = self._last_below(end)
-        if last.header.end_offset == end and self._agrees(last.header):
+    end, start = mirror.end_offset, source.start_offset
+    if end < start:
+        raise _gap(source, mirror, end)
+    if end == start:
+        if not _continues(source, mirror):
+            raise _gap(source, mirror, mirror.confirmed_end)
+        return Continuation(end_offset=end)
+    last = _last_below(source, end)
+    if last is not None and last.header.end_offset == end:
+        batch = _batch_at(mirror, end - 1)
+        if batch is None or _is_same(source, last.header, batch):
             return Continuation(end_offset=end, position=last.position)
-        return self._parting()
+    return _parting(source, mirror)
+
+
+def confirmed_by(source: KraftDirectory, mirror: LogReader) -> int:
+    """Return the end of what the source's checkpoints prove to be committed of a mirror.
+
+    Raises:
+        CorruptLogError: a checkpoint is damaged, or of another history.
+        UnavailableError: Kafka removed it meanwhile.
+    """
+    for checkpoint in reversed(source.checkpoints):
+        end = checkpoint.end_offset
+        if end <= mirror.confirmed_end:
+            break
+        if end > mirror.end_offset:
+            continue
+        checkpoint.verify()
+        batch = _batch_at(mirror, end - 1)
+        if batch is not None and batch.leader_epoch != checkpoint.leader_epoch:
+            what = f"its last offset has epoch {batch.leader_epoch} in {mirror.directory}"
+            raise corrupt(checkpoint.path, 0, what)
+        return end
+    return mirror.confirmed_end
+
+
+def _parting(source: KraftDirectory, mirror: LogReader) -> Continuation:
+    """Compare batch by batch, from the confirmed end on."""
+    first = max(mirror.confirmed_end - 1, mirror.start_offset, source.start_offset)
+    batches = mirror.batches(first) if first < mirror.end_offset else iter(())
+    batch: Batch | None = None
+    before = _last_below(source, first)
+    for placed in _headers(source, first):
+        header = placed.header
+        if header.base_offset >= mirror.end_offset:
+            break
+        last_offset = min(header.end_offset, mirror.end_offset) - 1
+        while batch is None or batch.end_offset <= last_offset:
+            batch = next(batches)
+        if not _is_same(source, header, batch):
+            return _cut(source, mirror, before, placed, batch)
+        before = placed
+    return Continuation(
+        end_offset=mirror.end_offset,
+        source_end=source.start_offset if before is None else before.header.end_offset,
+    )
+
+
+def _cut(
+    source: KraftDirectory,
+    mirror: LogReader,
+    before: PlacedHeader | None,
+    other: PlacedHeader,
+    batch: Batch,
+) -> Continuation:
+    """Return where to cut: before the first batch that differs."""
+    end = other.header.base_offset
+    if end < mirror.confirmed_end:
+        raise RequestError(
+            "INCONSISTENT_CLUSTER_ID",
+            f"{source.path} is not the log that {mirror.directory} was imported from: at offset "
+            f"{other.header.end_offset - 1} it has leader epoch {other.header.leader_epoch}, the "
+            f"mirror has epoch {batch.leader_epoch}, and offsets below {mirror.confirmed_end} are "
+            "committed, so they never change; name the directory of another node, or import this "
+            "one into a new LOG",
+        )
+    if before is None and end > max(mirror.confirmed_end, 0) and end == source.start_offset:
+        raise _gap(source, mirror, mirror.confirmed_end)
+    return Continuation(
+        end_offset=end,
+        last_timestamp=0 if before is None else before.header.base_timestamp,
+        position=None if before is None else before.position,
+    )
+
+
+def _is_same(source: KraftDirectory, header: BatchHeader, batch: Batch) -> bool:
+    """True if a batch of the source is the mirror's, or inside its run of NoOps.
+
+    Raises:
+        RequestError: it differs though its epoch is the same.
+    """
+    if header.leader_epoch != batch.leader_epoch:
+        return False
+    last = batch.rows[-1].payload
+    if isinstance(last, NoOpRunRecord):
+        is_inside = batch.base_offset <= header.base_offset and header.end_offset <= (
+            batch.end_offset
+        )
+        is_same = is_inside and batch.timestamp <= header.base_timestamp <= last.last_timestamp
+        found = f"NoOps from {time_text(batch.timestamp)} to {time_text(last.last_timestamp)}"
+    else:
+        mine = batch.base_offset, batch.end_offset, batch.timestamp
+        is_same = mine == (header.base_offset, header.end_offset, header.base_timestamp)
+        is_same = is_same and source_crc(batch) in (None, header.crc)
+        found = f"offsets {batch.base_offset} to {batch.end_offset - 1} of " + (
+            time_text(batch.timestamp)
+        )
+    if not is_same:
+        raise RequestError(
+            "INCONSISTENT_CLUSTER_ID",
+            f"{source.path} is not the log that was imported: in leader epoch "
+            f"{header.leader_epoch} it has a batch of offsets {header.base_offset} to "
+            f"{header.end_offset - 1} of {time_text(header.base_timestamp)}, the mirror {found}: "
+            "the cluster was set up anew with the same id; import it into a new LOG",
+        )
+    return True
+
+
+def _continues(source: KraftDirectory, mirror: LogReader) -> bool:
+    """True if a source that starts at the mirror's end surely continues it."""
+    end = mirror.end_offset
+    if end <= mirror.confirmed_end:
+        return True
+    batch = _batch_at(mirror, end - 1)
+    if batch is None:
+        return True
+    known = {c.leader_epoch for c in source.checkpoints if c.end_offset == end}
+    first = next(_headers(source, end), None)
+    if first is not None:
+        known.add(first.header.leader_epoch)
+    return batch.leader_epoch in known
+
+
+def _gap(source: KraftDirectory, mirror: LogReader, first: int) -> RequestError:
+    start = source.start_offset
+    return RequestError(
+        "OFFSET_OUT_OF_RANGE",
+        f"{source.path} starts at offset {start}: Kafka removed offsets {first} to {start - 1} "
+        f"before they were read. {mirror.directory} stays as it is, good below offset {first}; "
+        "import into a new LOG, which starts from the checkpoint, or name the directory of another "
+        "node that still has them",
+    )
+
+
+def _batch_at(mirror: LogReader, offset: int) -> Batch | None:
+    """Return the mirror's batch that holds an offset; None if it is before the first batch."""
+    if not mirror.start_offset <= offset < mirror.end_offset:
+        return None
+    return next(mirror.batches(offset, offset + 1))
+
+
+def _headers(source: KraftDirectory, offset: int) -> Iterator[PlacedHeader]:
+    """Yield the source's batches from the one that holds an offset on."""
+    return (placed for placed in source.headers(offset) if placed.header.end_offset > offset)
+
+
+def _last_below(source: KraftDirectory, offset: int) -> PlacedHeader | None:
+    """Return the source's last batch that begins below an offset."""
+    last = None
+    for placed in source.headers(offset - 1):
+        if placed.header.base_offset >= offset:
+            break
+        last = placed
+    return last

@@ -7,10 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from benchmarks.generate_kraft import generate
+from metadata_log.kraft.batch_codec import encode_batch
 from metadata_log.kraft.directory import open_directory
+from metadata_log.kraft.names import LEADER_EPOCHS, META_PROPERTIES
 from tests.api.conftest import Metalog
+from tests.metadata_log.kraft.logs import leader_change
 
 Damage = Callable[[Path], object]
 
@@ -44,6 +48,7 @@ def test_import_reports_what_it_found(metalog: Metalog, source: Path, tmp_path: 
         "trailing_bytes",
         "unknown_records",
         "by_type",
+        "replaced",
         "as_of",
         "history_start",
         "log_end",
@@ -171,9 +176,62 @@ def test_segment_that_was_cleaned_away_meanwhile_says_try_again(
 
 
 def test_import_never_writes_over_a_log(metalog: Metalog, source: Path, tmp_path: Path) -> None:
-    metalog("import", "kraft", source, tmp_path / "log")
-    digest = metalog("digest", tmp_path / "log").out
+    metalog("init", tmp_path / "log")
+    before = sorted(path.read_bytes() for path in (tmp_path / "log").iterdir())
     again = metalog("import", "kraft", source, tmp_path / "log")
     assert again.code == 3
     assert again.err.startswith("error: LOG_EXISTS: ")
-    assert metalog("digest", tmp_path / "log").out == digest
+    assert sorted(path.read_bytes() for path in (tmp_path / "log").iterdir()) == before
+
+
+def test_second_import_brings_the_mirror_up_to_date(
+    metalog: Metalog, source: Path, tmp_path: Path
+) -> None:
+    last = segments(source)[-1]
+    whole = last.read_bytes()
+    ends = [b.position for b in open_directory(source).batches() if b.base_offset > 2_950]
+    last.write_bytes(whole[: ends[0]])
+    first = metalog("import", "kraft", source, tmp_path / "log", "--json").json
+    last.write_bytes(whole)
+    second = metalog("import", "kraft", source, tmp_path / "log", "--json").json
+    assert first["records"] + second["records"] == 3_000
+    assert (second["first_offset"], second["last_offset"]) == (first["last_offset"] + 1, 2_999)
+    assert second["replaced"] is None
+    metalog("import", "kraft", source, tmp_path / "once")
+    assert metalog("digest", tmp_path / "log").out == metalog("digest", tmp_path / "once").out
+    third = metalog("import", "kraft", source, tmp_path / "log")
+    assert third.out.startswith("imported 0 records into ")
+
+
+def test_records_that_kafka_replaced_are_named_and_snapshots_of_them_not_used(
+    metalog: Metalog, source: Path, tmp_path: Path
+) -> None:
+    metalog("import", "kraft", source, tmp_path / "log")
+    assert metalog("snapshot", "create", tmp_path / "log").code == 0
+    last = segments(source)[-1]
+    batch = next(b for b in open_directory(source).batches() if b.base_offset > 2_950)
+    other = encode_batch(
+        [
+            replace(row, leader_epoch=row.leader_epoch + 1, payload=leader_change())
+            for row in batch.rows[:1]
+        ]
+    )
+    last.write_bytes(last.read_bytes()[: batch.position] + other)
+    (source / LEADER_EPOCHS).unlink()
+    text = metalog("import", "kraft", source, tmp_path / "log").out
+    assert f"offsets {batch.base_offset} to 2999, from leader epoch " in text
+    assert "Kafka has replaced them" in text
+    info = metalog("info", tmp_path / "log", "--json").json
+    assert info["log_end"] == batch.base_offset + 1
+    metalog("import", "kraft", source, tmp_path / "once")
+    assert metalog("digest", tmp_path / "log").out == metalog("digest", tmp_path / "once").out
+
+
+def test_source_of_another_cluster_is_refused(
+    metalog: Metalog, source: Path, tmp_path: Path
+) -> None:
+    metalog("import", "kraft", source, tmp_path / "log")
+    (source.parent / META_PROPERTIES).write_text("cluster.id=another\n")
+    answer = metalog("import", "kraft", source, tmp_path / "log")
+    assert answer.code == 3
+    assert answer.err.startswith("error: INCONSISTENT_CLUSTER_ID: ")

@@ -11,6 +11,7 @@ from metadata_log.cursor import LogCursor
 from metadata_log.fs import OsFs
 from metadata_log.log_reader import LogReader
 from metadata_log.mirror_writer import MirrorWriter
+from records.envelope import Envelope
 from records.errors import RequestError, UnavailableError
 from tests.metadata_log.mirrors import level_row, new_mirror, rows_of, run_row
 
@@ -118,7 +119,8 @@ def test_any_order_of_appends_cuts_and_openings_gives_the_rows_of_a_list(
     tmp_path: Path, seed: int
 ) -> None:
     random = Random(seed)
-    log, rows, epoch = new_mirror(tmp_path / "log", []), [], 1
+    rows: list[Envelope] = []
+    log, epoch = new_mirror(tmp_path / "log", []), 1
     size = next(log.glob("*.avro")).stat().st_size + 200
     for _ in range(40):
         with MirrorWriter(log, segment_size_bytes_max=size) as writer:

@@ -92,7 +92,7 @@ BUGS = (
         name="wrong previous CRC",
         what="Within a group, blocks name the CRC of the last synced block, not of the one before.",
         file=_WRITER,
-        old="            previous_crc32c=tail.last_crc32c or None,\n",
+        old="            previous_crc32c=self.tail.last_crc32c or None,\n",
         new="            previous_crc32c=self.synced.last_crc32c or None,\n",
         campaign="crashes",
         seeds=(0, 1, 2, 3),
@@ -103,7 +103,7 @@ BUGS = (
         what="A block says that all before it was durable, when it was only written.",
         file=_WRITER,
         old="            durable_end=self.synced.end_offset or None,\n",
-        new="            durable_end=tail.end_offset or None,\n",
+        new="            durable_end=self.tail.end_offset or None,\n",
         campaign="crashes",
         seeds=tuple(range(12)),
         expects="CorruptLogError",
@@ -124,9 +124,9 @@ BUGS = (
         name="refused batch takes offsets",
         what="A batch that is refused for its size has moved the end of the log already.",
         file=_WRITER,
-        old="        stored = self._encoder.encode([first, *rows[1:]], self._sync_marker, rest)\n",
+        old="        stored = self._encode(rows, self._sync_marker, rest)\n",
         new="""        self.tail = msgspec.structs.replace(tail, end_offset=end_offset)
-        stored = self._encoder.encode([first, *rows[1:]], self._sync_marker, rest)
+        stored = self._encode(rows, self._sync_marker, rest)
 """,
         campaign="tests/metadata_log/test_log.py",
         seeds=(0,),

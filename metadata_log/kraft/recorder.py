@@ -1,0 +1,188 @@
+"""Keeps a mirror up to date with the log it was imported from, while Kafka writes that.
+
+Each step reads what is new: after the batch that was read last, if that is still there; else, after
+a truncation or a cleaning, the two logs are compared (reconcile.py). The source is only read, and
+nothing is locked there. What was read but not yet written is not remembered: the source still has
+it.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from metadata_log.fs import Fs
+from metadata_log.kraft.directory import KraftDirectory, open_directory
+from metadata_log.kraft.importer import (
+    UNKNOWN_CLUSTER_ID,
+    ImportResult,
+    Replaced,
+    import_result,
+)
+from metadata_log.kraft.log_position import LogPosition
+from metadata_log.kraft.noop_runs import NoOpRuns
+from metadata_log.kraft.reconcile import confirmed_by, reconcile
+from metadata_log.log_reader import LogReader
+from metadata_log.mirror_writer import MirrorWriter
+from records.base import Record
+from records.envelope import Envelope
+from records.errors import RequestError, UnavailableError
+
+
+class Recorder:
+    """Brings a mirror up to its source, step by step. Use as a context manager.
+
+    Attributes:
+        replaced: What of the mirror was cut because Kafka had replaced it, oldest first.
+        source_end: End of the source if it is behind the mirror; None if it is not.
+        trailing_bytes: Size of the source's incomplete last batch.
+    """
+
+    def __init__(
+        self, source: Path, log: Path, *, collapse_noops: bool = True, fs: Fs | None = None
+    ) -> None:
+        """Open a mirror to continue it.
+
+        Raises:
+            RequestError: `log` is not a mirror.
+            UnavailableError: another process writes to it.
+            CorruptLogError: it is damaged at its end.
+        """
+        self._path = source
+        self._fs = fs
+        self._collapse_noops = collapse_noops
+        self._mirror = MirrorWriter(log, fs=fs)
+        self._by_type: Counter[type[Record]] = Counter()
+        self._position: LogPosition | None = None
+        self._is_reconciled = False
+        self._runs = NoOpRuns(self._append, collapse=collapse_noops)
+        self._first_offset = self._mirror.end_offset
+        self.replaced: list[Replaced] = []
+        self.source_end: int | None = None
+        self.trailing_bytes = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._mirror.close()
+
+    @property
+    def end_offset(self) -> int:
+        """End of the mirror, exclusive."""
+        return self._mirror.end_offset
+
+    @property
+    def confirmed_end(self) -> int:
+        """Offsets of the mirror below are never replaced; exclusive."""
+        return self._mirror.confirmed_end
+
+    @property
+    def records(self) -> int:
+        """How many records were read from the source."""
+        return self._by_type.total()
+
+    def step(self, progress: Callable[[int], None] | None = None) -> None:
+        """Append everything that the source holds by now, and commit it.
+
+        Args:
+            progress: Called with the number of segment bytes read so far.
+
+        Raises:
+            UnavailableError: Kafka changed its files meanwhile, or a disk is full; try again.
+            RequestError: the source is not the log that was imported, or no longer has what comes
+                next.
+            CorruptLogError: the source or the mirror is damaged.
+        """
+        try:
+            source = open_directory(self._path)
+            if not self._is_reconciled:
+                self._reconcile(source)
+            if self.source_end is None:
+                self._read(source, progress)
+            self._confirm(source)
+        except UnavailableError:
+            self._is_reconciled = False
+            raise
+
+    def result(self) -> ImportResult:
+        """Return what was done so far."""
+        return import_result(
+            self._by_type,
+            first_offset=min(self._first_offset, self.end_offset),
+            end_offset=self.end_offset,
+            committed_end_offset=self.confirmed_end,
+            trailing_bytes=self.trailing_bytes,
+            replaced=self.replaced[-1] if self.replaced else None,
+        )
+
+    def _reconcile(self, source: KraftDirectory) -> None:
+        """Find where to continue, and cut the mirror where Kafka replaced its log."""
+        check_cluster(source, self._mirror)
+        self._runs = NoOpRuns(self._append, collapse=self._collapse_noops)
+        self._mirror.commit()
+        with self._reader() as reader:
+            found = reconcile(source, reader)
+            end, epoch = reader.end_offset, None
+            if found.end_offset < end:
+                epoch = next(reader.batches(found.end_offset)).leader_epoch
+        if epoch is not None:
+            self._mirror.cut(found.end_offset, found.last_timestamp)
+            self._first_offset = min(self._first_offset, found.end_offset)
+            self.replaced.append(
+                Replaced(first_offset=found.end_offset, last_offset=end - 1, leader_epoch=epoch)
+            )
+        self._position = found.position
+        self.source_end = found.source_end
+        self._is_reconciled = found.source_end is None
+
+    def _read(self, source: KraftDirectory, progress: Callable[[int], None] | None) -> None:
+        if self._position is None and source.start_offset != self.end_offset:
+            raise UnavailableError(f"{source.path} was cleaned meanwhile; read it again")
+        scan = source.scan(self._position)
+        size_bytes = 0
+        for batch in scan.batches():
+            self._runs.add(batch)
+            self._position = scan.position
+            self._by_type.update(type(row.payload) for row in batch.rows)
+            size_bytes += batch.size
+            if progress is not None:
+                progress(size_bytes)
+        self._runs.flush()
+        self._mirror.commit()
+        self.trailing_bytes = scan.trailing_bytes
+
+    def _confirm(self, source: KraftDirectory) -> None:
+        """Advance the confirmed end to the newest checkpoint that the mirror reaches."""
+        confirmed, end = self.confirmed_end, self.end_offset
+        if any(confirmed < checkpoint.end_offset <= end for checkpoint in source.checkpoints):
+            with self._reader() as reader:
+                confirmed = confirmed_by(source, reader)
+            self._mirror.commit(confirmed)
+
+    def _append(self, rows: Sequence[Envelope], end_offset: int) -> None:
+        self._mirror.append(rows, end_offset)
+
+    def _reader(self) -> LogReader:
+        return LogReader.open(self._mirror.directory, fs=self._fs)
+
+
+def check_cluster(source: KraftDirectory, mirror: MirrorWriter) -> None:
+    """Check that a source is of the mirror's cluster.
+
+    Raises:
+        RequestError: it is of another one, or does not say.
+    """
+    cluster_id = source.cluster_id or UNKNOWN_CLUSTER_ID
+    if cluster_id != mirror.cluster_id:
+        raise RequestError(
+            "INCONSISTENT_CLUSTER_ID",
+            f"{source.path} is of cluster {cluster_id!r}, {mirror.directory} mirrors cluster "
+            f"{mirror.cluster_id!r}; import it into a LOG of its own",
+        )

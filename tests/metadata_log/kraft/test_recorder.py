@@ -1,0 +1,291 @@
+"""A mirror is kept up to date, whatever happens at its source meanwhile."""
+
+import shutil
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from metadata_log.care.inspection import inspect_log
+from metadata_log.fs import OsFs
+from metadata_log.kraft.directory import open_directory
+from metadata_log.kraft.importer import Replaced, import_directory
+from metadata_log.kraft.names import LEADER_EPOCHS
+from metadata_log.kraft.recorder import Recorder
+from metadata_log.log_reader import LogReader
+from records.envelope import Envelope
+from records.errors import CorruptLogError, RequestError, UnavailableError
+from tests.metadata_log.kraft.logs import partition_change, topic
+from tests.metadata_log.kraft.node import Node, without_runs
+from tests.metadata_log.mirrors import rows_of
+from tests.real_logs import DataSet, each_data_set
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Node:
+    """Offsets 0 to 30 in one epoch; a checkpoint at 11."""
+    node = Node(tmp_path / "node")
+    for n in range(10):
+        node.append(partition_change(n))
+    node.make_checkpoint()
+    for n in range(20):
+        node.append(partition_change(n))
+    return node
+
+
+@pytest.fixture
+def log(tmp_path: Path, node: Node) -> Path:
+    """The mirror of that."""
+    return imported(node, tmp_path / "log")
+
+
+def imported(node: Node, log: Path, *, collapse_noops: bool = False) -> Path:
+    import_directory(open_directory(node.directory), log, collapse_noops=collapse_noops)
+    return log
+
+
+def step(node: Node, log: Path, *, collapse_noops: bool = False) -> Recorder:
+    with Recorder(node.directory, log, collapse_noops=collapse_noops) as recorder:
+        recorder.step()
+    return recorder
+
+
+def read(log: Path) -> list[Envelope]:
+    assert inspect_log(OsFs(), log).damage == []
+    with LogReader.open(log) as reader:
+        return rows_of(reader)
+
+
+def test_second_import_appends_what_is_new(node: Node, log: Path) -> None:
+    node.append(topic(), partition_change(7))
+    recorder = step(node, log)
+    assert (recorder.records, recorder.end_offset, recorder.confirmed_end) == (2, 33, 11)
+    assert read(log) == node.rows
+    assert step(node, log).records == 0
+
+
+def test_new_checkpoint_confirms_what_it_covers(node: Node, log: Path) -> None:
+    node.make_checkpoint(20)
+    assert step(node, log).confirmed_end == 20
+
+
+def test_checkpoint_beyond_the_mirror_confirms_nothing_yet(node: Node, log: Path) -> None:
+    files = node.partition / f"{99:020d}-{1:010d}.checkpoint"
+    shutil.copyfile(next(node.partition.glob("*.checkpoint")), files)
+    assert step(node, log).confirmed_end == 11
+
+
+def test_replaced_tail_is_replaced(node: Node, log: Path) -> None:
+    node.truncate_to(15)
+    node.elect()
+    node.append(topic())
+    recorder = step(node, log)
+    assert recorder.replaced == [Replaced(first_offset=15, last_offset=30, leader_epoch=1)]
+    assert read(log) == node.rows
+
+
+def test_tail_that_was_replaced_by_a_longer_one_is_replaced(node: Node, log: Path) -> None:
+    node.truncate_to(11)
+    node.elect(4)
+    for n in range(40):
+        node.append(partition_change(n))
+    assert step(node, log).replaced[0].first_offset == 11
+    assert read(log) == node.rows
+
+
+def test_truncation_while_recording_is_noticed(node: Node, log: Path) -> None:
+    with Recorder(node.directory, log, collapse_noops=False) as recorder:
+        recorder.step()
+        node.truncate_to(25)
+        node.elect()
+        with pytest.raises(UnavailableError):
+            recorder.step()
+        recorder.step()
+        assert recorder.replaced[0].first_offset == 25
+    assert read(log) == node.rows
+
+
+def test_source_that_is_behind_is_waited_for(node: Node, log: Path) -> None:
+    whole = node.rows
+    node.truncate_to(20)
+    with Recorder(node.directory, log, collapse_noops=False) as recorder:
+        recorder.step()
+        assert (recorder.source_end, recorder.end_offset) == (20, 31)
+        for each in whole[20:]:
+            node.append(each.payload)
+        node.append(topic())
+        recorder.step()
+        assert (recorder.source_end, recorder.end_offset) == (None, 32)
+    assert recorder.replaced == []
+    assert read(log) == node.rows
+
+
+def test_nothing_below_the_confirmed_end_is_ever_replaced(node: Node, log: Path) -> None:
+    before = read(log)
+    node.committed_end = 0
+    node.truncate_to(5)
+    node.elect()
+    for n in range(40):
+        node.append(partition_change(n))
+    with pytest.raises(
+        RequestError,
+        match=r"at offset 10 it has leader epoch 2, the mirror has epoch 1, and offsets below 11 "
+        "are committed",
+    ):
+        step(node, log)
+    assert read(log) == before
+
+
+def test_source_that_was_cleaned_past_the_mirror_is_told_with_what_is_missing(
+    node: Node, log: Path
+) -> None:
+    for n in range(10):
+        node.append(partition_change(n))
+    node.roll()
+    node.make_checkpoint()
+    node.clean()
+    with pytest.raises(RequestError, match="Kafka removed offsets 31 to 40 before they were read"):
+        step(node, log)
+
+
+def test_tail_that_was_replaced_and_then_cleaned_is_told(node: Node, log: Path) -> None:
+    node.truncate_to(15)
+    node.elect()
+    for n in range(5):
+        node.append(partition_change(n))
+    node.roll()
+    node.make_checkpoint()
+    node.clean()
+    for n in range(50):
+        node.append(partition_change(n))
+    with pytest.raises(RequestError, match="Kafka removed offsets 11 to 20 before they were read"):
+        step(node, log)
+
+
+def test_cleaning_behind_the_mirror_changes_nothing(node: Node, log: Path) -> None:
+    node.roll()
+    node.append(topic())
+    node.make_checkpoint(31)
+    with Recorder(node.directory, log, collapse_noops=False) as recorder:
+        recorder.step()
+        node.clean()
+        node.append(topic())
+        recorder.step()
+        assert recorder.confirmed_end == 31
+    step(node, log)
+    assert read(log) == node.rows
+
+
+def test_source_that_starts_where_the_mirror_ends_continues_it(node: Node, log: Path) -> None:
+    node.roll()
+    node.make_checkpoint()
+    node.clean()
+    node.append(topic())
+    assert step(node, log).records == 1
+    assert read(log) == node.rows
+
+
+def test_source_of_another_cluster_is_refused(node: Node, log: Path, tmp_path: Path) -> None:
+    other = Node(tmp_path / "other", cluster_id="another")
+    with pytest.raises(RequestError, match="is of cluster 'another'"):
+        step(other, log)
+
+
+def test_cluster_set_up_anew_with_the_same_id_is_refused(
+    node: Node, log: Path, tmp_path: Path
+) -> None:
+    anew = Node(tmp_path / "anew")
+    for n in range(40):
+        anew.append(topic(f"topic-{n}"))
+    with pytest.raises(RequestError, match="set up anew with the same id"):
+        step(anew, log)
+
+
+def test_incomplete_batch_is_read_when_it_is_whole(node: Node, log: Path) -> None:
+    node.append(topic())
+    path = max(node.partition.glob("*.log"))
+    data = path.read_bytes()
+    path.write_bytes(data[:-10])
+    with Recorder(node.directory, log, collapse_noops=False) as recorder:
+        recorder.step()
+        assert (recorder.records, recorder.trailing_bytes > 0) == (0, True)
+        path.write_bytes(data)
+        recorder.step()
+        assert (recorder.records, recorder.trailing_bytes) == (1, 0)
+    assert read(log) == node.rows
+
+
+def test_damaged_source_stops_the_recorder_before_it(node: Node, log: Path) -> None:
+    node.append(topic("good"))
+    node.append(topic("bad"))
+    node.append(topic("after"))
+    path = max(node.partition.glob("*.log"))
+    data = bytearray(path.read_bytes())
+    data[data.rindex(b"bad")] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(CorruptLogError, match="CRC"):
+        step(node, log)
+    assert read(log) == node.rows[:-2]
+
+
+@pytest.mark.parametrize("collapse", [False, True], ids=["kept", "collapsed"])
+@pytest.mark.parametrize("seed", range(15))
+def test_mirror_equals_the_history_of_the_node_whatever_happened(
+    tmp_path: Path, seed: int, collapse: bool
+) -> None:
+    random = Random(seed)
+    node = Node(tmp_path / "node")
+    log = imported(node, tmp_path / "log", collapse_noops=collapse)
+    confirmed = 0
+    for _ in range(25):
+        with Recorder(node.directory, log, collapse_noops=collapse) as recorder:
+            for _ in range(random.randint(1, 4)):
+                for _ in range(random.randint(0, 6)):
+                    node.live(random, may_clean=False)
+                for _ in range(3):
+                    try:
+                        recorder.step()
+                        break
+                    except UnavailableError:
+                        continue
+                if recorder.source_end is None and random.random() < 0.5:
+                    node.clean()
+            assert recorder.confirmed_end >= confirmed
+            confirmed = recorder.confirmed_end
+        found = read(log)
+        if recorder.source_end is None:
+            if collapse:
+                assert without_runs(found) == without_runs(node.rows)
+            else:
+                assert found == node.rows
+        else:
+            assert recorder.source_end < recorder.end_offset
+
+
+@each_data_set
+def test_real_log_that_grew_between_imports_equals_a_single_import(
+    data_set: DataSet, tmp_path: Path
+) -> None:
+    whole = data_set.materialise(tmp_path / "whole")
+    last = data_set.segments[-1]
+    ends = [
+        each.position + each.size
+        for each in open_directory(whole).batches()
+        if each.base_offset >= int(last.name[:20])
+    ]
+    random = Random(str(data_set))
+    cuts = sorted(random.sample(ends, min(len(ends), 8)))
+    cuts = sorted({*cuts, *[cut - random.randint(1, 60) for cut in cuts[1:3]]})
+    grown = data_set.materialise(tmp_path / "grown", sizes={last.name: cuts[0]})
+    # Written while the log grows; here it is always that of the end.
+    next(grown.glob(f"*/{LEADER_EPOCHS}")).unlink(missing_ok=True)
+    log = tmp_path / "log"
+    import_directory(open_directory(grown), log, collapse_noops=False)
+    path = next(grown.glob(f"*/{last.name}"))
+    for size in [*cuts[1:], last.size]:
+        path.write_bytes(last.read()[:size])
+        with Recorder(grown, log, collapse_noops=False) as recorder:
+            recorder.step()
+    once = tmp_path / "once"
+    import_directory(open_directory(whole), once, collapse_noops=False)
+    assert read(log) == read(once)
