@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from records import registry
-from records.avro.codec import holds_record
+from records.avro.codec import holds_record, holds_unknown_tags
 from records.base import Record
 from records.varint import LONGS, decode_long, encode_long
 
@@ -24,6 +24,17 @@ assert _ASKED["type"][1]["fields"][-1]["type"]["type"] == "array", "the end of `
 # The bytes before a record may occur so often in a block that decoding it is cheaper.
 _ATTEMPTS_MAX = 64
 
+# How `extra` begins with unknown tags: its branch, their count, and the path of the first one,
+# which is empty or begins with the name of a field.
+_NUMBER = rb"(?:[\x02-\x7e]|[\x80-\xff][\x01-\x7f])"
+_UNKNOWN_TAGS = re.compile(rb"\x02%s(?:\x00|%s[a-z])" % (_NUMBER, _NUMBER))
+_EXTRA = registry.schema("Envelope")["fields"][-4]
+assert _EXTRA["name"] == "extra"
+assert _EXTRA["type"][1]["fields"][0]["name"] == "unknown_tags"
+
+# An attempt to decode `extra` costs less than a row does.
+_TAG_ATTEMPTS_MAX = 1_000
+
 
 class Needles:
     """Selects the blocks to decode. More needles may be added while a log is read.
@@ -36,6 +47,7 @@ class Needles:
 
     def __init__(self) -> None:
         self.everything = False
+        self._with_unknown_tags = False
         self._found: dict[bytes, None] = {}
         # For types by their place in the registry: what the records looked for begin with.
         self._beginnings: dict[int, dict[bytes, None]] = {}
@@ -59,6 +71,10 @@ class Needles:
         self._beginnings.setdefault(index, {})[beginning] = None
         self._pattern = None
 
+    def add_unknown_tags(self) -> None:
+        """Decode blocks that hold a record with unknown tags, as only imported logs do."""
+        self._with_unknown_tags = True
+
     def found_in(self, body: bytes) -> bool:
         """True if the block with this body is to be decoded."""
         if self.everything:
@@ -66,6 +82,8 @@ class Needles:
         for needle in self._found:  # twice as fast as any()
             if needle in body:
                 return True
+        if self._with_unknown_tags and _holds_unknown_tags(body):
+            return True
         return bool(self._beginnings) and self._holds_record(body)
 
     def _holds_record(self, body: bytes) -> bool:
@@ -85,6 +103,18 @@ class Needles:
                 return True
             at = found.start() + 1
         return True
+
+
+def _holds_unknown_tags(body: bytes) -> bool:
+    at = 0
+    for _ in range(_TAG_ATTEMPTS_MAX):
+        found = _UNKNOWN_TAGS.search(body, at)
+        if found is None:
+            return False
+        if holds_unknown_tags(body, found.start()):
+            return True
+        at = found.start() + 1
+    return True
 
 
 def _pattern(beginnings: Mapping[int, Iterable[bytes]]) -> re.Pattern[bytes]:

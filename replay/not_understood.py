@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from metadata_log.batch import Batch
+from metadata_log.manifest import Kind
 from metadata_log.needles import Needles
 from records.control import (
     AbortTransactionRecord,
@@ -30,8 +31,7 @@ def count_not_understood(
 ) -> NotUnderstood | None:
     """Return how many records up to offset `at` this release does not know, None for none.
 
-    Blocks that hold no unknown record are not decoded. Records that are known but for a tag are
-    counted where their block is decoded; only an image counts all of them.
+    Blocks that hold no unknown record and no unknown tag are not decoded.
 
     Args:
         from_offset: All records before it are known to be understood; not inside a transaction.
@@ -61,6 +61,8 @@ def _batches(source: BatchSource, start: int, end: int) -> Iterable[Batch]:
     needles = Needles()
     for record_type in _TYPES:
         needles.add_type(record_type)
+    if getattr(source, "kind", Kind.MIRROR) is Kind.MIRROR:
+        needles.add_unknown_tags()
     return source.skim(needles, end, from_offset=start)
 
 

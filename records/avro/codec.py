@@ -191,6 +191,20 @@ def holds_record(data: bytes, position: int, index: int) -> bool:
     return True
 
 
+def holds_unknown_tags(data: bytes, position: int) -> bool:
+    """True if `extra` with unknown tags, and the rest of a row, can be decoded at a position."""
+    try:
+        extra, position = _optional(data, position, _decoder_of("extra"))
+        if extra is None or not extra.unknown_tags:
+            return False
+        _, position = _optional(data, position, _decoder_of("asked"))
+        _, position = _optional(data, position, _decoder_of("kept"))
+        branch, position = decode_long(data, position)
+    except _DECODE_ERRORS:
+        return False
+    return 0 <= branch < len(_decoders) and holds_record(data, position, branch)
+
+
 def _decode_rows(data: bytes, count: int, layout: Layout) -> tuple[list[Envelope], int]:
     decoders = _decoders
     type_count, has_added_fields = layout.type_count, layout.has_added_fields

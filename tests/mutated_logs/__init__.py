@@ -1,0 +1,1 @@
+"""Mutated real logs: what replay makes of them, against a naive replay of its own."""
