@@ -42,6 +42,15 @@ def timeline(
             help="Only controllers, brokers, partitions, topics or others; repeatable.",
         ),
     ] = None,
+    objects: Annotated[
+        list[str] | None,
+        Option(
+            "--object",
+            metavar="NAME",
+            help="Only events that touch it; NAME or a pattern such as partition:orders*/0; "
+            "repeatable.",
+        ),
+    ] = None,
     stat: Annotated[bool, Option("--stat", help="Only how many events of each kind.")] = False,
     verbose: Annotated[bool, Option("--verbose", help="Also each object.")] = False,
     json: Json = False,
@@ -51,7 +60,9 @@ def timeline(
     from api.documents.incidents import Stat, Timeline
     from api.questions.timeline import TIMELINE, ShowTimeline
 
-    request = ShowTimeline(first=log.point(from_), kinds=tuple(types or ()))
+    request = ShowTimeline(
+        first=log.point(from_), kinds=tuple(types or ()), objects=tuple(objects or ())
+    )
     told = log.ask(TIMELINE, request, at=to)
     events = tuple(told.items)
     about = told.about()

@@ -44,6 +44,10 @@ class TimelineEvent(msgspec.Struct, frozen=True, kw_only=True):
     active_ms: int | UnsetType = UNSET
 
 
+ObjectKey = str | tuple[str, int]
+"""The name of an object; of a partition its topic's label and its number, as most objects are."""
+
+
 class Group:
     """Collects the records of one event."""
 
@@ -53,8 +57,7 @@ class Group:
         self.active_ms: int | UnsetType = UNSET
         self._first = self._last = first
         self._cause = cause
-        # Names, or label of the topic and number of a partition: most objects are partitions.
-        self._objects: dict[str | tuple[str, int], None] = {}
+        self._objects: dict[ObjectKey, None] = {}
         self._counts: Counter[tuple[str, ...]] = Counter()
 
     @property
@@ -62,14 +65,12 @@ class Group:
         """The first record."""
         return self._first
 
-    def add(
-        self, row: Envelope, name: str | tuple[str, int] | None, effects: tuple[str, ...]
-    ) -> None:
-        """Add a record, the object that it changed, and its effects, to be counted.
+    def touch(self, name: ObjectKey) -> None:
+        """Add an object."""
+        self._objects[name] = None
 
-        Args:
-            name: Of a partition: its topic's label, and its number.
-        """
+    def add(self, row: Envelope, name: ObjectKey | None, effects: tuple[str, ...]) -> None:
+        """Add a record, the object that it changed, and its effects, to be counted."""
         if row.offset > self._last.offset:
             self._last = row
         elif row.offset < self._first.offset:
@@ -93,14 +94,15 @@ class Group:
             time=self._first.timestamp,
             kind=self.kind,
             text=": ".join(filter(None, (self.heading, effects))),
-            objects=tuple(map(_name, self._objects)),
+            objects=tuple(map(object_name, self._objects)),
             cause=self._cause,
             principal=None if origin is None else origin.principal,
             active_ms=self.active_ms,
         )
 
 
-def _name(of: str | tuple[str, int]) -> str:
+def object_name(of: ObjectKey) -> str:
+    """Return the name of an object."""
     return of if isinstance(of, str) else f"partition:{of[0]}/{of[1]}"
 
 

@@ -27,7 +27,9 @@ from replay.incidents.event import (
     TimelineEvent,
     partition_effects,
 )
+from replay.incidents.flaps import Flaps
 from replay.incidents.live_state import LiveState
+from replay.incidents.touched_objects import GOING, touched_objects
 from replay.loader import BatchSource, check_point, explains, provenance_at
 from replay.time_travel.escapes import escaped
 from replay.transactions import Transactions, rows_within
@@ -81,6 +83,7 @@ class _Events:
         self._groups: dict[Hashable, Group] = {}
         # What brought each broker back that is up, since the start of the range.
         self._up: dict[int, Envelope] = {}
+        self._flaps = Flaps()
         self._batch: Sequence[Envelope] = ()
         # The event of the active controller.
         self._term: Group | None = None
@@ -117,7 +120,7 @@ class _Events:
     def finish(self) -> list[TimelineEvent]:
         """Return the events."""
         self._end_term(self.last_time)
-        found = [group.event() for group in self._groups.values()]
+        found = [*self._flaps.events(), *(group.event() for group in self._groups.values())]
         return sorted(found, key=lambda event: event.from_offset)
 
     def _group(self, key: Hashable, kind: str, row: Envelope, cause: int | None = None) -> Group:
@@ -149,18 +152,31 @@ class _Events:
 
     def _other(self, row: Envelope) -> None:
         record = row.payload
-        if isinstance(record, topics.RemoveTopicRecord | topics.MoveTopicRecord):
-            name, effect = self._name_and_effect(record)
-            self._state.replay(row)
-            self._state.forget_label(record.topic_id)
-        else:
-            self._state.replay(row)
-            name, effect = self._name_and_effect(record)
         if isinstance(record, control.LeaderChangeMessage):
+            self._state.replay(row)
             self._controller(row, record)
             return
         kind = _KINDS.get(type(record), OTHERS)
-        self._group((kind, row.batch_offset), kind, row).add(row, name, (effect,))
+        group = self._group((kind, row.batch_offset), kind, row)
+        if type(record) in GOING:
+            self._add(group, row)
+            self._state.replay(row)
+            if isinstance(record, topics.RemoveTopicRecord | topics.MoveTopicRecord):
+                self._state.forget_label(record.topic_id)
+            if isinstance(record, topics.MoveTopicRecord):
+                self._touch(group, record)  # by its new name
+        else:
+            self._state.replay(row)
+            self._add(group, row)
+
+    def _add(self, group: Group, row: Envelope) -> None:
+        name, effect = self._name_and_effect(row.payload)
+        group.add(row, name, (effect,))
+        self._touch(group, row.payload)
+
+    def _touch(self, group: Group, record: Record) -> None:
+        for name in touched_objects(record, self._state):
+            group.touch(name)
 
     def _broker(self, row: Envelope) -> None:
         broker_id = broker_of(row.payload)
@@ -174,8 +190,11 @@ class _Events:
         text = f"broker {broker_id} changed its registration" if down is None else down.text
         if not is_up(after):
             self._up.pop(broker_id, None)
+            if is_up(before):
+                self._flaps.lost(f"broker:{broker_id}", row)
         elif not is_up(before):
             self._up[broker_id] = row
+            self._flaps.back(f"broker:{broker_id}", row)
             text = f"broker {broker_id} was unfenced"
         group = self._group(row.offset, BROKERS, row, row.offset)
         group.heading = text
@@ -195,6 +214,11 @@ class _Events:
             key = (PARTITIONS, cause)
         kind = BROKERS if key == cause else PARTITIONS
         name = (self._state.topic_label(after.topic_id), after.partition_id)
+        if before.leader != after.leader:
+            if after.leader == NO_LEADER:
+                self._flaps.lost(name, row)
+            elif before.leader == NO_LEADER:
+                self._flaps.back(name, row)
         self._group(key, kind, row, cause).add(row, name, partition_effects(before, after))
 
     def _cause(self, row: Envelope, before: Partition, after: Partition) -> int | None:

@@ -3,7 +3,7 @@
 It reads the delta, so that no image is made per record: an image costs more than a record.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from records.base import Uuid
 from records.envelope import Envelope
@@ -83,6 +83,25 @@ class LiveState:
         if label is None:
             label = self._labels[topic_id] = escaped(self.topic_name(topic_id))
         return label
+
+    def topic_ids(self, name: str) -> Iterable[Uuid]:
+        """Return the id of a topic of the default namespace; those of all topics for no name."""
+        if not name:
+            return list(self._delta.topics.topic_ids())
+        topic_id = self._delta.topics.topic_id_named(name, None)
+        return () if topic_id is None else (topic_id,)
+
+    def namespace_name(self, namespace_id: Uuid) -> str:
+        """Return the full name of a namespace."""
+        return self._delta.namespaces.existing(namespace_id).name
+
+    def voter_ids(self) -> Iterator[int]:
+        """Iterate over the ids of the voters of a dynamic quorum."""
+        return (voter_id for voter_id, _ in self._delta.voters.items())
+
+    def has_config(self, resource: ConfigResource) -> bool:
+        """True if any key is set on a resource."""
+        return bool(self._delta.configs.names(resource))
 
     def forget_label(self, topic_id: Uuid) -> None:
         """Look up a topic's name anew: the topic was moved or removed."""

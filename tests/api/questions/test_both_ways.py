@@ -75,6 +75,7 @@ VERBS: dict[str, list[list[object]]] = {
     "timeline": [
         ["timeline", "LOG"],
         ["timeline", "LOG", "--from", 100, "--to", "end-20", "--type", "brokers", "--stat"],
+        ["timeline", "LOG", "--object", "partition:__con*/?", "--object", "broker:1"],
     ],
     "outages": [
         ["outages", "LOG"],

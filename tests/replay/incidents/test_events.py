@@ -1,7 +1,10 @@
 """Timelines: what happened, grouped by cause."""
 
+import random
 import re
+from collections import defaultdict
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +20,12 @@ from records.control import (
 from records.topics import RemoveTopicRecord
 from replay.incidents.event import TimelineEvent
 from replay.timeline import Timeline
+from tests.histories import random_history
 from tests.real_logs import DataSet, each_data_set, each_data_set_where
 from tests.replay.builders import (
     Base,
     FakeLog,
+    batch,
     batches,
     broker,
     change,
@@ -191,3 +196,87 @@ def _naive(rows: list[dict[str, Any]]) -> tuple[int, int, int]:
             )
             now[key] = after, length
     return leaders, shrank, grew
+
+
+def flapping(*absences: tuple[int, int]) -> list[TimelineEvent]:
+    """Return the flaps of broker 1, which is fenced and unfenced at these minutes."""
+    made = [*batches(UP)]
+    for went, back in absences:
+        for minute, record in ((went, FENCE), (back, UNFENCE)):
+            made.append(batch(made[-1].end_offset, record, timestamp=minute * 60_000))
+    log = FakeLog(made)
+    found = Timeline(log).events(0, log.end_offset)
+    return [each for each in found if "flapped" in each.text]
+
+
+def test_broker_that_goes_three_times_in_a_short_time_flaps() -> None:
+    (flap,) = flapping((10, 12), (20, 21), (45, 75))
+    assert flap.text == "broker 1 flapped: down and back 3 times in 1 h 5 min, 33 min of it gone"
+    assert (flap.from_offset, flap.to_offset, flap.objects) == (3, 8, ("broker:1",))
+    assert flap.kind == "brokers"
+    assert flap.time == 10 * 60_000
+
+
+def test_what_is_rare_or_long_does_not_flap() -> None:
+    assert not flapping((10, 12), (20, 21))
+    assert not flapping((10, 12), (20, 21), (51, 52))  # 31 minutes after it went
+    assert not flapping((10, 12), (20, 21), (30, 61))  # gone for 31 minutes
+    assert len(flapping((10, 12), (20, 21), (30, 61), (70, 71), (80, 81), (90, 91))) == 1
+
+
+@each_data_set_where(lambda data_set: str(data_set) == "experts-in-team-two-logs/kafka_data")
+def test_flaps_of_a_real_broker(data_set: DataSet, tmp_path: Path) -> None:
+    with LogReader.open(imported(data_set, tmp_path)) as reader:
+        found = Timeline.of(reader).events(reader.start_offset, reader.end_offset)
+    flaps = [each for each in found if "flapped" in each.text]
+    assert [(each.from_offset, each.to_offset, len(each.objects)) for each in flaps] == [
+        (964, 2227, 1),
+        (1016, 2280, 53),
+    ]
+    times = "3 times in 10 min 42 s, 2 min 34 s of it gone"
+    assert flaps[0].text == f"broker 1 flapped: down and back {times}"
+    assert flaps[1].text == f"53 partitions flapped: without a leader and back {times}"
+
+
+@each_data_set_where(lambda data_set: sum(s.record_count for s in data_set.segments) < 12_000)
+def test_flaps_of_real_partitions_are_those_of_their_outages(
+    data_set: DataSet, tmp_path: Path
+) -> None:
+    with LogReader.open(imported(data_set, tmp_path)) as reader:
+        first, end = reader.history_start, reader.end_offset
+        told = Timeline.of(reader).events(first, end)
+        outages = Timeline.of(reader).outages(first, end).intervals
+    found = {
+        (name, each.text.partition(" back ")[2].partition(" times")[0])
+        for each in told
+        if "without a leader and back" in each.text
+        for name in each.objects
+    }
+    short, absences = 30 * 60_000, defaultdict[str, list[tuple[int, int]]](list)
+    for each in sorted(outages, key=lambda outage: outage.from_offset or 0):
+        if each.kind == "leaderless" and each.from_time is not None and each.to_time is not None:
+            absences[each.object].append((each.from_time, each.to_time))
+    expected = set()
+    for name, of in absences.items():
+        count = 0
+        for (went, back), (following, _) in pairwise([*of, (10**15, 0)]):
+            count = count + 1 if back - went <= short else 0
+            if following - went > short or back - went > short:
+                if count >= 3:
+                    expected.add((name, str(count)))
+                count = 0
+    assert found == expected
+
+
+def test_every_object_that_a_record_changes_is_named() -> None:
+    rng = random.Random(5)
+    for _ in range(6):
+        log = FakeLog(random_history(rng, 60))
+        timeline = Timeline(log)
+        named = {name for each in timeline.events(0, log.end_offset) for name in each.objects}
+        for change_ in timeline.changes(0, log.end_offset):
+            is_token = change_.object.startswith("token:")
+            name = "token:(redacted)" if is_token else change_.object
+            # An object that was created anew under its name is told by its id in changes.
+            if change_.in_effect and "@" not in name:
+                assert name in named, change_

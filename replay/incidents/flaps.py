@@ -1,0 +1,85 @@
+"""Flaps: a broker, or the leader of a partition, that goes and comes back again and again."""
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+
+from records.envelope import Envelope
+from records.text import duration_text
+from replay.incidents.event import BROKERS, PARTITIONS, ObjectKey, TimelineEvent, object_name
+
+ABSENCES_MIN = 3
+"""As often it has to be gone and back."""
+
+PERIOD_MS_MAX = 30 * 60_000
+"""So soon it is back, and so soon after it went it goes again."""
+
+_Absence = tuple[Envelope, Envelope]
+
+
+class Flaps:
+    """Collects absences: of each, the record that began it, and the one that ended it."""
+
+    def __init__(self) -> None:
+        self._gone: dict[ObjectKey, Envelope] = {}
+        self._absences: dict[ObjectKey, list[_Absence]] = {}
+
+    def lost(self, name: ObjectKey, row: Envelope) -> None:
+        """Note that an object is gone."""
+        self._gone[name] = row
+
+    def back(self, name: ObjectKey, row: Envelope) -> None:
+        """Note that it is back."""
+        since = self._gone.pop(name, None)
+        if since is not None:
+            self._absences.setdefault(name, []).append((since, row))
+
+    def events(self) -> Iterator[TimelineEvent]:
+        """Yield the flaps; partitions that went and came back with the same batches are one."""
+        together: dict[Hashable, list[ObjectKey]] = defaultdict(list)
+        runs: dict[Hashable, Sequence[_Absence]] = {}
+        for name, absences in self._absences.items():
+            for run in _runs(absences):
+                batches = tuple([row.batch_offset for absence in run for row in absence])
+                key: Hashable = (name, batches) if isinstance(name, str) else batches
+                runs[key] = run
+                together[key].append(name)
+        for key, names in together.items():
+            yield _event(runs[key], names)
+
+
+def _runs(absences: Iterable[_Absence]) -> Iterator[Sequence[_Absence]]:
+    """Yield the absences of each flap; a long one belongs to none."""
+    run: list[_Absence] = []
+    for absence in absences:
+        lost, back = absence
+        is_long = back.timestamp - lost.timestamp > PERIOD_MS_MAX
+        if run and (is_long or lost.timestamp - run[-1][0].timestamp > PERIOD_MS_MAX):
+            if len(run) >= ABSENCES_MIN:
+                yield run
+            run = []
+        if not is_long:
+            run.append(absence)
+    if len(run) >= ABSENCES_MIN:
+        yield run
+
+
+def _event(run: Sequence[_Absence], names: Sequence[ObjectKey]) -> TimelineEvent:
+    first, last = run[0][0], run[-1][1]
+    is_broker = isinstance(names[0], str)
+    if isinstance(names[0], str):
+        what = f"{names[0].replace(':', ' ')} flapped: down and back"
+    else:
+        count = f"{len(names):,} partition{'' if len(names) == 1 else 's'}"
+        what = f"{count} flapped: without a leader and back"
+    whole = duration_text(max(0, last.timestamp - first.timestamp))
+    gone = sum(max(0, back.timestamp - lost.timestamp) for lost, back in run)
+    return TimelineEvent(
+        from_offset=first.offset,
+        to_offset=last.offset,
+        time=first.timestamp,
+        kind=BROKERS if is_broker else PARTITIONS,
+        text=f"{what} {len(run)} times in {whole}, {duration_text(gone)} of it gone",
+        objects=tuple(map(object_name, names)),
+        cause=None,
+        principal=None,
+    )

@@ -1,0 +1,75 @@
+"""The names of all objects that a record touches beside the one that an event is about."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from records import control, partitions, topics
+from records.base import Record
+from records.secrets import REDACTED
+from replay.image.configs import TOPIC
+from replay.image.metadata import MetadataImage
+from replay.incidents.live_state import LiveState
+from replay.time_travel.affected import AFFECTED
+from replay.time_travel.escapes import escaped
+from replay.time_travel.kinds import KINDS
+
+# Their names lie in the record itself.
+_BY_RECORD = frozenset(
+    {"acl", "quota", "scram", "controller", "feature", "cluster", "note", "config", "deletion"}
+)
+
+GOING: frozenset[type[Record]] = frozenset(
+    {
+        *(topics.RemoveTopicRecord, topics.MoveTopicRecord, topics.RemoveNamespaceRecord),
+        *(partitions.RemovePartitionsRecord, partitions.ClearElrRecord, control.VotersRecord),
+    }
+)
+"""Records whose objects have their names before them; those of all others after them."""
+
+
+def touched_objects(record: Any, state: LiveState) -> Iterator[str]:
+    """Yield the names of the objects that a record touches, in the state before or after it."""
+    match record:
+        case topics.NamespaceRecord() | topics.RemoveNamespaceRecord():
+            yield f"namespace:{escaped(state.namespace_name(record.namespace_id))}"
+        case (
+            topics.RemoveTopicRecord(topic_id=topic_id) | topics.MoveTopicRecord(topic_id=topic_id)
+        ):
+            label = state.topic_label(topic_id)
+            yield f"topic:{label}"
+            for each in state.partitions(topic_id):
+                yield f"partition:{label}/{each.partition_id}"
+            if state.has_config((TOPIC, state.topic_name(topic_id))):
+                yield f"config:topic/{label}"
+        case partitions.RemovePartitionsRecord(topic_id=topic_id, partition_ids=numbers):
+            label = state.topic_label(topic_id)
+            yield f"topic:{label}"
+            for number in numbers:
+                yield f"partition:{label}/{number}"
+                yield f"removal:{label}/{number}"
+        case (
+            partitions.DeleteTopicPartitionsRecord(topic_id=topic_id, partition_ids=numbers)
+            | partitions.CancelDeleteTopicPartitionsRecord(topic_id=topic_id, partition_ids=numbers)
+        ):
+            label = state.topic_label(topic_id)
+            yield from (f"removal:{label}/{number}" for number in numbers)
+        case partitions.ClearElrRecord(topic_name=name):
+            for topic_id in state.topic_ids(name):
+                for each in state.partitions(topic_id):
+                    if each.eligible_leader_replicas or each.last_known_elr:
+                        yield f"partition:{state.topic_label(topic_id)}/{each.partition_id}"
+        case control.VotersRecord(voters=voters):
+            ids = (*state.voter_ids(), *(voter.voter_id for voter in voters))
+            yield from (f"voter:{voter_id}" for voter_id in dict.fromkeys(ids))
+        case _:
+            yield from _by_record(record)
+
+
+def _by_record(record: Any) -> Iterator[str]:
+    image = MetadataImage.EMPTY
+    for kind, keys in AFFECTED.get(type(record), {}).items():
+        if kind == "token":
+            yield f"token:{REDACTED}"
+        elif kind in _BY_RECORD:
+            for key in keys(record, image):
+                yield f"{kind}:{KINDS[kind].label(image, key)}"
