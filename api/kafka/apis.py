@@ -16,6 +16,7 @@ from api.kafka.messages import (
     envelope,
     features,
     metadata,
+    partitions,
     producers,
     quotas,
     records_io,
@@ -52,7 +53,7 @@ RUN_COMMAND_KEY = 10_003
 """Private keys, far above Kafka's; clients ignore them."""
 
 _T, _B, _R, _D, _U, _Q = topics, brokers, replicas, records_io, users, quotas
-_K, _C, _I = tokens, configs, producers
+_K, _C, _I, _P = tokens, configs, producers, partitions
 
 PRODUCE = Api(0, _D.ProduceRequest, _D.ProduceResponse, 3, 9, 9)
 FETCH = Api(1, _D.FetchRequest, _D.FetchResponse, 4, 12, 12)
@@ -73,6 +74,7 @@ CREATE_ACLS = Api(30, acls.CreateAclsRequest, acls.CreateAclsResponse, 1, 3, 2)
 DELETE_ACLS = Api(31, acls.DeleteAclsRequest, acls.DeleteAclsResponse, 1, 3, 2)
 DESCRIBE_CONFIGS = Api(32, _C.DescribeConfigsRequest, _C.DescribeConfigsResponse, 1, 4, 4)
 ALTER_CONFIGS = Api(33, _C.AlterConfigsRequest, _C.AlterConfigsResponse, 0, 2, 2)
+CREATE_PARTITIONS = Api(37, _P.CreatePartitionsRequest, _P.CreatePartitionsResponse, 0, 3, 2)
 CREATE_DELEGATION_TOKEN = Api(
     38, _K.CreateDelegationTokenRequest, _K.CreateDelegationTokenResponse, 1, 3, 2
 )
@@ -85,8 +87,15 @@ EXPIRE_DELEGATION_TOKEN = Api(
 DESCRIBE_DELEGATION_TOKEN = Api(
     41, _K.DescribeDelegationTokenRequest, _K.DescribeDelegationTokenResponse, 1, 3, 2
 )
+ELECT_LEADERS = Api(43, _P.ElectLeadersRequest, _P.ElectLeadersResponse, 0, 2, 2)
 INCREMENTAL_ALTER_CONFIGS = Api(
     44, _C.IncrementalAlterConfigsRequest, _C.IncrementalAlterConfigsResponse, 0, 1, 1
+)
+ALTER_PARTITION_REASSIGNMENTS = Api(
+    45, _P.AlterPartitionReassignmentsRequest, _P.AlterPartitionReassignmentsResponse, 0, 1, 0
+)
+LIST_PARTITION_REASSIGNMENTS = Api(
+    46, _P.ListPartitionReassignmentsRequest, _P.ListPartitionReassignmentsResponse, 0, 0, 0
 )
 DESCRIBE_CLIENT_QUOTAS = Api(
     48, _Q.DescribeClientQuotasRequest, _Q.DescribeClientQuotasResponse, 0, 1, 1
@@ -130,11 +139,15 @@ ALL = (
     DELETE_ACLS,
     DESCRIBE_CONFIGS,
     ALTER_CONFIGS,
+    CREATE_PARTITIONS,
     CREATE_DELEGATION_TOKEN,
     RENEW_DELEGATION_TOKEN,
     EXPIRE_DELEGATION_TOKEN,
     DESCRIBE_DELEGATION_TOKEN,
+    ELECT_LEADERS,
     INCREMENTAL_ALTER_CONFIGS,
+    ALTER_PARTITION_REASSIGNMENTS,
+    LIST_PARTITION_REASSIGNMENTS,
     DESCRIBE_CLIENT_QUOTAS,
     ALTER_CLIENT_QUOTAS,
     DESCRIBE_USER_SCRAM_CREDENTIALS,

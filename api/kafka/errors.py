@@ -3,6 +3,8 @@
 Source: Errors of Kafka 4.0.
 """
 
+from collections.abc import Iterable
+
 from controller.decisions.outcome import Refusal
 from records.errors import (
     FencedError,
@@ -119,6 +121,11 @@ def code_for(error: MetadataLogError) -> int:
 def refusal_code(refusal: Refusal | None) -> int:
     """Return the code of an item's refusal; NONE for an item that was not refused."""
     return NONE if refusal is None else code_of(refusal.code)
+
+
+def throttle_ms(refusals: Iterable[Refusal | None]) -> int:
+    """Return when a request refused for a quota may be retried, in ms from now; 0 if none was."""
+    return max((refusal.retry_ms for refusal in refusals if refusal is not None), default=0)
 
 
 def refusal_message(refusal: Refusal | None) -> str | None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from api.kafka.errors import NONE, code_of, name_of, refusal_code, refusal_message
+from api.kafka.errors import NONE, code_of, name_of, refusal_code, refusal_message, throttle_ms
 from api.kafka.messages.topics import (
     CreatableTopic,
     CreatableTopicConfig,
@@ -99,7 +99,7 @@ def creation_response(results: Iterable[TopicResult]) -> CreateTopicsResponse:
     """Return the response with the results."""
     results = tuple(results)
     return CreateTopicsResponse(
-        throttle_time_ms=_throttle_ms(results),
+        throttle_time_ms=throttle_ms([result.refusal for result in results]),
         topics=tuple([_creatable_result(result) for result in results]),
     )
 
@@ -205,7 +205,7 @@ def deletion_response(
     """
     results = tuple(results)
     return DeleteTopicsResponse(
-        throttle_time_ms=_throttle_ms(results),
+        throttle_time_ms=throttle_ms([result.refusal for result in results]),
         responses=tuple(
             [_deleted(ref, result, before) for ref, result in zip(refs, results, strict=True)]
         ),
@@ -288,7 +288,7 @@ def shrinking_response(
     mode = READ_ONLY if request.delete_partitions_delay > 0 else NO_READS_NO_WRITES
     results = tuple(results)
     return DeletePartitionsResponse(
-        throttle_time_ms=_throttle_ms(results),
+        throttle_time_ms=throttle_ms([result.refusal for result in results]),
         responses=tuple(
             [
                 ShrunkTopic(name=result.name, partitions=_statuses(result, mode))
@@ -341,11 +341,6 @@ def shrunk(response: DeletePartitionsResponse) -> tuple[ShrinkResult, ...]:
         refusal = _refusal(refused[0].error_code, refused[0].error_message) if refused else None
         results.append(ShrinkResult(name=topic.name, partition_ids=ids, refusal=refusal))
     return tuple(results)
-
-
-def _throttle_ms(results: Iterable[TopicResult | ShrinkResult]) -> int:
-    """Return when requests refused for a quota may be retried, in ms from now."""
-    return max((r.refusal.retry_ms for r in results if r.refusal is not None), default=0)
 
 
 def _refusal(code: int, message: str | None) -> Refusal | None:

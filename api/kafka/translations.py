@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from api.kafka import acls, apis, configs, quotas, tokens, users
+from api.kafka import acls, apis, configs, partitions, quotas, tokens, users
 from api.kafka.apis import Api
 from api.kafka.fields import Response
 from records.errors import RequestError
@@ -58,6 +58,30 @@ TRANSLATIONS: Mapping[Api, Translation] = {
         configs.alteration,
         configs.alteration_response,
         configs.alteration_refused,
+    ),
+    apis.CREATE_PARTITIONS: Translation(
+        "partitions create",
+        partitions.growth,
+        partitions.growth_response,
+        partitions.growth_refused,
+    ),
+    apis.ELECT_LEADERS: Translation(
+        "leaders elect",
+        partitions.election,
+        partitions.election_response,
+        lambda _, error: partitions.election_refused(error),
+    ),
+    apis.ALTER_PARTITION_REASSIGNMENTS: Translation(
+        "reassignments alter",
+        partitions.moves,
+        partitions.moves_response,
+        lambda _, error: partitions.moves_refused(error),
+    ),
+    apis.LIST_PARTITION_REASSIGNMENTS: Translation(
+        "reassignments list",
+        partitions.listing,
+        partitions.listing_response,
+        lambda _, error: partitions.listing_refused(error),
     ),
     apis.CREATE_DELEGATION_TOKEN: Translation(
         "tokens create", tokens.creation, tokens.creation_response, tokens.creation_refused

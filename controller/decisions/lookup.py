@@ -68,6 +68,12 @@ def find_partition(image: MetadataImage, topic: Topic, partition_id: int) -> Par
     return partition
 
 
+def partition_exists(image: MetadataImage, ref: TopicRef, partition_id: int) -> bool:
+    """True if there is a partition of this id in a topic that exists."""
+    topic = image.topic_by_full_name(ref) if isinstance(ref, str) else image.topic(ref)
+    return topic is not None and image.partition(topic.topic_id, partition_id) is not None
+
+
 def partition_named(image: MetadataImage, ref: TopicRef, partition_id: int) -> tuple[TopicRef, int]:
     """Return a partition's key, the same by its topic's name and id, to find duplicates."""
     topic = image.topic_by_full_name(ref) if isinstance(ref, str) else None

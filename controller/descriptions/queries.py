@@ -6,7 +6,7 @@ They write no records; an answer waits until everything in it is committed.
 import msgspec
 
 from controller.decisions.levels import SUPPORTED_LEVELS
-from controller.decisions.lookup import TopicRef
+from controller.decisions.lookup import TopicRef, partition_exists
 from controller.decisions.names import TIER_SEPARATOR
 from controller.decisions.namespace_configs import MAX_MUTATIONS, MAX_PARTITIONS, MAX_TOPICS
 from controller.decisions.namespace_limits import limit_of
@@ -71,7 +71,9 @@ class DescribeBroker(Request["BrokerDescription"], frozen=True):
 
 
 class ListReassignments(Request["tuple[OngoingReassignment, ...]"], frozen=True, kw_only=True):
-    """List all partitions being reassigned."""
+    """List the partitions being reassigned: of all, or of those named that exist."""
+
+    partitions: tuple[tuple[TopicRef, int], ...] | None = None
 
 
 class ListRemovals(Request["tuple[OngoingRemoval, ...]"], frozen=True, kw_only=True):
@@ -189,7 +191,10 @@ def brokers_listed(view: View, request: ListBrokers) -> tuple[BrokerDescription,
 
 def reassignments_listed(view: View, request: ListReassignments) -> tuple[OngoingReassignment, ...]:
     """List the partitions being reassigned, ordered by topic."""
-    return list_reassignments(view)
+    if request.partitions is None:
+        return list_reassignments(view)
+    known = [each for each in request.partitions if partition_exists(view.image, *each)]
+    return list_reassignments(view, known)
 
 
 def removals_listed(view: View, request: ListRemovals) -> tuple[OngoingRemoval, ...]:

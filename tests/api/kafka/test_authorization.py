@@ -44,6 +44,16 @@ from api.kafka.messages.configs import (
 from api.kafka.messages.envelope import EnvelopeRequest
 from api.kafka.messages.features import FeatureUpdateKey, UpdateFeaturesRequest
 from api.kafka.messages.metadata import MetadataRequest, MetadataRequestTopic
+from api.kafka.messages.partitions import (
+    AlterPartitionReassignmentsRequest,
+    CreatePartitionsRequest,
+    ElectedTopic,
+    ElectLeadersRequest,
+    GrownTopic,
+    ListPartitionReassignmentsRequest,
+    MovedPartition,
+    MovedTopic,
+)
 from api.kafka.messages.producers import AllocateProducerIdsRequest, InitProducerIdRequest
 from api.kafka.messages.records_io import (
     EpochPartition,
@@ -238,6 +248,25 @@ REQUESTS: dict[Api, Callable[[Server], Request]] = {
         )
     ),
     apis.DELETE_ACLS: lambda _: DeleteAclsRequest(filters=(AclFilterFields(),)),
+    apis.CREATE_PARTITIONS: lambda _: CreatePartitionsRequest(
+        topics=tuple([GrownTopic(name=name, count=3, assignments=None) for name in "ab"]),
+        timeout_ms=0,
+        validate_only=False,
+    ),
+    apis.ELECT_LEADERS: lambda _: ElectLeadersRequest(
+        topic_partitions=tuple([ElectedTopic(topic=name, partitions=(0,)) for name in "ab"])
+    ),
+    apis.ALTER_PARTITION_REASSIGNMENTS: lambda _: AlterPartitionReassignmentsRequest(
+        topics=tuple(
+            [
+                MovedTopic(
+                    name=name, partitions=(MovedPartition(partition_index=0, replicas=(2,)),)
+                )
+                for name in "ab"
+            ]
+        )
+    ),
+    apis.LIST_PARTITION_REASSIGNMENTS: lambda _: ListPartitionReassignmentsRequest(),
     apis.INIT_PRODUCER_ID: lambda _: InitProducerIdRequest(
         transactional_id=None, transaction_timeout_ms=0
     ),
@@ -265,6 +294,7 @@ TOPIC_RIGHTS = {
     apis.CREATE_TOPICS: (Operation.CREATE, topic_resource("c"), "NONE"),
     apis.DELETE_TOPICS: (Operation.DELETE, A, "NONE"),
     apis.DELETE_PARTITIONS: (Operation.ALTER, A, "NONE"),
+    apis.CREATE_PARTITIONS: (Operation.ALTER, A, "NONE"),
     apis.DESCRIBE_CONFIGS: (Operation.DESCRIBE_CONFIGS, A, "NONE"),
     apis.ALTER_CONFIGS: (Operation.ALTER_CONFIGS, A, "NONE"),
     apis.INCREMENTAL_ALTER_CONFIGS: (Operation.ALTER_CONFIGS, A, "NONE"),

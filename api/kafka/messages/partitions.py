@@ -1,0 +1,173 @@
+"""Partitions that are added, led by others, and moved.
+
+Source: KIP-195 (CreatePartitions), KIP-460 (ElectLeaders), KIP-455 (reassignments), KIP-860
+(AllowReplicationFactorChange).
+"""
+
+from typing import Annotated
+
+from api.kafka.fields import Int8, Int16, Int32, Message, Request, Response, since
+
+PREFERRED, UNCLEAN = 0, 1
+"""Types of elections."""
+
+
+class NewPartition(Message, frozen=True, kw_only=True):
+    """The replicas of a new partition."""
+
+    broker_ids: tuple[Int32, ...]
+
+
+class GrownTopic(Message, frozen=True, kw_only=True):
+    """A topic, its new number of partitions, and the replicas of each new one; None: ours."""
+
+    name: str
+    count: Int32
+    assignments: tuple[NewPartition, ...] | None
+
+
+class CreatePartitionsRequest(Request, frozen=True, kw_only=True):
+    """Add partitions to topics."""
+
+    topics: tuple[GrownTopic, ...]
+    timeout_ms: Int32
+    validate_only: bool
+
+
+class GrownTopicResult(Message, frozen=True, kw_only=True):
+    """Result of one topic."""
+
+    name: str
+    error_code: Int16 = 0
+    error_message: str | None = None
+
+
+class CreatePartitionsResponse(Response, frozen=True, kw_only=True):
+    """The answer."""
+
+    throttle_time_ms: Int32 = 0
+    results: tuple[GrownTopicResult, ...] = ()
+
+
+class ElectedTopic(Message, frozen=True, kw_only=True):
+    """Partitions of a topic that are to get another leader."""
+
+    topic: str
+    partitions: tuple[Int32, ...]
+
+
+class ElectLeadersRequest(Request, frozen=True, kw_only=True):
+    """Elect leaders; null means for all partitions."""
+
+    election_type: Annotated[Int8, since(1)] = PREFERRED
+    topic_partitions: tuple[ElectedTopic, ...] | None
+    timeout_ms: Int32 = 60_000
+
+
+class ElectedPartition(Message, frozen=True, kw_only=True):
+    """Result of one partition."""
+
+    partition_id: Int32
+    error_code: Int16 = 0
+    error_message: str | None = None
+
+
+class ElectedTopicResult(Message, frozen=True, kw_only=True):
+    """Results of one topic."""
+
+    topic: str
+    partition_result: tuple[ElectedPartition, ...]
+
+
+class ElectLeadersResponse(Response, frozen=True, kw_only=True):
+    """The answer."""
+
+    throttle_time_ms: Int32 = 0
+    error_code: Annotated[Int16, since(1)] = 0
+    replica_election_results: tuple[ElectedTopicResult, ...] = ()
+
+
+class MovedPartition(Message, frozen=True, kw_only=True):
+    """A partition and its target; None cancels a move."""
+
+    partition_index: Int32
+    replicas: tuple[Int32, ...] | None
+
+
+class MovedTopic(Message, frozen=True, kw_only=True):
+    """Partitions of a topic that are to move."""
+
+    name: str
+    partitions: tuple[MovedPartition, ...]
+
+
+class AlterPartitionReassignmentsRequest(Request, frozen=True, kw_only=True):
+    """Move partitions, or cancel moves."""
+
+    timeout_ms: Int32 = 60_000
+    allow_replication_factor_change: Annotated[bool, since(1)] = True
+    topics: tuple[MovedTopic, ...]
+
+
+class MovedPartitionResult(Message, frozen=True, kw_only=True):
+    """Result of one partition."""
+
+    partition_index: Int32
+    error_code: Int16 = 0
+    error_message: str | None = None
+
+
+class MovedTopicResult(Message, frozen=True, kw_only=True):
+    """Results of one topic."""
+
+    name: str
+    partitions: tuple[MovedPartitionResult, ...]
+
+
+class AlterPartitionReassignmentsResponse(Response, frozen=True, kw_only=True):
+    """The answer."""
+
+    throttle_time_ms: Int32 = 0
+    allow_replication_factor_change: Annotated[bool, since(1)] = True
+    error_code: Int16 = 0
+    error_message: str | None = None
+    responses: tuple[MovedTopicResult, ...] = ()
+
+
+class ListedTopic(Message, frozen=True, kw_only=True):
+    """Partitions of a topic whose moves are asked for."""
+
+    name: str
+    partition_indexes: tuple[Int32, ...]
+
+
+class ListPartitionReassignmentsRequest(Request, frozen=True, kw_only=True):
+    """List moves; null means all."""
+
+    timeout_ms: Int32 = 60_000
+    topics: tuple[ListedTopic, ...] | None = None
+
+
+class MovingPartition(Message, frozen=True, kw_only=True):
+    """A partition on its way."""
+
+    partition_index: Int32
+    replicas: tuple[Int32, ...]
+    adding_replicas: tuple[Int32, ...]
+    removing_replicas: tuple[Int32, ...]
+
+
+class MovingTopic(Message, frozen=True, kw_only=True):
+    """Partitions of a topic on their way."""
+
+    name: str
+    partitions: tuple[MovingPartition, ...]
+
+
+class ListPartitionReassignmentsResponse(Response, frozen=True, kw_only=True):
+    """The answer."""
+
+    throttle_time_ms: Int32 = 0
+    error_code: Int16 = 0
+    error_message: str | None = None
+    topics: tuple[MovingTopic, ...] = ()
