@@ -9,6 +9,7 @@ from api.cli.app import app
 from api.cli.arguments import Json
 from api.cli.errors import FOUND
 from api.cli.output import print_json, print_line
+from api.cli.prose import print_prose
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from replay.incidents.at_risk import AtRisk
 
 _CHANGES_SHOWN_MAX = 10
-_COLUMNS = 80
 
 
 @app.command()
@@ -180,11 +180,11 @@ def _endpoint(text: str) -> "VoterEndpoint":
 
 
 def _print(advice: "Advice") -> None:
-    _print_words("verdict: ", advice.verdict)
+    print_prose("verdict: ", advice.verdict)
     if advice.verdict == "seed":
-        _print_words("seed:    ", str(advice.seed))
-        _print_words("certain: ", "yes" if advice.certain else "no")
-    _print_words("why:     ", advice.reason)
+        print_prose("seed:    ", str(advice.seed))
+        print_prose("certain: ", "yes" if advice.certain else "no")
+    print_prose("why:     ", advice.reason)
     print_line(f"proven committed below offset {advice.proven_end}")
     lost = [each for each in advice.at_risk if not each.kept]
     kept = [each for each in advice.at_risk if each.kept]
@@ -196,12 +196,12 @@ def _print(advice: "Advice") -> None:
     if advice.unknown:
         print_line("cannot be known:")
     for line in advice.unknown:
-        _print_words("  - ", line)
+        print_prose("  - ", line)
     print_line("steps:")
     for number, line in enumerate(advice.steps, 1):
-        _print_words(f"{number:>3}. ", line)
+        print_prose(f"{number:>3}. ", line)
     if advice.written is not None:
-        _print_words("written: ", advice.written)
+        print_prose("written: ", advice.written)
 
 
 def _print_changes(
@@ -212,20 +212,4 @@ def _print_changes(
     shown = f" ({'last' if are_last else 'first'} {len(changes)} of {count:,})"
     print_line(f"{title}{shown if len(changes) < count else ''}:")
     for each in changes:
-        _print_words(f"  {each.offset}: ", f"{each.text} (on {', '.join(each.on)})")
-
-
-def _print_words(start: str, text: str) -> None:
-    """Print prose in lines of a terminal's width, indented behind their start."""
-    import textwrap
-
-    whole = textwrap.fill(
-        text,
-        _COLUMNS,
-        initial_indent=start,
-        subsequent_indent=" " * len(start),
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-    for line in whole.splitlines():
-        print_line(line)
+        print_prose(f"  {each.offset}: ", f"{each.text} (on {', '.join(each.on)})")

@@ -38,6 +38,7 @@ _MODULES = {
     "comparing": ("compare",),
     "advising": ("advise",),
     "exporting": ("export",),
+    "upgrading": ("upgrade-check",),
     "streaming": ("tail", "append"),
     "looking": ("dump", "image", "digest"),
     "usage": ("du",),

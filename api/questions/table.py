@@ -37,6 +37,7 @@ from api.questions.report import REPORT
 from api.questions.rows import DUMP, TAIL
 from api.questions.states import STATES
 from api.questions.timeline import TIMELINE
+from api.questions.upgrade import UPGRADE_CHECK
 from api.questions.usage import USAGE
 from api.questions.what_if import WHAT_IF
 from api.questions.why import WHY
@@ -87,6 +88,7 @@ _OF_THE_PAST = (
     (BISECT, rights.DESCRIBE_CLUSTER),
     (WHAT_IF, object_rights.DESCRIBE_ALL),
     (CHECK, rights.DESCRIBE_CLUSTER),
+    (UPGRADE_CHECK, rights.DESCRIBE_CLUSTER),
 )
 
 _ALL = (*_DESCRIPTIONS, *_OF_THE_PAST)

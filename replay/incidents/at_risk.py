@@ -9,7 +9,7 @@ from metadata_log.kraft.directory import open_directory
 from metadata_log.kraft.quorum.facts import NodeFacts
 from metadata_log.kraft.quorum.parting import common_end
 from metadata_log.kraft.quorum.rule import SEED, Verdict
-from records.errors import CorruptLogError, UnknownHistoryError
+from records.errors import ContradictionError, CorruptLogError, UnknownHistoryError
 from replay.incidents.directory_events import directory_events
 from replay.incidents.event import CONTROLLERS, PARTITIONS
 
@@ -54,7 +54,7 @@ def _changes(
         return
     try:
         events = directory_events(open_directory(Path(node.name)), from_offset, end_offset)
-    except (CorruptLogError, UnknownHistoryError) as error:
+    except (ContradictionError, CorruptLogError, UnknownHistoryError) as error:
         # Damage, or a record that contradicts: the words need an image, the bytes are still there.
         text = f"records {from_offset} to {end_offset - 1}, which cannot be replayed: {error}"
         yield AtRisk(offset=from_offset, text=text, on=(node.name,), kept=kept)

@@ -27,6 +27,7 @@ READING: dict[str, list[str]] = {
     "timeline": ["timeline", "{log}", "--to", "{at}"],
     "report": ["report", "{log}", "{tmp}/report.html", "--to", "{at}"],
     "check": ["check", "{log}", "--to", "{at}"],
+    "upgrade-check": ["upgrade-check", "{log}", "--to", "4.0", "--at", "{at}"],
     "bisect": ["bisect", "{log}", "size(topics) >= 0", "--to", "{at}"],
     "what-if": ["what-if", "{log}", "--at", "start", "--to", "{at}"],
     "blame": ["blame", "{log}", "broker:1", "--at", "{at}"],

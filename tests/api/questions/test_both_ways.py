@@ -85,6 +85,10 @@ VERBS: dict[str, list[list[object]]] = {
     ],
     "report": [["report", "LOG", FILE], ["report", "LOG", FILE, "--from", 50, "--to", "end-9"]],
     "check": [["check", "LOG"], ["check", "LOG", "--from", 20, "--expect", "size(topics) >= 0"]],
+    "upgrade-check": [
+        ["upgrade-check", "LOG", "--to", "4.0"],
+        ["upgrade-check", "LOG", "--to", "4.4", "--at", 300],
+    ],
     "bisect": [
         ["bisect", "LOG", "partitions.exists(p, p.leader != p.replicas[0])"],
         ["bisect", "LOG", "size(topics)", "--from", 20, "--to", "end-20"],

@@ -20,6 +20,7 @@ from api.questions.rows import FollowRows, ShowRows
 from api.questions.states import WalkStates
 from api.questions.table import DESCRIPTIONS, QUESTIONS
 from api.questions.timeline import ShowTimeline
+from api.questions.upgrade import CheckUpgrade
 from api.questions.usage import ShowUsage
 from api.questions.what_if import AskWhatIf
 from api.questions.why import AskWhy
@@ -59,6 +60,7 @@ REQUESTS: dict[str, Any] = {
     "why": AskWhy(object="topic:a"),
     "report": ShowReport(),
     "check": CheckHistory(),
+    "upgrade-check": CheckUpgrade(to="4.0"),
     "bisect": FindFlips(expression="size(topics) > 0"),
     "what-if": AskWhatIf(first="start"),
 }

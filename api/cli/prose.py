@@ -1,0 +1,21 @@
+"""Prose in lines of a terminal's width."""
+
+import textwrap
+
+from api.cli.output import print_line
+
+_COLUMNS = 80
+
+
+def print_prose(start: str, text: str) -> None:
+    """Print a text behind its start, and further lines indented below it."""
+    whole = textwrap.fill(
+        text,
+        _COLUMNS,
+        initial_indent=start,
+        subsequent_indent=" " * len(start),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    for line in whole.splitlines():
+        print_line(line)

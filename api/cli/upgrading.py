@@ -1,0 +1,45 @@
+"""upgrade-check: what stands in the way of another version of Kafka."""
+
+from typing import Annotated
+
+from api.cli.arguments import At, Json, LogOrServer, Server
+from api.cli.asking import place_of, print_remark
+from api.cli.errors import DONE, FOUND, reads_only
+from api.cli.output import print_json, print_line
+from api.cli.parameters import Option
+from api.cli.prose import print_prose
+from api.cli.quick import command
+
+
+@command()
+@reads_only
+def upgrade_check(
+    log: LogOrServer,
+    to: Annotated[
+        str,
+        Option(
+            "--to", metavar="VERSION", help="Such as 4.0, 3.9.1 or 4.0-IV1.", show_default=False
+        ),
+    ],
+    at: At = "end",
+    json: Json = False,
+    server: Server = None,
+) -> int:
+    """Show what stands in the way of an upgrade or downgrade of Kafka; exit 1 if anything does."""
+    from api.documents.upgrades import Upgrade
+    from api.questions.upgrade import UPGRADE_CHECK, CheckUpgrade
+
+    told = log.ask(UPGRADE_CHECK, CheckUpgrade(to=to), at=at)
+    findings = tuple(told.items)
+    about = told.about()
+    code = FOUND if findings else DONE
+    if json:
+        print_json(place_of(about), Upgrade(ready=not findings, findings=findings))
+        return code
+    print_line(f"nothing in the log stands in the way of {to}" if not findings else f"to {to}:")
+    for each in findings:
+        offset = "-" if each.offset is None else str(each.offset)
+        print_prose(f"{offset:>9}  ", each.text)
+        print_prose(f"{'':>9}    ", each.remedy)
+    print_remark(about)
+    return code

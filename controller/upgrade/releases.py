@@ -1,0 +1,89 @@
+"""Versions of Kafka by their metadata.version levels.
+
+Source: MetadataVersion of Kafka 4.0, and of 2026 for the levels above 25; docs/upgrade of Kafka 4.0
+(removed configs, least level). Features by release: KIP-853 (kraft.version), KIP-966 (ELR),
+KIP-932 (share groups), KIP-1071 (streams groups).
+"""
+
+import re
+from collections.abc import Mapping
+
+import msgspec
+
+from records.errors import RequestError
+
+# Number of levels of each release, from level 1 (3.0-IV1) on. Names count from IV0 in a release.
+_LEVELS_OF_RELEASES: tuple[tuple[str, int], ...] = (
+    *(("3.1", 1), ("3.2", 1), ("3.3", 4), ("3.4", 1), ("3.5", 3), ("3.6", 3), ("3.7", 5)),
+    *(("3.8", 1), ("3.9", 1), ("4.0", 4), ("4.1", 2), ("4.2", 2), ("4.3", 1), ("4.4", 3)),
+)
+_OLDEST = "3.0-IV1"
+
+
+def _names() -> tuple[str, ...]:
+    names = [_OLDEST]
+    for release, count in _LEVELS_OF_RELEASES:
+        names += [f"{release}-IV{number}" for number in range(count)]
+    return tuple(names)
+
+
+LEVEL_NAMES = _names()
+"""Names of the levels, from level 1 on."""
+
+CHANGED_METADATA = frozenset({1, 3, 5, 6, 7, 8, 11, 13, 14, 15, 17, 23, 30, 32, 33})
+"""Levels that changed the form of metadata; a downgrade must not cross one."""
+
+FOUR = (4, 0)
+LEAST_LEVEL_OF_FOUR = 7
+"""Kafka 4 supports no metadata.version below 3.3-IV3."""
+
+UNREGISTER_CONTROLLER_LEVEL = 33
+"""From this level on a controller's registration can be removed (KIP-1312)."""
+
+FEATURE_SINCE: Mapping[str, tuple[int, int]] = {
+    "kraft.version": (3, 9),
+    "eligible.leader.replicas.version": (4, 0),
+    "share.version": (4, 0),
+    "streams.version": (4, 1),
+}
+"""First release that knows a feature, for those that came after metadata.version."""
+
+
+class Target(msgspec.Struct, frozen=True):
+    """A version to go to: its release, and the level that is finalized there."""
+
+    release: tuple[int, int]
+    level: int
+
+    @property
+    def name(self) -> str:
+        """The level's name, such as 4.0-IV3."""
+        return LEVEL_NAMES[self.level - 1]
+
+
+def parse_target(text: str) -> Target:
+    """Read a release such as `4.0` or `3.9.1` (its newest level), or a level such as `4.0-IV1`.
+
+    Raises:
+        RequestError: INVALID_REQUEST, there is no such version.
+    """
+    match = re.fullmatch(r"(\d+)\.(\d+)(?:\.\d+)?(?:-IV\d+)?", text)
+    release = f"{match[1]}.{match[2]}" if match else ""
+    wanted = text if "-IV" in text else release
+    levels = [
+        level
+        for level, name in enumerate(LEVEL_NAMES, 1)
+        if name == wanted or name.partition("-")[0] == wanted
+    ]
+    if not match or not levels:
+        newest = LEVEL_NAMES[-1].partition("-")[0]
+        raise RequestError(
+            "INVALID_REQUEST", f"{text!r} is no version of Kafka from 3.0 to {newest}, as 4.0 is"
+        )
+    return Target((int(match[1]), int(match[2])), levels[-1])
+
+
+def level_name(level: int) -> str:
+    """Return a level with its name, as far as it is known."""
+    known = LEVEL_NAMES[level - 1] if 0 < level <= len(LEVEL_NAMES) else "unknown"
+    return f"{level} ({known})"
