@@ -208,7 +208,9 @@ class SegmentScan:
         is_last = block.end_position >= self._limit
         if is_last or self.last_crc32c is None or not self._has_newest_schema:
             return False
-        return not needles.found_in(body) and previous_crc32c_bytes(self.last_crc32c) in body
+        if needles.found_in(body, block.count):
+            return False
+        return previous_crc32c_bytes(self.last_crc32c) in body
 
     def _skip(self, block: StoredBlock, body: bytes) -> None:
         base_offset, _ = decode_long(body, 0)

@@ -5,7 +5,7 @@
 
 import functools
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -34,6 +34,7 @@ _OPTIONAL: dict[str, type[Record]] = {
 _ADDED_FIELDS = ("asked", "kept")
 _SIX_NULLS = bytes(6)
 _FOUR_NULLS = bytes(4)
+_ONE_BYTE = 64  # integers from here on take more than one byte
 _encoders = generated.PayloadEncoders()
 _decoders = generated.PayloadDecoders()
 _DECODE_ERRORS = (IndexError, ValueError, struct.error, CorruptLogError)
@@ -182,27 +183,80 @@ def decode_rows(data: bytes, count: int, layout: Layout = NEWEST) -> list[Envelo
     return rows
 
 
-def holds_record(data: bytes, position: int, index: int) -> bool:
-    """True if a record of the registry's type `index` can be decoded at a position."""
+def holds_record(data: bytes, count: int, beginnings: Mapping[int, tuple[bytes, ...]]) -> bool:
+    """True if a batch holds one of some records, which are known by their first bytes.
+
+    Rows are found by what all rows of a batch share: epoch, time and base offset. So the answer is
+    exact, and costs far less than decoding. It is also True for what cannot be searched: several
+    batches, damaged rows, times before 1970-01-01T00:00:00.064, whose bytes may be anywhere.
+
+    Args:
+        data: `count` rows of the newest layout.
+        beginnings: For the encoded place of a type in the registry, which is one byte, what its
+            records looked for begin with.
+    """
     try:
-        _decoders[index](data, position)
+        rows = _split(data)
+        if len(rows) != count:
+            return True
+        others = b""  # what the last row held between its version and its record, if not only nulls
+        for row in rows:
+            if row.startswith(_SIX_NULLS, 1):
+                at = 7
+            elif others and row.startswith(others, 1):
+                at = 1 + len(others)
+            else:
+                at = _payload_position(row)
+                others = row[1:at]
+            expected = beginnings.get(row[at])
+            if expected is not None and row.startswith(expected, at + 1):
+                return True
     except _DECODE_ERRORS:
-        return False
-    return True
+        return True
+    return False
 
 
-def holds_unknown_tags(data: bytes, position: int) -> bool:
-    """True if `extra` with unknown tags, and the rest of a row, can be decoded at a position."""
+def _split(data: bytes) -> list[bytes]:
+    """Return the rows of one batch from `record_version` on; each is followed by an offset."""
+    _, start = decode_long(data, 0)
+    _, end = decode_long(data, start)
+    timestamp, end = decode_long(data, end)
+    _, end = decode_long(data, end)
+    # A longer time contains bytes with and without a high bit, so it cannot overlap itself.
+    return data[end:].split(data[start:end]) if timestamp >= _ONE_BYTE else []
+
+
+def _payload_position(row: bytes) -> int:
+    """Return where the record begins in a row of the newest layout that begins with its version."""
+    _, position = decode_long(row, 0)
+    for field in _fields_before_payload():
+        _, position = _optional(row, position, field)
+    return position
+
+
+@functools.cache
+def _fields_before_payload() -> tuple[generated.Decoder, ...]:
+    origin, extra, asked, kept = map(_decoder_of, ("origin", "extra", "asked", "kept"))
+    return origin, decode_long, decode_long, extra, asked, kept
+
+
+def holds_unknown_tags(data: bytes, count: int) -> bool:
+    """True if a row of a batch has unknown tags; as `holds_record`, without decoding records."""
     try:
-        extra, position = _optional(data, position, _decoder_of("extra"))
-        if extra is None or not extra.unknown_tags:
-            return False
-        _, position = _optional(data, position, _decoder_of("asked"))
-        _, position = _optional(data, position, _decoder_of("kept"))
-        branch, position = decode_long(data, position)
+        rows = _split(data)
+        return len(rows) != count or any(map(_has_unknown_tags, rows))
     except _DECODE_ERRORS:
+        return True
+
+
+def _has_unknown_tags(row: bytes) -> bool:
+    if row.startswith(_SIX_NULLS, 1) and row[0] < 0x80:
         return False
-    return 0 <= branch < len(_decoders) and holds_record(data, position, branch)
+    _, position = decode_long(row, 0)
+    for field in _fields_before_payload()[:3]:
+        _, position = _optional(row, position, field)
+    extra, _ = _optional(row, position, _decoder_of("extra"))
+    return extra is not None and bool(extra.unknown_tags)
 
 
 def _decode_rows(data: bytes, count: int, layout: Layout) -> tuple[list[Envelope], int]:

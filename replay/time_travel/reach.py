@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from typing import Protocol
 
 from metadata_log.needles import Needles
-from records.base import Record, Uuid
+from records.base import Uuid
 from records.brokers import RegisterBrokerRecord
 from records.configs import ConfigRecord
 from records.control import BeginTransactionRecord
@@ -16,7 +16,6 @@ from records.partitions import PartitionChangeRecord, PartitionRecord
 from records.varint import LONGS
 from replay.image.configs import TOPIC
 from replay.image.metadata import MetadataImage
-from replay.image.partitions import NO_LEADER
 from replay.time_travel.affected import AFFECTED, types_reaching
 from replay.time_travel.escapes import unescaped
 from replay.time_travel.kinds import config_resource
@@ -197,9 +196,9 @@ class ReplicasReach:
 
 
 class WithBrokers:
-    """The reach of a partition, and the records about the brokers that have ever been its replicas.
+    """The reach of a partition, and all records about brokers.
 
-    Brokers register before they get replicas: what was skipped by then has to be read again.
+    Which brokers are its replicas is known only later; these records are few.
     """
 
     target = None
@@ -207,8 +206,7 @@ class WithBrokers:
 
     def __init__(self, reach: Reach) -> None:
         self._reach = reach
-        self._brokers: dict[int, _KindReach] = {}
-        self._missed = False
+        self._brokers = _KindReach("broker", needles=reach.needles)
 
     @property
     def needles(self) -> Needles:
@@ -219,30 +217,7 @@ class WithBrokers:
         return self._reach.ids
 
     def takes(self, row: Envelope) -> bool:
-        if self._reach.takes(row):
-            self._add_brokers(row.payload)
-            return True
-        return any(broker.takes(row) for broker in self._brokers.values())
+        return self._reach.takes(row) or self._brokers.takes(row)
 
     def add_missed(self) -> bool:
-        missed, self._missed = self._missed, False
-        return self._reach.add_missed() or missed
-
-    def _add_brokers(self, record: Record) -> None:
-        """Add the brokers that a record names, if it is of the partition."""
-        if not isinstance(record, PartitionRecord | PartitionChangeRecord):
-            return
-        target = self._reach.target
-        assert target is not None, "the reach is that of a partition"
-        if record.partition_id != target.partition_id:
-            return
-        for broker_id in (
-            *(record.replicas or ()),
-            *(record.isr or ()),
-            *(record.eligible_leader_replicas or ()),
-            *(record.last_known_elr or ()),
-            *((record.leader,) if record.leader > NO_LEADER else ()),
-        ):
-            if broker_id not in self._brokers:
-                self._brokers[broker_id] = _KindReach("broker", broker_id, self.needles)
-                self._missed = True
+        return self._reach.add_missed()
