@@ -199,21 +199,35 @@ def holds_record(data: bytes, count: int, beginnings: Mapping[int, tuple[bytes, 
         rows = _split(data)
         if len(rows) != count:
             return True
-        others = b""  # what the last row held between its version and its record, if not only nulls
-        for row in rows:
-            if row.startswith(_SIX_NULLS, 1):
-                at = 7
-            elif others and row.startswith(others, 1):
-                at = 1 + len(others)
-            else:
-                at = _payload_position(row)
-                others = row[1:at]
-            expected = beginnings.get(row[at])
-            if expected is not None and row.startswith(expected, at + 1):
-                return True
+        if _begins_so(rows[0], beginnings):
+            return True
+        others = rows[1:]
+        return _may_begin_so(others, beginnings) and any(
+            _begins_so(row, beginnings) for row in others
+        )
     except _DECODE_ERRORS:
         return True
-    return False
+
+
+def _may_begin_so(rows: Sequence[bytes], beginnings: Mapping[int, tuple[bytes, ...]]) -> bool:
+    """True if a record of these rows may be of one of the types; quickly, as most rows are alike.
+
+    Between version and record all rows of a batch usually hold the same, and few types occur.
+    """
+    if not rows:
+        return False
+    at = _payload_position(rows[0])
+    between = rows[0][1:at]
+    heads = {row[: at + 1] for row in rows}
+    return rows[0][0] >= 0x80 or any(
+        not head.startswith(between, 1) or head[at] in beginnings for head in heads
+    )
+
+
+def _begins_so(row: bytes, beginnings: Mapping[int, tuple[bytes, ...]]) -> bool:
+    at = _payload_position(row)
+    expected = beginnings.get(row[at])
+    return expected is not None and row.startswith(expected, at + 1)
 
 
 def _split(data: bytes) -> list[bytes]:
@@ -228,6 +242,8 @@ def _split(data: bytes) -> list[bytes]:
 
 def _payload_position(row: bytes) -> int:
     """Return where the record begins in a row of the newest layout that begins with its version."""
+    if row.startswith(_SIX_NULLS, 1) and row[0] < 0x80:
+        return 1 + len(_SIX_NULLS)
     _, position = decode_long(row, 0)
     for field in _fields_before_payload():
         _, position = _optional(row, position, field)
