@@ -1,6 +1,9 @@
-"""Counts the records that this release does not know, without building an image."""
+"""What this release does not understand in a log, without building an image."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+import msgspec
 
 from metadata_log.batch import Batch
 from metadata_log.manifest import Kind
@@ -11,7 +14,9 @@ from records.control import (
     EndTransactionRecord,
     UnknownRecord,
 )
-from records.envelope import Envelope
+from records.envelope import Envelope, UnknownTag
+from records.kafka import codec
+from records.kafka.layout import control_types, has_version, metadata_types
 from replay.image.provenance import NotUnderstood, has_unknown_tags
 from replay.image.versions import UNKNOWN
 from replay.loader import BatchSource
@@ -40,17 +45,105 @@ def count_not_understood(
         CorruptLogError: the log is damaged.
     """
     found: NotUnderstood | None = None
+    for _, offset in _rows(source, at, from_offset):
+        found = NotUnderstood.added(found, offset)
+    return found
+
+
+class UnknownKind(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind of what this release does not understand.
+
+    Attributes:
+        type: The record type; `type 99` if the type itself is unknown.
+        version: Of the record's layout.
+        tag: The tagged field that is unknown; None if the type or the version is.
+        path: Where in the record that field is; empty for the record itself.
+        records: How many records up to the point of the answer have it.
+        first_offset: Of the first of them; None if that is before the kept history.
+    """
+
+    type: str
+    version: int
+    tag: int | None
+    path: str | None
+    records: int
+    first_offset: int | None
+
+    @property
+    def text(self) -> str:
+        """`PartitionRecord version 2, tag 300`."""
+        return kind_text(self.type, self.version, self.tag, self.path)
+
+
+def kind_text(type_: str, version: int, tag: int | None, path: str | None) -> str:
+    """Return a kind of what is not understood in words."""
+    of_tag = "" if tag is None else f", tag {tag}{f' of {path}' if path else ''}"
+    return f"{type_} version {version}{of_tag}"
+
+
+def unknown_kinds(source: BatchSource, at: int) -> list[UnknownKind]:
+    """Return what exactly this release does not understand up to offset `at`, by first offset.
+
+    A record with two unknown tags counts for each.
+
+    Raises:
+        CorruptLogError: the log is damaged.
+    """
+    counts: dict[_Kind, NotUnderstood] = {}
+    for row, offset in _rows(source, at, 0):
+        for kind in dict.fromkeys(kinds_of(row)):
+            counts[kind] = NotUnderstood.added(counts.get(kind), offset)
+    return [
+        UnknownKind(
+            type=type_,
+            version=version,
+            tag=tag,
+            path=path,
+            records=found.records,
+            first_offset=found.first_offset,
+        )
+        for (type_, version, tag, path), found in counts.items()
+    ]
+
+
+_Kind = tuple[str, int, int | None, str | None]
+"""Type, version, tag and path, as in `UnknownKind`."""
+
+
+def kinds_of(row: Envelope) -> list[_Kind]:
+    """Return what of a row is not understood: its type or version, or each of its unknown tags."""
+    record, version = row.payload, row.record_version
+    tags = () if row.extra is None else row.extra.unknown_tags
+    name = type(record).__name__
+    if isinstance(record, UnknownRecord):
+        version = record.record_version
+        types = metadata_types() if record.control_key is None else control_types()
+        known = types.get(record.api_key)
+        name = f"type {record.api_key}" if known is None else known.__name__
+        if known is None or not has_version(known, version):
+            return [(name, version, None, None)]
+        # A base keeps known records with unknown tags as bytes.
+        tags = _tags_of(record)
+    return [(name, version, each.tag, each.path) for each in tags]
+
+
+def _tags_of(record: UnknownRecord) -> tuple[UnknownTag, ...]:
+    if record.control_key is not None:
+        return codec.decode_control(record.control_key, record.value).unknown_tags
+    return codec.decode_value(record.value).unknown_tags
+
+
+def _rows(source: BatchSource, at: int, from_offset: int) -> Iterator[tuple[Envelope, int | None]]:
+    """Yield each row that is not understood, with its offset; None if that is not kept."""
     if source.base is not None and from_offset < source.history_start:
-        for rows in source.base.rows():
-            for row in rows:
-                if _is_not_understood(row):
-                    offset = UNKNOWN if row.kept is None else row.kept.version
-                    found = NotUnderstood.added(found, None if offset == UNKNOWN else offset)
+        for row in chain.from_iterable(source.base.rows()):
+            if _is_not_understood(row):
+                offset = UNKNOWN if row.kept is None else row.kept.version
+                yield row, None if offset == UNKNOWN else offset
     start, end = max(source.history_start, from_offset), at + 1
     for row in effective_rows(_batches(source, start, end), start, end):
         if _is_not_understood(row):
-            found = NotUnderstood.added(found, row.offset)
-    return found
+            yield row, row.offset
 
 
 def _batches(source: BatchSource, start: int, end: int) -> Iterable[Batch]:

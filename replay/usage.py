@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
+from msgspec import UNSET, UnsetType, structs
 
 from metadata_log.log_reader import LogReader
 from metadata_log.names import file_kind
@@ -22,8 +23,9 @@ from records.topics import MoveTopicRecord, NamespaceRecord, TopicRecord
 from replay.image.configs import TOPIC
 from replay.image.metadata import NAMESPACE_SEPARATOR, MetadataImage
 from replay.image.records import image_records
+from replay.not_understood import kind_text, kinds_of, unknown_kinds
 
-WAYS = ("type", "topic", "cause", "principal", "file")
+WAYS = ("type", "topic", "cause", "principal", "unknown", "file")
 
 UNKNOWN = "unknown"
 """The cause or principal of records that name none, as all imported ones."""
@@ -41,6 +43,8 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
         records: Records in the log, base checkpoint included; None for files.
         bytes_log: Their share of the stored bytes; of files, their size now.
         bytes_image: Size of the image's records; None for a cause, a principal or files.
+        first_offset: Of what this release does not understand (`unknown`), the first record
+            that took effect; None if there is none or it is before the kept history.
     """
 
     by: str
@@ -49,6 +53,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     records: int | None
     bytes_log: int
     bytes_image: int | None
+    first_offset: int | UnsetType | None = UNSET
 
 
 class _Tally:
@@ -109,6 +114,8 @@ def usage(
         names.learn(row.payload)
         for by, key in _keys(row.payload, row.origin):
             logged[by].add(key, size)
+        for kind in dict.fromkeys(kinds_of(row)):
+            logged["unknown"].add(kind_text(*kind), size)
     made = defaultdict[str, _Tally](_Tally)
     for record, _ in image_records(image):
         size = payload_size(record)
@@ -117,6 +124,14 @@ def usage(
     found = [
         usage for by in WAYS[:-1] for usage in _usages(by, logged[by], made.get(by), names.name)
     ]
+    if logged["unknown"].records:
+        since = {kind.text: kind.first_offset for kind in unknown_kinds(reader, at)}
+        found = [
+            structs.replace(each, first_offset=since.get(each.name))
+            if each.by == "unknown"
+            else each
+            for each in found
+        ]
     return sorted((*found, *_files(reader)), key=_order)
 
 

@@ -160,15 +160,14 @@ def print_end(about: "About", *, json: bool) -> None:
         print_json_line(End(end=place_of(about)))
     else:
         print_line(position_text(about))
+        print_remark(about)
 
 
 def print_remark(about: "About | Known") -> None:
-    """Print what an answer in text may be missing: records that were not understood."""
-    from api.cli.image_view import remark_text
-    from api.cli.output import print_line
+    """Print what an answer in text lacks; see `image_view.print_remark`."""
+    from api.cli.image_view import print_remark as print_
 
-    if text := remark_text(about):
-        print_line(text)
+    print_(about)
 
 
 def _absolute(point: str) -> str:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from api.cli.output import count_text, print_line, print_table, time_text, value_text
+from api.cli.output import count_text, print_line, print_table, time_text, value_text, warn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +29,7 @@ def print_objects(parts: dict[str, list[dict[str, Any]]], about: "About") -> Non
                 if name not in _NOT_FIELDS
             ]
             print_line(f"{shown['object']}  {' '.join(fields)}")
+    print_remark(about)
 
 
 def print_overview(found: "Overview", about: "About") -> None:
@@ -47,6 +48,19 @@ def print_overview(found: "Overview", about: "About") -> None:
     print_line()
     _print_brokers(found)
     _print_topics(found)
+    print_remark(about)
+
+
+def print_remark(about: "About | Known") -> None:
+    """Print what an answer lacks: as a part of it the records that were left out, and a warning on
+    standard error if records were not understood.
+    """
+    if text := left_out_text(getattr(about, "left_out", None) or ()):
+        print_line(text)
+    if about.not_counted:
+        print_line(f"records not understood were not counted: {about.not_counted}")
+    elif text := not_understood_text(about):
+        warn(text)
 
 
 def position_text(about: "About") -> str:
@@ -62,21 +76,11 @@ def position_text(about: "About") -> str:
         text += f", before the transaction that began at {about.pending_transaction}"
     if isinstance(about.confirmed_end, int) and about.confirmed_end <= about.as_of:
         text += f"; not confirmed from offset {about.confirmed_end} on"
-    if remark := remark_text(about):
-        text += f"; {remark}"
     return f"{text} (the log holds {about.history_start} to {about.log_end - 1})"
 
 
-def remark_text(about: "About | Known") -> str:
-    """Return what an answer may be missing, such as `2 records not understood, the first at offset
-    3; 1 record left out: offset 12 (...)`; empty if nothing is.
-    """
-    left_out = getattr(about, "left_out", None) or ()
-    parts = [_not_understood_text(about), _left_out_text(left_out)]
-    return "; ".join(filter(None, parts))
-
-
-def _left_out_text(left_out: "Sequence[LeftOut]") -> str:
+def left_out_text(left_out: "Sequence[LeftOut]") -> str:
+    """Return which records were left out, the first of them; empty if there are none."""
     if not left_out:
         return ""
     shown = [f"offset {each.offset} ({each.type}: {each.text})" for each in left_out[:_SHOWN_MAX]]
@@ -89,9 +93,8 @@ def _left_out_text(left_out: "Sequence[LeftOut]") -> str:
     )
 
 
-def _not_understood_text(about: "About | Known") -> str:
-    if about.not_counted:
-        return f"records not understood were not counted: {about.not_counted}"
+def not_understood_text(about: "About | Known") -> str:
+    """Return `2 records not understood, the first at offset 3`; empty if all were understood."""
     found = about.not_understood
     if not found:
         return ""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from api.questions.log_info import LogInfo
     from replay.about import About
     from replay.lag import Lag
+    from replay.not_understood import UnknownKind
 
 
 # Smaller differences come from reading the two clocks one after the other.
@@ -79,7 +80,17 @@ def _print_info(found: "LogInfo", about: "About") -> None:
     for name, lag in (("snapshots", found.snapshots), ("SQL history", found.sql_history)):
         if lag is not None:
             print_line(f"{name:<16}{_lag_text(lag)}")
+    for kind in found.unknown or ():
+        print_line(f"{'not understood':<16}{_unknown_text(kind)}")
     print_remark(about)
+
+
+def _unknown_text(kind: "UnknownKind") -> str:
+    """Return `2 records: PartitionRecord version 2, tag 300, since offset 7`."""
+    first = kind.first_offset
+    since = "before the kept history" if first is None else f"offset {first}"
+    records = count_text(kind.records, "record")
+    return f"{records}: {kind.text}, since {since}"
 
 
 def _lag_text(lag: "Lag") -> str:

@@ -83,6 +83,12 @@ def note(text: str) -> None:
         sys.stderr.write(plain(text) + "\n")
 
 
+def warn(text: str) -> None:
+    """Print a warning about an answer on standard error."""
+    sys.stdout.flush()
+    sys.stderr.write(f"warning: {plain(text)}\n")
+
+
 def is_read() -> bool:
     """False if standard output is a pipe whose reader has gone, such as a service that died."""
     # What was printed must not wait while nothing else is.

@@ -18,6 +18,7 @@ _COLUMNS = {
     "topic": ("records", "log", "objects", "image"),
     "cause": ("records", "log"),
     "principal": ("records", "log"),
+    "unknown": ("records", "log"),
     "file": ("files", "size"),
 }
 
@@ -31,7 +32,7 @@ def du(
         list[str] | None,
         Option(
             "--by",
-            metavar="type|topic|cause|principal|file",
+            metavar="type|topic|cause|principal|unknown|file",
             help="Only this grouping; repeatable.",
         ),
     ] = None,

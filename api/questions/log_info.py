@@ -1,11 +1,13 @@
 """What a log is: its kind, its bounds, its size, and who writes it."""
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from api.questions.past import Past
 from api.questions.question import Computed, Question
 from replay.about import About, not_counted
 from replay.lag import Lag, lag_behind
+from replay.not_understood import UnknownKind, unknown_kinds
 
 
 class ShowInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,6 +27,7 @@ class LogInfo(msgspec.Struct, frozen=True, kw_only=True):
             after any pause.
         snapshots: Of the newest snapshot that can be used; None without one.
         sql_history: Of the SQL history in the log's directory; None without one.
+        unknown: What exactly this release does not understand; set only if there is any.
     """
 
     kind: str
@@ -40,6 +43,7 @@ class LogInfo(msgspec.Struct, frozen=True, kw_only=True):
     clock_difference_ms: int | None
     snapshots: Lag | None = None
     sql_history: Lag | None = None
+    unknown: tuple[UnknownKind, ...] | UnsetType = UNSET
 
 
 def info_shown(past: Past, at: int, request: ShowInfo) -> Computed:
@@ -49,6 +53,7 @@ def info_shown(past: Past, at: int, request: ShowInfo) -> Computed:
 
     reader = past.reader
     mark, directory = reader.mark, reader.local_directory
+    about = _about(past, at)
     latest = mark.max_timestamp or None
     answer = LogInfo(
         kind=reader.kind.value,
@@ -64,8 +69,9 @@ def info_shown(past: Past, at: int, request: ShowInfo) -> Computed:
         clock_difference_ms=None if latest is None else latest - SystemClock().now_ms(),
         snapshots=_lag(past, past.timeline.newest_snapshot_end() or None),
         sql_history=_lag(past, past.timeline.sql_history_end()),
+        unknown=tuple(unknown_kinds(reader, at)) if about.not_understood else UNSET,
     )
-    return Computed(answer=answer, about=lambda: _about(past, at))
+    return Computed(answer=answer, about=lambda: about)
 
 
 def _lag(past: Past, end_offset: int | None) -> Lag | None:

@@ -2,13 +2,21 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from metadata_log.batch import NewBatch
 from metadata_log.creation import create_log
+from metadata_log.kraft.batch_codec import encode_batch
+from metadata_log.kraft.directory import open_directory
+from metadata_log.kraft.importer import import_directory
+from metadata_log.kraft.names import PARTITION_DIRECTORY, segment_name
 from metadata_log.log import MetadataLog
 from records.configs import FeatureLevelRecord
+from records.control import UnknownRecord
+from records.envelope import Envelope, Extra, UnknownTag
 from tests.api.conftest import Answer, Metalog
+from tests.metadata_log.kraft.logs import leader_change, rows
 from tests.own_logs import SteadyClock
 from tests.replay.test_not_understood import OF_THE_FUTURE
 
@@ -94,7 +102,8 @@ def test_every_answer_says_what_was_not_understood(metalog: Metalog, log: Path) 
         assert place_in(metalog(*words, "--json"))["not_understood"] == COUNTED, question
         text = metalog(*words)
         assert text.code == 0, question
-        assert "2 records not understood, the first at offset 3" in text.out, question
+        warning = "warning: 2 records not understood, the first at offset 3\n"
+        assert (text.err, "not understood, the" in text.out) == (warning, False), question
 
 
 def test_text_of_a_log_that_is_understood_says_nothing_of_it(
@@ -104,7 +113,8 @@ def test_text_of_a_log_that_is_understood_says_nothing_of_it(
         if "feature" in question or "snapshot" in question:
             continue
         words = [demo_log if word == "LOG" else word for word in question.split()]
-        assert "not understood" not in metalog(*words).out, question
+        answer = metalog(*words)
+        assert "not understood" not in answer.out + answer.err, question
 
 
 def test_answer_about_a_damaged_log_counts_or_says_why_not(metalog: Metalog, log: Path) -> None:
@@ -126,7 +136,7 @@ def test_answer_about_a_damaged_log_counts_or_says_why_not(metalog: Metalog, log
             assert "not understood were not counted: " in text.out, question
         else:
             assert place["not_understood"] == COUNTED, question
-            assert "2 records not understood" in text.out, question
+            assert "2 records not understood" in text.err, question
     assert answered > 15
 
 
@@ -143,3 +153,73 @@ def test_answer_that_cannot_be_counted_names_the_reason(
     reason = "a damaged log is not replayed" if "verify" in question else f"{damaged} byte "
     assert reason in str(place["not_counted"])
     assert "were not counted: " in metalog(*words).out
+
+
+@pytest.fixture
+def mirror(tmp_path: Path) -> Path:
+    """A mirror with a record of an unknown version, an unknown type, and an unknown tag twice."""
+    source = tmp_path / PARTITION_DIRECTORY
+    source.mkdir()
+    tagged = Extra(unknown_tags=(UnknownTag(path="", tag=300, value=b"new"),))
+    levels = [FeatureLevelRecord(name=f"feature-{n}", feature_level=1) for n in range(40)]
+    rows_of: list[list[Envelope]] = [rows(0, 1, leader_change())]
+    for offset, level in enumerate(levels, 1):
+        (row,) = rows(offset, 1, level)
+        if offset in (7, 21):
+            row = msgspec.structs.replace(row, extra=tagged)
+        rows_of.append([row])
+    future = UnknownRecord(api_key=2, record_version=77, value=b"\1\2\x4d?")
+    rows_of += [rows(41, 1, future), rows(42, 1, OF_THE_FUTURE), rows(43, 1, levels[0])]
+    content = b"".join(map(encode_batch, rows_of))
+    (source / segment_name(0)).write_bytes(content)
+    import_directory(open_directory(source), tmp_path / "mirror")
+    return tmp_path / "mirror"
+
+
+UNKNOWN = [
+    ("FeatureLevelRecord version 0, tag 300", 2, 7),
+    ("TopicRecord version 77", 1, 41),
+    ("type 99 version 0", 1, 42),
+]
+
+
+def test_info_says_what_exactly_was_not_understood(metalog: Metalog, mirror: Path) -> None:
+    answer = metalog("info", mirror, "--json").json
+    assert answer["not_understood"] == {"records": 4, "first_offset": 7}
+    assert answer["unknown"][0] == {
+        "type": "FeatureLevelRecord",
+        "version": 0,
+        "tag": 300,
+        "path": "",
+        "records": 2,
+        "first_offset": 7,
+    }
+    found = [(kind["type"], kind["version"], kind["tag"]) for kind in answer["unknown"][1:]]
+    assert found == [("TopicRecord", 77, None), ("type 99", 0, None)]
+    text = metalog("info", mirror)
+    for name, records, first in UNKNOWN:
+        noun = "record" if records == 1 else "records"
+        assert f"not understood  {records} {noun}: {name}, since offset {first}" in text.out
+
+
+def test_du_counts_what_was_not_understood_by_what_it_is(metalog: Metalog, mirror: Path) -> None:
+    found = metalog("du", mirror, "--by", "unknown", "--json").json["rows"]
+    assert {(r["name"], r["records"], r["first_offset"]) for r in found} == set(UNKNOWN)
+    assert "type 99 version 0" in metalog("du", mirror).out
+
+
+def test_verify_calls_a_log_whole_that_is_not_understood(metalog: Metalog, mirror: Path) -> None:
+    answer = metalog("verify", mirror)
+    assert (answer.code, f"{mirror}: whole; " in answer.out) == (0, True)
+    assert (answer.err, "not understood" in answer.out) == (
+        "warning: 4 records not understood, the first at offset 7\n",
+        False,
+    )
+
+
+def test_answers_that_skim_count_unknown_tags_too(metalog: Metalog, mirror: Path) -> None:
+    for words in (("history", mirror, "feature:feature-30", "--verbose"), ("info", mirror)):
+        assert place_in(metalog(*words, "--json"))["not_understood"] == {
+            "records": 4,
+            "first_offset": 7,
+        }

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from api.cli.asking import Source, place_of
-from api.cli.image_view import position_text
+from api.cli.image_view import position_text, print_remark
 from api.cli.output import print_json, print_line, value_text
 from api.cli.shell.cluster import Cluster, Object, cluster_of
 from api.cli.shell.paths import ROOT, Place, place_at, steps_below
@@ -203,6 +203,7 @@ class Shell:
             print_json(place_of(self.cluster.about), Where(path=self.folder))
         else:
             print_line(f"{self.folder}  {position_text(self.cluster.about)}")
+            print_remark(self.cluster.about)
 
     def _tree(self, place: Place, indent: str) -> Iterator[str]:
         for step in self.steps(place):
