@@ -192,6 +192,11 @@ def time_text(timestamp_ms: int | None) -> str:
     return "-" if timestamp_ms is None else text_of(timestamp_ms)
 
 
+def point_text(offset: Any) -> str:
+    """Return `offset 4107`, or `the start` for what no offset names; both can be typed."""
+    return "the start" if offset < 0 else f"offset {offset}"
+
+
 def value_text(value: Any) -> str:
     """Return a JSON value in short form: `[1,2]`, `PLAINTEXT:localhost:9092:0`."""
     match value:

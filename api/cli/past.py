@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from api.cli.arguments import At, From, Json, LogOrServer, ObjectText, Server, ShowSecrets, To
 from api.cli.asking import place_of, print_end, print_remark
@@ -11,6 +11,7 @@ from api.cli.keep_going import KEEP_GOING
 from api.cli.output import (
     count_text,
     note,
+    point_text,
     print_json,
     print_json_line,
     print_line,
@@ -143,9 +144,10 @@ def diff(
         return FOUND if exit_code and changes else 0
     objects = len({change.object for change in changes})
     in_objects = f" in {count_text(objects, 'object')}" if changes else ""
+    of_other = "" if other is None else f" of {other}"
     print_line(
         f"{count_text(len(changes), 'difference')}{in_objects} between "
-        f"{_place(about.from_)} and {_place(about.as_of)}{'' if other is None else f' of {other}'}"
+        f"{point_text(about.from_)} and {point_text(about.as_of)}{of_other}"
     )
     if stat:
         _print_stat(changes)
@@ -205,10 +207,6 @@ def _print_stat(changes: "Sequence[ObjectChange]") -> None:
     rows = [(r.kind, r.new, r.gone, r.changed, r.fields) for r in diff_stat(changes).stat]
     if rows:
         print_table(("kind", "new", "gone", "changed", "fields"), rows)
-
-
-def _place(offset: Any) -> str:
-    return "the start" if offset < 0 else f"offset {offset}"
 
 
 def _lines(changes: "Sequence[FieldChange | ObjectChange]") -> list[str]:

@@ -7,7 +7,7 @@ from api.cli.asking import place_of, print_remark
 from api.cli.errors import DONE, FOUND, reads_only
 from api.cli.output import (
     count_text,
-    note,
+    point_text,
     print_json_pieces,
     print_line,
     time_text,
@@ -57,7 +57,7 @@ def bisect(
         print_json_pieces(items, lambda: place_of(about))
         return code
     if found["assumed"] is not None:
-        note(f"assumed: {found['assumed']}")
+        print_line(f"assumed: {found['assumed']}")
     if found["first"] is None:
         print_line(f"it holds nowhere between {from_} and {to}")
     else:
@@ -110,7 +110,7 @@ def check(
         print_json_pieces(items, lambda: place_of(about))
     else:
         count = count_text(len(found), "violation") if found else "no violation"
-        print_line(f"{count} up to offset {about.as_of}")
+        print_line(f"{count} up to {point_text(about.as_of)}")
         for each in found:
             _print_violation(each)
         print_remark(about)

@@ -90,7 +90,6 @@ def _command(log: Source, *, hides_place: bool) -> "PageCommand":
 
 def _write(file: Path, page: str) -> None:
     """Write a file whole or not at all."""
-    file.parent.mkdir(parents=True, exist_ok=True)
     part = file.with_name(file.name + ".part")
     try:
         part.write_text(page, encoding="utf-8")

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 from api.cli.arguments import Json, LogOrServer, Server, ShowSecrets, To
 from api.cli.asking import place_of
 from api.cli.errors import reads_only
-from api.cli.output import count_text, print_json_pieces, print_line, print_table, value_text
+from api.cli.output import (
+    count_text,
+    point_text,
+    print_json_pieces,
+    print_line,
+    print_table,
+    value_text,
+)
 from api.cli.parameters import Option
 from api.cli.quick import command
 
@@ -99,7 +106,8 @@ def what_if(
 
 def _print(found: dict[str, Any], about: "About", verbose: bool) -> None:
     decided = found["decided"]
-    print_line(f"decided anew after offset {about.from_}, up to {about.as_of}; nothing is written")
+    start = point_text(about.from_)
+    print_line(f"decided anew after {start}, up to {about.as_of}; nothing is written")
     print_line(
         f"  {count_text(decided['asked'], 'decision')} as asked, "
         f"{decided['inferred']:,} inferred, {decided['as recorded']:,} taken over as recorded"

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from api.cli.admin.json_requests import request_from_json
+from api.cli.parameters import bad_parameter
 from api.commands import any_command
 from api.socket.appends import encode_rows
 from controller.forks.changes import Added, Edited, Replaced
@@ -113,5 +114,5 @@ def _file(name: str) -> list[str]:
         raise RequestError("INVALID_REQUEST", f"{name} cannot be read: {error}") from error
 
 
-def _malformed(line: object, why: str) -> RequestError:
-    return RequestError("INVALID_REQUEST", f"{line}: {why}")
+def _malformed(line: object, why: str) -> Exception:
+    return bad_parameter(f"{line}: {why}")

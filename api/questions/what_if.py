@@ -21,6 +21,7 @@ from controller.forks.recorded import settings_before
 from records.envelope import Envelope
 from records.errors import RequestError
 from replay.time_travel.diff import diff_images
+from replay.time_travel.history import absence
 
 
 class AskWhatIf(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,7 +69,8 @@ def what_if_told(past: Past, at: int, request: AskWhatIf) -> Computed:
         CorruptLogError: the log is damaged.
     """
     changes = request.changes
-    start = _start(past, request.first, changes)
+    _check_existed(past, at, changes)
+    start = _start(past, request.first, at, changes)
     if not request.show_secrets:
         changes.check_range(start, at + 1)
         check_no_secrets(changes, partial(_row_at, past))
@@ -79,18 +81,35 @@ def what_if_told(past: Past, at: int, request: AskWhatIf) -> Computed:
     )
 
 
-def _start(past: Past, point: str | None, changes: Changes) -> int:
+def _start(past: Past, point: str | None, at: int, changes: Changes) -> int:
     """Return the first offset of the fork: where a decision begins, outside a transaction."""
     if point is not None:
         start = past.offset(point) + 1
+        if start > at + 1:
+            raise RequestError(
+                "INVALID_REQUEST",
+                f"the fork begins after offset {start - 1} and ends before it, at {at}; exchange "
+                "them",
+            )
     elif changes.first_offset is not None:
         start = changes.first_offset
     else:
-        raise RequestError("INVALID_REQUEST", "name the point from which the past is decided anew")
+        raise RequestError(
+            "INVALID_REQUEST", "name the point from which the past is decided anew: --at POINT"
+        )
     if start >= past.reader.end_offset:
         return start
     batch = next(iter(past.reader.batches(start)))
     return max(min(start, batch.base_offset), past.reader.history_start)
+
+
+def _check_existed(past: Past, at: int, changes: Changes) -> None:
+    """Raise an error if an object that is not to change never existed: nothing would differ."""
+    for without in changes.without:
+        if without.name.key(past.image(at)) is None:
+            error = absence(past.reader, without.name, at)
+            if error.code == "RESOURCE_NOT_FOUND":
+                raise error
 
 
 def _row_at(past: Past, offset: int) -> Envelope:

@@ -56,7 +56,8 @@ class Fork:
         comparison: What differs.
         changed, undecidable, substituted, refused: What is to be said of single decisions.
         counts: How many decisions were taken by what the log keeps of them (`asked`), by an
-            inferred trigger (`inferred`), and how many were taken over (`as recorded`).
+            inferred trigger (`inferred`), how many were taken over (`as recorded`), and how many
+            were added or replaced (`changed`).
     """
 
     def __init__(
@@ -135,7 +136,7 @@ class Fork:
             return step.rows
         if instead is not None:
             trigger = self._trigger(instead.command, instead.request)
-            written = self._decided(Step(rows=step.rows, trigger=trigger), trigger, ())
+            written = self._decided(Step(rows=step.rows, trigger=trigger), trigger)
         elif rows is not step.rows:
             written = self._as_recorded(step, rows)
         else:
@@ -170,7 +171,8 @@ class Fork:
                 self._note_undecidable(step, "this release would have decided otherwise, too")
                 return self._as_recorded(step, step.rows)
             known = past.refusals
-        return self._decided(step, self._with_epochs(step, trigger, before), known)
+        kind = "inferred" if trigger.asked is None else "asked"
+        return self._decided(step, self._with_epochs(step, trigger, before), known, kind)
 
     def _trigger(self, name: str, raw: bytes) -> Trigger:
         """Return the trigger of a command that is not in the log.
@@ -188,14 +190,16 @@ class Fork:
         self.substituted += [Remark(step.rows[0].offset, text) for text in texts]
         return replace(trigger, bound=bound)
 
-    def _decided(self, step: Step, trigger: Trigger, known: tuple[Named, ...]) -> Rows:
-        """Decide on the fork's state; refusals that were there in the past are not told."""
+    def _decided(
+        self, step: Step, trigger: Trigger, known: tuple[Named, ...] = (), kind: str = "changed"
+    ) -> Rows:
+        """Decide on the fork's state, and count it; refusals of the past are not told."""
         decided = trigger.decided(step.rows, self.state, self._settings)
         if decided.failure is not None:
             self._note_undecidable(step, decided.failure)
             return self._as_recorded(step, step.rows)
         self._note_refusals(step, decided.refusals, known)
-        self.counts["inferred" if trigger.asked is None else "asked"] += 1
+        self.counts[kind] += 1
         records = with_ids_of_log(decided.records, step.rows)
         if trigger.asked is None:
             records = tuple(in_recorded_order(records, step.rows))
@@ -260,7 +264,7 @@ class Fork:
         )
         self.changed.append(Remark(after, f"after offset {after}: {added.command} added"))
         before = self.state
-        rows = self._decided(Step(rows=(place,), trigger=trigger), trigger, ())
+        rows = self._decided(Step(rows=(place,), trigger=trigger), trigger)
         images = (self.past.image, before.image)
         self.comparison.step(after, rows, images, self.past.image, self.state.image)
 

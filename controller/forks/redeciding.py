@@ -79,7 +79,7 @@ def _redecided(
     context = past_context(rows, latest.state, settings, asked)
     try:
         result = bound(context)
-    except (MetadataLogError, AssertionError, LookupError) as error:
+    except MetadataLogError as error:
         return replace(found, difference=f"{type(error).__name__}: {error}")
     return replace(found, difference=_difference(asked, bound, result, context, rows))
 

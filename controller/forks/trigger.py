@@ -33,7 +33,7 @@ class Trigger(msgspec.Struct, frozen=True):
             result: ControllerResult[Any] = self.bound(context)
         except RequestError as error:
             return Decided(context=context, refusals=(("", Refusal.of(error)),))
-        except (MetadataLogError, AssertionError, LookupError) as error:
+        except MetadataLogError as error:
             return Decided(context=context, failure=f"{type(error).__name__}: {error}")
         refusals = tuple(_refused(result.response, state.image))
         return Decided(context=context, records=result.records, refusals=refusals)

@@ -10,7 +10,7 @@ from records.configs import ConfigRecord
 from records.partitions import PartitionChangeRecord, PartitionRecord
 from replay.expressions.compiling import Compiler
 from replay.expressions.grammar import fail, parse
-from replay.expressions.values import Absent, Env, Token
+from replay.expressions.values import STEPS_EACH, Absent, Env, Token
 from replay.expressions.vocabulary import PARTITIONS, Objects, PartitionsOf, Thing, record_types_of
 from replay.image.metadata import MetadataImage
 from replay.time_travel.kinds import KINDS
@@ -83,11 +83,13 @@ class Watch:
         self._ranges, self._slot_count = compiler.ranges, compiler.slot_count
         self._types = record_types_of(frozenset(compiler.collections))
         self._reads: set[Token] = set()
+        self._steps = 0
 
     def start(self, image: MetadataImage) -> Any:
         """Return the value in the first image."""
-        env = Env(image, self._slot_count)
+        env = Env(image, self._slot_count, self._steps)
         value = self._expression.value_of(self._evaluate, env)
+        self._steps = max(0, env.steps - STEPS_EACH)
         self._reads = env.reads
         return value
 

@@ -12,7 +12,9 @@ Token = tuple[Any, ...]
 """What an expression read: a kind alone (any change in it), or a kind and a key. See `touched`."""
 
 STEPS_MAX = 20_000_000
-"""Elements that one evaluation may visit: about ten times all partitions of a large cluster."""
+"""Elements that one answer may visit: about ten times all partitions of a large cluster."""
+STEPS_EACH = 100
+"""Elements more for each evaluation: in a long history a few objects change at a time."""
 _TEXT_LENGTH_MAX = 1_000_000
 INTEGER_MAX = 2**63 - 1
 _DIGITS = re.compile(r"-?[0-9]{1,19}")
@@ -31,11 +33,12 @@ class Env:
 
     __slots__ = ("image", "reads", "slots", "steps")
 
-    def __init__(self, image: MetadataImage, slot_count: int) -> None:
+    def __init__(self, image: MetadataImage, slot_count: int, steps: int = 0) -> None:
+        """Begin; `steps` were used by earlier evaluations of the same answer."""
         self.image = image
         self.reads: set[Token] = set()
         self.slots: list[Any] = [None] * slot_count
-        self.steps = 0
+        self.steps = steps
 
     def step(self) -> None:
         """Count the visit of an element.

@@ -65,11 +65,18 @@ def run_line(shell: Shell, line: str) -> None:
     if not pipe:
         _run(shell, words)
         return
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        _run(shell, words)
+    printed, failed = io.StringIO(), None
+    try:
+        with contextlib.redirect_stdout(printed):
+            _run(shell, words)
+    except CommandFailed as error:
+        failed = error  # what it found, such as differences, is still printed
     sys.stdout.flush()
-    subprocess.run(command, shell=True, input=printed.getvalue(), text=True, check=False)
+    ended = subprocess.run(command, shell=True, input=printed.getvalue(), text=True, check=False)
+    if failed is not None:
+        raise failed
+    if ended.returncode:
+        raise CommandFailed(ended.returncode)
 
 
 def _run(shell: Shell, words: Sequence[str]) -> None:

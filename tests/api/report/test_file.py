@@ -112,10 +112,10 @@ def test_a_range_that_is_too_large_is_narrowed(demo_log: Path) -> None:
         assert Rebuilt(unpacked).at(piece.last)
 
 
-def test_the_file_replaces_one_of_the_name_and_folders_are_made(
+def test_the_file_replaces_one_of_the_name(
     metalog: Metalog, demo_log: Path, tmp_path: Path
 ) -> None:
-    page = tmp_path / "new" / "folder" / "page.html"
+    page = tmp_path / "page.html"
     assert metalog("report", demo_log, page, "--to", "20").code == 0
     before = page.read_text()
     assert metalog("report", demo_log, page, "--to", "30").code == 0
