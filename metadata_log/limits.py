@@ -78,6 +78,12 @@ FOLLOW_POLL_INTERVAL_MS = 50
 # writes to a shared file system, or when the whole directory is exchanged.
 FOLLOW_RECHECK_INTERVAL_MS = 1_000
 
+# How often a recorder looks at a live node: each look costs some milliseconds, so 1 % of a core.
+RECORD_INTERVAL_MS = 1_000
+
+# The longest pause of a recorder whose source is away.
+RECORD_RETRY_INTERVAL_MS_MAX = 30_000
+
 assert BATCH_RECORDS_MAX < BATCH_SIZE_BYTES_MAX // 10 < BLOCK_RECORDS_MAX
 assert BATCH_SIZE_BYTES_MAX < BLOCK_DECODED_BYTES_MAX < BLOCK_STORED_BYTES_MAX
 assert GROUP_SIZE_BYTES_MAX < SEGMENT_SIZE_BYTES_MAX

@@ -106,8 +106,19 @@ class MirrorWriter:
         assert rows[0].offset == self.end_offset, (rows[0].offset, self.end_offset)
         with self._unusable_on_error():
             if self._writer.needs_segment:
-                self._start_segment(rows[0].leader_epoch)
+                self._continue_or_start_segment(rows[0].leader_epoch)
             self._writer.write(list(rows), end_offset)
+
+    def start_segment(self, leader_epoch: int) -> None:
+        """Begin a new segment at the end, unless the last one is empty.
+
+        Raises:
+            UnavailableError: the disk is full; the mirror is unchanged.
+        """
+        tail = self._writer.tail
+        if tail.segment_offset < tail.end_offset:
+            with self._unusable_on_error():
+                self._writer.start_segment(leader_epoch)
 
     def commit(self, confirmed_end: int = 0) -> None:
         """Put everything appended on stable storage, and show it to readers.
@@ -157,7 +168,7 @@ class MirrorWriter:
         finally:
             self._lock.release()
 
-    def _start_segment(self, leader_epoch: int) -> None:
+    def _continue_or_start_segment(self, leader_epoch: int) -> None:
         """Go on in the last segment if that is cheap; else start one."""
         tail = self._writer.tail
         path = self.directory / segment_name(tail.segment_offset)

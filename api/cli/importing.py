@@ -13,7 +13,7 @@ from api.cli.typer_app import App
 from metadata_log.names import MANIFEST
 
 if TYPE_CHECKING:
-    from metadata_log.kraft.importer import Replaced
+    from metadata_log.kraft.importer import ImportResult, Replaced
 
 importing = App(
     name="import",
@@ -37,6 +37,9 @@ def kraft(
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit 5 when the last batch is incomplete.")
     ] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Go on beside a live node, until stopped.")
+    ] = False,
     json: Json = False,
 ) -> int:
     """Import a Kafka cluster's metadata log as a mirror, or bring its mirror up to date.
@@ -52,41 +55,49 @@ def kraft(
 
     if noop not in ("collapse", "keep"):
         raise typer.BadParameter(f"{noop!r} is neither collapse nor keep", param_hint="--noop")
+    collapse_noops = noop == "collapse"
     directory = open_directory(source)
     size_bytes = sum(_size_bytes(segment.path) for segment in directory.segments)
+    result, source_end = None, None
     with progress("importing", 0, size_bytes) as advance:
-        if (log / MANIFEST).exists():
-            with Recorder(source, log, collapse_noops=noop == "collapse") as recorder:
-                recorder.step(advance)
-                result = recorder.result()
-                source_end = recorder.source_end
-        else:
+        if not (log / MANIFEST).exists():
             result = import_directory(
-                directory, log, collapse_noops=noop == "collapse", progress=advance
+                directory, log, collapse_noops=collapse_noops, progress=advance
             )
-            source_end = None
-    if json:
+        elif not follow:
+            with Recorder(source, log, collapse_noops=collapse_noops) as recorder:
+                recorder.step(advance)
+                result, source_end = recorder.result(), recorder.source_end
+    if result is not None and json and not follow:
         print_json(result, log_about(log))
-    else:
-        print_line(f"imported {result.records:,} records into {log}")
-        if result.records:
-            print_line(f"  offsets {result.first_offset} to {result.last_offset}")
-        if result.replaced is not None:
-            print_line(f"  {replaced_text(result.replaced)}")
-        if source_end is not None:
-            print_line(f"  the source ends at offset {source_end - 1}, before the mirror: kept")
-        print_line(f"  {_committed(result.committed_end_offset, result.last_offset)}")
-        for name, count in result.by_type.items():
-            print_line(f"  {count:>9,} {name}")
-        if result.unknown_records:
-            print_line(f"  {result.unknown_records} records of unknown type or version, kept raw")
-        if result.trailing_bytes:
-            print_line(
-                f"  {result.trailing_bytes} bytes of an incomplete last batch were left out: "
-                "the node was writing, or stopped while it did"
-            )
+    elif result is not None and not json:
+        _print_result(result, log, source_end)
+    if follow:
+        from api.cli.recording import record
+
+        return record(source, log, collapse_noops=collapse_noops, json=json)
     replayed(log)
-    return CORRUPT if strict and result.trailing_bytes else 0
+    return CORRUPT if strict and result is not None and result.trailing_bytes else 0
+
+
+def _print_result(result: "ImportResult", log: Path, source_end: int | None) -> None:
+    print_line(f"imported {result.records:,} records into {log}")
+    if result.records:
+        print_line(f"  offsets {result.first_offset} to {result.last_offset}")
+    if result.replaced is not None:
+        print_line(f"  {replaced_text(result.replaced)}")
+    if source_end is not None:
+        print_line(f"  the source ends at offset {source_end - 1}, before the mirror: kept")
+    print_line(f"  {_committed(result.committed_end_offset, result.last_offset)}")
+    for name, count in result.by_type.items():
+        print_line(f"  {count:>9,} {name}")
+    if result.unknown_records:
+        print_line(f"  {result.unknown_records} records of unknown type or version, kept raw")
+    if result.trailing_bytes:
+        print_line(
+            f"  {result.trailing_bytes} bytes of an incomplete last batch were left out: "
+            "the node was writing, or stopped while it did"
+        )
 
 
 def replaced_text(replaced: "Replaced") -> str:

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from metadata_log.kraft.batch import HEADER_SIZE, KraftBatch
 from metadata_log.kraft.checkpoint import KraftCheckpoint
-from metadata_log.kraft.damage import corrupt
+from metadata_log.kraft.damage import corrupt, vanished
 from metadata_log.kraft.epochs import EpochGuard
 from metadata_log.kraft.file_scan import FileScan
 from metadata_log.kraft.log_position import LogPosition, PlacedHeader
@@ -179,6 +179,22 @@ class KraftDirectory:
         self.trailing_bytes = scan.trailing_bytes
         if scan.end_offset is not None:
             self._end_offset = scan.end_offset
+
+    def state(self) -> tuple[object, ...]:
+        """Return what changes whenever Kafka changes the log: names, and the last segment's size.
+
+        Raises:
+            UnavailableError: a file was removed.
+        """
+        names = [segment.path.name for segment in self.all_segments]
+        names += [checkpoint.path.name for checkpoint in self.checkpoints]
+        if not self.all_segments:
+            return (*names,)
+        try:
+            last = self.all_segments[-1].path.stat()
+        except FileNotFoundError:
+            raise vanished(self.all_segments[-1].path) from None
+        return (*names, last.st_ino, last.st_size, last.st_mtime_ns)
 
     def headers(self, offset: int) -> Iterator[PlacedHeader]:
         """Yield the headers of all batches from the start of the segment that holds an offset.

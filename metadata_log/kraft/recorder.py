@@ -56,6 +56,7 @@ class Recorder:
         self._by_type: Counter[type[Record]] = Counter()
         self._position: LogPosition | None = None
         self._is_reconciled = False
+        self._seen: object = None
         self._runs = NoOpRuns(self._append, collapse=collapse_noops)
         self._first_offset = self._mirror.end_offset
         self.replaced: list[Replaced] = []
@@ -102,11 +103,16 @@ class Recorder:
         """
         try:
             source = open_directory(self._path)
+            state = source.state()
+            if state == self._seen:
+                return
+            self._seen = None
             if not self._is_reconciled:
                 self._reconcile(source)
             if self.source_end is None:
                 self._read(source, progress)
             self._confirm(source)
+            self._seen = state
         except UnavailableError:
             self._is_reconciled = False
             raise
@@ -147,15 +153,19 @@ class Recorder:
             raise UnavailableError(f"{source.path} was cleaned meanwhile; read it again")
         scan = source.scan(self._position)
         size_bytes = 0
+        starts = {segment.base_offset for segment in source.all_segments}
         for batch in scan.batches():
+            if not self._collapse_noops and batch.base_offset in starts:
+                self._mirror.start_segment(batch.leader_epoch)  # an export begins one there, too
             self._runs.add(batch)
             self._position = scan.position
             self._by_type.update(type(row.payload) for row in batch.rows)
             size_bytes += batch.size
             if progress is not None:
                 progress(size_bytes)
-        self._runs.flush()
-        self._mirror.commit()
+        if size_bytes:
+            self._runs.flush()
+            self._mirror.commit()
         self.trailing_bytes = scan.trailing_bytes
 
     def _confirm(self, source: KraftDirectory) -> None:
