@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from api.cli.app import app, need_command
-from api.cli.arguments import At, Json, LogPlace
+from api.cli.arguments import At, Json, LogPlace, ShowSecrets
 from api.cli.output import bytes_size_text, count_text, print_json, print_line, progress
 from api.cli.typer_app import App
 
@@ -22,14 +22,17 @@ exporting = App(
 )
 app.add_typer(exporting)
 
-_FORMS = ("segments", "checkpoint")
+_FORMS = ("segments", "checkpoint", "commands")
 
 
 @exporting.command()
 def kraft(
     log: LogPlace,
     dest: Annotated[
-        Path, typer.Argument(metavar="DEST", help="A new node directory.", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="DEST", help="A new directory; of commands a new file.", show_default=False
+        ),
     ],
     as_: Annotated[
         str,
@@ -39,20 +42,38 @@ def kraft(
     lossy: Annotated[
         bool, typer.Option("--lossy", help="Leave out what Kafka does not know, and list it.")
     ] = False,
+    only: Annotated[
+        str | None,
+        typer.Option(
+            "--only", metavar="OBJECT", help="Only commands for this, such as topic:orders."
+        ),
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            "--since", metavar="POINT", help="Only the commands that lead from there to --at."
+        ),
+    ] = None,
+    show_secrets: ShowSecrets = False,
     json: Json = False,
 ) -> None:
-    """Write a log back in Kafka's form, as a node directory.
+    """Write a log back in Kafka's form: a node directory, or a script of commands.
 
     Segments of a mirror are those of its source, byte for byte (import it with --noop keep). A
-    checkpoint holds the state of any log at any point.
+    checkpoint holds the state of any log at any point. Commands of Kafka's tools make a state
+    again, or turn one into another: `--since end --at P` undoes what happened after P.
     """
     from metadata_log.log_reader import LogReader
 
     if as_ not in _FORMS:
         raise typer.BadParameter(f"{as_!r} is none of {', '.join(_FORMS)}", param_hint="--as")
+    if as_ != "commands" and (only is not None or since is not None):
+        raise typer.BadParameter("only with --as commands", param_hint="--only, --since")
     with LogReader.open(log) as reader:
         if as_ == "segments":
             _segments(reader, dest, at, json=json)
+        elif as_ == "commands":
+            _commands(reader, dest, at, since, only, show_secrets=show_secrets, json=json)
         else:
             _checkpoint(reader, dest, at, lossy=lossy, json=json)
 
@@ -94,6 +115,60 @@ def _checkpoint(reader: "LogReader", dest: Path, at: str, *, lossy: bool, json: 
     )
     for each in result.left_out:
         print_line(f"  left out: {each.object}: {each.reason}")
+
+
+def _commands(
+    reader: "LogReader",
+    dest: Path,
+    at: str,
+    since: str | None,
+    only: str | None,
+    *,
+    show_secrets: bool,
+    json: bool,
+) -> None:
+    from api.cli.reading import offset_of
+    from api.documents.kafka_commands import CommandsExport
+    from metadata_log.kraft.new_directory import write_new_file
+    from replay.about import about_image
+    from replay.image.metadata import MetadataImage
+    from replay.kafka_commands.script import kafka_commands, wanted_by
+
+    offset = offset_of(reader, at)
+    before, heading = MetadataImage.EMPTY, f"The metadata as of offset {offset}"
+    if since is not None:
+        since_offset = offset_of(reader, since)
+        before = _timeline_image(reader, since_offset)
+        heading = f"From the metadata as of offset {since_offset} to that of offset {offset}"
+    after = _timeline_image(reader, offset)
+    found = kafka_commands(before, after, show_secrets=show_secrets, wanted=wanted_by(only))
+    if only is not None and not found:
+        _check_known(reader, only, before, after, offset)
+    write_new_file(dest, found.script(heading).encode())
+    if json:
+        print_json(CommandsExport.of(dest, found), about_image(reader, after, offset))
+        return
+    print_line(f"wrote {count_text(len(found.commands), 'command')} into {dest}")
+    for each in found.not_said:
+        print_line(f"  not by command: {each.object}: {each.reason}")
+
+
+def _check_known(
+    reader: "LogReader", only: str, before: "MetadataImage", after: "MetadataImage", offset: int
+) -> None:
+    """Refuse an object that is in none of the states.
+
+    Raises:
+        RequestError: it is absent, as `absence` says.
+    """
+    from replay.time_travel.history import absence
+    from replay.time_travel.objects import parse_object
+
+    if "*" in only:
+        return
+    name = parse_object(only)
+    if name.key(before) is None and name.key(after) is None:
+        raise absence(reader, name, offset, None)
 
 
 def _timeline_image(reader: "LogReader", offset: int) -> "MetadataImage":

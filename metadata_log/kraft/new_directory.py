@@ -41,3 +41,17 @@ def new_directory(target: Path, cluster_id: str) -> Iterator[Path]:
     except BaseException:
         shutil.rmtree(unfinished, ignore_errors=True)
         raise
+
+
+def write_new_file(target: Path, content: bytes) -> None:
+    """Write a whole new file, synced.
+
+    Raises:
+        RequestError: `target` exists.
+    """
+    target.absolute().parent.mkdir(parents=True, exist_ok=True)
+    try:
+        write_synced(target, [content])
+    except FileExistsError:
+        raise RequestError("INVALID_REQUEST", f"{target} exists already; name a new file") from None
+    sync_directory(target.absolute().parent)

@@ -1,0 +1,34 @@
+"""Commands of Kafka's tools that were written."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Self
+
+import msgspec
+
+from replay.kafka_commands.command import NotSaid
+from replay.kafka_commands.script import Commands
+
+
+class WrittenCommand(msgspec.Struct, frozen=True, kw_only=True):
+    """A command, and the object that it makes, changes or removes."""
+
+    object: str
+    line: str
+
+
+class CommandsExport(msgspec.Struct, frozen=True, kw_only=True):
+    """The script's file, its commands, and what no command says."""
+
+    file: str
+    commands: Sequence[WrittenCommand]
+    not_by_command: Sequence[NotSaid]
+
+    @classmethod
+    def of(cls, file: Path, found: Commands) -> Self:
+        """Return the answer about a script."""
+        return cls(
+            file=str(file),
+            commands=[WrittenCommand(object=c.object, line=c.line()) for c in found.commands],
+            not_by_command=found.not_said,
+        )

@@ -1,0 +1,1 @@
+"""States, and differences of states, as commands of Kafka's own tools."""

@@ -1,0 +1,84 @@
+"""All commands that turn one state into another, as a list and as a script."""
+
+import fnmatch
+import re
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from replay.image.metadata import MetadataImage
+from replay.kafka_commands.acls import acl_commands
+from replay.kafka_commands.command import Command, NotSaid
+from replay.kafka_commands.configs import config_commands, quota_commands, user_commands
+from replay.kafka_commands.features import feature_commands, unsaid
+from replay.kafka_commands.secrets import Secrets
+from replay.kafka_commands.topics import topic_commands
+
+Wanted = Callable[[str], bool]
+"""True for the objects that are to be in the commands."""
+
+_START = """#!/bin/bash
+# {heading}
+# Usage: BOOTSTRAP=HOST:PORT bash SCRIPT, with Kafka's bin directory in PATH.
+set -euo pipefail
+: "${{BOOTSTRAP:?set it to HOST:PORT of a broker}}"
+"""
+
+
+class Commands(msgspec.Struct, frozen=True, kw_only=True):
+    """The commands in order, and what none of them says."""
+
+    commands: Sequence[Command]
+    not_said: Sequence[NotSaid]
+
+    def __bool__(self) -> bool:
+        return bool(self.commands or self.not_said)
+
+    def script(self, heading: str) -> str:
+        """Return a script for bash; what no command says stands in it as comments."""
+        deleted = [each.object for each in self.commands if "--delete" in each.arguments]
+        if deleted:
+            heading += f"\n# It deletes, with all data: {', '.join(deleted)}"
+        lines = [each.line() for each in self.commands]
+        comments = [f"# not by command: {_one_line(each)}" for each in self.not_said]
+        return _START.format(heading=heading) + "".join(f"{line}\n" for line in lines + comments)
+
+
+def _one_line(each: NotSaid) -> str:
+    return " ".join(f"{each.object}: {each.reason}".split())
+
+
+def wanted_by(pattern: str | None) -> Wanted:
+    """Return what tells the commands for an object, or a pattern of names; None: for all.
+
+    What belongs to a topic are also its configs.
+    """
+    if pattern is None:
+        return lambda _: True
+    kind, _, name = pattern.partition(":")
+    patterns = [pattern, f"{pattern}#*"]
+    if kind == "topic":
+        patterns += [f"config:topic/{name}", f"config:topic/{name}#*", f"partition:{name}/*"]
+    matches = [re.compile(fnmatch.translate(each)) for each in patterns]
+    return lambda object_name: any(each.match(object_name) for each in matches)
+
+
+def kafka_commands(
+    before: MetadataImage, after: MetadataImage, *, show_secrets: bool, wanted: Wanted
+) -> Commands:
+    """Return what turns the state `before` into `after`, objects being told by name."""
+    secrets = Secrets(show_secrets)
+    said = [
+        *feature_commands(before, after),
+        *topic_commands(before, after, secrets),
+        *config_commands(before, after, secrets),
+        *quota_commands(before, after),
+        *user_commands(before, after),
+        *acl_commands(before, after),
+        *unsaid(before, after),
+    ]
+    kept = [each for each in said if wanted(each.object)]
+    return Commands(
+        commands=[each for each in kept if isinstance(each, Command)],
+        not_said=[each for each in kept if isinstance(each, NotSaid)],
+    )
