@@ -26,6 +26,7 @@ SPARK_TESTS = ("tests/replay/audit/", "tests/api/test_documents.py::test_audit_"
 """Where tests that share a Spark session stand: one process runs them."""
 
 OWN_SPARK_TESTS = (
+    "tests/replay/audit/test_class_archive.py",
     "tests/replay/audit/test_java.py",
     "tests/replay/audit/test_stream_kills.py",
     PAGES,

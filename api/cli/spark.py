@@ -26,7 +26,7 @@ def spark_and_files(reader: LogReader) -> "Iterator[tuple[SparkSession, LogFiles
         CorruptLogError: Spark fails in the block, and the log is damaged.
     """
     with (
-        session(quick=is_small(reader)) as spark,
+        session(quick=is_small(reader), makes_archive=True) as spark,
         copies_folder(spark) as scratch,
     ):
         from replay.audit.committed_files import readable_files

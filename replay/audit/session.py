@@ -12,6 +12,7 @@ from metadata_log.care.copying import file_size
 from metadata_log.log_reader import LogReader
 from records.errors import UnavailableError
 from replay.audit import java
+from replay.audit.class_archive import ClassArchive, class_archive
 from replay.audit.failures import first_line
 from replay.audit.masters import check_answers
 
@@ -26,11 +27,12 @@ _STARTED_ELSEWHERE = ("PYSPARK_GATEWAY_PORT", "SPARK_REMOTE", "SPARK_CONNECT_MOD
 # A driver of 1 GiB, Spark's default, is too small for a log of millions of partitions.
 _DRIVER_MEMORY_MAX_BYTES = 8 << 30
 
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
 # A small log is read in a moment; what takes long is planning the query and compiling it. Measured
 # on a log of 11,000 records, two cores: a digest costs 27 s of CPU with these, 61 s without.
 _QUICK_SETTINGS = {
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    _JAVA_OPTIONS: "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.codegen.wholeStage": "false",
@@ -52,7 +54,10 @@ def is_small(reader: LogReader) -> bool:
 
 @contextmanager
 def session(
-    settings: Mapping[str, str] | None = None, *, quick: bool = False
+    settings: Mapping[str, str] | None = None,
+    *,
+    quick: bool = False,
+    makes_archive: bool = False,
 ) -> Iterator["SparkSession"]:
     """Yield a Spark session: the active one, that of spark-submit or Spark Connect, or a new one.
 
@@ -62,6 +67,8 @@ def session(
     Args:
         settings: Spark settings that override those chosen here.
         quick: Settings for a small log: a short start, at the price of a slower scan.
+        makes_archive: If it is quick and there is no class archive yet, make one at the end, which
+            takes some seconds.
 
     Raises:
         UnavailableError: PySpark, its extra for Spark Connect or a Java is missing, or the master
@@ -76,10 +83,14 @@ def session(
     if active is not None:
         yield active
         return
-    with tempfile.TemporaryDirectory(prefix="metalog-spark-") as folder:
+    with (
+        tempfile.TemporaryDirectory(prefix="metalog-spark-") as folder,
+        class_archive(make=makes_archive) as archive,
+    ):
         chosen = {**(_QUICK_SETTINGS if quick else {}), **(settings or {})}
-        spark = _start(SparkSession.builder.appName(APP_NAME), Path(folder), settings or {}, chosen)
-        yield from _until_stopped(spark)
+        builder = SparkSession.builder.appName(APP_NAME)
+        spark = _start(builder, Path(folder), archive, settings or {}, chosen)
+        yield from _until_stopped(spark, archive)
 
 
 def is_remote(spark: "SparkSession") -> bool:
@@ -147,11 +158,12 @@ def _missing(error: ImportError) -> str:
     return f"PySpark is not installed: {java.HELP}"
 
 
-def _until_stopped(spark: "SparkSession") -> Iterator["SparkSession"]:
+def _until_stopped(spark: "SparkSession", archive: ClassArchive) -> Iterator["SparkSession"]:
     from py4j.protocol import Py4JError
 
     try:
         yield spark
+        archive.write(spark)
     finally:
         # If the Java process ended, keep the original error.
         with suppress(Py4JError, ConnectionError):
@@ -161,6 +173,7 @@ def _until_stopped(spark: "SparkSession") -> Iterator["SparkSession"]:
 def _start(
     builder: "SparkSession.Builder",
     folder: Path,
+    archive: ClassArchive,
     settings: Mapping[str, str],
     local_settings: Mapping[str, str],
 ) -> "SparkSession":
@@ -180,7 +193,7 @@ def _start(
             check_answers(os.environ.get("SPARK_REMOTE", ""), "SPARK_REMOTE")
             return builder.config(map=dict(settings)).getOrCreate()
         check_answers(master, "MASTER")
-        return _launch(builder, folder, master, local_settings)
+        return _launch(builder, folder, archive, master, local_settings)
     except ImportError as error:
         raise UnavailableError(_missing(error)) from error
     except (Py4JError, PySparkException) as error:
@@ -192,12 +205,21 @@ def _start(
 
 
 def _launch(
-    builder: "SparkSession.Builder", folder: Path, master: str, settings: Mapping[str, str]
+    builder: "SparkSession.Builder",
+    folder: Path,
+    archive: ClassArchive,
+    master: str,
+    settings: Mapping[str, str],
 ) -> "SparkSession":
-    home = java.make_quiet_home(java.find_java(), folder / "java")
+    found = java.find_java()
+    home = java.make_quiet_home(found, folder / "java")
     chosen = _quiet_settings(folder)
     if master.startswith("local"):
         chosen |= _local_settings()
+        # Where every start counts, and the caller has not chosen Java's options.
+        if settings.get(_JAVA_OPTIONS) == _QUICK_SETTINGS[_JAVA_OPTIONS]:
+            options = f"{settings[_JAVA_OPTIONS]} {archive.options(found)}"
+            settings = {**settings, _JAVA_OPTIONS: options}
     launch_environment = {
         "JAVA_HOME": str(home),
         # Workers need this process's packages.
