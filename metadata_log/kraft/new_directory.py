@@ -13,11 +13,13 @@ from records.errors import RequestError
 
 
 @contextmanager
-def new_directory(target: Path, cluster_id: str) -> Iterator[Path]:
+def new_directory(
+    target: Path, cluster_id: str, *, node_id: int | None = None, directory_id: str | None = None
+) -> Iterator[Path]:
     """Yield the partition's folder of a new node directory, which appears at the end of the body.
 
-    `meta.properties` names the cluster, but no node: whoever runs it adds `node.id`. Kafka does not
-    start without one.
+    Without `node_id` the operator adds `node.id` to `meta.properties`: Kafka does not start
+    without one.
 
     Raises:
         RequestError: `target` exists.
@@ -31,8 +33,11 @@ def new_directory(target: Path, cluster_id: str) -> Iterator[Path]:
     partition.mkdir(parents=True)
     try:
         if cluster_id != UNKNOWN_CLUSTER_ID:
-            properties = f"#\ncluster.id={cluster_id}\nversion=1\n".encode("latin-1")
-            write_synced(unfinished / META_PROPERTIES, [properties])
+            lines = ["#", f"cluster.id={_escaped(cluster_id)}"]
+            lines += [] if directory_id is None else [f"directory.id={directory_id}"]
+            lines += [] if node_id is None else [f"node.id={node_id}"]
+            text = "\n".join([*lines, "version=1", ""])
+            write_synced(unfinished / META_PROPERTIES, [text.encode("latin-1")])
         yield partition
         sync_directory(partition)
         sync_directory(unfinished)
@@ -55,3 +60,8 @@ def write_new_file(target: Path, content: bytes) -> None:
     except FileExistsError:
         raise RequestError("INVALID_REQUEST", f"{target} exists already; name a new file") from None
     sync_directory(target.absolute().parent)
+
+
+def _escaped(value: str) -> str:
+    """Escape what Java's property files escape in a value."""
+    return "".join(f"\\{each}" if each in "=:#!\\" else each for each in value)

@@ -4,8 +4,6 @@ Static quorum: the log, byte for byte up to its last whole batch. Dynamic quorum
 that names the seed as the sole voter. Segments beside it would bring the old voters back.
 """
 
-import os
-import shutil
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -14,12 +12,12 @@ import msgspec
 
 from metadata_log.kraft.checkpoint_writer import write_checkpoint
 from metadata_log.kraft.directory import KraftDirectory, open_directory
-from metadata_log.kraft.names import PARTITION_DIRECTORY, checkpoint_name
+from metadata_log.kraft.names import checkpoint_name
+from metadata_log.kraft.new_directory import new_directory
 from metadata_log.kraft.quorum import seed_files
 from metadata_log.kraft.quorum.facts import LogEnd, NodeFacts
 from metadata_log.kraft.quorum.reading import read_facts
 from metadata_log.kraft.quorum.rule import Verdict
-from metadata_log.kraft.synced_file import sync_directory
 from records.base import Record, Uuid
 from records.brokers import RegisterBrokerRecord
 from records.control import (
@@ -105,42 +103,26 @@ def write_seed(
     """
     seed = verdict.seed
     assert seed is not None and seed.end is not None and seed.cluster_id is not None
-    if target.exists():
-        raise RequestError("LOG_EXISTS", f"{target} exists; name a new directory")
-    part = target.with_name(f"{target.name}.{os.getpid()}.part")
-    partition = part / PARTITION_DIRECTORY
-    partition.mkdir(parents=True)
-    try:
+    if verdict.is_dynamic and runner.directory_id is None:
+        runner = msgspec.structs.replace(runner, directory_id=_new_directory_id())
+    created = new_directory(
+        target, seed.cluster_id, node_id=runner.node_id, directory_id=runner.directory_id
+    )
+    with created as partition:
         seed_files.copy_log(open_directory(Path(seed.name)), seed, partition)
         if verdict.is_dynamic:
-            runner = msgspec.structs.replace(
-                runner, directory_id=runner.directory_id or _new_directory_id()
-            )
             _become_checkpoint(partition, seed, runner, record_version)
-        seed_files.write_meta_properties(
-            part,
-            cluster_id=seed.cluster_id,
-            node_id=runner.node_id,
-            directory_id=runner.directory_id,
-        )
         seed_files.write_quorum_state(
             partition,
             leader_epoch=verdict.leader_epoch,
             voter_id=runner.node_id,
             is_dynamic=verdict.is_dynamic,
         )
-        written = read_facts(part)
-        seed_files.write_leader_epochs(partition, written.batches)
+        written = read_facts(partition.parent)
         assert written.end is not None
         if not verdict.is_dynamic and written.end != seed.end:
             raise RequestError("LOG_CHANGED", f"{seed.name} changed while it was copied; try again")
-        for directory in (partition, part):
-            sync_directory(directory)
-        part.rename(target)
-        sync_directory(target.absolute().parent)
-    except BaseException:
-        shutil.rmtree(part, ignore_errors=True)
-        raise
+        seed_files.write_leader_epochs(partition, written.batches)
     return SeedWritten(
         end_offset=written.end.end_offset,
         leader_epoch=verdict.leader_epoch,

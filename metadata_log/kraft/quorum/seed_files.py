@@ -15,7 +15,6 @@ from metadata_log.kraft.batch_index import BatchIndex
 from metadata_log.kraft.directory import KraftDirectory
 from metadata_log.kraft.names import (
     LEADER_EPOCHS,
-    META_PROPERTIES,
     QUORUM_STATE,
     checkpoint_id,
     segment_name,
@@ -78,21 +77,6 @@ def _position(path: Path, base_offset: int) -> int | None:
             return found
         found = content.find(needle, found + 1)
     return None
-
-
-def write_meta_properties(
-    directory: Path, *, cluster_id: str, node_id: int, directory_id: str | None
-) -> None:
-    """Write `meta.properties`, version 1."""
-    lines = ["#", f"cluster.id={_escaped(cluster_id)}"]
-    lines += [f"directory.id={directory_id}"] if directory_id else []
-    lines += [f"node.id={node_id}", "version=1", ""]
-    write_synced(directory / META_PROPERTIES, ["\n".join(lines).encode("latin-1")])
-
-
-def _escaped(value: str) -> str:
-    """Escape what Java's property files escape in a value."""
-    return "".join(f"\\{each}" if each in "=:#!\\" else each for each in value)
 
 
 def write_quorum_state(

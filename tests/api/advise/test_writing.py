@@ -78,9 +78,16 @@ def test_a_dynamic_seed_holds_the_same_state(metalog: Metalog, tmp_path: Path) -
     source = Cluster(tmp_path).node("n2", of)
     target = written(metalog, tmp_path, source)
     assert [path.suffix for path in target.glob("*/0*")] == [".checkpoint"]
-    assert digest(metalog, target, tmp_path / "a", of.end) == digest(
-        metalog, source, tmp_path / "b", of.end
-    )
+    images = []
+    for directory, log in ((target, tmp_path / "a"), (source, tmp_path / "b")):
+        assert metalog("import", "kraft", directory, log).code == 0
+        images.append(metalog("image", log, "--at", of.end - 1, "--json").json["parts"])
+    seed, before = images
+    assert [each["object"] for each in seed.pop("voters")] == ["voter:2"]
+    assert [each["object"] for each in before.pop("voters")] == ["voter:1", "voter:2", "voter:3"]
+    for each in (*seed["topics"], *before["topics"]):
+        del each["version"]  # The offset of a record: no checkpoint of Kafka's keeps it.
+    assert seed == before
 
 
 def test_an_open_transaction_is_taken_back_before_its_begin(
