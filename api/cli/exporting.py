@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 exporting = App(
     name="export",
-    help="Write a log in the form of other software.",
+    help="Give a log back to Kafka: as segments, a checkpoint, or a script.",
     invoke_without_command=True,
     callback=need_command,
 )
