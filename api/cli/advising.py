@@ -164,6 +164,12 @@ def _write(
             "REFUSED",
             f"committed changes may be missing: {verdict.unknown[0]}; say --accept-loss to go on",
         )
+    for each in nodes:
+        if target.resolve().is_relative_to(Path(each.name).resolve()):
+            raise RequestError(
+                "INVALID_REQUEST",
+                f"{target} is in {each.name}, which is only read; name a new directory elsewhere",
+            )
     runner = runner_of(verdict, nodes, node, tuple(map(_endpoint, endpoint)))
     write_seed(verdict, runner, target, record_version=record_version)
 

@@ -95,6 +95,9 @@ def _values(function: Callable[..., Any], words: Sequence[str]) -> dict[str, Any
         raise _NotPlain
     for each, text in zip(positional, given, strict=True):
         values[each.name] = _converted(each, text)
+    required = len(declared) - len(function.__defaults__ or ())
+    if any(each.name not in values for each in declared[:required]):
+        raise _NotPlain
     return values
 
 

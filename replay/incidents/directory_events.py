@@ -40,6 +40,8 @@ class DirectoryLog:
                 return
             if batch.end_offset > first:
                 yield Batch.of(batch.rows)
+            if batch.end_offset >= end:
+                return  # What follows may be damaged.
 
     def position(self, end_offset: int) -> Position:
         """Return the position at an end offset; the CRC of its batch is left out.

@@ -260,3 +260,9 @@ def test_what_is_found_in_real_logs_is_there(
     wanted = {each["offset"] for each in findings}
     set_there = {row["offset"]: row["data"]["name"] for row in records if row["offset"] in wanted}
     assert set_there == dict.fromkeys(wanted, "message.timestamp.difference.max.ms")
+
+
+def test_the_version_must_be_named(metalog: Metalog, tmp_path: Path) -> None:
+    answer = metalog("upgrade-check", tmp_path)
+    assert answer.code == 2
+    assert "Missing option '--to'" in answer.err

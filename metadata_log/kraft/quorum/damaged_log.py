@@ -1,15 +1,28 @@
 """What can still be read after the first bad batch of a log."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import msgspec
 
-from metadata_log.kraft.batch import HEADER_SIZE, BatchHeader, parse_header
+from metadata_log.kraft.batch import HEADER_SIZE, BatchHeader, KraftBatch, parse_header
+from metadata_log.kraft.batch_codec import decode_batch
 from metadata_log.kraft.file_scan import FileScan
 from metadata_log.kraft.log_scan import KraftSegment
 from metadata_log.kraft.torn_tail import is_whole_batch, whole_batch_behind
 from records.errors import CorruptLogError
+
+_SECTOR_BYTES = 512
+# Batches end in a few zeros of their own.
+_ZEROS_MIN = 8
+
+
+class FoundBatch(msgspec.Struct, frozen=True, kw_only=True):
+    """A whole batch at byte `position` of a segment."""
+
+    segment: KraftSegment
+    position: int
+    header: BatchHeader
 
 
 class BadPlace(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,16 +51,29 @@ def is_torn(place: BadPlace, segments: Sequence[KraftSegment]) -> int | None:
     return len(tail) if is_one_write else None
 
 
+def was_unwritten(place: BadPlace) -> bool:
+    """True if the end of the log shows that its last write was never finished.
+
+    A power loss leaves zeros in whole sectors. Without them the batch was once written as it
+    should be and has been damaged since, so its node may have confirmed it.
+    """
+    tail = _tail(place)
+    first = _SECTOR_BYTES - place.position % _SECTOR_BYTES
+    starts = [0, *range(first, len(tail), _SECTOR_BYTES)]
+    sectors = (tail[start:end] for start, end in pairwise([*starts, len(tail)]))
+    return any(len(sector) >= _ZEROS_MIN and not any(sector) for sector in sectors)
+
+
 def headers_behind(
     place: BadPlace, segments: Sequence[KraftSegment]
-) -> tuple[list[BatchHeader], bool]:
+) -> tuple[list[FoundBatch], bool]:
     """Return the last unbroken run of whole batches after a bad place.
 
     Also whether it reaches the end of the log: it does not if there is a second bad place.
     """
     tail = _tail(place)
     start = whole_batch_behind(tail, place.next_offset, place.leader_epoch)
-    found: list[BatchHeader] = []
+    found: list[FoundBatch] = []
     is_to_end = False
     if start is not None:
         first = parse_header(tail, start).base_offset
@@ -56,16 +82,31 @@ def headers_behind(
         if segment.base_offset > place.segment.base_offset:
             more, is_to_end = _run(segment, segment.base_offset, 0)
             found += more
-    gaps = [i for i, (a, b) in enumerate(pairwise(found), 1) if a.end_offset != b.base_offset]
+    headers = (each.header for each in found)
+    gaps = [i for i, (a, b) in enumerate(pairwise(headers), 1) if a.end_offset != b.base_offset]
     return (found[gaps[-1] :] if gaps else found), is_to_end
 
 
-def _run(segment: KraftSegment, next_offset: int, position: int) -> tuple[list[BatchHeader], bool]:
-    found: list[BatchHeader] = []
+def batches_from(first: FoundBatch, segments: Sequence[KraftSegment]) -> Iterator[KraftBatch]:
+    """Yield the batches from one that was found behind damage to the end of the log.
+
+    Raises:
+        CorruptLogError: a batch holds what is no record.
+    """
+    position, next_offset = first.position, first.header.base_offset
+    for segment in segments[segments.index(first.segment) :]:
+        scan = FileScan(segment.path, next_offset=next_offset, position=position)
+        for header, data in scan.batches(may_be_cut=True):
+            yield decode_batch(data, header, scan.position)
+        position, next_offset = 0, scan.next_offset
+
+
+def _run(segment: KraftSegment, next_offset: int, position: int) -> tuple[list[FoundBatch], bool]:
+    found: list[FoundBatch] = []
     scan = FileScan(segment.path, next_offset=next_offset, position=position)
     try:
         for header, _ in scan.batches(may_be_cut=True):
-            found.append(header)
+            found.append(FoundBatch(segment=segment, position=scan.position, header=header))
     except CorruptLogError:
         return found, False
     return found, True

@@ -3,6 +3,7 @@
 import msgspec
 
 from metadata_log.kraft.batch_index import BatchIndex
+from metadata_log.kraft.names import checkpoint_id
 
 NO_BATCHES = BatchIndex(0)
 
@@ -87,6 +88,7 @@ class NodeFacts(msgspec.Struct, frozen=True, kw_only=True):
         state_voters: The voters in `quorum-state`, version 0.
         damage: None if all batches are whole.
         torn_bytes: Size of an incomplete last batch.
+        is_tail_damaged: True if that batch was written whole and damaged later.
         inconsistent: Why Kafka refuses to start from it; None if it does not.
         unknown_records: How many records this release does not know, with `first_unknown`.
         transaction_start: Offset of the BeginTransactionRecord of a transaction that is open at
@@ -108,6 +110,7 @@ class NodeFacts(msgspec.Struct, frozen=True, kw_only=True):
     state_voters: tuple[int, ...] = ()
     damage: Damage | None = None
     torn_bytes: int = 0
+    is_tail_damaged: bool = False
     unknown_records: int = 0
     first_unknown: int | None = None
     inconsistent: str | None = None
@@ -119,7 +122,11 @@ class NodeFacts(msgspec.Struct, frozen=True, kw_only=True):
     def is_whole(self) -> bool:
         """True if all that this node ever confirmed can be read from the directory."""
         is_readable = self.damage is None or self.damage.is_covered
-        return self.end is not None and self.end.end_offset > 0 and is_readable
+        if self.end is None or not self.end.end_offset or not is_readable or self.is_tail_damaged:
+            return False
+        # Kafka gives a checkpoint its name when it is whole, so the node once had all below it.
+        broken = (checkpoint_id(name) for name in self.broken_checkpoints)
+        return all(each is None or each[0] <= self.end.end_offset for each in broken)
 
     @property
     def can_start(self) -> bool:

@@ -9,7 +9,14 @@ from metadata_log.kraft.checkpoint import KraftCheckpoint
 from metadata_log.kraft.directory import KraftDirectory
 from metadata_log.kraft.epochs import EpochGuard
 from metadata_log.kraft.log_scan import LogScan
-from metadata_log.kraft.quorum.damaged_log import BadPlace, headers_behind, is_torn
+from metadata_log.kraft.quorum.damaged_log import (
+    BadPlace,
+    FoundBatch,
+    batches_from,
+    headers_behind,
+    is_torn,
+    was_unwritten,
+)
 from metadata_log.kraft.quorum.facts import CheckpointId, Damage, LogEnd, Voter, VoterSet
 from records.control import (
     AbortTransactionRecord,
@@ -49,6 +56,7 @@ class LogFacts:
         self.transaction_start: int | None = None
         self.damage: Damage | None = None
         self.torn_bytes = 0
+        self.is_tail_damaged = False
         self.unknown_records = 0
         self.first_unknown: int | None = None
         self.inconsistent: str | None = None
@@ -126,26 +134,36 @@ class LogFacts:
         place = self._bad_place(log, scan)
         torn = is_torn(place, segments)
         if torn is not None:
-            self.torn_bytes = torn
+            self.torn_bytes, self.is_tail_damaged = torn, not was_unwritten(place)
             return
         run, is_to_end = headers_behind(place, segments)
         newest = self.checkpoints[-1] if self.checkpoints else CheckpointId(0, 0)
-        covered = [header for header in run if header.base_offset >= newest.end_offset]
+        covered = [each for each in run if each.header.base_offset >= newest.end_offset]
         is_covered = (
             is_to_end
             and newest.end_offset > self.batches.end_offset
-            and (run[-1].end_offset == newest.end_offset or _starts_at(covered, newest.end_offset))
+            and (
+                run[-1].header.end_offset == newest.end_offset
+                or _starts_at(covered, newest.end_offset)
+            )
         )
         self.damage = Damage(
             offset=self.batches.end_offset,
             text=str(error),
             is_covered=is_covered,
-            behind=LogEnd(run[-1].leader_epoch, run[-1].end_offset) if run else None,
+            behind=LogEnd(run[-1].header.leader_epoch, run[-1].header.end_offset) if run else None,
         )
         if is_covered:
-            self.batches = BatchIndex(newest.end_offset, last_epoch=newest.leader_epoch)
-            for header in covered:
-                self._index(header)
+            self._start_at(newest)
+            for each in covered:
+                self._index(each.header)
+            for batch in batches_from(covered[0], segments) if covered else ():
+                self._follow(batch)
+
+    def _start_at(self, checkpoint: CheckpointId) -> None:
+        """Forget the batches below a checkpoint. No transaction is open where one ends."""
+        self.batches = BatchIndex(checkpoint.end_offset, last_epoch=checkpoint.leader_epoch)
+        self.transaction_start = None
 
     def _index(self, header: BatchHeader) -> None:
         crc, epoch = header.crc, header.leader_epoch
@@ -197,14 +215,15 @@ class LogFacts:
         newest = self.checkpoints[-1] if self.checkpoints else None
         if newest is not None and newest.end_offset > in_log.end_offset:
             self.end = LogEnd(newest.leader_epoch, newest.end_offset)
+            self._start_at(newest)
         elif in_log.leader_epoch >= 0:
             self.end = in_log
         elif newest is not None:
             self.end = LogEnd(newest.leader_epoch, newest.end_offset)
 
 
-def _starts_at(headers: Sequence[BatchHeader], offset: int) -> bool:
-    return bool(headers) and headers[0].base_offset == offset
+def _starts_at(batches: Sequence[FoundBatch], offset: int) -> bool:
+    return bool(batches) and batches[0].header.base_offset == offset
 
 
 def _voters(record: VotersRecord, offset: int) -> VoterSet:

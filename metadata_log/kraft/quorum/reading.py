@@ -48,6 +48,7 @@ def read_facts(path: Path) -> NodeFacts:
         leader_voters=log.leader_voters,
         damage=log.damage,
         torn_bytes=log.torn_bytes,
+        is_tail_damaged=log.is_tail_damaged,
         inconsistent=log.inconsistent,
         unknown_records=log.unknown_records,
         first_unknown=log.first_unknown,

@@ -63,7 +63,7 @@ def of_histories(nodes: Sequence[NodeFacts]) -> list[str]:
 
 def of_best(nodes: Sequence[NodeFacts], best: NodeFacts) -> list[str]:
     """Return what is known to exist and the best log lacks."""
-    return [*_missing_checkpoints(nodes, best), *_better_behind_damage(nodes, best)]
+    return list(_missing_checkpoints(nodes, best))
 
 
 def _missing_checkpoints(nodes: Sequence[NodeFacts], best: NodeFacts) -> Iterator[str]:
@@ -102,9 +102,9 @@ def _better_behind_damage(nodes: Sequence[NodeFacts], best: NodeFacts) -> Iterat
             )
 
 
-def of_seed(best: NodeFacts) -> list[str]:
+def of_seed(nodes: Sequence[NodeFacts], best: NodeFacts) -> list[str]:
     """Return why the best log must not be started."""
-    found = []
+    found = list(_better_behind_damage(nodes, best))
     if best.damage is not None and not best.damage.is_covered:
         found.append(
             f"{best.name} has the highest log, but it is damaged above its newest checkpoint: "

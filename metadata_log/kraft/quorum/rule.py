@@ -97,12 +97,13 @@ def decide(nodes: Sequence[NodeFacts], configured_voters: frozenset[int] = froze
     )
     if refused:
         return judged
-    if all(_count(nodes, each, "can_start") >= each.majority for each in sets):
+    set_back = _set_back(nodes, sets)
+    if not set_back and all(_count(nodes, each, "can_start") >= each.majority for each in sets):
         return _start_them(judged, nodes, sets)
-    damaged = refusals.of_seed(best)
+    damaged = refusals.of_seed(nodes, best)
     if damaged:
         return msgspec.structs.replace(judged, reason="; ".join(damaged))
-    return _seed(judged, nodes, best, sets)
+    return _seed(judged, nodes, best, sets, set_back)
 
 
 def best_of(nodes: Sequence[NodeFacts]) -> NodeFacts | None:
@@ -196,12 +197,21 @@ def _start_them(judged: Verdict, nodes: Sequence[NodeFacts], sets: Sequence[Vote
 
 
 def _seed(
-    judged: Verdict, nodes: Sequence[NodeFacts], best: NodeFacts, sets: Sequence[VoterSet]
+    judged: Verdict,
+    nodes: Sequence[NodeFacts],
+    best: NodeFacts,
+    sets: Sequence[VoterSet],
+    set_back: str | None,
 ) -> Verdict:
-    certain = all(_is_certain(nodes, each, judged.is_dynamic) for each in sets)
+    certain = not set_back and all(_is_certain(nodes, each, judged.is_dynamic) for each in sets)
     unknown: tuple[str, ...] = ()
     missing = ", ".join(str(voter.voter_id) for voter in judged.lost_voters)
-    if certain:
+    if set_back:
+        why = set_back
+        unknown = (
+            f"changes that voters had before they were set back cannot be known: {set_back}",
+        )
+    elif certain:
         why = "every majority of the voters has a log here"
     else:
         why = "not every majority of the voters has a log here"
@@ -219,6 +229,29 @@ def _seed(
         lost=tuple(_lost(nodes, best)),
         unknown=(*unknown, *judged.unknown),
     )
+
+
+def _set_back(nodes: Sequence[NodeFacts], sets: Sequence[VoterSet]) -> str | None:
+    """Return what shows that voters' disks are older than what these voters have confirmed.
+
+    A majority votes for a leader, and each writes its vote to `quorum-state` first. If too few
+    can have voted for a leader that is known, disks were restored from older copies.
+    """
+    newest = max(map(_elected_epoch, nodes))
+    unaware = [n for n in nodes if n.election is not None and n.epochs_seen < newest]
+    for voters in sets:
+        members = sum(node.is_voter_of(voters) for node in unaware)
+        if len(voters.voters) - members >= voters.majority:
+            return None
+    names = ", ".join(node.name for node in unaware)
+    return f"epoch {newest} had a leader, of whose election a majority must know, but not {names}"
+
+
+def _elected_epoch(node: NodeFacts) -> int:
+    """Return the newest epoch that had a leader, as far as the node shows."""
+    followed = node.election is not None and node.election.leader_id is not None
+    in_log = -1 if node.end is None else node.end.leader_epoch
+    return max(in_log, node.election.leader_epoch if node.election and followed else -1)
 
 
 def _is_certain(nodes: Sequence[NodeFacts], voters: VoterSet, is_dynamic: bool) -> bool:
@@ -266,6 +299,11 @@ def _unknown(nodes: Sequence[NodeFacts], best: NodeFacts) -> tuple[str, ...]:
     for node in nodes:
         if node.end is None or node.end.end_offset == 0:
             found.append(f"{node.name} holds no record: an emptied disk proves nothing")
+        elif node.is_tail_damaged:
+            found.append(
+                f"the last batch of {node.name}: it is damaged, not unfinished, and may have been "
+                "committed"
+            )
         elif node.torn_bytes:
             found.append(f"what {node.name} was writing last: the unfinished batch is left out")
         elif not node.is_whole and node.damage is not None:

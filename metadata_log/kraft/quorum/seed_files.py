@@ -43,7 +43,7 @@ def copy_log(log: KraftDirectory, facts: NodeFacts, target: Path) -> None:
     for checkpoint in log.checkpoints:
         if checkpoint_id(checkpoint.path.name) in whole and checkpoint.end_offset >= start:
             shutil.copyfile(checkpoint.path, target / checkpoint.path.name)
-    if facts.batches.end_offset < facts.end.end_offset:
+    if not len(facts.batches):
         return  # The newest checkpoint replaces the batches: Kafka would empty the log.
     last = log.all_segments[-1] if log.all_segments else None
     for segment in log.all_segments:

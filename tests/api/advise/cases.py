@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from records.control import KRaftVersionRecord
+from records.control import EndTransactionRecord, KRaftVersionRecord
 from tests.api.advise.clusters import Cluster, History, directory_id, flipped, voters_record
 
 START_THEM, SEED, REFUSED = "start_them", "seed", "refused"
@@ -124,7 +124,77 @@ def _torn_majority(cluster: Cluster) -> list[Path]:
     return [cluster.node(f"n{each}", history(), end=9, tail=tail) for each in (1, 2)]
 
 
+@case("a majority, and a damaged log that is ahead of it", START_THEM, certain=True)
+def _majority_and_damage_ahead(cluster: Cluster) -> list[Path]:
+    two = [cluster.node(f"n{each}", history(), end=9) for each in (1, 2)]
+    return [*two, cluster.node("n3", history(), raw=flipped(history(), 4))]
+
+
 # A seed.
+
+
+@case(
+    "a majority that was set back: a broker has records of a later leader",
+    SEED,
+    seed="b7",
+    says=("epoch 5 had a leader", "before they were set back cannot be known"),
+)
+def _set_back(cluster: Cluster) -> list[Path]:
+    later = history().epoch(5, leader=3).topics("k", "l")
+    two = [cluster.node(f"n{each}", history(), state=(2, 2, -1)) for each in (1, 2)]
+    return [*two, cluster.node("b7", later)]
+
+
+@case(
+    "one of two, static, its last batch damaged",
+    SEED,
+    seed="n1",
+    says=("damaged, not unfinished",),
+)
+def _damaged_last(cluster: Cluster) -> list[Path]:
+    of = history(voters=(1, 2))
+    return [cluster.node("n1", of, raw=flipped(of, of.starts[-1]))]
+
+
+@case(
+    "one of two, static, with a flipped bit in its last batch's length",
+    SEED,
+    seed="n1",
+    says=("damaged, not unfinished",),
+)
+def _damaged_length(cluster: Cluster) -> list[Path]:
+    of = history(voters=(1, 2))
+    last = bytearray(of.batches[-1])
+    last[10] ^= 1
+    return [cluster.node("n1", of, raw=b"".join([*of.batches[:-1], last]))]
+
+
+@case("one of two, static, whose newest checkpoint above the log is damaged", SEED, seed="n1")
+def _broken_checkpoint_above(cluster: Cluster) -> list[Path]:
+    made = cluster.node("n1", history(voters=(1, 2)), checkpoints=[(40, 2)])
+    (path,) = made.glob("*/*.checkpoint")
+    path.write_bytes(path.read_bytes()[:-30])
+    return [made]
+
+
+@case("damage below a checkpoint: voters and transactions behind it count", SEED, seed="n1")
+def _covered_dynamic(cluster: Cluster) -> list[Path]:
+    # The damage hides the end of a transaction; two voters are added after the checkpoint.
+    of = history(dynamic=True).transaction("t")
+    hidden = of.end
+    of.add(EndTransactionRecord()).topics("h")
+    end = of.end
+    of.add(voters_record(1, 2, 3, 4)).topics("i")
+    control = [KRaftVersionRecord(version=0, kraft_version=1), voters_record(1, 2, 3)]
+    made = cluster.node("n1", of, raw=flipped(of, hidden), checkpoints=[(end, 2)], control=control)
+    return [made, cluster.node("n2", of, end=end)]
+
+
+@case("a checkpoint beyond a log with an open transaction", SEED, seed="n1")
+def _checkpoint_beyond(cluster: Cluster) -> list[Path]:
+    of = history(dynamic=True).transaction("t")
+    control = [KRaftVersionRecord(version=0, kraft_version=1), voters_record(1, 2, 3)]
+    return [cluster.node("n1", of, checkpoints=[(40, 2)], control=control)]
 
 
 @case("one of three survives", SEED, seed="n2", says=("(1, 3) cannot be known",))

@@ -172,6 +172,10 @@ def test_never_in_place(metalog: Metalog, tmp_path: Path) -> None:
     answer = metalog("advise", source, "--write", source, *CONFIRMED)
     assert answer.code == 3
     assert "name a new directory" in answer.err
+    inside = metalog("advise", source, "--write", source / "sub" / "new", *CONFIRMED)
+    assert inside.code == 3
+    assert "is only read" in inside.err
+    assert not (source / "sub").exists()
 
 
 def test_records_that_are_not_understood_are_never_lost_in_a_checkpoint(
