@@ -32,9 +32,9 @@ def find_end(fs: ByteStore, directory: Path, manifest: Manifest) -> CommitMark:
             damaged.
     """
     marks = _marks(fs, directory)
-    _check_mark(fs, directory, manifest.cluster_id, marks.newest)
     for _ in range(_TRIES):
         try:
+            _check_mark(fs, directory, manifest.cluster_id, marks.newest)
             past = look_past(fs, directory, marks.newest)
             if marks.damaged_byte is None or not past.has_more:
                 return _confirmed(past.proven, marks.newest, manifest.kind)
@@ -47,7 +47,7 @@ def find_end(fs: ByteStore, directory: Path, manifest: Manifest) -> CommitMark:
             )
         except CorruptLogError as damage:
             error = damage
-        # A live writer may be in the middle of a block; then its mark moves.
+        # A live writer may be in the middle of a block, or of a cut; then its mark moves.
         newer = _marks(fs, directory)
         if newer.newest.sequence == marks.newest.sequence:
             raise error

@@ -58,6 +58,7 @@ class LogReader:
         manifest = read_manifest(fs, directory)
         self.kind: Kind = manifest.kind
         self.cluster_id: str = manifest.cluster_id
+        self._published = read_mark(fs, directory) if self.kind is Kind.MIRROR else None
         self.mark: CommitMark = find_end(fs, directory, manifest)
         self.end_offset: int = self.mark.end_offset
         names = fs.list(directory)
@@ -257,18 +258,26 @@ class LogReader:
         try:
             yield from self._segment_batches(entry, first, end, needles)
         except CorruptLogError as error:
-            if self._was_taken_over():
+            if self._was_replaced():
                 raise UnavailableError(
                     f"{self.directory}: the unconfirmed end of this mirror was replaced while it "
                     "was read; open it again"
                 ) from error
             raise
 
-    def _was_taken_over(self) -> bool:
-        """True if another writer opened the mirror since, and may have cut it."""
-        return self.kind is Kind.MIRROR and read_mark(self.fs, self.directory).writer != (
-            self.mark.writer
-        )
+    def _was_replaced(self) -> bool:
+        """True if the end of this mirror may have been cut since it was opened.
+
+        A cut begins with a mark of a new writer, before the blocks that it removes. Whoever opens
+        the mirror then still reads those blocks, but by the new writer's mark.
+        """
+        published = self._published
+        if published is None:
+            return False
+        mark = read_mark(self.fs, self.directory)
+        is_past_mark = published.end_offset < self.end_offset
+        has_moved = mark.sequence != published.sequence
+        return mark.writer != published.writer or (is_past_mark and has_moved)
 
     def _segment_batches(
         self, entry: IndexEntry, first: int, end: int, needles: Needles | None

@@ -5,10 +5,12 @@ from random import Random
 
 import pytest
 
+from metadata_log import committed_end
 from metadata_log.care.inspection import inspect_log
+from metadata_log.commit_mark import CommitMark
 from metadata_log.creation import create_log
 from metadata_log.cursor import LogCursor
-from metadata_log.fs import OsFs
+from metadata_log.fs import Fs, OsFs
 from metadata_log.log_reader import LogReader
 from metadata_log.mirror_writer import MirrorWriter
 from records.envelope import Envelope
@@ -148,6 +150,48 @@ def test_reader_of_the_old_end_says_that_it_was_replaced(log: Path) -> None:
             list(reader.batches())
     with LogReader.open(log) as reader:
         assert len(rows_of(reader)) == 12
+
+
+@pytest.mark.parametrize("new_end", [12, 13, 25])
+def test_reader_that_opened_in_the_middle_of_a_cut_says_that_it_was_replaced(
+    log: Path, monkeypatch: pytest.MonkeyPatch, new_end: int
+) -> None:
+    readers = []
+    remove = MirrorWriter._remove_segments_behind
+
+    def open_and_remove(writer: MirrorWriter, base_offset: int) -> None:
+        readers.append(LogReader.open(log))
+        remove(writer, base_offset)
+
+    monkeypatch.setattr(MirrorWriter, "_remove_segments_behind", open_and_remove)
+    with MirrorWriter(log) as writer:
+        for offset in range(10, 20):
+            writer.append([level_row(offset)], offset + 1)
+            writer.commit()
+        writer.cut(12, 11)
+        for offset in range(12, new_end):
+            writer.append([level_row(offset, epoch=7)], offset + 1)
+        writer.commit()
+    (reader,) = readers
+    with pytest.raises(UnavailableError, match="was replaced while it was read"):
+        rows_of(reader)
+
+
+def test_reader_whose_mark_is_cut_before_it_is_checked_takes_the_new_one(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check = committed_end._check_mark
+    cuts = iter([6])
+
+    def cut_and_check(fs: Fs, directory: Path, cluster_id: str, mark: CommitMark) -> None:
+        for end in cuts:
+            with MirrorWriter(log) as writer:
+                writer.cut(end, end - 1)
+        check(fs, directory, cluster_id, mark)
+
+    monkeypatch.setattr(committed_end, "_check_mark", cut_and_check)
+    with LogReader.open(log) as reader:
+        assert rows_of(reader) == [level_row(n) for n in range(6)]
 
 
 @pytest.mark.parametrize("new_end", [7, 10, 15])
