@@ -77,6 +77,15 @@ def print_line(text: str = "") -> None:
     sys.stdout.write(plain(text) + "\n")
 
 
+def print_status(text: str, *, is_final: bool) -> None:
+    """Print a line in the place of the current one of a terminal.
+
+    Args:
+        is_final: False if the next status takes its place.
+    """
+    sys.stdout.write(f"\r\x1b[K{text}" + ("\n" if is_final else ""))
+
+
 def note(text: str) -> None:
     """Print a note for people on standard error, only on a terminal."""
     if sys.stderr.isatty():

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from api.cli.importing import replaced_text
-from api.cli.output import print_json_line, print_line
+from api.cli.output import print_json_line, print_line, print_status
 from api.documents.recording import RecordedLine
 from metadata_log.kraft.following import follow_source
 from metadata_log.kraft.recorder import Recorder
@@ -91,7 +91,7 @@ class _Report:
         if not self._is_terminal:
             print_line(text)
             return
-        sys.stdout.write(f"\r\x1b[K{text}" + ("" if is_status else "\n"))
+        print_status(text, is_final=not is_status)
 
 
 def _without_replaced(line: RecordedLine) -> RecordedLine:

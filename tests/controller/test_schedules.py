@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from controller.decisions import partition_removal, reassignments, topics
 from controller.decisions.context import Context
 from controller.decisions.partition_change import PartitionChange
-from records.errors import CorruptLogError
+from records.errors import ContradictionError
 from tests.controller.schedules import Schedule
 from tests.replay.builders import uid
 
@@ -73,7 +73,7 @@ def test_planted_bugs_are_found(
     for seed in range(100):
         try:
             problems += Schedule(seed).run(range(80))
-        except CorruptLogError:  # replay itself refuses a second topic of one id
+        except ContradictionError:  # replay itself refuses a second topic of one id
             continue
         if any(found in problem for problem in problems):
             return
