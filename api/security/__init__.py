@@ -1,0 +1,1 @@
+"""Who is connected: TLS, certificates, SASL."""

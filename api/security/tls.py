@@ -1,0 +1,234 @@
+"""TLS: contexts made from PEM files, with errors that name the file, and the principal of a peer.
+
+A certificate is checked when it is loaded, so that a wrong file stops the start of a service and
+not the first client.
+"""
+
+import asyncio
+import datetime as dt
+import enum
+import ssl
+from pathlib import Path
+
+import msgspec
+
+from api.security.certificates import Certificate, decode_certificate
+from api.security.principals import PrincipalMapping
+from records.errors import RequestError, UnavailableError
+
+_END = "-----END CERTIFICATE-----"
+
+
+class ClientAuth(enum.Enum):
+    """Whether clients show a certificate: Kafka's `ssl.client.auth`."""
+
+    NONE = "none"
+    REQUESTED = "requested"
+    REQUIRED = "required"
+
+
+_VERIFY_MODES = {
+    ClientAuth.NONE: ssl.CERT_NONE,
+    ClientAuth.REQUESTED: ssl.CERT_OPTIONAL,
+    ClientAuth.REQUIRED: ssl.CERT_REQUIRED,
+}
+
+
+class TlsFiles(msgspec.Struct, frozen=True, kw_only=True):
+    """PEM files of one side.
+
+    Attributes:
+        certificate: Its certificate, followed by the intermediate ones.
+        key: The private key; None: in the same file as the certificate.
+        ca: The authorities whose certificates are trusted; a client's default is the system's.
+    """
+
+    certificate: Path | None = None
+    key: Path | None = None
+    ca: Path | None = None
+
+
+def server_context(
+    files: TlsFiles, client_auth: ClientAuth = ClientAuth.NONE, *, now: dt.datetime | None = None
+) -> ssl.SSLContext:
+    """Return the context of a server.
+
+    Args:
+        now: For tests; None: this machine's time.
+
+    Raises:
+        RequestError: INVALID_CONFIG, a file is missing, unreadable or not what it should be; the
+            key is not the certificate's; or the certificate is not valid now.
+    """
+    if files.certificate is None:
+        raise _wrong("a listener with TLS needs a certificate (--certificate-file)")
+    if client_auth is not ClientAuth.NONE and files.ca is None:
+        raise _wrong(
+            f"client certificates are {client_auth.value}, but no authority is named that they "
+            "are checked with (--ca-file)"
+        )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    load_certificate(context, files, now=now)
+    if files.ca is not None:
+        _load_authorities(context, files.ca)
+    context.verify_mode = _VERIFY_MODES[client_auth]
+    return context
+
+
+def client_context(
+    files: TlsFiles, *, check_host: bool = True, now: dt.datetime | None = None
+) -> ssl.SSLContext:
+    """Return the context of a client; with a certificate of its own, the client shows that.
+
+    Raises:
+        RequestError: as `server_context`.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.check_hostname = check_host
+    if files.ca is None:
+        context.load_default_certs()
+    else:
+        _load_authorities(context, files.ca)
+    if files.certificate is not None:
+        load_certificate(context, files, now=now)
+    return context
+
+
+def load_certificate(
+    context: ssl.SSLContext, files: TlsFiles, *, now: dt.datetime | None = None
+) -> None:
+    """Load certificate and key into a context; again after they were renewed.
+
+    Connections that are open keep what they have.
+
+    Raises:
+        RequestError: as `server_context`; the context is as before.
+    """
+    path = files.certificate
+    assert path is not None
+    key = files.key or path
+    _check_validity(path, _first_certificate(path), now or dt.datetime.now(dt.UTC))
+    _read(key)
+    try:
+        # A context of its own first, because a failure may leave half of it loaded.
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(path, key, _no_password)
+        context.load_cert_chain(path, key, _no_password)
+    except _EncryptedKeyError:
+        raise _wrong(f"the private key {key} is encrypted; store it without a password") from None
+    except ssl.SSLError as error:
+        if error.reason == "KEY_VALUES_MISMATCH":
+            raise _wrong(f"the private key {key} is not that of certificate {path}") from error
+        raise _wrong(f"{key} has no private key in PEM that can be used") from error
+
+
+def peer_certificate(transport: asyncio.BaseTransport) -> Certificate | None:
+    """Return the verified certificate of the other side, None if it showed none."""
+    connection = transport.get_extra_info("ssl_object")
+    der = None if connection is None else connection.getpeercert(binary_form=True)
+    return None if der is None else decode_certificate(der)
+
+
+def peer_principal(
+    transport: asyncio.BaseTransport, mapping: PrincipalMapping | None = None
+) -> str | None:
+    """Return the principal of the other side's certificate, None if it showed none.
+
+    Raises:
+        RequestError: SASL_AUTHENTICATION_FAILED, its certificate names nobody.
+    """
+    certificate = peer_certificate(transport)
+    if certificate is None:
+        return None
+    principal = (mapping or PrincipalMapping()).principal(certificate.subject)
+    if principal is None:
+        raise RequestError(
+            "SASL_AUTHENTICATION_FAILED",
+            f"no rule gives certificate {certificate.subject!r} a principal",
+        )
+    return principal
+
+
+def handshake_problem(error: Exception) -> str:
+    """Return why a TLS handshake failed, in words."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"the certificate is refused: {error.verify_message}"
+    if isinstance(error, ssl.SSLError) and error.reason:
+        return _REASONS.get(error.reason, error.reason.lower().replace("_", " "))
+    if isinstance(error, TimeoutError):
+        return "no TLS handshake in time"
+    return "the other side disconnected during the TLS handshake"
+
+
+_OTHER_SIDE = "the other side refuses the certificate"
+_REASONS = {
+    "WRONG_VERSION_NUMBER": "the other side does not speak TLS here",
+    "HTTP_REQUEST": "the other side does not speak TLS here",
+    "RECORD_LAYER_FAILURE": "the other side does not speak TLS here",
+    "UNSUPPORTED_PROTOCOL": "the other side has no version of TLS from 1.2 on",
+    "TLSV1_ALERT_PROTOCOL_VERSION": "the two sides have no version of TLS in common",
+    "NO_SHARED_CIPHER": "the two sides have no cipher in common",
+    "PEER_DID_NOT_RETURN_A_CERTIFICATE": "the client shows no certificate",
+    "TLSV13_ALERT_CERTIFICATE_REQUIRED": "a client certificate is required",
+    "TLSV1_ALERT_UNKNOWN_CA": f"{_OTHER_SIDE}: it does not know the authority",
+    "SSLV3_ALERT_CERTIFICATE_EXPIRED": f"{_OTHER_SIDE}: it is expired",
+    "SSLV3_ALERT_BAD_CERTIFICATE": f"{_OTHER_SIDE}: it is bad",
+    "SSLV3_ALERT_CERTIFICATE_UNKNOWN": _OTHER_SIDE,
+    "SSLV3_ALERT_UNSUPPORTED_CERTIFICATE": f"{_OTHER_SIDE}: it is not for this purpose",
+    "SSLV3_ALERT_HANDSHAKE_FAILURE": "the other side refuses the handshake",
+    "TLSV1_ALERT_DECRYPT_ERROR": f"{_OTHER_SIDE}: a signature is wrong",
+}
+
+
+def tls_error(address: str, error: Exception) -> UnavailableError:
+    """Return the error of a server that a client could not make a TLS connection to."""
+    return UnavailableError(f"{address}: {handshake_problem(error)}")
+
+
+class _EncryptedKeyError(Exception):
+    """A key asks for a password."""
+
+
+def _no_password() -> str:
+    # Without this OpenSSL prompts on the terminal.
+    raise _EncryptedKeyError
+
+
+def _load_authorities(context: ssl.SSLContext, path: Path) -> None:
+    _first_certificate(path)
+    try:
+        context.load_verify_locations(path)
+    except ssl.SSLError as error:
+        raise _wrong(f"{path} has no certificates in PEM that can be used") from error
+
+
+def _first_certificate(path: Path) -> Certificate:
+    begin, end, _ = _read(path).partition(_END)
+    try:
+        if not end:
+            raise ValueError("no end line")
+        pem = begin[begin.index("-----BEGIN CERTIFICATE-----") :] + end
+        return decode_certificate(ssl.PEM_cert_to_DER_cert(pem))
+    except ValueError as error:
+        raise _wrong(f"{path} has no certificate in PEM") from error
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text("utf-8", errors="replace")
+    except OSError as error:
+        raise _wrong(f"{path} cannot be read: {error.strerror}") from error
+
+
+def _check_validity(path: Path, certificate: Certificate, now: dt.datetime) -> None:
+    if now > certificate.not_after:
+        raise _wrong(f"certificate {path} expired at {certificate.not_after:%Y-%m-%d %H:%M} UTC")
+    if now < certificate.not_before:
+        raise _wrong(
+            f"certificate {path} is not valid before {certificate.not_before:%Y-%m-%d %H:%M} UTC"
+        )
+
+
+def _wrong(problem: str) -> RequestError:
+    return RequestError("INVALID_CONFIG", problem)
