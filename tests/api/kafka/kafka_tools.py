@@ -26,6 +26,7 @@ from kafka.admin import (
     ResourcePatternFilter,
     ResourceType,
 )
+from kafka.structs import TopicPartition
 
 _RESOURCES = {
     "topic": ResourceType.TOPIC,
@@ -69,7 +70,37 @@ def _topics(admin: KafkaAdminClient, arguments: list[str]) -> bool:
             [NewTopic(given.topic, replica_assignments=assignments, topic_configs=configs)]
         )
         return True
-    return False  # CreatePartitions, which the service does not offer to Kafka's clients
+    # All partitions are given; TopicCommand sends those that are new.
+    (topic,) = admin.describe_topics([given.topic])
+    new = replicas[len(topic["partitions"]) :]
+    admin.create_partitions({given.topic: {"count": int(given.partitions), "assignments": new}})
+    return True
+
+
+def _reassignments(admin: KafkaAdminClient, arguments: list[str]) -> bool:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--execute", action="store_true")
+    # `<(printf %s PLAN)`: the shell passes the path of a file that holds the plan.
+    parser.add_argument("--reassignment-json-file", nargs=3)
+    _, _, plan = parser.parse_args(arguments).reassignment_json_file
+    moves = {
+        TopicPartition(each["topic"], each["partition"]): each["replicas"]
+        for each in json.loads(plan.removesuffix(")"))["partitions"]
+    }
+    results = admin.alter_partition_reassignments(moves)
+    assert results == dict.fromkeys(moves), results
+    return True
+
+
+def _features(admin: KafkaAdminClient, arguments: list[str]) -> bool:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("verb", choices=("upgrade", "downgrade"))
+    parser.add_argument("--feature")
+    given = parser.parse_args(arguments)
+    kind = "UPGRADE" if given.verb == "upgrade" else "SAFE_DOWNGRADE"
+    name, _, level = given.feature.partition("=")
+    assert admin.update_features({name: (kind, int(level))}) == {name: "OK"}
+    return True
 
 
 def _configs(admin: KafkaAdminClient, arguments: list[str]) -> bool:
@@ -130,6 +161,8 @@ _RUN = {
     "kafka-topics.sh": _topics,
     "kafka-configs.sh": _configs,
     "kafka-acls.sh": _acls,
+    "kafka-reassign-partitions.sh": _reassignments,
+    "kafka-features.sh": _features,
 }
 
 

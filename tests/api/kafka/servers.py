@@ -5,6 +5,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from api.client import MetadataClient
 from api.kafka.messages.brokers import (
     BrokerHeartbeatRequest,
@@ -23,6 +25,9 @@ from records.base import Uuid
 from records.text import uuid_text
 
 CLUSTER_ID = uuid_text(bytes(range(16)))
+
+# Registered brokers send no heartbeats here: their sessions outlast a test on a busy machine.
+_SESSION_TIMEOUT_MS = 3_600_000
 
 
 class Server:
@@ -82,12 +87,16 @@ class Server:
 
 
 @contextlib.asynccontextmanager
-async def server(directory: Path, **options: Any) -> AsyncIterator[Server]:
+async def server(
+    directory: Path, *, session_timeout_ms: int = _SESSION_TIMEOUT_MS, **options: Any
+) -> AsyncIterator[Server]:
     """Run a service on a new log, or on the one that is there."""
     log = directory / "log"
     if not log.exists():
         create_log(log, CLUSTER_ID)
-    settings = options.pop("settings", Settings())
+    settings = msgspec.structs.replace(
+        options.pop("settings", Settings()), session_timeout_ms=session_timeout_ms
+    )
     serve = ServeOptions(log=log, host="127.0.0.1", port=0, settings=settings, **options)
     async with serving(serve) as running:
         url = f"kafka://127.0.0.1:{running.kafka.port}"

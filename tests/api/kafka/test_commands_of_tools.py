@@ -5,6 +5,8 @@ import json
 import sys
 from pathlib import Path
 
+import pytest
+
 from api.kafka.messages.quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,
@@ -14,6 +16,7 @@ from api.kafka.messages.quotas import (
 )
 from benchmarks.generate_kraft import generate
 from metadata_log.kraft.directory import open_directory
+from metadata_log.log_reader import LogReader
 from replay.image.digest import part_digests
 from replay.image.metadata import MetadataImage
 from replay.incidents.directory_events import DirectoryLog
@@ -21,6 +24,7 @@ from replay.kafka_commands.command import Command
 from replay.kafka_commands.script import Commands, kafka_commands, wanted_by
 from replay.loader import load_image
 from replay.time_travel.drift import diff_by_name
+from tests.api.conftest import Metalog
 from tests.api.kafka.servers import Server, server
 from tests.api.test_acl_service import settings
 
@@ -117,3 +121,43 @@ async def test_undoing_a_deletion_makes_the_topic_again_with_its_configs(tmp_pat
         assert [each.object for each in undo.commands] == ["topic:a"]
         await _run(at, undo, tmp_path)
         assert _differences(before, at.service.image) == set()
+
+
+@pytest.fixture
+def states(metalog: Metalog, tmp_path: Path) -> tuple[MetadataImage, MetadataImage]:
+    """A state, and one with a larger topic, moved partitions and another level."""
+    log = tmp_path / "source"
+
+    def run(*commands: str) -> None:
+        for words in commands:
+            assert metalog(*words.split(), "--log", log).code == 0, words
+
+    assert metalog("init", log).code == 0
+    run(*(f"brokers {verb} {broker}" for broker in (1, 2, 3) for verb in ("register", "unfence")))
+    run("topics create grown --assignment 1:2", "topics create moved --assignment 1:2,2:3")
+    before = metalog("info", log, "--json").json["log_end"] - 1
+    run("topics alter grown --partitions 3 --assignment 2:3,3:1")
+    run("topics alter moved --assignment 2,3")
+    run("features upgrade eligible.leader.replicas.version=1")
+    with LogReader.open(log) as reader:
+        return load_image(reader, before), load_image(reader)
+
+
+async def test_growth_moves_and_levels_are_run(
+    states: tuple[MetadataImage, MetadataImage], tmp_path: Path
+) -> None:
+    small, large = states
+    async with server(tmp_path, settings=settings()) as at:
+        for broker in small.brokers():
+            await at.register(broker.broker_id, address=("127.0.0.1", at.port))
+        await _run(at, _commands(MetadataImage.EMPTY, small), tmp_path)
+        assert _differences(small, at.service.image) == set()
+        forth = _commands(small, large)
+        assert [(each.object, each.tool) for each in forth.commands] == [
+            ("feature:eligible.leader.replicas.version", "kafka-features"),
+            ("topic:grown", "kafka-topics"),
+            ("topic:moved", "kafka-reassign-partitions"),
+        ]
+        assert await _run(at, forth, tmp_path) == []
+        assert _differences(large, at.service.image) == set()
+        assert at.service.image.features() == large.features()

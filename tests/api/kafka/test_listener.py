@@ -309,7 +309,7 @@ async def test_silent_broker_is_fenced(tmp_path: Path, clock: Clock) -> None:
     create_log(tmp_path / "log", CLUSTER_ID)
     # Its first batch has this clock's time, and none that follows may be earlier.
     await (await MetadataLog.open(tmp_path / "log", clock=clock)).close()
-    async with server(tmp_path, settings=Settings(session_timeout_ms=200)) as at:
+    async with server(tmp_path, session_timeout_ms=200) as at:
         await at.register(1)
         async with asyncio.timeout(5):
             while (broker := at.service.image.broker(1)) is not None and not broker.fenced:
