@@ -163,11 +163,22 @@ class Timeline:
         from replay.incidents.pinned_notes import with_notes
 
         events = timeline_events(self.source, from_offset, to_offset, self.image, progress)
+        notes = self.notes_about(to_offset)
+        return with_notes(events, notes, self.source, from_offset, to_offset)
+
+    def notes_about(self, to_offset: int) -> list[NoteRecord]:
+        """Return the notes about offsets below `to_offset`, whenever they were written.
+
+        If the log is damaged after `to_offset`, those that were written below it.
+
+        Raises:
+            UnknownHistoryError, RequestError, CorruptLogError: as for `image`.
+        """
         try:
             notes = self.notes(self.source.end_offset - 1)
         except (ContradictionError, CorruptLogError):
             notes = self.notes(to_offset - 1)  # the range itself is whole
-        return with_notes(events, notes, self.source, from_offset, to_offset)
+        return [note for note in notes if note.at_offset < to_offset]
 
     def notes(self, at: int, progress: Progress | None = None) -> list[NoteRecord]:
         """Return the notes that were written up to offset `at`, oldest first.
@@ -175,7 +186,7 @@ class Timeline:
         Raises:
             UnknownHistoryError, RequestError, CorruptLogError: as for `image`.
         """
-        return notes_until(self.source, at + 1, progress)
+        return notes_until(self.source, at + 1, progress, self._index)
 
     def flips(
         self,

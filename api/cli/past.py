@@ -42,6 +42,7 @@ def history(
     prev: Annotated[
         str | None, Option("--prev", metavar="POINT", help="Only the last change before a point.")
     ] = None,
+    notes: Annotated[bool, Option("--notes", help="Also the notes about each change.")] = False,
     json: Json = False,
     show_secrets: ShowSecrets = False,
     verbose: Annotated[bool, Option("--verbose", help="Also a last line about the log.")] = False,
@@ -61,6 +62,7 @@ def history(
         step=None if point is None else Step.NEXT if prev is None else Step.PREV,
         fates=not json,
         show_secrets=show_secrets,
+        notes=notes,
     )
     told = log.ask(HISTORY, request, at=to if point is None else point)
     found = 0
@@ -91,6 +93,8 @@ def print_event(event: "ObjectEvent") -> None:
         indent += "  "
     for line in _lines(event.changes):
         print_line(f"{indent}{line}")
+    for pinned in event.notes or ():
+        print_line(f"{indent}note of {pinned.author}: {pinned.text}")
 
 
 # The start of a log is printed as offset -1, which must not be taken for an option.

@@ -58,7 +58,8 @@ class ShowHistory(msgspec.Struct, frozen=True, kw_only=True):
     """Asks for the changes of an object from a point on, or (`last`) the newest of them.
 
     `object` may be a pattern such as `topic:orders*`; then each event names its object.
-    `step`: only one change, seen from the point that it is asked at.
+    `step`: only one change, seen from the point that it is asked at. `notes`: also those pinned
+    to the records, whenever they were written.
     """
 
     object: str
@@ -67,10 +68,22 @@ class ShowHistory(msgspec.Struct, frozen=True, kw_only=True):
     step: Step | None = None
     fates: bool = False
     show_secrets: bool = False
+    notes: bool = False
+
+
+class PinnedNote(msgspec.Struct, frozen=True, kw_only=True):
+    """A note about a record."""
+
+    author: str
+    text: str
 
 
 class ObjectEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """A record that changed an object; `object` is its name if a pattern was asked for."""
+    """A record that changed an object.
+
+    `object` is its name if a pattern was asked for, `notes` are those about the record if they
+    were.
+    """
 
     object: str | UnsetType = UNSET
     offset: int
@@ -78,6 +91,7 @@ class ObjectEvent(msgspec.Struct, frozen=True, kw_only=True):
     type: str
     origin: dict[str, Any] | None
     changes: tuple[FieldChange, ...]
+    notes: tuple[PinnedNote, ...] | UnsetType = UNSET
 
 
 def history_shown(past: Past, at: int, request: ShowHistory) -> Computed:
@@ -102,7 +116,24 @@ def history_shown(past: Past, at: int, request: ShowHistory) -> Computed:
             found = _or_static_voters(found, past, first, at, request)
         yield from found if request.last is None else deque(found, request.last)
 
-    return Computed(items=events(), about=lambda: past.about(at))
+    return Computed(items=_with_notes(events(), past, request), about=lambda: past.about(at))
+
+
+def _with_notes(
+    events: Iterable[ObjectEvent], past: Past, request: ShowHistory
+) -> Iterator[ObjectEvent]:
+    """Yield events with the notes about them, if these are asked for."""
+    if not request.notes:
+        yield from events
+        return
+    found = list(events)
+    about: dict[int, list[PinnedNote]] = {event.offset: [] for event in found}
+    if found:
+        for note in past.timeline.notes_about(max(about) + 1):
+            if note.at_offset in about:
+                about[note.at_offset].append(PinnedNote(author=note.author, text=note.text))
+    for event in found:
+        yield replace(event, notes=tuple(about[event.offset]))
 
 
 def _is_literal(past: Past, at: int, name: ObjectName) -> bool:
@@ -163,7 +194,8 @@ def _step_matching(past: Past, at: int, name: ObjectName, request: ShowHistory) 
         found = _matching(past, name, first, last, request) if first <= last else iter(())
         yield from islice(found, 1) if is_next else deque(found, 1)
 
-    return Computed(items=events(), about=lambda: past.about(last if is_next else at))
+    items = _with_notes(events(), past, request)
+    return Computed(items=items, about=lambda: past.about(last if is_next else at))
 
 
 def _step_shown(past: Past, at: int, name: ObjectName, request: ShowHistory) -> Computed:
@@ -177,7 +209,7 @@ def _step_shown(past: Past, at: int, name: ObjectName, request: ShowHistory) -> 
         if event is not None:
             yield _event(event.row, event.changes, request)
 
-    return Computed(items=events(), about=lambda: past.about(last))
+    return Computed(items=_with_notes(events(), past, request), about=lambda: past.about(last))
 
 
 def _event(

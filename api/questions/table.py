@@ -72,7 +72,7 @@ _OF_THE_PAST = (
     (OVERVIEW, rights.DESCRIBE_CLUSTER),
     (KRAFT_IMAGE, object_rights.DESCRIBE_ALL),
     (DIGEST, rights.DESCRIBE_CLUSTER),
-    (HISTORY, object_rights.DESCRIBE_OBJECT),
+    (HISTORY, object_rights.DESCRIBE_HISTORY),
     (DIFF, object_rights.SHOW_DIFF),
     (BLAME, object_rights.DESCRIBE_OBJECT),
     (DUMP, object_rights.SHOW_ROWS),

@@ -278,6 +278,16 @@ export class Data extends Decoded {
     return found;
   }
 
+  /** What was pinned to offsets: a note that is written is an event of its own, with an object.
+   * @returns {Generator<Told>} */
+  *notes() {
+    const kind = this.header.event_kinds.indexOf("notes");
+    for (let i = 0; i < this.eventFrom.length; i++) {
+      const objects = this.eventObjectStart[i + 1] - this.eventObjectStart[i];
+      if (this.eventKind[i] === kind && !objects) yield this._event(i, this.last);
+    }
+  }
+
   /** How many events begin in a range. @param {number} from @param {number} to */
   countTold(from, to) {
     return above(this.eventFrom, to) - above(this.eventFrom, from - 1);

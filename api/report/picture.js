@@ -4,6 +4,7 @@ import { Axis } from "report/axis.js";
 import { AXIS_PX, draw, HEALTH_PX, ROW_PX, TERMS_PX, TOP_PX } from "report/bars.js";
 import { above } from "report/decoded.js";
 import { make } from "report/dom.js";
+import { Pins } from "report/pins.js";
 import { States } from "report/states.js";
 import { countText, grouped, plain } from "report/words.js";
 
@@ -40,6 +41,8 @@ export class Picture {
     this.data = data;
     this.selection = selection;
     this.states = new States(data);
+    this.pins = new Pins(data, selection);
+    this.plot.append(this.pins.element);
     const { brokers, topics } = this.states.rows();
     // Brokers that changed come first only where not all can be shown.
     this.brokers = brokers.length <= BROKERS_AT_FIRST ? brokers : [...brokers].sort((a, b) => b.noise - a.noise || a.object - b.object);
@@ -162,6 +165,7 @@ export class Picture {
       scroll: this.names.scrollTop,
       height: this.names.clientHeight + TOP_PX + AXIS_PX,
     });
+    this.pins.place(this.axis, (offset) => this.timeAt(offset));
     this._mark();
   }
 

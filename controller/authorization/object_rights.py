@@ -88,6 +88,12 @@ def _check_object(access: Access, request: Any) -> None:
         access.require(*_right(access, request.object))
 
 
+def _check_history(access: Access, request: Any) -> None:
+    """A note about a record of one object may tell of others, so it takes the cluster's right."""
+    check = _check_all if request.notes else _check_object
+    check(access, request)
+
+
 def _check_all(access: Access, request: Any) -> None:
     require_secrets(access, request)
     access.require(Operation.DESCRIBE, CLUSTER)
@@ -116,6 +122,7 @@ def _pieces_seen(access: Access, _: Any, pieces: tuple[Any, ...]) -> tuple[Any, 
 
 
 DESCRIBE_OBJECT = Guard(check=_check_object)
+DESCRIBE_HISTORY = Guard(check=_check_history)
 DESCRIBE_ALL = Guard(check=_check_all)
 SHOW_ROWS = Guard(check=_check_rows)
 SHOW_DIFF = Guard(check=_check_object, shown=_changes_seen)

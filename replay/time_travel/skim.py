@@ -19,7 +19,7 @@ from records.errors import ContradictionError, CorruptLogError
 from replay.image.fields import copied
 from replay.loader import BatchSource, check_point, load_image
 from replay.time_travel.change_index import ChangeIndex, FoundChanges
-from replay.time_travel.objects import ObjectName
+from replay.time_travel.objects import ObjectName, parse_object
 from replay.time_travel.past_topics import PastTopics, untouched_until
 from replay.time_travel.reach import Reach, WithBrokers, reach_of, reach_of_kind
 from replay.transactions import Transactions, rows_within
@@ -107,9 +107,16 @@ def reached_rows(
 
 
 def notes_until(
-    source: BatchSource, end: int, progress: Callable[[int], None] | None = None
+    source: BatchSource,
+    end: int,
+    progress: Callable[[int], None] | None = None,
+    index: ChangeIndex | None = None,
 ) -> list[NoteRecord]:
-    """Return the notes of a log below offset `end`, in the order in which they were written.
+    """Return the notes of a log below offset `end`, each once, in the order of their writing.
+
+    Args:
+        progress: Called with the end offset of each batch read.
+        index: Knows the records of notes, where it reaches.
 
     Raises:
         UnknownHistoryError, RequestError, CorruptLogError: as for `load_image`.
@@ -118,8 +125,10 @@ def notes_until(
     if not isinstance(source, SkimmableSource):
         image = load_image(source, end - 1)
         return [copied(note, NoteRecord) for note in image.notes()]
-    base, rows, _ = _rows_of(source, reach_of_kind("note"), end, progress, None, None)
-    return [row.payload for row in (*base, *rows) if isinstance(row.payload, NoteRecord)]
+    known = None if index is None else index.changes_of(parse_object("note:*"), (), end)
+    base, rows, _ = _rows_of(source, reach_of_kind("note"), end, progress, known, None)
+    notes = [row.payload for row in (*base, *rows) if isinstance(row.payload, NoteRecord)]
+    return list(dict.fromkeys(notes))
 
 
 def _rows_of(

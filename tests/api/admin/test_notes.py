@@ -24,6 +24,33 @@ def test_a_note_stands_where_its_record_is(metalog: Metalog, log: Path) -> None:
     )
 
 
+def test_history_shows_the_notes_about_each_change(metalog: Metalog, log: Path) -> None:
+    asked = ("history", log, "broker:1", "--notes")
+    (first, *others) = metalog(*asked, "--json").lines
+    assert (first["notes"], [each["notes"] for each in others]) == ([], [[]] * len(others))
+    assert "notes" not in metalog(*asked[:-1], "--json").lines[0]
+    at = first["offset"]
+    for author, text in (("User:ann", TEXT), ("User:bob", "see ticket 17")):
+        metalog("notes", "add", at, text, "--as", author, "--log", log)
+    metalog("notes", "add", at + 1, "about another record", "--log", log)
+    noted = [{"author": "User:ann", "text": TEXT}, {"author": "User:bob", "text": "see ticket 17"}]
+    (first, *others) = metalog(*asked, "--json").lines
+    assert (first["notes"], [each["notes"] for each in others]) == (noted, [[]] * len(others))
+    # They count whenever they were written, and in steps, patterns and with the SQL history, too.
+    (step,) = metalog("history", log, "broker:1", "--notes", "--next", at - 1, "--json").lines
+    assert step["notes"] == noted
+    (matched, *_) = metalog("history", log, "broker:*", "--notes", "--to", at, "--json").lines
+    assert (matched["object"], matched["notes"]) == ("broker:1", noted)
+    told = metalog(*asked, "--to", at).out.splitlines()
+    assert [line.strip() for line in told[-2:]] == [
+        f"note of User:ann: {TEXT}",
+        "note of User:bob: see ticket 17",
+    ]
+    assert metalog("sql", "sync", log).code == 0
+    assert metalog(*asked, "--to", at).out.splitlines() == told
+    assert f"note: {TEXT}" in metalog("timeline", log, "--from", at, "--to", at).out
+
+
 def test_notes_are_listed_as_of_a_point(metalog: Metalog, log: Path) -> None:
     before = metalog("info", log, "--json").json["log_end"] - 1
     metalog("notes", "add", 1, TEXT, "--author", "night shift", "--log", log)

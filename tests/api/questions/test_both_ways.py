@@ -59,6 +59,7 @@ VERBS: dict[str, list[list[object]]] = {
         ["history", "LOG", "broker:1#fenced", "--next", "start", "--verbose"],
         ["history", "LOG", "broker:1", "--prev", "end-1h", "--verbose"],
         ["history", "LOG", "topic:*", "--last", 3, "--verbose"],
+        ["history", "LOG", "broker:1", "--notes", "--next", "start"],
         ["history", "LOG", "partition:__consumer_offsets/?#leader", "--next", "start"],
     ],
     "diff": [["diff", "LOG", 100, "end-20"], ["diff", "LOG", "start", 300, "--stat"]],

@@ -102,6 +102,9 @@ async def test_with_the_right_to_one_topic_only_that_is_told(tmp_path: Path) -> 
         for question in ("history", "blame", "dump", "partitions states"):
             assert await _answered(at, question, REQUESTS[question])
         assert await _answered(at, "history", ShowHistory(object="topic:b")) in REFUSED
+        # A note about a record of this topic may tell of others.
+        noted = ShowHistory(object="topic:a", notes=True)
+        assert await _answered(at, "history", noted) == CLUSTER_REFUSED
         # A pattern would tell what else there is.
         assert await _answered(at, "history", ShowHistory(object="topic:*")) == CLUSTER_REFUSED
         assert await _answered(at, "dump", ShowRows()) == CLUSTER_REFUSED

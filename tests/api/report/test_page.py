@@ -2,12 +2,14 @@
 
 import random
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page
 
+from api.cli.main import run
 from metadata_log.log_reader import LogReader
 from replay.timeline import Timeline
 from tests.api.conftest import Metalog
@@ -277,3 +279,42 @@ def test_whatever_can_be_used_has_a_name(report_file: Path, opened: Opened) -> N
     )
     assert nameless == []
     assert page.locator("[aria-live]").inner_text().startswith("At offset ")
+
+
+@pytest.fixture
+def noted_file(tmp_path: Path) -> Path:
+    """The report of a log with three notes."""
+    log, file = tmp_path / "log", tmp_path / "noted.html"
+    noted = ((20, "the switch was <b>replaced</b>"), (20, "see 17"), (8, "begin"))
+    commands = [
+        ["demo", str(log), "--topics", "3", "--brokers", "3", "--changes", "40"],
+        *(
+            ["notes", "add", str(at), text, "--as", "User:ann", "--log", str(log)]
+            for at, text in noted
+        ),
+        ["report", str(log), str(file)],
+    ]
+    # The browser's loop runs in this thread.
+    with ThreadPoolExecutor(1) as thread:
+        assert list(thread.map(run, commands)) == [0] * len(commands)
+    return file
+
+
+def test_notes_stand_on_the_axis(noted_file: Path, opened: Opened) -> None:
+    page = opened(noted_file)
+    pins = page.locator(".pin")
+    assert [pin.get_attribute("title") for pin in pins.all()] == [
+        "note: begin by User:ann",
+        "note: the switch was <b>replaced</b> by User:ann\nnote: see 17 by User:ann",
+    ]
+    pins.nth(1).click()
+    assert selected(page)[:2] == (20, 20)
+    assert texts(page, ".events .text.notes") == [
+        "note: the switch was <b>replaced</b>",
+        "note: see 17",
+    ]
+    PICTURES.mkdir(exist_ok=True)
+    page.screenshot(path=PICTURES / "report_notes.png", full_page=True)
+    # A note outside of what is shown has no place.
+    page.evaluate("report.picture.zoom(false)")
+    assert [pin.is_visible() for pin in pins.all()] == [False, True]
