@@ -6,21 +6,14 @@ keep their bytes, so that tagged fields unknown to this release get through.
 Source: KIP-590.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
-from api.kafka import apis, configs, features, topics
+from api.kafka import apis, cluster, configs, features, quorum, topic_partitions, topics
 from api.kafka.apis import Api
 from api.kafka.fields import Response
 from api.kafka.frames import RequestFrame
 from api.kafka.listener import Handler
-from api.kafka.messages.configs import DescribeConfigsRequest
-from api.kafka.messages.features import UpdateFeaturesRequest
-from api.kafka.messages.topics import (
-    CreateTopicsRequest,
-    DeletePartitionsRequest,
-    DeleteTopicsRequest,
-    RunCommandRequest,
-)
 from api.kafka.translations import TRANSLATIONS
 from controller.authorization.caller import Caller
 from records.errors import RequestError, UnavailableError
@@ -28,15 +21,22 @@ from records.errors import RequestError, UnavailableError
 Forward = Callable[[RequestFrame, Caller], Awaitable[bytes]]
 """Sends a request to the controller; raises RequestError or UnavailableError."""
 
-FORWARDED = (
-    apis.CREATE_TOPICS,
-    apis.DELETE_TOPICS,
-    apis.DELETE_PARTITIONS,
-    apis.DESCRIBE_CONFIGS,
-    apis.UPDATE_FEATURES,
-    apis.RUN_COMMAND,
-    *TRANSLATIONS,
-)
+_REFUSED: Mapping[Api, Callable[[Any, RequestError], Response]] = {
+    apis.CREATE_TOPICS: topics.creation_refused,
+    apis.DELETE_TOPICS: topics.deletion_refused,
+    apis.DELETE_PARTITIONS: lambda _, error: topics.shrinking_refused(error),
+    apis.DESCRIBE_CONFIGS: configs.description_refused,
+    apis.UPDATE_FEATURES: lambda _, error: features.update_refused(error),
+    apis.DESCRIBE_CLUSTER: cluster.description_refused,
+    apis.DESCRIBE_QUORUM: lambda _, error: quorum.refused(error),
+    apis.DESCRIBE_TOPIC_PARTITIONS: topic_partitions.refused,
+    apis.LIST_CONFIG_RESOURCES: lambda _, error: cluster.listing_refused(error),
+    apis.RUN_COMMAND: lambda _, error: topics.command_refused(error),
+    **{api: translation.refused for api, translation in TRANSLATIONS.items()},
+}
+"""The error response to a request that the controller did not answer."""
+
+FORWARDED = tuple(_REFUSED)
 """The requests that only the controller can answer."""
 
 
@@ -47,30 +47,9 @@ def forwarding_handlers(forward: Forward) -> dict[Api, Handler]:
         try:
             return await forward(frame, caller)
         except RequestError as error:
-            return _refused(frame, error)
+            return _REFUSED[frame.api](frame.body, error)
         except UnavailableError as error:
-            return _refused(
-                frame, RequestError("REQUEST_TIMED_OUT", str(error), outcome=error.outcome)
-            )
+            timed_out = RequestError("REQUEST_TIMED_OUT", str(error), outcome=error.outcome)
+            return _REFUSED[frame.api](frame.body, timed_out)
 
     return dict.fromkeys(FORWARDED, handle)
-
-
-def _refused(frame: RequestFrame, error: RequestError) -> Response:
-    """Return the error response for a request that the controller did not answer."""
-    if frame.api in TRANSLATIONS:
-        return TRANSLATIONS[frame.api].refused(frame.body, error)
-    match frame.body:
-        case CreateTopicsRequest() as request:
-            return topics.creation_refused(request, error)
-        case DeleteTopicsRequest() as request:
-            return topics.deletion_refused(request, error)
-        case DeletePartitionsRequest():
-            return topics.shrinking_refused(error)
-        case DescribeConfigsRequest() as request:
-            return configs.description_refused(request, error)
-        case UpdateFeaturesRequest():
-            return features.update_refused(error)
-        case RunCommandRequest():
-            return topics.command_refused(error)
-    raise AssertionError(f"{frame.api.name} is not forwarded")

@@ -27,7 +27,7 @@ from api.broker.replicas import Replicas
 from api.broker.stale_folders import now_ms
 from api.client import MetadataClient, server_address
 from api.descriptors import raise_descriptor_limit
-from api.kafka import apis
+from api.kafka import apis, groups
 from api.kafka.apis import Api
 from api.kafka.envelopes import is_question
 from api.kafka.fields import Response
@@ -272,6 +272,7 @@ def broker_answering(
     return Answering(
         handlers={
             **own,
+            **groups.handlers(authorization.access),
             **forwarding_handlers(forward),
             apis.METADATA: metadata,
         },

@@ -8,8 +8,10 @@ import msgspec
 from api.broker.fencing import NoReplicas
 from api.broker.producer_ids import ProducerIds
 from api.broker.records_requests import RecordsRequests
+from api.broker.stale_folders import now_ms
 from api.controller_server.broker_feed import RETRY_MS, BrokerFeeds, broker_origin
-from api.kafka import apis, brokers, configs, features, topics
+from api.controller_server.cluster_requests import ClusterRequests
+from api.kafka import apis, brokers, configs, features, groups, quorum, topics
 from api.kafka.apis import Api, by_key
 from api.kafka.envelopes import is_question, opened, response_in_envelope
 from api.kafka.errors import code_for, name_of
@@ -34,6 +36,7 @@ from api.kafka.messages.envelope import EnvelopeRequest, EnvelopeResponse
 from api.kafka.messages.features import UpdateFeaturesRequest
 from api.kafka.messages.metadata import MetadataRequest
 from api.kafka.messages.producers import AllocateProducerIdsRequest, AllocateProducerIdsResponse
+from api.kafka.messages.quorum import DescribeQuorumRequest
 from api.kafka.messages.topics import (
     CreateTopicsRequest,
     DeletePartitionsRequest,
@@ -96,6 +99,7 @@ class ControllerListener:
             handlers={
                 **RecordsRequests(NoReplicas(), self._service.access).handlers(),
                 **ProducerIds(_no_producer_ids, self._service.access).handlers(),
+                **groups.handlers(self._service.access),
                 apis.METADATA: self._metadata,
                 **self._forwardable(),
                 apis.ENVELOPE: self._envelope,
@@ -118,6 +122,8 @@ class ControllerListener:
             apis.DELETE_PARTITIONS: self._delete_partitions,
             apis.DESCRIBE_CONFIGS: self._describe_configs,
             apis.UPDATE_FEATURES: self._update_features,
+            apis.DESCRIBE_QUORUM: self._describe_quorum,
+            **ClusterRequests(self._service, strict_modes=self._settings.strict_modes).handlers(),
             apis.RUN_COMMAND: self._run_command,
             **{api: self._translated(translation) for api, translation in TRANSLATIONS.items()},
         }
@@ -223,6 +229,21 @@ class ControllerListener:
         except RequestError as error:
             return features.update_refused(error)
         return features.update_response(request)
+
+    async def _describe_quorum(self, frame: RequestFrame, caller: Caller) -> Response:
+        request = _body(frame, DescribeQuorumRequest)
+        try:
+            found = await self._run("brokers list", quorum.question(request), caller)
+        except RequestError as error:
+            return quorum.refused(error)
+        return quorum.described(
+            request,
+            found,
+            node_id=self._service.settings.node_id,
+            leader_epoch=self._service.controller_epoch,
+            end_offset=self._service.image.provenance.next_offset,
+            now_ms=now_ms(),
+        )
 
     async def _register(self, frame: RequestFrame, caller: Caller) -> Response:
         request = _body(frame, BrokerRegistrationRequest)

@@ -12,16 +12,22 @@ from api.kafka.messages import (
     acls,
     api_versions,
     brokers,
+    cluster,
     configs,
     envelope,
     features,
+    group_admin,
+    group_offsets,
+    groups,
     metadata,
     partitions,
     producers,
+    quorum,
     quotas,
     records_io,
     replicas,
     tokens,
+    topic_partitions,
     topics,
     users,
 )
@@ -54,6 +60,7 @@ RUN_COMMAND_KEY = 10_003
 
 _T, _B, _R, _D, _U, _Q = topics, brokers, replicas, records_io, users, quotas
 _K, _C, _I, _P = tokens, configs, producers, partitions
+_G, _O, _A, _L = groups, group_offsets, group_admin, cluster
 
 PRODUCE = Api(0, _D.ProduceRequest, _D.ProduceResponse, 3, 9, 9)
 FETCH = Api(1, _D.FetchRequest, _D.FetchResponse, 4, 12, 12)
@@ -62,6 +69,15 @@ METADATA = Api(3, metadata.MetadataRequest, metadata.MetadataResponse, 0, 13, 9)
 LEADER_AND_ISR = Api(4, _R.LeaderAndIsrRequest, _R.LeaderAndIsrResponse, 5, 5, 4)
 STOP_REPLICA = Api(5, _R.StopReplicaRequest, _R.StopReplicaResponse, 2, 2, 2)
 UPDATE_METADATA = Api(6, _R.UpdateMetadataRequest, _R.UpdateMetadataResponse, 7, 7, 6)
+OFFSET_COMMIT = Api(8, _O.OffsetCommitRequest, _O.OffsetCommitResponse, 2, 10, 8)
+OFFSET_FETCH = Api(9, _O.OffsetFetchRequest, _O.OffsetFetchResponse, 1, 10, 6)
+FIND_COORDINATOR = Api(10, _G.FindCoordinatorRequest, _G.FindCoordinatorResponse, 0, 6, 3)
+JOIN_GROUP = Api(11, _G.JoinGroupRequest, _G.JoinGroupResponse, 0, 9, 6)
+HEARTBEAT = Api(12, _G.HeartbeatRequest, _G.HeartbeatResponse, 0, 4, 4)
+LEAVE_GROUP = Api(13, _G.LeaveGroupRequest, _G.LeaveGroupResponse, 0, 5, 4)
+SYNC_GROUP = Api(14, _G.SyncGroupRequest, _G.SyncGroupResponse, 0, 5, 4)
+DESCRIBE_GROUPS = Api(15, _A.DescribeGroupsRequest, _A.DescribeGroupsResponse, 0, 6, 5)
+LIST_GROUPS = Api(16, _A.ListGroupsRequest, _A.ListGroupsResponse, 0, 5, 3)
 API_VERSIONS = Api(18, api_versions.ApiVersionsRequest, api_versions.ApiVersionsResponse, 0, 4, 3)
 CREATE_TOPICS = Api(19, _T.CreateTopicsRequest, _T.CreateTopicsResponse, 2, 7, 5)
 DELETE_TOPICS = Api(20, _T.DeleteTopicsRequest, _T.DeleteTopicsResponse, 1, 6, 4)
@@ -87,6 +103,7 @@ EXPIRE_DELEGATION_TOKEN = Api(
 DESCRIBE_DELEGATION_TOKEN = Api(
     41, _K.DescribeDelegationTokenRequest, _K.DescribeDelegationTokenResponse, 1, 3, 2
 )
+DELETE_GROUPS = Api(42, _A.DeleteGroupsRequest, _A.DeleteGroupsResponse, 0, 2, 2)
 ELECT_LEADERS = Api(43, _P.ElectLeadersRequest, _P.ElectLeadersResponse, 0, 2, 2)
 INCREMENTAL_ALTER_CONFIGS = Api(
     44, _C.IncrementalAlterConfigsRequest, _C.IncrementalAlterConfigsResponse, 0, 1, 1
@@ -97,6 +114,7 @@ ALTER_PARTITION_REASSIGNMENTS = Api(
 LIST_PARTITION_REASSIGNMENTS = Api(
     46, _P.ListPartitionReassignmentsRequest, _P.ListPartitionReassignmentsResponse, 0, 0, 0
 )
+OFFSET_DELETE = Api(47, _O.OffsetDeleteRequest, _O.OffsetDeleteResponse, 0, 0, 1)
 DESCRIBE_CLIENT_QUOTAS = Api(
     48, _Q.DescribeClientQuotasRequest, _Q.DescribeClientQuotasResponse, 0, 1, 1
 )
@@ -107,19 +125,39 @@ DESCRIBE_USER_SCRAM_CREDENTIALS = Api(
 ALTER_USER_SCRAM_CREDENTIALS = Api(
     51, _U.AlterUserScramCredentialsRequest, _U.AlterUserScramCredentialsResponse, 0, 0, 0
 )
-ENVELOPE = Api(58, envelope.EnvelopeRequest, envelope.EnvelopeResponse, 0, 0, 0)
+DESCRIBE_QUORUM = Api(55, quorum.DescribeQuorumRequest, quorum.DescribeQuorumResponse, 0, 2, 0)
 ALTER_PARTITION = Api(56, _B.AlterPartitionRequest, _B.AlterPartitionResponse, 2, 3, 0)
 UPDATE_FEATURES = Api(57, features.UpdateFeaturesRequest, features.UpdateFeaturesResponse, 0, 2, 0)
+ENVELOPE = Api(58, envelope.EnvelopeRequest, envelope.EnvelopeResponse, 0, 0, 0)
+DESCRIBE_CLUSTER = Api(60, _L.DescribeClusterRequest, _L.DescribeClusterResponse, 0, 2, 0)
 BROKER_REGISTRATION = Api(62, _B.BrokerRegistrationRequest, _B.BrokerRegistrationResponse, 0, 3, 0)
 BROKER_HEARTBEAT = Api(63, _B.BrokerHeartbeatRequest, _B.BrokerHeartbeatResponse, 0, 1, 0)
+UNREGISTER_BROKER = Api(64, _L.UnregisterBrokerRequest, _L.UnregisterBrokerResponse, 0, 0, 0)
 ALLOCATE_PRODUCER_IDS = Api(
     67, _I.AllocateProducerIdsRequest, _I.AllocateProducerIdsResponse, 0, 0, 0
+)
+CONSUMER_GROUP_HEARTBEAT = Api(
+    68, _G.ConsumerGroupHeartbeatRequest, _G.ConsumerGroupHeartbeatResponse, 0, 1, 0
+)
+CONSUMER_GROUP_DESCRIBE = Api(
+    69, _A.ConsumerGroupDescribeRequest, _A.ConsumerGroupDescribeResponse, 0, 1, 0
+)
+LIST_CONFIG_RESOURCES = Api(
+    74, _L.ListConfigResourcesRequest, _L.ListConfigResourcesResponse, 0, 1, 0
+)
+DESCRIBE_TOPIC_PARTITIONS = Api(
+    75,
+    topic_partitions.DescribeTopicPartitionsRequest,
+    topic_partitions.DescribeTopicPartitionsResponse,
+    0,
+    0,
+    0,
 )
 DELETE_PARTITIONS = Api(
     DELETE_PARTITIONS_KEY, _T.DeletePartitionsRequest, _T.DeletePartitionsResponse, 0, 0, 0
 )
-RUN_COMMAND = Api(RUN_COMMAND_KEY, _T.RunCommandRequest, _T.RunCommandResponse, 0, 0, 0)
 FOLLOW_LOG = Api(FOLLOW_LOG_KEY, _B.FollowLogRequest, _B.FollowLogResponse, 0, 0, 0)
+RUN_COMMAND = Api(RUN_COMMAND_KEY, _T.RunCommandRequest, _T.RunCommandResponse, 0, 0, 0)
 
 ALL = (
     PRODUCE,
@@ -129,6 +167,15 @@ ALL = (
     LEADER_AND_ISR,
     STOP_REPLICA,
     UPDATE_METADATA,
+    OFFSET_COMMIT,
+    OFFSET_FETCH,
+    FIND_COORDINATOR,
+    JOIN_GROUP,
+    HEARTBEAT,
+    LEAVE_GROUP,
+    SYNC_GROUP,
+    DESCRIBE_GROUPS,
+    LIST_GROUPS,
     API_VERSIONS,
     CREATE_TOPICS,
     DELETE_TOPICS,
@@ -144,20 +191,29 @@ ALL = (
     RENEW_DELEGATION_TOKEN,
     EXPIRE_DELEGATION_TOKEN,
     DESCRIBE_DELEGATION_TOKEN,
+    DELETE_GROUPS,
     ELECT_LEADERS,
     INCREMENTAL_ALTER_CONFIGS,
     ALTER_PARTITION_REASSIGNMENTS,
     LIST_PARTITION_REASSIGNMENTS,
+    OFFSET_DELETE,
     DESCRIBE_CLIENT_QUOTAS,
     ALTER_CLIENT_QUOTAS,
     DESCRIBE_USER_SCRAM_CREDENTIALS,
     ALTER_USER_SCRAM_CREDENTIALS,
+    DESCRIBE_QUORUM,
     ALTER_PARTITION,
     UPDATE_FEATURES,
     ENVELOPE,
+    DESCRIBE_CLUSTER,
     BROKER_REGISTRATION,
     BROKER_HEARTBEAT,
+    UNREGISTER_BROKER,
     ALLOCATE_PRODUCER_IDS,
+    CONSUMER_GROUP_HEARTBEAT,
+    CONSUMER_GROUP_DESCRIBE,
+    LIST_CONFIG_RESOURCES,
+    DESCRIBE_TOPIC_PARTITIONS,
     DELETE_PARTITIONS,
     FOLLOW_LOG,
     RUN_COMMAND,

@@ -100,7 +100,7 @@ def metadata_response(
     if request.knows_modes:
         hidden = set()
     if request.topics is None or (version == 0 and not request.topics):
-        seen = [topic for topic in cluster.all_topics() if _may_see(access, topic.name)]
+        seen = [topic for topic in cluster.all_topics() if may_see(access, topic.name)]
         topics = [_topic(topic, hidden) for topic in seen]
     else:
         topics = [_asked_for(cluster, asked, hidden, access) for asked in request.topics]
@@ -110,27 +110,29 @@ def metadata_response(
     return MetadataResponse(
         brokers=brokers,
         cluster_id=cluster_id,
-        controller_id=_forwarding_broker(brokers),
+        controller_id=forwarding_broker([broker.node_id for broker in brokers]),
         topics=tuple(topics),
-        cluster_authorized_operations=_cluster_operations(access)
+        cluster_authorized_operations=cluster_operations(access)
         if request.include_cluster_authorized_operations
         else OPERATIONS_UNKNOWN,
     )
 
 
-def _may_see(access: Access, name: str) -> bool:
+def may_see(access: Access, name: str) -> bool:
+    """True if the caller may know that a topic exists."""
     return access.allows(Operation.DESCRIBE, topic_resource(name))
 
 
-def _cluster_operations(access: Access) -> int:
+def cluster_operations(access: Access) -> int:
+    """Return the operations on the cluster that the caller may do, as bits."""
     if not access.allows(Operation.DESCRIBE, CLUSTER):
         return 0
     return operation_bits(o for o in CLUSTER_OPERATIONS if access.allows(o, CLUSTER))
 
 
-def _forwarding_broker(brokers: Sequence[MetadataBroker]) -> int:
+def forwarding_broker(live: Sequence[int]) -> int:
     """Return a random live broker, so that one that cannot forward is not always chosen."""
-    return random.choice(brokers).node_id if brokers else NO_CONTROLLER
+    return random.choice(live) if live else NO_CONTROLLER
 
 
 def _asked_for(
@@ -141,7 +143,7 @@ def _asked_for(
     else:
         topic, code = cluster.topic_of(asked.topic_id), "UNKNOWN_TOPIC_ID"
     name = asked.name if topic is None else topic.name
-    if name is not None and not _may_see(access, name):
+    if name is not None and not may_see(access, name):
         topic, code = None, "TOPIC_AUTHORIZATION_FAILED"
     if topic is None:
         # Before version 12 a name cannot be null.

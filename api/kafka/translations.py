@@ -5,9 +5,10 @@ from typing import Any
 
 import msgspec
 
-from api.kafka import acls, apis, configs, partitions, quotas, tokens, users
+from api.kafka import acls, apis, cluster, configs, partitions, quotas, tokens, users
 from api.kafka.apis import Api
 from api.kafka.fields import Response
+from api.kafka.messages.cluster import UnregisterBrokerResponse
 from records.errors import RequestError
 
 
@@ -82,6 +83,12 @@ TRANSLATIONS: Mapping[Api, Translation] = {
         partitions.listing,
         partitions.listing_response,
         lambda _, error: partitions.listing_refused(error),
+    ),
+    apis.UNREGISTER_BROKER: Translation(
+        "brokers unregister",
+        cluster.unregistration,
+        lambda _: UnregisterBrokerResponse(),
+        lambda _, error: cluster.unregistration_refused(error),
     ),
     apis.CREATE_DELEGATION_TOKEN: Translation(
         "tokens create", tokens.creation, tokens.creation_response, tokens.creation_refused

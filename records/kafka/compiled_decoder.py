@@ -16,7 +16,7 @@ from typing import Any
 from records.base import Record
 from records.errors import CorruptLogError
 from records.kafka.layout import ArrayOf, Field, FieldType, Layout
-from records.kafka.reference import LENGTHS, SCALARS
+from records.kafka.reference import LENGTHS, MARKER, NULL_STRUCTURE, SCALARS, STRUCTURE
 from records.varint import decode_unsigned
 
 Decoder = Callable[[bytes, int], Record]
@@ -158,13 +158,25 @@ class _Compiler:
 
     def _value(self, variable: str, field_type: FieldType, nullable: bool) -> list[str]:
         if isinstance(field_type, Layout):
-            return [f"{variable}, p = {self._nested(field_type)}(b, p)"]
+            return self._structure(variable, field_type, nullable)
         if isinstance(field_type, str) and field_type in SCALARS:
             return self._run([(variable, field_type)])
         lines = self._sized(variable, field_type)
         if nullable:
             return [f"if not b[p]: {variable} = None; p += 1", "else:", *_indent(lines)]
         return lines
+
+    def _structure(self, variable: str, of: Layout, nullable: bool) -> list[str]:
+        lines = [f"{variable}, p = {self._nested(of)}(b, p)"]
+        if not nullable:
+            return lines
+        return [
+            *self._run([("n", MARKER)]),
+            f"if n == {NULL_STRUCTURE}: {variable} = None",
+            f"elif n != {STRUCTURE}: raise NotPlain",
+            "else:",
+            *_indent(lines),
+        ]
 
     def _sized(self, variable: str, field_type: FieldType) -> list[str]:
         """Decode a value after its length + 1, which is not 0."""
@@ -203,7 +215,7 @@ class _Compiler:
         """Decode a value of a structure that is not flexible."""
         match field_type:
             case Layout():
-                return [f"{variable}, p = {self._nested(field_type)}(b, p)"]
+                return self._structure(variable, field_type, nullable)
             case str() if field_type in SCALARS:
                 return self._run([(variable, field_type)])
             case ArrayOf(item):

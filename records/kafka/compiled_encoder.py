@@ -10,7 +10,7 @@ from typing import Any
 
 from records.base import Record
 from records.kafka.layout import ArrayOf, Field, FieldType, Layout
-from records.kafka.reference import LENGTHS, SCALARS
+from records.kafka.reference import LENGTHS, MARKER, NULL_STRUCTURE, SCALARS, STRUCTURE
 from records.varint import UNSIGNED
 
 Encoder = Callable[[Record], bytes]
@@ -135,7 +135,15 @@ class _Compiler:
 
     def _value(self, value: str, field_type: FieldType, nullable: bool) -> str:
         expression = self._not_null(value, field_type)
+        if nullable and isinstance(field_type, Layout):
+            return self._nullable_structure(value, expression)
         return f"(UNSIGNED[0] if {value} is None else {expression})" if nullable else expression
+
+    def _nullable_structure(self, value: str, expression: str) -> str:
+        pack = self._pack(SCALARS[MARKER].format[1:])
+        return (
+            f"({pack}({NULL_STRUCTURE}) if {value} is None else {pack}({STRUCTURE}) + {expression})"
+        )
 
     def _not_null(self, value: str, field_type: FieldType) -> str:
         match field_type:
@@ -159,7 +167,8 @@ class _Compiler:
         length = "array"
         match field_type:
             case Layout():
-                return f"{self.function(field_type)}({value})"
+                expression = f"{self.function(field_type)}({value})"
+                return self._nullable_structure(value, expression) if nullable else expression
             case ArrayOf(item):
                 each = self._older_value("i", item, nullable=False)
                 content, count = f"b''.join([{each} for i in {value}])", f"len({value})"

@@ -28,6 +28,9 @@ SCALARS: dict[str, struct.Struct] = {
 }
 """Types of fixed size."""
 
+MARKER, NULL_STRUCTURE, STRUCTURE = "int8", -1, 1
+"""Stands before a structure that may be null: its type, and its values. Source: KIP-893."""
+
 LENGTHS = {"string": "int16", "bytes": "int32", "array": "int32"}
 """The type of a length in the older form; -1 means null."""
 
@@ -90,6 +93,8 @@ class _Decoder:
 
     def _value(self, field_type: FieldType, *, nullable: bool, flexible: bool) -> Any:
         if isinstance(field_type, Layout):
+            if nullable and self._scalar(MARKER) < 0:
+                return None
             return self.structure(field_type)
         if field_type == "bool":
             return bool(self._scalar(field_type))
@@ -209,7 +214,10 @@ class _Encoder:
         self._path.append(field.name)
         if value is None and not field.nullable:
             self.fail("null, where there must be a value")
-        self._value(field.type, value, flexible=flexible)
+        if field.nullable and isinstance(field.type, Layout):
+            self._scalar(MARKER, NULL_STRUCTURE if value is None else STRUCTURE)
+        if value is not None or not isinstance(field.type, Layout):
+            self._value(field.type, value, flexible=flexible)
         self._path.pop()
 
     def _value(self, field_type: FieldType, value: Any, *, flexible: bool) -> None:

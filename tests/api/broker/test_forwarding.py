@@ -14,7 +14,7 @@ from api.broker.forwarding import FORWARDED, Forward, forwarding_handlers
 from api.broker.records_requests import RecordsRequests
 from api.client import MetadataClient
 from api.controller_server.listener import FROM_BROKERS, ControllerListener, ListenerSettings
-from api.kafka import apis, frames
+from api.kafka import apis, frames, groups
 from api.kafka.apis import BY_REQUEST, by_key
 from api.kafka.connection import Connection
 from api.kafka.envelopes import opened, sealed
@@ -242,6 +242,7 @@ async def test_whatever_clients_ask_of_the_controller_is_forwarded(tmp_path: Pat
     answered_by_brokers = {
         apis.METADATA,
         apis.INIT_PRODUCER_ID,
+        *groups.handlers(lambda _: UNRESTRICTED),
         *RecordsRequests(NoReplicas(), lambda _: UNRESTRICTED).handlers(),
     }
     assert set(FORWARDED) == answering.handlers.keys() - FROM_BROKERS - answered_by_brokers

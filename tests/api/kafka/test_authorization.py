@@ -15,7 +15,7 @@ from api.kafka import apis
 from api.kafka.apis import Api
 from api.kafka.errors import name_of
 from api.kafka.fields import Request
-from api.kafka.messages import quotas, tokens, users
+from api.kafka.messages import cluster, quorum, quotas, tokens, topic_partitions, users
 from api.kafka.messages.acls import (
     AclFilterFields,
     CreateAclsRequest,
@@ -79,6 +79,7 @@ from api.kafka.messages.topics import (
     RunCommandResponse,
     ShrinkingTopic,
 )
+from api.kafka.quorum import METADATA_TOPIC
 from controller.authorization.authorizer import (
     CLUSTER,
     Operation,
@@ -88,6 +89,7 @@ from controller.decisions.topics import DeleteTopics
 from controller.wire import to_wire
 from records.base import Uuid
 from tests.api.guarded import REFUSED, TOPIC_REFUSED, guarded, nothing_written
+from tests.api.kafka.group_requests import GROUP_REQUESTS
 from tests.api.kafka.servers import CLUSTER_ID, Server
 from tests.controller.cluster import directory
 
@@ -273,17 +275,32 @@ REQUESTS: dict[Api, Callable[[Server], Request]] = {
     apis.ALLOCATE_PRODUCER_IDS: lambda at: AllocateProducerIdsRequest(
         broker_id=1, broker_epoch=_epoch(at)
     ),
+    apis.UNREGISTER_BROKER: lambda _: cluster.UnregisterBrokerRequest(broker_id=2),
+    apis.LIST_CONFIG_RESOURCES: lambda _: cluster.ListConfigResourcesRequest(),
+    apis.DESCRIBE_QUORUM: lambda _: quorum.DescribeQuorumRequest(
+        topics=(
+            quorum.QuorumTopic(
+                topic_name=METADATA_TOPIC, partitions=(quorum.QuorumPartition(partition_index=0),)
+            ),
+        )
+    ),
+    apis.DESCRIBE_TOPIC_PARTITIONS: lambda _: topic_partitions.DescribeTopicPartitionsRequest(
+        topics=tuple([topic_partitions.AskedTopic(name=name) for name in "ab"])
+    ),
+    **{api: (lambda request: lambda _: request)(each) for api, each in GROUP_REQUESTS.items()},
     apis.RUN_COMMAND: lambda _: RunCommandRequest(
         command="topics delete", payload=to_wire(DeleteTopics(topics=("a", "b")))
     ),
 }
 
-OF_OWNERS = {
+OPEN = {
     apis.RENEW_DELEGATION_TOKEN,
     apis.EXPIRE_DELEGATION_TOKEN,
     apis.DESCRIBE_DELEGATION_TOKEN,
+    apis.DESCRIBE_CLUSTER,
+    apis.LIST_GROUPS,
 }
-"""Requests that everybody may make, about tokens of their own."""
+"""Requests that everybody may make: about tokens of their own, brokers, the groups they may see."""
 
 TOPIC_RIGHTS = {
     apis.PRODUCE: (Operation.WRITE, A, "NOT_LEADER_OR_FOLLOWER"),
@@ -291,6 +308,7 @@ TOPIC_RIGHTS = {
     apis.LIST_OFFSETS: (Operation.DESCRIBE, A, "NOT_LEADER_OR_FOLLOWER"),
     apis.OFFSET_FOR_LEADER_EPOCH: (Operation.DESCRIBE, A, "NOT_LEADER_OR_FOLLOWER"),
     apis.METADATA: (Operation.DESCRIBE, A, "NONE"),
+    apis.DESCRIBE_TOPIC_PARTITIONS: (Operation.DESCRIBE, A, "NONE"),
     apis.CREATE_TOPICS: (Operation.CREATE, topic_resource("c"), "NONE"),
     apis.DELETE_TOPICS: (Operation.DELETE, A, "NONE"),
     apis.DELETE_PARTITIONS: (Operation.ALTER, A, "NONE"),
@@ -331,7 +349,7 @@ async def test_every_kafka_request_that_is_advertised_is_tried(tmp_path: Path) -
         listener = ControllerListener(at.service, ListenerSettings())
     advertised = set(listener.answering().apis().values())
     # As in Kafka: what is spoken here is told to everybody.
-    assert set(REQUESTS) | OF_OWNERS == advertised - {apis.API_VERSIONS}
+    assert set(REQUESTS) | OPEN == advertised - {apis.API_VERSIONS}
 
 
 @pytest.mark.parametrize("api", REQUESTS, ids=lambda api: api.name)

@@ -1,0 +1,339 @@
+"""Requests about groups, as a cluster answers them that keeps none.
+
+No node is a coordinator, so FindCoordinator and whatever needs one is answered with
+COORDINATOR_NOT_AVAILABLE, as by a Kafka whose `__consumer_offsets` cannot be made: consumers that
+assign themselves partitions go on, those that subscribe wait. There are no groups to list, and
+none to describe or delete.
+
+Source: KafkaApis and GroupCoordinatorService of Kafka 4.0; docs/clients.md.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from api.kafka import apis
+from api.kafka.apis import Api
+from api.kafka.errors import NONE, code_of
+from api.kafka.fields import Response
+from api.kafka.frames import RequestFrame
+from api.kafka.listener import Handler
+from api.kafka.messages.group_admin import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    DeletableGroupResult,
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+    DescribedConsumerGroup,
+    DescribedGroup,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+    ListGroupsResponse,
+)
+from api.kafka.messages.group_offsets import (
+    CommittedPartitionResult,
+    CommittedTopicResult,
+    FetchedOffsetsGroup,
+    ForgottenOffsetsTopicResult,
+    GroupOffsetsResult,
+    GroupOffsetsTopicResult,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    OffsetResult,
+    OffsetsTopicResult,
+)
+from api.kafka.messages.groups import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    FoundCoordinator,
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
+from controller.authorization.authorizer import (
+    Access,
+    Operation,
+    Resource,
+    ResourceType,
+    group_resource,
+)
+from controller.authorization.caller import Caller
+from records.errors import RequestError
+
+Answer = Callable[[Any, int, Access], Response]
+"""Answers a request of a version."""
+
+_NO_NODE = -1
+_NO_OFFSET = -1
+_GROUP, _TRANSACTION, _SHARE = 0, 1, 2
+_DEAD = "Dead"
+
+# First versions of FindCoordinator with several keys and with share groups, of JoinGroup with a
+# null protocol, of DescribeGroups with an error for a group that does not exist.
+_BATCHED_SINCE, _SHARE_SINCE = 4, 6
+_NULLABLE_PROTOCOL_SINCE = 7
+_NOT_FOUND_SINCE = 6
+
+
+def handlers(access: Callable[[Caller], Access]) -> dict[Api, Handler]:
+    """Return the handlers, for the listener of any node.
+
+    Args:
+        access: Returns the current rights of a caller.
+    """
+
+    def handler(answer: Answer) -> Handler:
+        async def handle(frame: RequestFrame, caller: Caller) -> Response:
+            return answer(frame.body, frame.version, access(caller))
+
+        return handle
+
+    return {api: handler(answer) for api, answer in _ANSWERS.items()}
+
+
+def _find_coordinator(
+    request: FindCoordinatorRequest, version: int, access: Access
+) -> FindCoordinatorResponse:
+    if version >= _BATCHED_SINCE:
+        found = [
+            _coordinator(request.key_type, k, version, access) for k in request.coordinator_keys
+        ]
+        return FindCoordinatorResponse(coordinators=tuple(found))
+    only = _coordinator(request.key_type, request.key, version, access)
+    return FindCoordinatorResponse(
+        error_code=only.error_code,
+        error_message=only.error_message,
+        node_id=_NO_NODE,
+        port=_NO_NODE,
+    )
+
+
+def _coordinator(key_type: int, key: str, version: int, access: Access) -> FoundCoordinator:
+    error = _no_coordinator(key_type, key, version, access)
+    return FoundCoordinator(
+        key=key,
+        node_id=_NO_NODE,
+        host="",
+        port=_NO_NODE,
+        error_code=code_of(error.code),
+        error_message=str(error),
+    )
+
+
+def _no_coordinator(key_type: int, key: str, version: int, access: Access) -> RequestError:
+    """Return why there is no coordinator."""
+    is_share = key_type == _SHARE and version >= _SHARE_SINCE
+    if key_type not in (_GROUP, _TRANSACTION) and not is_share:
+        return RequestError("INVALID_REQUEST", f"there is no coordinator of type {key_type}")
+    kind = ResourceType.TRANSACTIONAL_ID if key_type == _TRANSACTION else ResourceType.GROUP
+    return _refusal(access, Operation.DESCRIBE, Resource(kind, key)) or RequestError(
+        "COORDINATOR_NOT_AVAILABLE",
+        "this cluster keeps no groups and no transactions; consumers assign themselves partitions",
+    )
+
+
+def _refusal(access: Access, operation: Operation, resource: Resource) -> RequestError | None:
+    try:
+        access.require(operation, resource)
+    except RequestError as error:
+        return error
+    return None
+
+
+def _code(access: Access, operation: Operation, group: str, otherwise: str) -> int:
+    """Return the error of a request about a group."""
+    refusal = _refusal(access, operation, group_resource(group))
+    return code_of(otherwise if refusal is None else refusal.code)
+
+
+def _member_code(access: Access, group: str) -> int:
+    return _code(access, Operation.READ, group, "COORDINATOR_NOT_AVAILABLE")
+
+
+def _join(request: JoinGroupRequest, version: int, access: Access) -> JoinGroupResponse:
+    return JoinGroupResponse(
+        error_code=_member_code(access, request.group_id),
+        protocol_name=None if version >= _NULLABLE_PROTOCOL_SINCE else "",
+        member_id=request.member_id,
+    )
+
+
+def _sync(request: SyncGroupRequest, _: int, access: Access) -> SyncGroupResponse:
+    return SyncGroupResponse(error_code=_member_code(access, request.group_id))
+
+
+def _heartbeat(request: HeartbeatRequest, _: int, access: Access) -> HeartbeatResponse:
+    return HeartbeatResponse(error_code=_member_code(access, request.group_id))
+
+
+def _leave(request: LeaveGroupRequest, _: int, access: Access) -> LeaveGroupResponse:
+    return LeaveGroupResponse(error_code=_member_code(access, request.group_id))
+
+
+def _consumer_heartbeat(
+    request: ConsumerGroupHeartbeatRequest, _: int, access: Access
+) -> ConsumerGroupHeartbeatResponse:
+    return ConsumerGroupHeartbeatResponse(error_code=_member_code(access, request.group_id))
+
+
+def _commit(request: OffsetCommitRequest, _: int, access: Access) -> OffsetCommitResponse:
+    code = _member_code(access, request.group_id)
+    return OffsetCommitResponse(
+        topics=tuple(
+            [
+                CommittedTopicResult(
+                    name=topic.name,
+                    topic_id=topic.topic_id,
+                    partitions=tuple(
+                        [
+                            CommittedPartitionResult(
+                                partition_index=partition.partition_index, error_code=code
+                            )
+                            for partition in topic.partitions
+                        ]
+                    ),
+                )
+                for topic in request.topics
+            ]
+        )
+    )
+
+
+def _fetch_offsets(request: OffsetFetchRequest, _: int, access: Access) -> OffsetFetchResponse:
+    """Return the answer; up to version 7 the request names one group, later a list."""
+    code = _offsets_code(access, request.group_id)
+    return OffsetFetchResponse(
+        error_code=code,
+        topics=tuple(
+            [
+                OffsetsTopicResult(
+                    name=topic.name, partitions=_no_offsets(topic.partition_indexes, code)
+                )
+                for topic in request.topics or ()
+            ]
+        ),
+        groups=tuple([_group_offsets(group, access) for group in request.groups]),
+    )
+
+
+def _offsets_code(access: Access, group: str) -> int:
+    return _code(access, Operation.DESCRIBE, group, "COORDINATOR_NOT_AVAILABLE")
+
+
+def _group_offsets(group: FetchedOffsetsGroup, access: Access) -> GroupOffsetsResult:
+    code = _offsets_code(access, group.group_id)
+    return GroupOffsetsResult(
+        group_id=group.group_id,
+        error_code=code,
+        topics=tuple(
+            [
+                GroupOffsetsTopicResult(
+                    name=topic.name,
+                    topic_id=topic.topic_id,
+                    partitions=_no_offsets(topic.partition_indexes, code),
+                )
+                for topic in group.topics or ()
+            ]
+        ),
+    )
+
+
+def _no_offsets(partitions: tuple[int, ...], code: int) -> tuple[OffsetResult, ...]:
+    return tuple(
+        [
+            OffsetResult(
+                partition_index=index, committed_offset=_NO_OFFSET, metadata="", error_code=code
+            )
+            for index in partitions
+        ]
+    )
+
+
+def _delete_offsets(request: OffsetDeleteRequest, _: int, access: Access) -> OffsetDeleteResponse:
+    topics = tuple(
+        [ForgottenOffsetsTopicResult(name=topic.name, partitions=()) for topic in request.topics]
+    )
+    code = _code(access, Operation.DELETE, request.group_id, "COORDINATOR_NOT_AVAILABLE")
+    return OffsetDeleteResponse(error_code=code, topics=topics)
+
+
+def _list(*_: Any) -> ListGroupsResponse:
+    return ListGroupsResponse()
+
+
+def _describe(request: DescribeGroupsRequest, version: int, access: Access) -> Response:
+    none = "GROUP_ID_NOT_FOUND" if version >= _NOT_FOUND_SINCE else "NONE"
+    codes = [(g, _code(access, Operation.DESCRIBE, g, none)) for g in request.groups]
+    return DescribeGroupsResponse(
+        groups=tuple(
+            [
+                DescribedGroup(
+                    error_code=code,
+                    group_id=group,
+                    group_state=_DEAD if code in (NONE, code_of("GROUP_ID_NOT_FOUND")) else "",
+                    protocol_type="",
+                    protocol_data="",
+                    members=(),
+                )
+                for group, code in codes
+            ]
+        )
+    )
+
+
+def _describe_consumer_groups(
+    request: ConsumerGroupDescribeRequest, _: int, access: Access
+) -> ConsumerGroupDescribeResponse:
+    return ConsumerGroupDescribeResponse(
+        groups=tuple(
+            [
+                DescribedConsumerGroup(
+                    error_code=_code(access, Operation.DESCRIBE, group, "GROUP_ID_NOT_FOUND"),
+                    group_id=group,
+                    members=(),
+                )
+                for group in request.group_ids
+            ]
+        )
+    )
+
+
+def _delete(request: DeleteGroupsRequest, _: int, access: Access) -> DeleteGroupsResponse:
+    return DeleteGroupsResponse(
+        results=tuple(
+            [
+                DeletableGroupResult(
+                    group_id=group,
+                    error_code=_code(access, Operation.DELETE, group, "GROUP_ID_NOT_FOUND"),
+                )
+                for group in request.groups_names
+            ]
+        )
+    )
+
+
+_ANSWERS: dict[Api, Answer] = {
+    apis.FIND_COORDINATOR: _find_coordinator,
+    apis.JOIN_GROUP: _join,
+    apis.SYNC_GROUP: _sync,
+    apis.HEARTBEAT: _heartbeat,
+    apis.LEAVE_GROUP: _leave,
+    apis.CONSUMER_GROUP_HEARTBEAT: _consumer_heartbeat,
+    apis.OFFSET_COMMIT: _commit,
+    apis.OFFSET_FETCH: _fetch_offsets,
+    apis.OFFSET_DELETE: _delete_offsets,
+    apis.LIST_GROUPS: _list,
+    apis.DESCRIBE_GROUPS: _describe,
+    apis.CONSUMER_GROUP_DESCRIBE: _describe_consumer_groups,
+    apis.DELETE_GROUPS: _delete,
+}

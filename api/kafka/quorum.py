@@ -1,0 +1,105 @@
+"""DescribeQuorum: the controller as the only voter, and the brokers as observers of its log."""
+
+from collections.abc import Iterable
+
+from api.kafka.errors import code_of
+from api.kafka.messages.quorum import (
+    DescribedQuorum,
+    DescribedQuorumTopic,
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+    QuorumNode,
+    QuorumReplica,
+    QuorumTopic,
+)
+from controller.descriptions.brokers import BrokerDescription
+from controller.descriptions.queries import ListBrokers
+from records.base import ZERO_UUID
+from records.errors import RequestError
+
+METADATA_TOPIC = "__cluster_metadata"
+_PARTITION = 0
+_UNKNOWN = -1
+
+
+def question(request: DescribeQuorumRequest) -> ListBrokers:
+    """Return the question for a DescribeQuorum.
+
+    Raises:
+        RequestError: INVALID_REQUEST, no partition is named.
+    """
+    if not request.topics:
+        raise RequestError("INVALID_REQUEST", f"no topic is named; ask for {METADATA_TOPIC}")
+    return ListBrokers()
+
+
+def described(
+    request: DescribeQuorumRequest,
+    brokers: Iterable[BrokerDescription],
+    *,
+    node_id: int,
+    leader_epoch: int,
+    end_offset: int,
+    now_ms: int,
+) -> DescribeQuorumResponse:
+    """Return the response.
+
+    Args:
+        end_offset: End of what is committed, exclusive; the only voter has all of it.
+    """
+    leader = QuorumReplica(
+        replica_id=node_id, log_end_offset=end_offset, last_caught_up_timestamp=now_ms
+    )
+    quorum = DescribedQuorum(
+        partition_index=_PARTITION,
+        leader_id=node_id,
+        leader_epoch=leader_epoch,
+        high_watermark=end_offset,
+        current_voters=(leader,),
+        observers=tuple([_observer(broker) for broker in brokers]),
+    )
+    return DescribeQuorumResponse(
+        topics=tuple([_topic(topic, quorum) for topic in request.topics]),
+        nodes=(QuorumNode(node_id=node_id, listeners=()),),
+    )
+
+
+def refused(error: RequestError) -> DescribeQuorumResponse:
+    """Return the response to a request that is refused as a whole."""
+    return DescribeQuorumResponse(error_code=code_of(error.code), error_message=str(error))
+
+
+def _observer(described: BrokerDescription) -> QuorumReplica:
+    applied, directories = described.applied_offset, described.broker.log_dirs
+    return QuorumReplica(
+        replica_id=described.broker.broker_id,
+        replica_directory_id=directories[0] if directories else ZERO_UUID,
+        log_end_offset=_UNKNOWN if applied is None else applied + 1,
+    )
+
+
+def _topic(asked: QuorumTopic, quorum: DescribedQuorum) -> DescribedQuorumTopic:
+    is_log = asked.topic_name == METADATA_TOPIC
+    return DescribedQuorumTopic(
+        topic_name=asked.topic_name,
+        partitions=tuple(
+            [
+                quorum
+                if is_log and partition.partition_index == _PARTITION
+                else _unknown(partition.partition_index)
+                for partition in asked.partitions
+            ]
+        ),
+    )
+
+
+def _unknown(partition_index: int) -> DescribedQuorum:
+    return DescribedQuorum(
+        partition_index=partition_index,
+        error_code=code_of("UNKNOWN_TOPIC_OR_PARTITION"),
+        leader_id=_UNKNOWN,
+        leader_epoch=_UNKNOWN,
+        high_watermark=_UNKNOWN,
+        current_voters=(),
+        observers=(),
+    )

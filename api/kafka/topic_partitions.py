@@ -1,0 +1,138 @@
+"""DescribeTopicPartitions: topics in the order of their names, as many partitions as fit a page.
+
+Source: KIP-966; DescribeTopicPartitionsRequestHandler of Kafka 4.0.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from api.kafka.errors import code_of
+from api.kafka.messages.metadata import (
+    MetadataPartition,
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataTopic,
+)
+from api.kafka.messages.topic_partitions import (
+    DescribedPartition,
+    DescribedTopic,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    PartitionCursor,
+)
+from api.kafka.metadata import ImageCluster, may_see, metadata_response
+from controller.authorization.authorizer import Access
+from records.base import ZERO_UUID
+from records.errors import RequestError
+from replay.image.metadata import MetadataImage
+
+PAGE_MAX = 2_000
+"""Kafka's `max.request.partition.size.limit`."""
+
+
+def described(
+    request: DescribeTopicPartitionsRequest, access: Access, *, strict: bool
+) -> DescribeTopicPartitionsResponse:
+    """Return a page of topics, as of the image of `access`.
+
+    Args:
+        strict: READ_ONLY partitions have no leader.
+
+    Raises:
+        RequestError: INVALID_REQUEST, the limit or the cursor is out of range.
+    """
+    start = request.cursor or PartitionCursor(topic_name="", partition_index=0)
+    if request.response_partition_limit < 1 or start.partition_index < 0:
+        raise RequestError("INVALID_REQUEST", "a limit is at least 1, a partition's index 0")
+    left = min(request.response_partition_limit, PAGE_MAX)
+    cluster = ImageCluster(access.image)
+    found: list[DescribedTopic] = []
+    for name in _names(request, access, start.topic_name):
+        first = start.partition_index if name == start.topic_name else 0
+        if left == 0:
+            return _page(found, PartitionCursor(topic_name=name, partition_index=first))
+        topic = _topic(cluster, name, access, strict=strict)
+        partitions = tuple(islice(_partitions(access.image, topic, first), left))
+        found.append(_described(topic, partitions))
+        left -= len(partitions)
+        end = first + len(partitions)
+        if end < len(topic.partitions):
+            return _page(found, PartitionCursor(topic_name=name, partition_index=end))
+    return _page(found, None)
+
+
+def refused(
+    request: DescribeTopicPartitionsRequest, error: RequestError
+) -> DescribeTopicPartitionsResponse:
+    """Return the response to a request that is refused: the error for each named topic."""
+    code = code_of(error.code)
+    return DescribeTopicPartitionsResponse(
+        topics=tuple(
+            [
+                DescribedTopic(error_code=code, name=asked.name, topic_id=ZERO_UUID, partitions=())
+                for asked in request.topics
+            ]
+        )
+    )
+
+
+def _names(request: DescribeTopicPartitionsRequest, access: Access, first: str) -> Sequence[str]:
+    """Return the names of the topics from `first` on, in order."""
+    if request.topics:
+        names = {asked.name for asked in request.topics}
+    else:
+        every = map(access.image.full_name, access.image.topics())
+        names = {name for name in every if may_see(access, name)}
+    return sorted(name for name in names if name >= first)
+
+
+def _topic(cluster: ImageCluster, name: str, access: Access, *, strict: bool) -> MetadataTopic:
+    asked = MetadataRequest(
+        topics=(MetadataRequestTopic(name=name),), include_topic_authorized_operations=True
+    )
+    response = metadata_response(
+        cluster, asked, version=0, cluster_id=None, access=access, strict=strict
+    )
+    return response.topics[0]
+
+
+def _partitions(
+    image: MetadataImage, topic: MetadataTopic, first: int
+) -> Iterator[DescribedPartition]:
+    for partition in topic.partitions[first:]:
+        yield _partition(image, topic, partition)
+
+
+def _partition(
+    image: MetadataImage, topic: MetadataTopic, shown: MetadataPartition
+) -> DescribedPartition:
+    partition = image.partition(topic.topic_id, shown.partition_index)
+    assert partition is not None
+    return DescribedPartition(
+        error_code=shown.error_code,
+        partition_index=shown.partition_index,
+        leader_id=shown.leader_id,
+        leader_epoch=shown.leader_epoch,
+        replica_nodes=shown.replica_nodes,
+        isr_nodes=shown.isr_nodes,
+        eligible_leader_replicas=partition.eligible_leader_replicas,
+        last_known_elr=partition.last_known_elr,
+        offline_replicas=shown.offline_replicas,
+    )
+
+
+def _described(topic: MetadataTopic, partitions: tuple[DescribedPartition, ...]) -> DescribedTopic:
+    return DescribedTopic(
+        error_code=topic.error_code,
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=topic.is_internal,
+        partitions=partitions,
+        topic_authorized_operations=topic.topic_authorized_operations,
+    )
+
+
+def _page(
+    topics: list[DescribedTopic], cursor: PartitionCursor | None
+) -> DescribeTopicPartitionsResponse:
+    return DescribeTopicPartitionsResponse(topics=tuple(topics), next_cursor=cursor)
