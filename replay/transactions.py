@@ -1,6 +1,9 @@
 """Transactions of a log: which rows take effect, and when.
 
 The rows of a transaction take effect when it ends; those of an aborted or open one never do.
+Control records belong to the quorum, not to the transaction: they take effect when it is closed,
+aborted or not. Kafka applies them at once, but an image has one position, which is before Begin
+until then. Markers change nothing; those with unknown tags are passed on, so that they are counted.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from metadata_log.batch import Batch
+from metadata_log.kraft.record import is_control
 from records.base import Record
 from records.control import (
     AbortTransactionRecord,
@@ -16,6 +20,7 @@ from records.control import (
 )
 from records.envelope import Envelope
 from records.errors import ContradictionError, RecordPlace
+from replay.image.provenance import has_unknown_tags
 
 _MARKERS: frozenset[type[Record]] = frozenset(
     {BeginTransactionRecord, EndTransactionRecord, AbortTransactionRecord}
@@ -71,7 +76,12 @@ class Transactions:
                 case EndTransactionRecord():
                     yield Resolved(self._close(row), closed_by=row)
                 case AbortTransactionRecord():
-                    yield Resolved(self._close(row), in_effect=False, closed_by=row)
+                    held = self._close(row)
+                    kept = [each for each in held if _survives_abort(each)]
+                    if kept:
+                        yield Resolved(kept, closed_by=row)
+                        held = [each for each in held if not _survives_abort(each)]
+                    yield Resolved(held, in_effect=False, closed_by=row)
                 case _ if self.begin_offset is None:
                     yield Resolved((row,))
                 case _:
@@ -88,12 +98,22 @@ class Transactions:
                 earlier=self._begun_by,
             )
         self.begin_offset, self._begun_by = row.offset, RecordPlace.of(row)
+        self._hold_if_tagged(row)
 
     def _close(self, row: Envelope) -> list[Envelope]:
         if self.begin_offset is None:
             raise ContradictionError("outside a transaction", record=RecordPlace.of(row))
+        self._hold_if_tagged(row)
         held, self._held, self.begin_offset = self._held, [], None
         return held
+
+    def _hold_if_tagged(self, marker: Envelope) -> None:
+        if has_unknown_tags(marker):
+            self._held.append(marker)
+
+
+def _survives_abort(row: Envelope) -> bool:
+    return is_control(row) or type(row.payload) in _MARKERS
 
 
 def effective_rows(

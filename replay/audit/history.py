@@ -31,6 +31,9 @@ _SILENT = frozenset(
 
 _RARE = frozenset(registry.BY_NAME) - _BULK - _SILENT
 
+_CONTROL = frozenset({"KRaftVersionRecord", "VotersRecord"})
+"""Records of the quorum: they take effect even if the transaction around them was aborted."""
+
 _FOR_EVER = 2**63 - 1
 
 _MARKERS = """
@@ -154,8 +157,7 @@ class History:
         """
         if not self._unfinished:
             return written.selectExpr("*", "CAST(null AS long) AS aborted_at")
-        inside = "position BETWEEN aborted_at AND last"
-        joined = written.join(self._spans(), F.expr(inside), "left")
+        joined = written.join(self._spans(), F.expr(_undone(written)), "left")
         return joined.where(f"last IS null OR last < {_FOR_EVER}").drop("last")
 
     @cached_property
@@ -195,7 +197,7 @@ class History:
         """
         if not self._unfinished:
             return rows
-        return rows.join(self._spans(), F.expr("position BETWEEN aborted_at AND last"), "left_anti")
+        return rows.join(self._spans(), F.expr(_undone(rows)), "left_anti")
 
     @cached_property
     def _unfinished(self) -> list[tuple[int, int]]:
@@ -206,6 +208,13 @@ class History:
         # VALUES stay in Java; rows of Python would start its workers.
         values = ", ".join(f"({begin}L, {last}L)" for begin, last in self._unfinished)
         return self._spark.sql(f"VALUES {values} AS spans(aborted_at, last)").hint("broadcast")
+
+
+def _undone(rows: DataFrame) -> str:
+    """Return the condition that a transaction that did not end undoes a row."""
+    control = [f"{name} IS NULL" for name in sorted(_CONTROL.intersection(rows.columns))]
+    inside = "position BETWEEN aborted_at AND last"
+    return f"{inside} AND (last = {_FOR_EVER}L OR {' AND '.join(control)})" if control else inside
 
 
 def _unfinished_transactions(markers: list[Row]) -> list[tuple[int, int]]:

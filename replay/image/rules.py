@@ -9,8 +9,9 @@ from records.base import Record, Uuid
 from records.errors import ContradictionError
 from replay.image.configs import TOPIC
 from replay.image.part_deltas import PartDeltas
+from replay.image.provenance import has_unknown_tags
 
-RULES_VERSION = 3
+RULES_VERSION = 4
 """Version of these rules: stored images of another version are rebuilt."""
 
 R = TypeVar("R", bound=Record)
@@ -88,8 +89,11 @@ def _count_not_understood(delta: PartDeltas, _: control.UnknownRecord, offset: i
     delta.count_not_understood(offset)
 
 
-def _refuse(record: Record, offset: int) -> None:
-    raise ContradictionError("a transaction has no place outside the batches of a log")
+def _marker(delta: PartDeltas, _: Record, offset: int) -> None:
+    # Of the markers, replay passes on those with unknown tags, which are counted.
+    assert delta.row is not None
+    if not has_unknown_tags(delta.row):
+        raise ContradictionError("a transaction has no place outside the batches of a log")
 
 
 def _ignore(record: Record, offset: int) -> None:
@@ -136,9 +140,9 @@ RULES: dict[type[Record], Callable[[PartDeltas], Rule[Any]]] = {
     ),
     control.NoteRecord: lambda delta: _unversioned(delta.notes.add),
     # The replayer resolves transactions; a checkpoint never holds one.
-    control.BeginTransactionRecord: lambda delta: _refuse,
-    control.EndTransactionRecord: lambda delta: _refuse,
-    control.AbortTransactionRecord: lambda delta: _refuse,
+    control.BeginTransactionRecord: lambda delta: partial(_marker, delta),
+    control.EndTransactionRecord: lambda delta: partial(_marker, delta),
+    control.AbortTransactionRecord: lambda delta: partial(_marker, delta),
     control.LeaderChangeMessage: lambda delta: _ignore,
     control.SnapshotHeaderRecord: lambda delta: _ignore,
     control.SnapshotFooterRecord: lambda delta: _ignore,

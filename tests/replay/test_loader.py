@@ -7,6 +7,7 @@ from records.control import (
     AbortTransactionRecord,
     BeginTransactionRecord,
     EndTransactionRecord,
+    KRaftVersionRecord,
     LeaderChangeMessage,
     NoOpRecord,
     NoOpRunRecord,
@@ -21,6 +22,7 @@ from tests.replay.builders import Base, FakeLog, batch, batches, change, partiti
 BEGIN = BeginTransactionRecord(name="move")
 END = EndTransactionRecord()
 ABORT = AbortTransactionRecord(reason="failover")
+KRAFT_VERSION = KRaftVersionRecord(version=0, kraft_version=1)
 
 
 def _names(image: MetadataImage) -> set[str]:
@@ -191,6 +193,12 @@ def test_images_give_one_after_each_batch_of_the_range() -> None:
     assert [_names(image) for _, image in steps] == [{"t", "u", "v"}, {"t", "u", "v", "w"}]
     for step, image in steps:
         assert image == load_image(log, step.end_offset - 1)
+
+
+@pytest.mark.parametrize("ending", [END, ABORT])
+def test_control_record_inside_a_transaction_takes_effect_when_it_is_closed(ending: Record) -> None:
+    log = FakeLog(batches((BEGIN, topic("t")), (KRAFT_VERSION,), (ending,)))
+    assert [load_image(log, at).kraft_version for at in range(4)] == [None, None, None, 1]
 
 
 def test_images_stay_the_same_inside_a_transaction() -> None:

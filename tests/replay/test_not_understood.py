@@ -15,6 +15,7 @@ from records.envelope import Extra, UnknownTag
 from replay.image.metadata import MetadataImage
 from replay.image.provenance import NotUnderstood
 from replay.loader import load_image
+from replay.not_understood import unknown_kinds
 from tests.replay.builders import Base, FakeLog, batch, batches, image_after, topic
 
 OF_THE_FUTURE = UnknownRecord(api_key=99, record_version=0, value=b"\1\x63\0?")
@@ -64,3 +65,17 @@ def test_what_a_base_holds_lies_before_the_kept_history() -> None:
     log = FakeLog([batch(5, OF_THE_FUTURE)], Base(5, (OF_THE_FUTURE,)))
     assert load_image(log, 4).provenance.not_understood == NotUnderstood(1, None)
     assert count_of(load_image(log)) == (2, None)
+
+
+@pytest.mark.parametrize("end", [EndTransactionRecord(), AbortTransactionRecord()])
+def test_unknown_tags_of_a_transactions_markers_count_when_it_is_closed(end: Record) -> None:
+    log = FakeLog([batch(0, topic("t")), tagged(1, BeginTransactionRecord()), tagged(2, end)])
+    assert [count_of(load_image(log, at)) for at in range(3)] == [None, None, (2, 1)]
+    found = [(each.type, each.records, each.first_offset) for each in unknown_kinds(log, 2)]
+    assert found == [("BeginTransactionRecord", 1, 1), (type(end).__name__, 1, 2)]
+
+
+def test_unknown_control_record_counts_though_its_transaction_is_aborted() -> None:
+    unknown = UnknownRecord(api_key=99, record_version=0, value=b"?", control_key=b"\0\0\0\x63")
+    aborted = [BeginTransactionRecord(), unknown, OF_THE_FUTURE, AbortTransactionRecord()]
+    assert count_of(image_after(batches(aborted))) == (1, 1)

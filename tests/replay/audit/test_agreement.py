@@ -13,6 +13,11 @@ from metadata_log.kraft.importer import import_directory
 from metadata_log.log_reader import LogReader
 from metadata_log.mirror import MirrorBuilder
 from records.configs import ClientQuotaRecord, EntityData
+from records.control import (
+    AbortTransactionRecord,
+    BeginTransactionRecord,
+    KRaftVersionRecord,
+)
 from replay.audit import log_frame
 from replay.audit.committed_files import committed_files
 from replay.audit.digest import ROWS, audit_digest, digest_lines
@@ -97,6 +102,19 @@ def test_entity_of_a_quota_is_a_set(spark: "SparkSession", tmp_path: Path) -> No
     history = batches([twice], [once])
     files, log = write_log(tmp_path, history), FakeLog(history)
     assert lines_by_audit(spark, files, 1) == lines_by_replay(log, 1)
+
+
+def test_control_record_takes_effect_though_its_transaction_is_aborted(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    version = KRaftVersionRecord(version=0, kraft_version=1)
+    begin, abort = BeginTransactionRecord(), AbortTransactionRecord()
+    history = batches([begin, topic("never")], [version], [abort], [topic("orders")])
+    files, log = write_log(tmp_path, history), FakeLog(history)
+    found = lines_by_audit(spark, files, 4)
+    assert any(line.startswith("kraft_version 1 ") for line in found)
+    assert found == lines_by_replay(log, 4)
+    assert lines_by_audit(spark, files, 2) == lines_by_replay(log, 2)
 
 
 def test_audit_agrees_with_replay_on_the_demo(spark: "SparkSession", demo_log: Path) -> None:
