@@ -3,6 +3,7 @@
 import datetime
 import time
 from collections.abc import Awaitable, Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -14,6 +15,7 @@ from api.cli.time_zone import ASSUMED_ZONE, ZONE, zone_of
 
 if TYPE_CHECKING:
     from api.documents.logs import Known, Place
+    from api.questions.past import Past
     from api.questions.question import Computed, Question
     from api.wire_requests import AnswerPage
     from replay.about import About
@@ -124,6 +126,17 @@ class Source(NamedTuple):
             return Past(reader).about(reader.end_offset - 1)
 
     def _ask_log(self, question: "Question", request: Any, at: str) -> "Computed":
+        with self.past() as past:
+            return question.answered(past, past.offset(at), request)
+
+    @contextmanager
+    def past(self) -> "Iterator[Past]":
+        """Open the log for questions.
+
+        Raises:
+            RequestError: there is no log.
+            CorruptLogError: it is damaged.
+        """
         from api.cli.output import progress
         from api.cli.reading import offset_of
         from api.cli.snapshot_database import named_timeline
@@ -133,14 +146,13 @@ class Source(NamedTuple):
         assert self.log is not None, "a log is read"
         with LogReader.open(self.log) as reader:
             timeline = named_timeline(reader)
-            past = Past(
+            yield Past(
                 reader,
                 resolve=offset_of,
                 progress=progress,
                 timeline=timeline,
                 keep_going=KEEP_GOING.get(),
             )
-            return question.answered(past, past.offset(at), request)
 
 
 def place_of(about: "About") -> "Place":

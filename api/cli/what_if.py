@@ -1,10 +1,11 @@
 """what-if: two futures side by side."""
 
+from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated, Any
 
 from api.cli.arguments import Json, LogOrServer, Server, ShowSecrets, To
-from api.cli.asking import place_of
+from api.cli.asking import Source, place_of
 from api.cli.errors import reads_only
 from api.cli.output import (
     count_text,
@@ -18,6 +19,8 @@ from api.cli.parameters import Option
 from api.cli.quick import command
 
 if TYPE_CHECKING:
+    from api.questions.question import Computed
+    from api.questions.what_if import AskWhatIf
     from replay.about import About
 
 _SHOWN_MAX = 10
@@ -68,12 +71,16 @@ def what_if(
         list[str] | None,
         Option("--add", metavar="JSON|FILE", help="Commands or records more; repeatable."),
     ] = None,
+    save: Annotated[
+        Path | None,
+        Option("--save", metavar="DIR", help="Keep the fork there, as a log of its own."),
+    ] = None,
     verbose: Annotated[bool, Option("--verbose", help="All lines of each section.")] = False,
     json: Json = False,
     show_secrets: ShowSecrets = False,
     server: Server = None,
 ) -> None:
-    """Decide a past anew with changes, and show what would have differed; writes nothing.
+    """Decide a past anew with changes, and show what would have differed; the log stays as it is.
 
     An edit is {"offset": N, "data": {FIELDS}} for a record, or {"offset": N, "command": NAME,
     "request": {}} for the decision that wrote it. What is added is {"after": N, "command": NAME,
@@ -96,7 +103,7 @@ def what_if(
         added=added_of(add or ()),
         show_secrets=show_secrets,
     )
-    told = log.ask(WHAT_IF, request, at=to)
+    told = log.ask(WHAT_IF, request, at=to) if save is None else _saved(log, to, request, save)
     if json:
         print_json_pieces(told.items, lambda: place_of(told.about()))
     else:
@@ -104,10 +111,35 @@ def what_if(
         _print(found, told.about(), verbose)
 
 
+def _saved(log: Source, to: str, request: "AskWhatIf", target: Path) -> "Computed":
+    """Answer from the log's directory, and keep the fork."""
+    from msgspec.structs import replace as replaced
+
+    from api.questions.objects import Piece
+    from api.questions.what_if import decided_anew, document_of
+    from replay.care.saved_fork import check_new, save_fork
+
+    place = log.place("--save")
+    check_new(target)
+    with log.past() as past:
+        anew = decided_anew(past, past.offset(to), request, keep=True)
+        written = anew.written
+        about = (
+            f"made by `metalog what-if` of {place}, cluster {past.reader.cluster_id}: decided anew "
+            f"after offset {anew.start - 1}, up to {anew.end}; what follows did not happen"
+        )
+        save_fork(past.reader, target, written, anew.fork.state.image, about)
+        told = document_of(anew, past, request)
+        saved = {"log": str(target), "first_offset": written.start, "end_offset": written.end}
+        return replaced(told, items=[*told.items, Piece("saved", saved)])
+
+
 def _print(found: dict[str, Any], about: "About", verbose: bool) -> None:
     decided = found["decided"]
     start = point_text(about.from_)
-    print_line(f"decided anew after {start}, up to {about.as_of}; nothing is written")
+    saved = found.get("saved")
+    where = "nothing is written" if saved is None else "the log stays as it is"
+    print_line(f"decided anew after {start}, up to {about.as_of}; {where}")
     print_line(
         f"  {count_text(decided['asked'], 'decision')} as asked, "
         f"{decided['inferred']:,} inferred, {decided['as recorded']:,} taken over as recorded"
@@ -119,6 +151,12 @@ def _print(found: dict[str, Any], about: "About", verbose: bool) -> None:
     _print_remarks("refused, which was not", found["refused"], verbose)
     _print_remarks("not decidable: taken over as recorded", found["undecidable"], verbose)
     _print_remarks("decided with the fork's epochs", found["substituted"], verbose)
+    if saved is not None:
+        print_line()
+        print_line(
+            f"{saved['log']}: an own log of the fork, up to offset {saved['end_offset'] - 1}"
+        )
+        print_line(f"  what was changed: metalog notes list --log {saved['log']}")
 
 
 def _print_texts(title: str, texts: list[str], verbose: bool) -> None:

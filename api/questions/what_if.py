@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -20,6 +20,7 @@ from controller.forks.fork import Fork, Remark
 from controller.forks.recorded import settings_before
 from records.envelope import Envelope
 from records.errors import RequestError
+from replay.care.saved_fork import ForkRows
 from replay.time_travel.diff import diff_images
 from replay.time_travel.history import absence
 
@@ -59,6 +60,15 @@ class AskWhatIf(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
+class Anew(NamedTuple):
+    """A past decided anew from offset `start` on, up to `end`, inclusive, and what was written."""
+
+    fork: Fork
+    start: int
+    end: int
+    written: ForkRows
+
+
 def what_if_told(past: Past, at: int, request: AskWhatIf) -> Computed:
     """Return a document in pieces: both futures up to an offset, or to the end of its decision.
 
@@ -68,17 +78,31 @@ def what_if_told(past: Past, at: int, request: AskWhatIf) -> Computed:
         RequestError: a change is not one of that log, or not between the points.
         CorruptLogError: the log is damaged.
     """
+    return document_of(decided_anew(past, at, request), past, request)
+
+
+def document_of(anew: Anew, past: Past, request: AskWhatIf) -> Computed:
+    """Return the document about a fork."""
+    fork = anew.fork
+    return Computed(
+        items=_document(fork, request),
+        about=lambda: replace(past.about_image(fork.past.image, anew.end), from_=anew.start - 1),
+    )
+
+
+def decided_anew(past: Past, at: int, request: AskWhatIf, *, keep: bool = False) -> Anew:
+    """Decide anew; `keep`: with all rows that are written.
+
+    Raises:
+        RequestError, CorruptLogError: as `what_if_told`.
+    """
     changes = request.changes
     _check_existed(past, at, changes)
     start = _start(past, request.first, at, changes)
     if not request.show_secrets:
         changes.check_range(start, at + 1)
         check_no_secrets(changes, partial(_row_at, past))
-    fork, end = _forked(past, start, at, changes)
-    return Computed(
-        items=_document(fork, request),
-        about=lambda: replace(past.about_image(fork.past.image, end), from_=start - 1),
-    )
+    return _forked(past, start, at, changes, keep=keep)
 
 
 def _start(past: Past, point: str | None, at: int, changes: Changes) -> int:
@@ -117,8 +141,7 @@ def _row_at(past: Past, offset: int) -> Envelope:
     return next(row for row in batch.rows if row.offset == offset)
 
 
-def _forked(past: Past, start: int, at: int, changes: Changes) -> tuple[Fork, int]:
-    """Return the fork and its last offset."""
+def _forked(past: Past, start: int, at: int, changes: Changes, *, keep: bool) -> Anew:
     from api.recorded_commands import RECORDED
 
     reader = past.reader
@@ -130,13 +153,17 @@ def _forked(past: Past, start: int, at: int, changes: Changes) -> tuple[Fork, in
     settings = settings_before(reader, start) or Settings(
         cluster_id=reader.cluster_id, accepts_unknown_configs=True
     )
-    fork = Fork(image, start, changes, RECORDED, settings)
-    end = start - 1
+    fork, written = Fork(image, start, changes, RECORDED, settings), ForkRows(start)
+    end, told = start - 1, 0
     with past.progress("deciding anew", at + 1) as advance:
-        for step, _ in fork.steps(reader.batches(start, at + 1)):
-            end = step.rows[-1].offset
-            advance(end + 1)
-    return fork, max(end, min(at, reader.end_offset - 1))
+        for step, rows in fork.steps(reader.batches(start, at + 1)):
+            if step.rows:
+                end = step.rows[-1].offset
+                advance(end + 1)
+            if keep:
+                written.add(rows, [remark.text for remark in fork.changed[told:]])
+                told = len(fork.changed)
+    return Anew(fork, start, max(end, min(at, reader.end_offset - 1)), written)
 
 
 def _document(fork: Fork, request: AskWhatIf) -> Iterator[Piece]:

@@ -90,17 +90,19 @@ class Fork:
         self._added = sorted([(_after(each, start), each) for each in changes.added], key=_first)
 
     def steps(self, batches: Iterable[Batch]) -> Iterator[tuple[Step, Rows]]:
-        """Take the decisions of the batches; yield each with what is written in the fork.
+        """Take the decisions of the batches, and those that are added to them.
+
+        Yields each with what is written in the fork.
 
         Raises:
             RequestError: a change does not fit the record or command that it is for.
             CorruptLogError, ContradictionError: the log is damaged, or contradicts itself.
         """
         for rows, is_joined in _whole(batches):
-            self._add_until(rows[0].offset)
+            yield from self._add_until(rows[0].offset)
             for step in self._steps_in(rows, is_joined):
                 yield step, self._step(step)
-        self._add_until(None)
+        yield from self._add_until(None)
 
     def _steps_in(self, rows: Rows, is_joined: bool) -> Iterator[Step]:
         asked = rows[0].asked
@@ -246,12 +248,12 @@ class Fork:
             return ()
         return rows
 
-    def _add_until(self, offset: int | None) -> None:
-        """Take the added decisions that stand before an offset."""
+    def _add_until(self, offset: int | None) -> Iterator[tuple[Step, Rows]]:
+        """Take the added decisions that stand before an offset; their steps have no rows."""
         while self._added and (offset is None or self._added[0][0] < offset):
-            self._add(*self._added.pop(0))
+            yield self._add(*self._added.pop(0))
 
-    def _add(self, after: int, added: Added) -> None:
+    def _add(self, after: int, added: Added) -> tuple[Step, Rows]:
         trigger = self._trigger(added.command, added.request)
         provenance = self.state.image.provenance
         place = Envelope(
@@ -267,6 +269,7 @@ class Fork:
         rows = self._decided(Step(rows=(place,), trigger=trigger), trigger)
         images = (self.past.image, before.image)
         self.comparison.step(after, rows, images, self.past.image, self.state.image)
+        return Step(rows=(), trigger=trigger), rows
 
 
 def _whole(batches: Iterable[Batch]) -> Iterator[tuple[Rows, bool]]:

@@ -57,6 +57,12 @@ def fork(metalog: Metalog, log: Path, *options: object) -> dict[str, Any]:
     return document
 
 
+def but_epochs(differences: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return what differs by name: ids and epochs are left aside."""
+    ids = ("epoch", "_id", "directories")
+    return [each for each in differences if not each["field"].endswith(ids)]
+
+
 def at_first(document: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
     """Return what differs right after the first change."""
     partings = document["partings"]
@@ -104,6 +110,51 @@ def test_nothing_changed_is_equal_all_the_time(cluster: Path, metalog: Metalog) 
     found = fork(metalog, cluster, "--at", "start")
     assert (found["differences"], found["partings"], found["meets_again"]) == ([], [], 0)
     assert "equal all the time" in metalog("what-if", cluster, "--at", "start").out
+
+
+def test_fork_is_kept_as_a_log_of_its_own(cluster: Path, metalog: Metalog, tmp_path: Path) -> None:
+    first, last = fencing_of(cluster, metalog, 2)
+    kept = tmp_path / "kept"
+    found = fork(metalog, cluster, "--drop", last, "--save", kept)
+    saved = found["saved"]
+    assert (saved["log"], saved["first_offset"]) == (str(kept), first)
+    assert metalog("info", kept, "--json").json["kind"] == "own"
+    # It leads to the fork's state.
+    at_end = f"{kept}@{saved['end_offset'] - 1}"
+    differing = metalog("diff", f"{cluster}@{found['as_of']}", at_end, "--json").json["changes"]
+    assert differing == but_epochs(found["differences"]) != []
+    # Its notes say where it came from, and what was changed.
+    notes = metalog("notes", "list", "--log", kept, "--json").json["notes"]
+    assert [each["at_offset"] for each in notes] == [first, first + 1]
+    assert f"what-if` of {cluster}, cluster" in notes[0]["text"]
+    assert notes[1]["text"] == found["changed"][0]
+    # It can be written, and never written over.
+    assert metalog("topics", "create", "after", "--log", kept).code == 0
+    again = metalog("what-if", cluster, "--drop", last, "--save", kept)
+    assert (again.code, "LOG_EXISTS" in again.err) == (3, True)
+    text = metalog("what-if", cluster, "--drop", last, "--save", tmp_path / "other").out
+    assert text.splitlines()[-2].startswith(f"{tmp_path / 'other'}: an own log of the fork, up to")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["kept", "other"]
+
+
+def test_added_and_unchanged_decisions_are_kept(
+    cluster: Path, metalog: Metalog, tmp_path: Path
+) -> None:
+    topic = {"name": "more", "assignments": [{"partition_id": 0, "broker_ids": [2, 3]}]}
+    first, _ = fencing_of(cluster, metalog, 2)
+    line = {"after": first - 1, "command": "topics create", "request": {"topics": [topic]}}
+    for options in (("--at", "start"), ("--at", 5, "--add", json.dumps(line))):
+        kept = tmp_path / str(len(options))
+        found = fork(metalog, cluster, *options, "--save", kept)
+        at_end = f"{kept}@{found['saved']['end_offset'] - 1}"
+        differing = metalog("diff", f"{cluster}@end", at_end, "--json").json["changes"]
+        assert differing == but_epochs(found["differences"])
+
+
+def test_a_service_keeps_no_fork(metalog: Metalog, tmp_path: Path) -> None:
+    options = ("--server", "kafka://localhost:1", "--drop", 3, "--save", tmp_path / "kept")
+    refused = metalog("what-if", *options)
+    assert (refused.code, "--save needs a log" in refused.err) == (2, True)
 
 
 def test_refused_requests_are_named(cluster: Path, metalog: Metalog) -> None:
@@ -221,6 +272,11 @@ def test_real_broker_that_is_not_fenced_keeps_its_partitions(
     assert at_first(found) == {"broker:2#fenced": (True, False), **by_hand}
     later = fork(metalog, log, "--drop", fence["offset"])
     assert later["meets_again"] is not None and later["decided"]["inferred"] > 5
+    kept = log.with_name("kept")
+    saved = fork(metalog, log, "--drop", fence["offset"], "--save", kept)["saved"]
+    at_end = f"{kept}@{saved['end_offset'] - 1}"
+    differing = metalog("diff", f"{log}@end", at_end, "--json").json["changes"]
+    assert differing == but_epochs(later["differences"])
 
 
 def test_secrets_cannot_be_found_out_by_guessing(metalog: Metalog, tmp_path: Path) -> None:

@@ -1,0 +1,123 @@
+"""Saves what was decided anew from some offset of a log on: as an own log with notes about it."""
+
+import asyncio
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import attrgetter
+from pathlib import Path
+
+from metadata_log.creation import create_log
+from metadata_log.log_reader import LogReader
+from records.control import NoOpRunRecord, NoteRecord
+from records.envelope import Envelope
+from records.errors import CorruptLogError, RequestError
+from records.registry import newest_version
+from replay.care.fork import fork_log
+from replay.care.saved_rows import save
+from replay.image.digest import image_digest
+from replay.image.metadata import MetadataImage
+from replay.loader import load_image
+
+_AUTHOR = "what-if"
+
+
+class ForkRows:
+    """Collects the rows of a fork, as batches, and notes about what was changed.
+
+    `start` is where the fork begins. There the saved log has the record of its own epoch, and the
+    rows after it without gaps: up to the first change one offset later than in the log.
+    """
+
+    def __init__(self, start: int) -> None:
+        self.start = start
+        self.units: list[tuple[Envelope, ...]] = []
+        self._notes: list[tuple[int, str]] = []
+        self._end = start + 1
+
+    @property
+    def end(self) -> int:
+        """The offset after the last row."""
+        return self._end
+
+    def add(self, rows: Sequence[Envelope], changes: Iterable[str] = ()) -> None:
+        """Add what a decision wrote, and what was changed about it, in words."""
+        self._notes += [(self._end, text) for text in changes]
+        # An own log holds no runs of NoOps, which only save room.
+        kept = [row for row in rows if not isinstance(row.payload, NoOpRunRecord)]
+        for _, unit in groupby(kept, key=attrgetter("batch_offset")):
+            self.units.append(tuple(unit))
+        self._end += len(kept)
+
+    def notes(self, about: str) -> Iterator[NoteRecord]:
+        """Yield the notes: one about the whole, at its start, and those about changes."""
+        last = self._end - 1
+        for offset, text in ((self.start, about), *self._notes):
+            yield NoteRecord(at_offset=min(offset, last), author=_AUTHOR, text=text)
+
+
+def save_fork(
+    reader: LogReader, target: Path, found: ForkRows, image: MetadataImage, about: str
+) -> None:
+    """Write an own log: the state of another before the fork, its rows, and notes about them.
+
+    It appears when complete. The other log is only read.
+
+    Args:
+        image: Of the fork's end; the new log must lead to the same.
+        about: Where it came from, in words.
+
+    Raises:
+        RequestError: LOG_EXISTS, `target` exists.
+        CorruptLogError: the log is damaged, or the new log gives another image.
+        UnavailableError: the disk is full.
+    """
+    check_new(target)
+    folder = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
+    try:
+        made = folder / "log"
+        if found.start == 0:
+            create_log(made, reader.cluster_id)
+        else:
+            fork_log(reader, made, found.start - 1, progress=lambda offset: None)
+        asyncio.run(save(made, [*found.units, _note_rows(found.notes(about), image)]))
+        _check(made, found.end - 1, image)
+        check_new(target)
+        os.rename(made, target)
+    finally:
+        shutil.rmtree(folder)
+
+
+def check_new(target: Path) -> None:
+    """Check that there is nothing yet where a log is to be.
+
+    Raises:
+        RequestError: LOG_EXISTS, there is.
+    """
+    if os.path.lexists(target):
+        raise RequestError("LOG_EXISTS", f"{target} exists already; name a new directory")
+
+
+def _check(made: Path, at: int, image: MetadataImage) -> None:
+    with LogReader.open(made) as reader:
+        found, expected = image_digest(load_image(reader, at)), image_digest(image)
+    if found != expected:
+        raise CorruptLogError(f"the saved log has digest {found}, the fork {expected}")
+
+
+def _note_rows(notes: Iterable[NoteRecord], image: MetadataImage) -> list[Envelope]:
+    """Return notes as rows of the fork's end."""
+    where = image.provenance
+    return [
+        Envelope(
+            offset=0,
+            leader_epoch=where.leader_epoch,
+            timestamp=where.timestamp or 0,
+            batch_offset=0,
+            record_version=newest_version(NoteRecord),
+            payload=note,
+        )
+        for note in notes
+    ]
