@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from records.brokers import RegisterControllerRecord as RegisterControllerRecord
     from records.brokers import UnfenceBrokerRecord as UnfenceBrokerRecord
     from records.brokers import UnregisterBrokerRecord as UnregisterBrokerRecord
+    from records.brokers import UnregisterControllerRecord as UnregisterControllerRecord
     from records.configs import ClientQuotaRecord as ClientQuotaRecord
     from records.configs import ConfigRecord as ConfigRecord
     from records.configs import EntityData as EntityData
@@ -84,7 +85,8 @@ else:
             "brokers": (
                 "BrokerEndpoint BrokerFeature BrokerRegistrationChangeRecord ControllerEndpoint "
                 "ControllerFeature FenceBrokerRecord RegisterBrokerRecord "
-                "RegisterControllerRecord UnfenceBrokerRecord UnregisterBrokerRecord"
+                "RegisterControllerRecord UnfenceBrokerRecord UnregisterBrokerRecord "
+                "UnregisterControllerRecord"
             ),
             "configs": (
                 "ClientQuotaRecord ConfigRecord EntityData FeatureLevelRecord ProducerIdsRecord "

@@ -33,6 +33,7 @@ class RegisterBrokerRecord(Record, frozen=True, kw_only=True):
     fenced: bool = True
     in_controlled_shutdown: bool = False
     log_dirs: tuple[Uuid, ...] = ()
+    cordoned_log_dirs: tuple[Uuid, ...] | None = None
 
 
 class UnregisterBrokerRecord(Record, frozen=True, kw_only=True):
@@ -66,6 +67,7 @@ class BrokerRegistrationChangeRecord(Record, frozen=True, kw_only=True):
     fenced: int = 0
     in_controlled_shutdown: int = 0
     log_dirs: tuple[Uuid, ...] = ()
+    cordoned_log_dirs: tuple[Uuid, ...] | None = None
 
 
 class ControllerEndpoint(Record, frozen=True, kw_only=True):
@@ -93,3 +95,9 @@ class RegisterControllerRecord(Record, frozen=True, kw_only=True):
     zk_migration_ready: bool
     end_points: tuple[ControllerEndpoint, ...]
     features: tuple[ControllerFeature, ...]
+
+
+class UnregisterControllerRecord(Record, frozen=True, kw_only=True):
+    """A controller's registration was removed."""
+
+    controller_id: int

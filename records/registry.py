@@ -55,6 +55,7 @@ RECORD_TYPES: tuple[type[Record], ...] = (
     control.NoteRecord,
     control.NoOpRunRecord,
     control.UnknownRecord,
+    brokers.UnregisterControllerRecord,
 )
 
 BY_NAME: dict[str, type[Record]] = {cls.__name__: cls for cls in RECORD_TYPES}

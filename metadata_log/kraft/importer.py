@@ -9,6 +9,7 @@ import msgspec
 from metadata_log.checkpoint import CheckpointRecord
 from metadata_log.fs import Fs
 from metadata_log.kraft.checkpoint import KraftCheckpoint
+from metadata_log.kraft.contested_keys import ContestedKeys
 from metadata_log.kraft.directory import KraftDirectory
 from metadata_log.kraft.noop_runs import NoOpRuns
 from metadata_log.mirror import MirrorBuilder
@@ -71,10 +72,11 @@ def import_directory(
     first_offset: int | None = None
     with MirrorBuilder(log, cluster_id, fs=fs) as mirror:
         end_offset = 0
+        contested = ContestedKeys()
         base = source.base_checkpoint
         if base is not None:
             mirror.write_base(
-                _records(base),
+                _records(base, contested),
                 end_offset=base.end_offset,
                 leader_epoch=base.leader_epoch,
                 timestamp=base.timestamp,
@@ -89,6 +91,7 @@ def import_directory(
             elif not collapse_noops and batch.base_offset in starts:
                 mirror.start_segment(batch.leader_epoch)  # an export begins one there, too
             end_offset = batch.end_offset
+            batch = contested.checked_batch(batch)
             for row in batch.rows:
                 by_type[type(row.payload)] += 1
             runs.add(batch)
@@ -132,7 +135,7 @@ def import_result(
     )
 
 
-def _records(checkpoint: KraftCheckpoint) -> Iterator[CheckpointRecord]:
+def _records(checkpoint: KraftCheckpoint, contested: ContestedKeys) -> Iterator[CheckpointRecord]:
     for rows in checkpoint.rows():
-        for row in rows:
+        for row in map(contested.checked, rows):
             yield CheckpointRecord(row.payload, row.record_version, row.extra)

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Self
 
 from metadata_log.fs import Fs
+from metadata_log.kraft.contested_keys import ContestedKeys
 from metadata_log.kraft.directory import KraftDirectory, open_directory
 from metadata_log.kraft.importer import (
     UNKNOWN_CLUSTER_ID,
@@ -57,6 +58,7 @@ class Recorder:
         self._position: LogPosition | None = None
         self._is_reconciled = False
         self._seen: object = None
+        self._contested = ContestedKeys()
         self._runs = NoOpRuns(self._append, collapse=collapse_noops)
         self._first_offset = self._mirror.end_offset
         self.replaced: list[Replaced] = []
@@ -144,6 +146,8 @@ class Recorder:
             self.replaced.append(
                 Replaced(first_offset=found.end_offset, last_offset=end - 1, leader_epoch=epoch)
             )
+        with self._reader() as reader:
+            self._contested = ContestedKeys.after(reader)
         self._position = found.position
         self.source_end = found.source_end
         self._is_reconciled = found.source_end is None
@@ -154,7 +158,7 @@ class Recorder:
         scan = source.scan(self._position)
         size_bytes = 0
         starts = {segment.base_offset for segment in source.all_segments}
-        for batch in scan.batches():
+        for batch in map(self._contested.checked_batch, scan.batches()):
             if not self._collapse_noops and batch.base_offset in starts:
                 self._mirror.start_segment(batch.leader_epoch)  # an export begins one there, too
             self._runs.add(batch)

@@ -83,6 +83,11 @@ def _sorted_ids(values: str) -> str:
     return _list(_item)(f"array_sort(transform({values}, id -> {id_text('id')}))")
 
 
+def _unless_empty(items: Items) -> Items:
+    """Leave out a list that a later release added, where there is none."""
+    return lambda values: f"if(cardinality({values}) > 0, {items(values)}, '')"
+
+
 def _struct(**fields: Items) -> Items:
     return lambda value: _row(value, fields)
 
@@ -119,6 +124,7 @@ ROWS: dict[str, dict[str, Items]] = {
         "in_controlled_shutdown": _flag,
         "is_migrating_zk_broker": _flag,
         "log_dirs": _sorted_ids,
+        "cordoned_log_dirs": _unless_empty(_sorted_ids),
     },
     "client_quotas": {
         "entity": _set(_struct(entity_type=_plain, entity_name=_plain)),

@@ -173,6 +173,7 @@ def _broker_objects() -> dict[str, str]:
             if(BrokerRegistrationChangeRecord.in_controlled_shutdown = 1, 'true', null)""",
         "log_dirs": f"""
             if(cardinality(BrokerRegistrationChangeRecord.log_dirs) > 0, {log_dirs}, null)""",
+        "cordoned_log_dirs": _text("BrokerRegistrationChangeRecord", "cordoned_log_dirs"),
     }
     said: dict[str, tuple[str, dict[str, str]]] = {
         registered: ("broker_id", {field: _text(registered, field) for field in fields}),

@@ -14,6 +14,7 @@ from records.brokers import (
     RegisterControllerRecord,
     UnfenceBrokerRecord,
     UnregisterBrokerRecord,
+    UnregisterControllerRecord,
 )
 from records.errors import ContradictionError
 from replay.image.changes import MapDelta
@@ -28,7 +29,7 @@ _UNFENCE = -1
 _SHUT_DOWN = 1
 
 
-class Broker(msgspec.Struct, frozen=True, gc=False):
+class Broker(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """A registered broker.
 
     `record_version` is the layout version of its registration record; an export must use the same
@@ -46,6 +47,7 @@ class Broker(msgspec.Struct, frozen=True, gc=False):
     is_migrating_zk_broker: bool
     log_dirs: tuple[Uuid, ...]
     record_version: int
+    cordoned_log_dirs: tuple[Uuid, ...] = ()
 
 
 class Controller(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -64,7 +66,9 @@ class BrokersDelta(MapDelta[int, Broker]):
 
     def register(self, record: RegisterBrokerRecord, record_version: int) -> None:
         """Add a broker, or replace its earlier registration."""
-        self.put(record.broker_id, copied(record, Broker, record_version=record_version))
+        cordoned = record.cordoned_log_dirs or ()
+        broker = copied(record, Broker, record_version=record_version, cordoned_log_dirs=cordoned)
+        self.put(record.broker_id, broker)
 
     def unregister(self, record: UnregisterBrokerRecord) -> None:
         """Remove a broker."""
@@ -87,6 +91,9 @@ class BrokersDelta(MapDelta[int, Broker]):
             in_controlled_shutdown=broker.in_controlled_shutdown
             or record.in_controlled_shutdown == _SHUT_DOWN,
             log_dirs=record.log_dirs or broker.log_dirs,
+            cordoned_log_dirs=broker.cordoned_log_dirs
+            if record.cordoned_log_dirs is None
+            else record.cordoned_log_dirs,
         )
         self.put(changed.broker_id, changed)
 
@@ -113,3 +120,7 @@ class ControllersDelta(MapDelta[int, Controller]):
     def register(self, record: RegisterControllerRecord, offset: int) -> None:
         """Add a controller, or replace its earlier registration."""
         self.put(record.controller_id, copied(record, Controller, version=offset))
+
+    def unregister(self, record: UnregisterControllerRecord) -> None:
+        """Remove a controller, whether or not it was registered."""
+        self.take(record.controller_id)

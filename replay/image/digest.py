@@ -197,7 +197,10 @@ def _pair(first: _Item, second: _Item) -> _Item:
 
 
 def _joined_items(
-    type_: type[msgspec.Struct], names: Iterable[str], unordered: Collection[str] = ()
+    type_: type[msgspec.Struct],
+    names: Iterable[str],
+    unordered: Collection[str] = (),
+    later: Collection[str] = (),
 ) -> _Item:
     """Return how the items of fields are written, one after the other."""
     hints = get_type_hints(type_)
@@ -205,16 +208,21 @@ def _joined_items(
     items: dict[str, Any] = {
         f"{name}_item": _item(hints[name], is_unordered=name in unordered) for name in names
     }
+    items |= {f"{name}_item": _unless_empty(items[f"{name}_item"]) for name in later}
     calls = "".join(f"{{{name}_item(value.{name})}}" for name in names)
     exec(f"def join(value): return f'{calls}'", items)
     join: _Item = items["join"]
     return join
 
 
+def _unless_empty(item: _Item) -> _Item:
+    return lambda values: item(values) if values else ""
+
+
 def row_text(part: Part) -> Callable[[Any], str]:
     """Return the function that gives the text of a row of a part."""
     names = [name for name in part.row_type.__struct_fields__ if name not in part.beside]
-    head, items = _text(part.name), _joined_items(part.row_type, names, part.unordered)
+    head, items = _text(part.name), _joined_items(part.row_type, names, part.unordered, part.later)
     return lambda row: head + items(row)
 
 

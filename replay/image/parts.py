@@ -48,6 +48,7 @@ class Part(msgspec.Struct, frozen=True, dict=True):
         record_type: Recreates an object; it has fields of the same names.
         field: Of MetadataImage, without its underscore; the part's name unless given.
         unordered: Fields that are lists whose order means nothing.
+        later: Lists that came with a later release: printed and digested only if not empty.
         beside: Fields that are stored but neither digested nor printed.
     """
 
@@ -57,6 +58,7 @@ class Part(msgspec.Struct, frozen=True, dict=True):
     record_type: type[Record]
     field: str = ""
     unordered: frozenset[str] = frozenset()
+    later: frozenset[str] = frozenset()
     beside: frozenset[str] = frozenset()
 
     @cached_property
@@ -129,6 +131,12 @@ class _Single(Part, frozen=True):
 
     def held(self, objects: Iterable[Any]) -> Any:
         return next(iter(objects), None)
+
+
+class _Brokers(Part, frozen=True):
+    def to_record(self, row: Broker) -> Record:
+        cordoned = row.cordoned_log_dirs or None
+        return copied(row, self.record_type, cordoned_log_dirs=cordoned)
 
 
 class _Features(Part, frozen=True):
@@ -296,12 +304,13 @@ def _request(removal: PendingRemoval) -> tuple[Uuid, int, int]:
 _ALL = (
     _Features("features", Feature, ("name",), configs.FeatureLevelRecord),
     _Single("zk_migration", ZkMigration, (), configs.ZkMigrationStateRecord),
-    Part(
+    _Brokers(
         "brokers",
         Broker,
         ("broker_id",),
         brokers.RegisterBrokerRecord,
-        unordered=frozenset({"log_dirs"}),
+        unordered=frozenset({"log_dirs", "cordoned_log_dirs"}),
+        later=frozenset({"cordoned_log_dirs"}),
         beside=frozenset({"record_version"}),
     ),
     Part(

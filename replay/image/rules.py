@@ -125,6 +125,7 @@ RULES: dict[type[Record], Callable[[PartDeltas], Rule[Any]]] = {
     brokers.UnfenceBrokerRecord: lambda delta: _unversioned(delta.brokers.unfence),
     brokers.BrokerRegistrationChangeRecord: lambda delta: _unversioned(delta.brokers.change),
     brokers.RegisterControllerRecord: lambda delta: delta.controllers.register,
+    brokers.UnregisterControllerRecord: lambda delta: _unversioned(delta.controllers.unregister),
     configs.ConfigRecord: lambda delta: delta.configs.set,
     configs.FeatureLevelRecord: lambda delta: _unversioned(delta.features.set_level),
     configs.ClientQuotaRecord: lambda delta: _unversioned(delta.quotas.set),

@@ -120,6 +120,7 @@ AFFECTED: dict[type[Record], dict[str, Keys]] = {
     brokers.UnfenceBrokerRecord: {"broker": _of("id")},
     brokers.BrokerRegistrationChangeRecord: {"broker": _BROKER},
     brokers.RegisterControllerRecord: {"controller": _of("controller_id")},
+    brokers.UnregisterControllerRecord: {"controller": _of("controller_id")},
     configs.ConfigRecord: {"config": _of("resource_type", "resource_name")},
     configs.FeatureLevelRecord: {"feature": _of("name")},
     configs.ClientQuotaRecord: {"quota": _quota},

@@ -58,10 +58,17 @@ class Kind(msgspec.Struct, frozen=True):
     fields: Callable[[MetadataImage, Any], Fields | None]
 
 
-def _without(struct: msgspec.Struct | None, names: Collection[str] = ()) -> Fields | None:
+def _without(
+    struct: msgspec.Struct | None, names: Collection[str] = (), later: Collection[str] = ()
+) -> Fields | None:
+    """Return the fields but for some; those of `later` only if they are not empty."""
     if struct is None:
         return None
-    return {name: value for name, value in fields_json(struct).items() if name not in names}
+    return {
+        name: value
+        for name, value in fields_json(struct).items()
+        if name not in names and (value or name not in later)
+    }
 
 
 def _pairs(part: str, image: MetadataImage) -> Iterator[tuple[Any, Any]]:
@@ -81,7 +88,7 @@ def _kind(
         partial(_pairs, part),
         find or _listed(name, part, label),
         label,
-        lambda image, key: _without(of.get(image, key), hidden),
+        lambda image, key: _without(of.get(image, key), hidden, of.later),
     )
 
 

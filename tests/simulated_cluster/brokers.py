@@ -3,7 +3,7 @@
 import random
 
 from records import brokers
-from records.base import Record
+from records.base import Record, Uuid
 from tests.simulated_cluster.state import FEATURES, Cluster, new_id, some
 
 
@@ -54,26 +54,28 @@ def change_broker(cluster: Cluster, rng: random.Random, offset: int) -> list[Rec
             fenced=rng.choice([-1, 0, 1]),
             in_controlled_shutdown=rng.choice([0, 0, 1]),
             log_dirs=tuple(new_id(rng) for _ in range(rng.choice([0, 0, 1]))),
+            # By the offset, so that histories of the same seed keep their lengths.
+            cordoned_log_dirs=[None, (), (Uuid(bytes([offset % 256]) * 16),)][offset % 3],
         )
     ]
 
 
 def register_controller(cluster: Cluster, rng: random.Random, offset: int) -> list[Record]:
-    return [
-        brokers.RegisterControllerRecord(
-            controller_id=3_000 + rng.randrange(3),
-            incarnation_id=new_id(rng),
-            zk_migration_ready=rng.random() < 0.5,
-            end_points=(
-                brokers.ControllerEndpoint(
-                    name="CONTROLLER", host="localhost", port=9093, security_protocol=0
-                ),
+    controller_id = 3_000 + rng.randrange(3)
+    record = brokers.RegisterControllerRecord(
+        controller_id=controller_id,
+        incarnation_id=new_id(rng),
+        zk_migration_ready=rng.random() < 0.5,
+        end_points=(
+            brokers.ControllerEndpoint(
+                name="CONTROLLER", host="localhost", port=9093, security_protocol=0
             ),
-            features=tuple(
-                brokers.ControllerFeature(
-                    name=name, min_supported_version=0, max_supported_version=1
-                )
-                for name in some(rng, FEATURES)
-            ),
-        )
-    ]
+        ),
+        features=tuple(
+            brokers.ControllerFeature(name=name, min_supported_version=0, max_supported_version=1)
+            for name in some(rng, FEATURES)
+        ),
+    )
+    if offset % 4 == 0:
+        return [brokers.UnregisterControllerRecord(controller_id=controller_id)]
+    return [record]

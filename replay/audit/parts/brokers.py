@@ -16,6 +16,10 @@ _FIELDS = {
     "log_dirs": """
         CASE WHEN registered IS NOT null THEN registered.log_dirs
              WHEN cardinality(change.log_dirs) > 0 THEN change.log_dirs END""",
+    "cordoned_log_dirs": """
+        CASE WHEN registered IS NOT null
+             THEN coalesce(registered.cordoned_log_dirs, CAST(array() AS array<binary>))
+             ELSE change.cordoned_log_dirs END""",
 }
 
 
@@ -25,7 +29,8 @@ def brokers(history: History) -> DataFrame:
     Returns:
         brokers struct (broker_id int, incarnation_id binary, broker_epoch long, end_points,
         features, rack string, is_migrating_zk_broker boolean, fenced boolean,
-        in_controlled_shutdown boolean, log_dirs array of binary), the lists as written.
+        in_controlled_shutdown boolean, log_dirs and cordoned_log_dirs arrays of binary), the lists
+        as written.
     """
     # The last value never comes from an older registration.
     last = ", ".join(
@@ -36,7 +41,8 @@ def brokers(history: History) -> DataFrame:
     return history.sql(f"""
         SELECT struct(broker_id, registered.incarnation_id, registered.broker_epoch,
                       registered.end_points, registered.features, registered.rack,
-                      registered.is_migrating_zk_broker, fenced, in_controlled_shutdown, log_dirs
+                      registered.is_migrating_zk_broker, fenced, in_controlled_shutdown, log_dirs,
+                      cordoned_log_dirs
                ) AS brokers
         FROM (SELECT broker_id, {last},
                      max(position) FILTER (WHERE registered IS NOT null) AS born,

@@ -39,6 +39,7 @@ WORDS: dict[str, Word] = {
     "ClientQuotaRecord": Word("client_quotas", ("r.key", _QUOTA_KEY), "NOT r.remove"),
     "ConfigRecord": Word("configs", _CONFIG_KEY, "r.value IS NOT NULL"),
     "RegisterControllerRecord": Word("controllers", ("r.controller_id",)),
+    "UnregisterControllerRecord": Word("controllers", ("r.controller_id",), "false"),
     "DelegationTokenRecord": Word("delegation_tokens", ("r.token_id",)),
     "RemoveDelegationTokenRecord": Word("delegation_tokens", ("r.token_id",), "false"),
     "FeatureLevelRecord": Word("features", ("r.name",), "r.feature_level <> 0"),

@@ -184,14 +184,14 @@ class TestUnknown:
         )
         tags = (
             UnknownTag(path="end_points/1", tag=3, value=b"nested"),
-            UnknownTag(path="", tag=1, value=b"\2" + _ID),
+            UnknownTag(path="", tag=2, value=b"\2" + _ID),
             UnknownTag(path="", tag=300, value=b""),
         )
         value = encode_value(broker, 4, tags)
         assert decode_value(value) == Decoded(broker, 4, tags)
         assert value.startswith(b"\1\0\4")
         # The known tag, then the unknown ones: tags ascend.
-        assert value.endswith(b"\3\0\x11\2" + _ID + b"\1\x11\2" + _ID + b"\xac\2\0")
+        assert value.endswith(b"\3\0\x11\2" + _ID + b"\2\x11\2" + _ID + b"\xac\2\0")
 
     def test_unknown_tags_of_a_control_record_are_kept(self) -> None:
         tags = (UnknownTag(path="", tag=5, value=b"x"),)

@@ -36,11 +36,12 @@ def test_nested_structure_that_is_defined_once_has_one_layout() -> None:
     assert fields["voters"].item.cls is LeaderChangeVoter
 
 
-def test_versions_whose_new_field_is_not_known_read_as_the_last_that_is() -> None:
-    for cls, version in ((RegisterBrokerRecord, 4), (BrokerRegistrationChangeRecord, 3)):
+def test_cordoned_directories_have_the_tags_that_kafka_4_3_gave_them() -> None:
+    for cls, version, tag in ((RegisterBrokerRecord, 4, 1), (BrokerRegistrationChangeRecord, 3, 3)):
         newest, before = layout(cls, version), layout(cls, version - 1)
-        assert [f.name for f in newest.tagged] == [f.name for f in before.tagged]
-        assert [f.name for f in newest.fields] == [f.name for f in before.fields]
+        *others, cordoned = newest.tagged
+        assert [f.name for f in others] == [f.name for f in before.tagged]
+        assert (cordoned.name, cordoned.tag, cordoned.nullable) == ("cordoned_log_dirs", tag, True)
 
 
 def test_tagged_fields_are_in_the_order_of_their_tags() -> None:

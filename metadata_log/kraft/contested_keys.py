@@ -1,0 +1,69 @@
+"""Records whose key means different things in different trees of Kafka.
+
+Key 29 is UnregisterControllerRecord from metadata.version 33 on (4.4, KIP-1312). Forks and open
+proposals use it for other records. So below that level it stays raw, and is counted as not
+understood.
+"""
+
+from itertools import chain
+from typing import Self
+
+import msgspec
+
+from metadata_log.kraft.batch import KraftBatch
+from metadata_log.log_reader import LogReader
+from metadata_log.needles import Needles
+from records.brokers import UnregisterControllerRecord
+from records.configs import FeatureLevelRecord
+from records.control import UnknownRecord
+from records.envelope import Envelope
+from records.kafka import codec
+from records.registry import schema
+
+UNREGISTER_CONTROLLER_LEVEL = 33
+_METADATA_VERSION = "metadata.version"
+_KEY: int = schema("UnregisterControllerRecord")["kafka"]["api_key"]
+
+
+class ContestedKeys:
+    """Follows the level of a log, from its start or base, and keeps raw what it rules out."""
+
+    def __init__(self) -> None:
+        self._level = 0
+
+    @classmethod
+    def after(cls, mirror: LogReader) -> Self:
+        """Continue at the end of a mirror.
+
+        Raises:
+            CorruptLogError: it is damaged.
+        """
+        contested = cls()
+        needles = Needles()
+        needles.add_type(FeatureLevelRecord)
+        base = () if mirror.base is None else mirror.base.rows()
+        for rows in chain(base, (batch.rows for batch in mirror.skim(needles))):
+            for row in rows:
+                contested.checked(row)
+        return contested
+
+    def checked(self, row: Envelope) -> Envelope:
+        """Return a row of the log, or of its base, as this release understands it."""
+        record = row.payload
+        if isinstance(record, FeatureLevelRecord) and record.name == _METADATA_VERSION:
+            self._level = record.feature_level
+        if not isinstance(record, UnregisterControllerRecord):
+            return row
+        # A tag would be another record's too: this one has none.
+        tags = () if row.extra is None else row.extra.unknown_tags
+        if self._level >= UNREGISTER_CONTROLLER_LEVEL and not tags:
+            return row
+        value = codec.encode_value(record, row.record_version, tags)
+        extra = row.extra and msgspec.structs.replace(row.extra, unknown_tags=())
+        raw = UnknownRecord(api_key=_KEY, record_version=row.record_version, value=value)
+        return msgspec.structs.replace(row, payload=raw, extra=extra)
+
+    def checked_batch(self, batch: KraftBatch) -> KraftBatch:
+        """Return a batch with each row checked; the same one if nothing is raw."""
+        rows = tuple([self.checked(row) for row in batch.rows])
+        return batch if rows == batch.rows else msgspec.structs.replace(batch, rows=rows)
