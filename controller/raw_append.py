@@ -18,6 +18,7 @@ from controller.result import ControllerResult
 from metadata_log.batch import Batch
 from metadata_log.block import encode_ahead
 from records.avro import codec
+from records.avro.layout import appended_layouts, first_appended
 from records.base import Record
 from records.envelope import Envelope
 from records.errors import ContradictionError, CorruptLogError, RequestError
@@ -43,7 +44,8 @@ class AppendRows(Request["Appended"], frozen=True, kw_only=True, omit_defaults=T
     """`AppendRecords` in the form sent over a connection.
 
     `rows`: `count` records in Avro, as in a block of a segment. `request_hash`: with the request's
-    id it identifies a repeated request, over any connection.
+    id it identifies a repeated request, over any connection. `schema`: the fingerprint of the
+    rows' schema; None is that of the first release, which has most records in their form of today.
     """
 
     rows: bytes
@@ -51,15 +53,23 @@ class AppendRows(Request["Appended"], frozen=True, kw_only=True, omit_defaults=T
     expected_end_offset: int | None = None
     request_hash: bytes | None = None
     expected_versions: tuple[ExpectedVersion, ...] = ()
+    schema: str | None = None
 
     def records(self) -> tuple[Record, ...]:
         """Return the records.
 
         Raises:
-            RequestError: INVALID_REQUEST, the bytes are not `count` rows.
+            RequestError: INVALID_REQUEST, the bytes are not `count` rows; or UNSUPPORTED_VERSION,
+                their schema is not known.
         """
+        layout = first_appended() if self.schema is None else appended_layouts().get(self.schema)
+        if layout is None:
+            raise RequestError(
+                "UNSUPPORTED_VERSION",
+                f"the records have schema {self.schema}, which this release does not know",
+            )
         try:
-            rows = codec.decode_rows(self.rows, self.count, codec.AS_APPENDED)
+            rows = codec.decode_rows(self.rows, self.count, layout)
         except CorruptLogError as error:
             raise RequestError("INVALID_REQUEST", f"the rows cannot be read: {error}") from error
         return tuple([row.payload for row in rows])

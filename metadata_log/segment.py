@@ -15,6 +15,7 @@ import msgspec
 from metadata_log.block import SYNC_SIZE
 from records.avro import codec
 from records.avro.arrays import decode_bytes, decode_count
+from records.avro.layout import layout_of
 from records.avro.schema import envelope_schema_json
 from records.avro.stored_schema import parse_stored_schema
 from records.envelope import Envelope
@@ -193,7 +194,7 @@ def row_decoder(schema_json: str) -> Callable[[bytes, int], list[Envelope]]:
         CorruptLogError: no release writes such a schema; the message has no file name yet.
     """
     schema = parsed_schema(schema_json)
-    layout = codec.layout_of(schema)
+    layout = layout_of(schema)
     if layout is None:
         # Imported here: old schemas are rare, and fastavro takes longer to import than `metalog
         # info`.

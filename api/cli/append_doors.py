@@ -12,11 +12,10 @@ from api.callers import process_caller
 from api.client import MetadataClient
 from api.connecting import connect
 from api.service import Service
-from api.socket.appends import encode_rows
+from api.socket.appends import rows_request
 from api.socket.client import SocketClient
 from controller.authorization.caller import Caller
 from controller.decisions.versions import ExpectedVersion
-from controller.raw_append import AppendRows
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
 from metadata_log.log_reader import LogReader
@@ -73,9 +72,8 @@ class _KafkaDoor:
         expected_versions: tuple[ExpectedVersion, ...] = (),
     ) -> AppendResult:
         origin = batch.origin
-        request = AppendRows(
-            rows=encode_rows(NewBatch(records=batch.records)),
-            count=len(batch.records),
+        request = rows_request(
+            batch.records,
             expected_end_offset=expected_end_offset,
             request_hash=None if origin is None else origin.request_hash,
             expected_versions=expected_versions,

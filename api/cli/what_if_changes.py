@@ -9,11 +9,9 @@ from typing import Any
 from api.cli.admin.json_requests import request_from_json
 from api.cli.parameters import bad_parameter
 from api.commands import any_command
-from api.socket.appends import encode_rows
+from api.socket.appends import rows_request
 from controller.forks.changes import Added, Edited, Replaced
-from controller.raw_append import AppendRows
 from controller.wire import to_wire
-from metadata_log.batch import NewBatch
 from records.base import Record
 from records.errors import RequestError
 from records.json import from_json
@@ -81,8 +79,7 @@ def _record(line: Line) -> Record:
 
 
 def _records(records: list[Record], after: int | None) -> Added:
-    rows = encode_rows(NewBatch(records=tuple(records)))
-    request = AppendRows(rows=rows, count=len(records))
+    request = rows_request(tuple(records))
     return Added(after=after, command="records append", request=to_wire(request))
 
 

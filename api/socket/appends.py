@@ -6,6 +6,7 @@ from 1. Expected versions of objects come before the rows, preceded by their len
 """
 
 import struct
+from typing import Any
 
 import msgspec
 
@@ -14,10 +15,11 @@ from api.socket.limits import FRAME_SIZE_BYTES_MAX
 from api.socket.refusals import CONNECTION
 from api.socket.schemas import check_known
 from controller.decisions.versions import ExpectedVersion
+from controller.raw_append import AppendRows
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
 from records.avro import codec
-from records.avro.codec import AS_APPENDED, Layout
+from records.avro.layout import AS_APPENDED, Layout, fingerprint, first_appended, oldest_for
 from records.base import Record
 from records.envelope import Envelope
 from records.errors import CorruptLogError, RequestError
@@ -122,6 +124,25 @@ def encode_rows(batch: NewBatch, layout: Layout = AS_APPENDED) -> bytes:
         raise RequestError(
             "INVALID_RECORD", f"a record cannot be encoded: {error}; check its fields' types"
         ) from error
+
+
+def rows_request(records: tuple[Record, ...], **conditions: Any) -> AppendRows:
+    """Return the command that appends records, in the oldest schema that can hold them.
+
+    Args:
+        records: The records.
+        conditions: Other fields of the command.
+
+    Raises:
+        RequestError: INVALID_RECORD, a record cannot be encoded.
+    """
+    layout = oldest_for(records)
+    return AppendRows(
+        rows=encode_rows(NewBatch(records=records), layout),
+        count=len(records),
+        schema=None if layout == first_appended() else fingerprint(layout),
+        **conditions,
+    )
 
 
 def _row(index: int, record: Record, version: int, batch: NewBatch) -> Envelope:

@@ -13,7 +13,7 @@ from controller.authorization.caller import Caller
 from controller.decisions.versions import ExpectedVersion
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
-from records.avro.codec import Layout
+from records.avro.layout import Layout
 from records.errors import RequestError, UnavailableError
 
 

@@ -1,28 +1,18 @@
-"""Schemas of the rows in an append that this release reads and writes.
+"""Schemas of the rows in an append that this release reads and writes (records/avro/layout.py).
 
-Record types are only added at the end, so each older schema is a prefix of today's. Any other
-change, such as a new field of a record, requires the older layout to be kept here.
+A HELLO and a WELCOME name them by fingerprint.
 """
 
-import functools
-import hashlib
-import json
+from collections.abc import Mapping
 
-from records.avro import codec
-from records.avro.codec import AS_APPENDED, Layout
+from records.avro.layout import Layout, appended_layouts, fingerprint, first_appended
 from records.base import Record
 from records.errors import RequestError
-from records.registry import RECORD_TYPES
-
-_FIRST_TYPE_COUNT = 41
 
 
-@functools.cache
-def layouts() -> dict[str, Layout]:
+def layouts() -> Mapping[str, Layout]:
     """Return the layouts of rows by schema fingerprint, newest first."""
-    counts = range(AS_APPENDED.type_count, _FIRST_TYPE_COUNT - 1, -1)
-    found = [Layout(has_added_fields=False, type_count=count) for count in counts]
-    return {_fingerprint(layout): layout for layout in found}
+    return appended_layouts()
 
 
 def newest_schema() -> str:
@@ -32,26 +22,17 @@ def newest_schema() -> str:
 
 def first_schema() -> str:
     """Return the fingerprint of the only schema in version 1 of the protocol."""
-    return list(layouts())[-1]
+    return fingerprint(first_appended())
 
 
 def check_known(records: tuple[Record, ...], layout: Layout) -> None:
-    """Check that a schema has the types of all records.
+    """Check that a schema has the types of all records, and all fields that they use.
 
     Raises:
         RequestError: UNSUPPORTED_VERSION.
     """
-    if layout.type_count == len(RECORD_TYPES):
-        return
-    known = frozenset(RECORD_TYPES[: layout.type_count])
     for record in records:
-        if type(record) not in known:
+        if (lacking := layout.lacks(record)) is not None:
             raise RequestError(
-                "UNSUPPORTED_VERSION",
-                f"the server's release has no {type(record).__name__}; upgrade it first",
+                "UNSUPPORTED_VERSION", f"the server's release has no {lacking}; upgrade it first"
             )
-
-
-def _fingerprint(layout: Layout) -> str:
-    schema = json.dumps(codec.schema_of(layout), separators=(",", ":"))
-    return hashlib.sha256(schema.encode()).hexdigest()[:16]

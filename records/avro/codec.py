@@ -8,12 +8,10 @@ import struct
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import msgspec
-
 from records import registry
 from records.avro import generated
 from records.avro.arrays import INTS
-from records.avro.schema import envelope_schema
+from records.avro.layout import NEWEST, Layout
 from records.base import Record
 from records.envelope import Asked, Envelope, Extra, Kept, Origin
 from records.errors import CorruptLogError
@@ -30,13 +28,9 @@ _OPTIONAL: dict[str, type[Record]] = {
     "asked": Asked,
     "kept": Kept,
 }
-# Fields that later releases added to the envelope, in the order of the schema.
-_ADDED_FIELDS = ("asked", "kept")
 _SIX_NULLS = bytes(6)
 _FOUR_NULLS = bytes(4)
 _ONE_BYTE = 64  # integers from here on take more than one byte
-_encoders = generated.PayloadEncoders()
-_decoders = generated.PayloadDecoders()
 _DECODE_ERRORS = (IndexError, ValueError, struct.error, CorruptLogError)
 
 
@@ -58,40 +52,14 @@ def _decoder_of(field: str) -> generated.Decoder:
     return generated.decoder(_nested_schema(field), _OPTIONAL[field])
 
 
-class Layout(msgspec.Struct, frozen=True):
-    """How a schema's rows differ from the newest: the fields and types they lack.
-
-    `has_added_fields`: rows have `asked` and `kept`. `type_count`: how many of today's record types
-    the payload union has.
-    """
-
-    has_added_fields: bool = True
-    type_count: int = len(registry.RECORD_TYPES)
+@functools.cache
+def _encoders_of(field_count: int) -> generated.PayloadEncoders:
+    return generated.PayloadEncoders(Layout(field_count=field_count))
 
 
-NEWEST = Layout()
-AS_APPENDED = Layout(has_added_fields=False)
-"""Rows as clients send them; the log adds the other fields."""
-
-
-def schema_of(layout: Layout) -> dict[str, Any]:
-    """Return the stored schema of a layout's rows."""
-    newest = envelope_schema()
-    *fields, payload = newest["fields"]
-    if not layout.has_added_fields:
-        fields = [field for field in fields if field["name"] not in _ADDED_FIELDS]
-    payload = {**payload, "type": payload["type"][: layout.type_count]}
-    return {**newest, "fields": [*fields, payload]}
-
-
-def layout_of(schema: dict[str, Any]) -> Layout | None:
-    """Return the layout of a stored schema; None if only fastavro can read its rows."""
-    type_count = len(schema["fields"][-1]["type"])
-    for has_added_fields in (True, False):
-        layout = Layout(has_added_fields, type_count)
-        if schema == schema_of(layout):
-            return layout
-    return None
+@functools.cache
+def _decoders_of(field_count: int) -> generated.PayloadDecoders:
+    return generated.PayloadDecoders(Layout(field_count=field_count))
 
 
 # Times and durable ends are large and shared by all batches of a group. Without this cache, batches
@@ -104,7 +72,7 @@ def encode_rows(rows: Sequence[Envelope], layout: Layout = NEWEST) -> bytes:
 
     Fields that the layout lacks are left out.
     """
-    encoders, origins = _encoders, _OriginBytes()
+    encoders, origins = _encoders_of(layout.field_count), _OriginBytes()
     has_added_fields = layout.has_added_fields
     nulls = _SIX_NULLS if has_added_fields else _FOUR_NULLS
     parts: list[bytes] = []
@@ -157,7 +125,7 @@ def encode_rows(rows: Sequence[Envelope], layout: Layout = NEWEST) -> bytes:
 
 def payload_size(record: Record) -> int:
     """Return the size of a record in Avro, without its envelope, in bytes."""
-    return len(_encoders[type(record)](record))
+    return len(_encoders_of(NEWEST.field_count)[type(record)](record))
 
 
 class _OriginBytes(dict[Origin, bytes]):
@@ -276,7 +244,7 @@ def _has_unknown_tags(row: bytes) -> bool:
 
 
 def _decode_rows(data: bytes, count: int, layout: Layout) -> tuple[list[Envelope], int]:
-    decoders = _decoders
+    decoders = _decoders_of(layout.field_count)
     type_count, has_added_fields = layout.type_count, layout.has_added_fields
     nulls = _SIX_NULLS if has_added_fields else _FOUR_NULLS
     null_count = len(nulls)

@@ -12,6 +12,7 @@ from typing import Any
 
 from records import registry, varint
 from records.avro import arrays
+from records.avro.layout import Layout, record_schema
 from records.avro.schema import UUID_NAME
 from records.base import Record
 
@@ -219,16 +220,28 @@ class PayloadEncoders(dict[type[Record], Encoder]):
     Each is generated on first use, because a short run meets few types.
     """
 
+    def __init__(self, layout: Layout) -> None:
+        super().__init__()
+        self._layout = layout
+
     def __missing__(self, cls: type[Record]) -> Encoder:
         branch = varint.LONGS[registry.RECORD_TYPES.index(cls)]
-        encode = self[cls] = encoder(registry.schema(cls.__name__), cls, branch)
+        encode = self[cls] = encoder(_schema(cls, self._layout), cls, branch)
         return encode
 
 
 class PayloadDecoders(dict[int, Decoder]):
     """The decoders by their branch of the payload union, generated on first use."""
 
+    def __init__(self, layout: Layout) -> None:
+        super().__init__()
+        self._layout = layout
+
     def __missing__(self, branch: int) -> Decoder:
         cls = registry.RECORD_TYPES[branch]
-        decode = self[branch] = decoder(registry.schema(cls.__name__), cls)
+        decode = self[branch] = decoder(_schema(cls, self._layout), cls)
         return decode
+
+
+def _schema(cls: type[Record], layout: Layout) -> dict[str, Any]:
+    return record_schema(registry.schema(cls.__name__), layout)

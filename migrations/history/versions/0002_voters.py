@@ -1,4 +1,4 @@
-"""Voters of a dynamic quorum, the finalized kraft.version, cordoned log directories."""
+"""Voters of a dynamic quorum, and the finalized kraft.version."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,8 +10,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Create the tables, and add the column."""
-    _add_cordoned_log_dirs()
+    """Create the tables."""
     op.create_table(
         "voter_version",
         sa.Column("voter_id", sa.BigInteger(), nullable=False, comment="Node id of the voter."),
@@ -49,27 +48,9 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop the column and the tables."""
-    op.drop_column("broker_version", "cordoned_log_dirs")
+    """Drop the tables."""
     op.drop_table("kraft_version_version")
     op.drop_table("voter_version")
-
-
-def _add_cordoned_log_dirs() -> None:
-    comment = "Ids of the log directories that get no new partitions; null is none."
-    if op.get_bind().dialect.name == "sqlite":
-        # Through Alembic the comment would not be in the schema's text.
-        op.execute(
-            "ALTER TABLE broker_version ADD COLUMN "
-            f"cordoned_log_dirs TEXT /* {comment} */ DEFAULT '[]' NOT NULL"
-        )
-        return
-    op.add_column(
-        "broker_version",
-        sa.Column(
-            "cordoned_log_dirs", sa.Text(), nullable=False, server_default="[]", comment=comment
-        ),
-    )
 
 
 def _validity() -> tuple[sa.Column[int], ...]:

@@ -1,9 +1,11 @@
 """Releases that speak different versions of the socket, or have different record types."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+import json
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -16,17 +18,20 @@ from api.socket.appends import (
     decode_appended,
     encode_append,
     encode_rows,
+    rows_request,
 )
 from api.socket.client import SocketClient
 from api.socket.server import SocketServer
 from controller.decisions.namespaces import CreateNamespace
 from controller.decisions.versions import ExpectedVersion
 from metadata_log.batch import NewBatch
-from records.avro.codec import AS_APPENDED
-from records.control import NoteRecord, UnknownRecord
+from records.avro.layout import fingerprint, layout_of
+from records.avro.schema import stored_schema
+from records.base import Record, Uuid
+from records.brokers import RegisterBrokerRecord, UnregisterControllerRecord
+from records.control import NoteRecord
 from records.envelope import Origin
 from records.errors import RequestError, UnavailableError
-from records.registry import RECORD_TYPES
 from tests.api.socket.conftest import CLUSTER_ID, OpenRaw, rows
 from tests.api.socket.test_peers import other_server
 from tests.api.socket.test_served import options
@@ -36,6 +41,18 @@ NOTE = NewBatch(
     records=(NoteRecord(at_offset=0, author="ann", text="before"),),
     origin=Origin(principal="User:ANONYMOUS", request_id="r1", request_hash=b"h"),
 )
+
+
+def registration(**fields: Any) -> RegisterBrokerRecord:
+    return RegisterBrokerRecord(
+        broker_id=1,
+        incarnation_id=Uuid(bytes(range(16))),
+        broker_epoch=1,
+        end_points=(),
+        features=(),
+        rack=None,
+        **fields,
+    )
 
 
 # Yesterday's client
@@ -102,13 +119,19 @@ def test_version_1_is_spoken_with_the_schema_of_the_first_release() -> None:
     assert socket_1.SCHEMA in MANIFEST.read_text()
 
 
+def test_rows_in_the_schema_of_every_release_are_known() -> None:
+    """A field added to a record needs a line in ADDED_FIELDS."""
+    for path in sorted((MANIFEST.parent / "schemas").glob("*.avsc")):
+        layout = layout_of(stored_schema(json.loads(path.read_text())))
+        assert layout is not None, path.name
+        as_appended = msgspec.structs.replace(layout, has_added_fields=False)
+        assert fingerprint(as_appended) in schemas.layouts()
+
+
 @pytest.fixture
-def older(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The schema of an earlier release, which had one record type less."""
-    monkeypatch.setattr(schemas, "_FIRST_TYPE_COUNT", AS_APPENDED.type_count - 1)
-    schemas.layouts.cache_clear()
-    yield schemas.first_schema()
-    schemas.layouts.cache_clear()
+def older() -> str:
+    """The schema of an earlier release, without UnregisterControllerRecord and CordonedLogDirs."""
+    return schemas.first_schema()
 
 
 async def test_server_reads_rows_in_the_schema_of_an_earlier_release(
@@ -125,16 +148,22 @@ async def test_server_reads_rows_in_the_schema_of_an_earlier_release(
     assert [row.payload for row in rows(directory)] == list(NOTE.records)
 
 
+@pytest.mark.parametrize(
+    ("lacking", "named"),
+    [
+        (UnregisterControllerRecord(controller_id=3), "UnregisterControllerRecord"),
+        (registration(cordoned_log_dirs=()), "cordoned_log_dirs of RegisterBrokerRecord"),
+    ],
+    ids=["type", "field"],
+)
 async def test_client_writes_the_schema_that_the_server_chose_and_nothing_that_it_lacks(
-    older: str,
+    older: str, lacking: Record, named: str
 ) -> None:
-    assert RECORD_TYPES[-1] is UnknownRecord
-    lacking = NewBatch(records=(UnknownRecord(api_key=99, record_version=0, value=b""),))
     appends: list[NewBatch] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         hello = handshake.decode_hello(await socket_1.read_frame(reader))
-        assert hello.schemas == (schemas.newest_schema(), older)
+        assert (hello.schemas[0], hello.schemas[-1]) == (schemas.newest_schema(), older)
         welcome = handshake.Welcome(cluster_id="c", schema=older, schemas=(older,))
         writer.write(handshake.encode_welcome(welcome))
         content = await socket_1.read_frame(reader)
@@ -142,13 +171,33 @@ async def test_client_writes_the_schema_that_the_server_chose_and_nothing_that_i
 
     async with other_server(serve) as port:
         client = await SocketClient.connect("127.0.0.1", port)
-        with pytest.raises(RequestError, match="has no UnknownRecord") as caught:
-            await client.append(lacking)
+        with pytest.raises(RequestError, match=f"has no {named}") as caught:
+            await client.append(NewBatch(records=(lacking,)))
         assert caught.value.code == "UNSUPPORTED_VERSION"
+        # Without a value in the added field, the record is written as it was before.
         with pytest.raises(UnavailableError, match="the outcome is unknown"):
-            await client.append(NOTE)
+            await client.append(NewBatch(records=(registration(),)))
         await client.close()
-    assert [batch.records for batch in appends] == [NOTE.records]
+    assert [batch.records for batch in appends] == [(registration(),)]
+
+
+async def test_added_fields_reach_a_service_by_each_kind_of_append(directory: Path) -> None:
+    cordoned = registration(cordoned_log_dirs=(Uuid(bytes(16)),))
+    async with serving(options(directory)) as running:
+        assert running.socket is not None
+        async with await SocketClient.connect("127.0.0.1", running.socket.port) as client:
+            await client.append(NewBatch(records=(cordoned,)))
+            await client.run("records append", rows_request((cordoned,)))
+            # As a client of the release before sends it.
+            before = rows_request((registration(),))
+            assert before.schema is None
+            await client.run("records append", before)
+            unknown = msgspec.structs.replace(before, schema="f" * 16)
+            with pytest.raises(RequestError, match="does not know") as caught:
+                await client.run("records append", unknown)
+            assert caught.value.code == "UNSUPPORTED_VERSION"
+    found = [row.payload for row in rows(directory)]
+    assert found[-3:] == [cordoned, cordoned, registration()]
 
 
 def _note(text: str) -> NewBatch:
