@@ -118,7 +118,8 @@ def diff(
         Option(
             "--other",
             metavar="LOG2",
-            help="P2 is a point of this log; compare by name. LOG@P1 LOG2@P2 is short for it.",
+            help="P2 is a point of this log, or of the service at this URL; compare by name. "
+            "LOG@P1 LOG2@P2 is short for it.",
         ),
     ] = None,
     json: Json = False,
@@ -142,7 +143,7 @@ def diff(
     else:
         from api.cli.two_logs import diff_of_logs
 
-        changes, about = diff_of_logs(str(log.place("--other")), other, request, after)
+        changes, about = diff_of_logs(log, other, request, after)
     if json:
         print_json(place_of(about), diff_stat(changes) if stat else Differences(changes=changes))
         return FOUND if exit_code and changes else 0

@@ -1,30 +1,39 @@
-"""`diff LOG@P1 LOG2@P2`: the differences of two logs."""
+"""`diff LOG@P1 LOG2@P2`: the differences of two logs, each in a directory or with its service."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from api.cli.keep_going import KEEP_GOING
 from api.cli.parameters import bad_parameter
 
 if TYPE_CHECKING:
+    from api.cli.asking import Source
     from api.questions.changes import ObjectChange, ShowDiff
     from replay.about import About
+    from replay.time_travel.drift import NamedFields
+    from replay.time_travel.objects import ObjectName
+
+    Compared = tuple[list[ObjectChange], About]
 
 OTHER = "--other"
+_SERVICES = ("kafka://", "socket://")
 
 
-def with_other(args: Sequence[str]) -> list[str]:
-    """Return `LOG@P1 LOG2@P2` as `LOG P1 P2 --other LOG2`; other arguments as they are."""
+def with_other(args: Sequence[str], server_mark: str) -> list[str]:
+    """Return `LOG@P1 LOG2@P2` as `LOG P1 P2 --other LOG2`; other arguments as they are.
+
+    Args:
+        server_mark: What stands before the URL of a service in the place of LOG.
+    """
     places = [arg for arg in args if "@" in arg and not arg.startswith("-") and ":@" not in arg]
     if len(places) != 2 or args[:2] != places:
         return list(args)
     (log, _, before), (other, _, after) = (place.rpartition("@") for place in places)
-    return [log, before, after, OTHER, other, *args[2:]]
+    mark = server_mark if log.startswith(_SERVICES) else ""
+    return [mark + log, before, after, OTHER, other, *args[2:]]
 
 
-def diff_of_logs(
-    log: str, other: str, request: "ShowDiff", after: str
-) -> "tuple[list[ObjectChange], About]":
+def diff_of_logs(log: "Source", other: str, request: "ShowDiff", after: str) -> "Compared":
     """Return what differs by name between a log at `request.before` and another at `after`.
 
     Returns:
@@ -32,29 +41,101 @@ def diff_of_logs(
 
     Raises:
         RequestError: a point is malformed, or past an end; or the object is in none of the logs.
+        UnavailableError: no service answers.
         CorruptLogError: a log is damaged.
     """
+    from api.cli.asking import Source
+
+    if not other or log.log == "":
+        raise bad_parameter("write LOG@P1 LOG2@P2")
+    second = Source(server=other) if other.startswith(_SERVICES) else Source(log=other)
+    if log.server is None and second.server is None:
+        return _diff_of_images(log, second, request, after)
+    return _diff_of_answers(log, second, request, after)
+
+
+def _diff_of_images(log: "Source", other: "Source", request: "ShowDiff", after: str) -> "Compared":
     from msgspec.structs import replace
 
-    from api.cli.output import progress
-    from api.cli.reading import offset_of
     from api.questions.changes import shown
-    from api.questions.past import Past
-    from metadata_log.log_reader import LogReader
-    from records.errors import RequestError
     from replay.time_travel.drift import diff_by_name
-    from replay.time_travel.objects import parse_object
 
-    if not log or not other:
-        raise bad_parameter("write LOG@P1 LOG2@P2")
-    only = None if request.object is None else parse_object(request.object)
-    with LogReader.open(log) as first, LogReader.open(other) as second:
-        keep_going = KEEP_GOING.get()
-        past = Past(first, resolve=offset_of, progress=progress, keep_going=keep_going)
-        past_other = Past(second, resolve=offset_of, progress=progress, keep_going=keep_going)
+    only = _only(request)
+    with log.past() as past, other.past() as past_other:
         from_, at = past.offset(request.before), past_other.offset(after)
         images = past.image(from_), past_other.image(at)
         if only is not None and all(only.key(image) is None for image in images):
-            raise RequestError("RESOURCE_NOT_FOUND", f"{only.object} is in neither log there")
+            raise _in_neither(only)
         changes = [shown(change, request) for change in diff_by_name(*images, only)]
         return changes, replace(past_other.about_image(images[1], at), from_=from_)
+
+
+def _diff_of_answers(log: "Source", other: "Source", request: "ShowDiff", after: str) -> "Compared":
+    """Compare what both answer to the same question: a service does not give its image away."""
+    from msgspec.structs import replace
+
+    from api.cli.output import warn
+    from api.questions.changes import shown
+    from replay.time_travel.drift import diff_named
+
+    if KEEP_GOING.get():
+        raise bad_parameter("--keep-going needs logs; a service's own has no mirror")
+    before, about = _named_by(log, request.before, request)
+    now, about_other = _named_by(other, after, request)
+    only = _only(request)
+    if only is not None and not before and not now:
+        raise _in_neither(only)
+    if not request.show_secrets:
+        warn("secrets are not compared: a service tells them only with --show-secrets")
+    changes = [shown(change, request) for change in diff_named(before, now)]
+    return changes, replace(about_other, from_=about.as_of)
+
+
+def _named_by(source: "Source", point: str, request: "ShowDiff") -> "tuple[NamedFields, About]":
+    from api.questions.objects import IMAGE, PARTS, ShowImage
+    from replay.time_travel.drift import named
+
+    only = _only(request)
+    parts = tuple(name for name, kind in PARTS.items() if only is None or kind is only.kind)
+    if not request.show_secrets:
+        # The name of a token is its secret.
+        parts = tuple(name for name in parts if name != "tokens")
+    asked = ShowImage(parts=parts, show_secrets=request.show_secrets)
+    told = source.ask(IMAGE, asked, at=point)
+    objects = [
+        (kind, label, fields)
+        for piece in told.items
+        for kind, label, fields in _objects(piece.value)
+        if only is None or label == only.name
+    ]
+    return named(objects, None if only is None else only.field), told.about()
+
+
+def _objects(values: list[dict[str, Any]]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    from msgspec import to_builtins
+
+    for value in values:
+        kind, _, label = value["object"].partition(":")
+        # Voters that no record set are those that a leader named.
+        if not value.get("is_static"):
+            fields = {name: of for name, of in value.items() if name not in ("object", "version")}
+            # What comes across a connection are lists.
+            yield kind, label, _plain(to_builtins(fields))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _plain(of) for name, of in value.items()}
+    return [_plain(of) for of in value] if isinstance(value, list | tuple) else value
+
+
+def _only(request: "ShowDiff") -> "ObjectName | None":
+    from replay.time_travel.objects import parse_object
+
+    return None if request.object is None else parse_object(request.object)
+
+
+def _in_neither(only: "ObjectName") -> Exception:
+    from records.errors import RequestError
+
+    return RequestError("RESOURCE_NOT_FOUND", f"{only.object} is in neither log there")

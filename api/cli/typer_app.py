@@ -59,7 +59,7 @@ class Command(core.TyperCommand):
         DATABASE.set(None)
         KEEP_GOING.set(False)
         if self.name == "diff":
-            args = with_other(args)
+            args = with_other(args, SERVER_MARK)
         rest = super().parse_args(ctx, self._completed(ctx, args))
         if ctx.ignore_unknown_options:
             self._check_arguments(ctx)

@@ -1,10 +1,10 @@
 """What differs between two clusters, or two states of one, by name: ids are left aside."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from replay.image.metadata import MetadataImage
 from replay.time_travel.changes import Change, field_changes, natural
-from replay.time_travel.kinds import KINDS, Fields, Kind
+from replay.time_travel.kinds import KINDS, Fields
 from replay.time_travel.objects import ObjectName
 
 # Fields that differ between any two clusters: ids, and counters of what happened.
@@ -18,6 +18,10 @@ _LEFT_ASIDE = frozenset(
 _KINDS_LEFT_ASIDE = frozenset({"note", "cluster", "deletion"})
 
 
+NamedFields = Mapping[str, Mapping[str, Fields]]
+"""Fields by the name of a kind, and by the name of an object of it."""
+
+
 def diff_by_name(
     before: MetadataImage, after: MetadataImage, only: ObjectName | None = None
 ) -> list[Change]:
@@ -28,29 +32,50 @@ def diff_by_name(
     Args:
         only: Only this object or field.
     """
+    return diff_named(_by_name(before, only), _by_name(after, only))
+
+
+def diff_named(before: NamedFields, after: NamedFields) -> list[Change]:
+    """Return the fields that differ between what `named` holds of two clusters, as above."""
     changes: list[Change] = []
-    for kind in KINDS.values():
-        if kind.name in _KINDS_LEFT_ASIDE or (only is not None and only.kind is not kind):
-            continue
-        old, new = _by_name(kind, before, only), _by_name(kind, after, only)
+    for kind in KINDS:
+        old, new = before.get(kind, {}), after.get(kind, {})
         for label in sorted({*old, *new}, key=natural):
-            changes += field_changes(f"{kind.name}:{label}", old.get(label), new.get(label))
+            changes += field_changes(f"{kind}:{label}", old.get(label), new.get(label))
     return changes
 
 
-def _by_name(kind: Kind, image: MetadataImage, only: ObjectName | None) -> Mapping[str, Fields]:
-    if only is not None:
-        keys = [key for key in (only.key(image),) if key is not None]
-    else:
-        keys = [key for key, _ in kind.objects(image)]
-    found = {}
-    for key in keys:
-        fields = {
+def named(objects: Iterable[tuple[str, str, Fields]], field: str | None = None) -> NamedFields:
+    """Return what counts of objects, given the kind, name and fields of each.
+
+    Args:
+        field: Only this one.
+    """
+    found: dict[str, dict[str, Fields]] = {}
+    for kind, label, fields in objects:
+        if kind in _KINDS_LEFT_ASIDE:
+            continue
+        kept = {
             name: value
-            for name, value in (kind.fields(image, key) or {}).items()
-            if name not in _LEFT_ASIDE and (only is None or only.field in (None, name))
+            for name, value in fields.items()
+            if name not in _LEFT_ASIDE and field in (None, name)
         }
-        is_acl = kind.name == "acl"
-        label = ",".join(map(str, fields.values())) if is_acl else kind.label(image, key)
-        found[label] = fields
+        name = ",".join(map(str, kept.values())) if kind == "acl" else label
+        found.setdefault(kind, {})[name] = kept
     return found
+
+
+def _by_name(image: MetadataImage, only: ObjectName | None) -> NamedFields:
+    if only is None:
+        return named(_objects(image))
+    key = only.key(image)
+    if key is None:
+        return {}
+    kind = only.kind
+    return named([(kind.name, kind.label(image, key), kind.fields(image, key) or {})], only.field)
+
+
+def _objects(image: MetadataImage) -> Iterator[tuple[str, str, Fields]]:
+    for kind in KINDS.values():
+        for key, _ in kind.objects(image):
+            yield kind.name, kind.label(image, key), kind.fields(image, key) or {}

@@ -6,6 +6,7 @@ import pytest
 
 from api.cli.two_logs import with_other
 from tests.api.conftest import Metalog
+from tests.api.services import serving
 
 
 @pytest.fixture
@@ -63,6 +64,52 @@ def test_object_in_neither_log_is_an_error(metalog: Metalog, logs: tuple[Path, P
 
 
 def test_only_a_pair_of_places_stands_for_two_logs() -> None:
-    assert with_other(["a@1", "b@2", "--stat"]) == ["a", "1", "2", "--other", "b", "--stat"]
+    assert with_other(["a@1", "b@2", "--stat"], "server:") == [
+        "a",
+        "1",
+        "2",
+        "--other",
+        "b",
+        "--stat",
+    ]
     for args in (["log", "1", "2"], ["log@x", "1", "2"], ["log", "1", "2", "--object", "topic:@x"]):
-        assert with_other(args) == args
+        assert with_other(args, "server:") == args
+    places = ["kafka://h:1@3", "b@2"]
+    assert with_other(places, "server:") == ["server:kafka://h:1", "3", "2", "--other", "b"]
+
+
+def test_services_are_compared_like_their_logs(
+    metalog: Metalog, logs: tuple[Path, Path], tmp_path: Path
+) -> None:
+    one, other = logs
+    secret = "ssl.keystore.password"
+    for number, log in enumerate(logs):
+        password = tmp_path / "password"
+        password.write_text(f"pencil {number}")
+        stored = ("--from-file", f"{secret}={password}", "--log", log)
+        assert metalog("configs", "set", "broker/1", *stored).code == 0
+    ends = [metalog("info", log, "--json").json["as_of"] for log in logs]
+    expected = metalog("diff", f"{one}@{ends[0]}", f"{other}@{ends[1]}", "--json").json
+    of_secret = [each for each in expected["changes"] if each["field"] == secret]
+    told = [each for each in expected["changes"] if each["field"] != secret]
+    assert of_secret and told
+    with serving(one) as first, serving(other) as second:
+        for place in (f"{first.kafka}@{ends[0]}", f"{one}@{ends[0]}", f"{first.socket}@{ends[0]}"):
+            for place_of_other in (f"{second.kafka}@{ends[1]}", f"{other}@{ends[1]}"):
+                if "://" not in place + place_of_other:
+                    continue
+                answer = metalog("diff", place, place_of_other, "--json")
+                assert answer.json["changes"] == told, (place, place_of_other)
+                assert (answer.json["from"], answer.json["as_of"]) == tuple(ends)
+                assert "secrets are not compared" in answer.err
+        (url, at), object_ = (first.kafka, ends[0]), ("--object", "config:topic/orders")
+        by_option = metalog("diff", "--server", url, at, ends[1], "--other", other, *object_)
+        assert by_option.out.splitlines() == [
+            f"1 difference in 1 object between offset {at} and offset {ends[1]} of {other}",
+            "config:topic/orders",
+            "    retention.ms: 1000 -> 2000",
+        ]
+        whole = metalog("diff", f"{url}@{at}", f"{other}@{ends[1]}", "--show-secrets", "--json")
+        assert of_secret[0]["object"] in {each["object"] for each in whole.json["changes"]}
+        nowhere = metalog("diff", f"{url}@{at}", f"{other}@end", "--object", "topic:nowhere")
+        assert (nowhere.code, "RESOURCE_NOT_FOUND" in nowhere.err) == (3, True)
