@@ -8,11 +8,13 @@ connections continue.
 import asyncio
 import contextlib
 import socket
+import ssl
 from collections.abc import Callable
 from typing import Self
 
 from api import limits
 from api.log_limit import limited_logger
+from api.security.tls import handshake_problem
 from records.errors import UnavailableError
 
 log = limited_logger(__name__)
@@ -28,32 +30,42 @@ class Acceptor:
     """
 
     def __init__(
-        self, listening: list[socket.socket], protocol: Callable[[], asyncio.BaseProtocol]
+        self,
+        listening: list[socket.socket],
+        protocol: Callable[[], asyncio.BaseProtocol],
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         """Start accepting in the running event loop."""
         self._listening = listening
         self._protocol = protocol
+        self._tls = tls
         self._loop = asyncio.get_running_loop()
         self._retry: asyncio.TimerHandle | None = None
-        self._beginning: set[asyncio.Task[None]] = set()
+        # The oldest first.
+        self._beginning: dict[asyncio.Task[None], None] = {}
         self.port: int = listening[0].getsockname()[1]
         self._resume()
 
     @classmethod
     async def listen(
-        cls, protocol: Callable[[], asyncio.BaseProtocol], host: str, port: int
+        cls,
+        protocol: Callable[[], asyncio.BaseProtocol],
+        host: str,
+        port: int,
+        tls: ssl.SSLContext | None = None,
     ) -> Self:
         """Start accepting connections.
 
         Args:
             protocol: Creates the protocol of each connection.
             port: 0 lets the system choose.
+            tls: The protocol is created after the handshake; None: no encryption.
 
         Raises:
             UnavailableError: the address is in use, or not of this machine.
         """
         try:
-            return cls(await _bound(host, port), protocol)
+            return cls(await _bound(host, port), protocol, tls)
         except OSError as error:
             raise UnavailableError(f"cannot listen on {host}:{port}: {error.strerror}") from error
 
@@ -65,7 +77,7 @@ class Acceptor:
             listening = self._listening.pop()
             self._loop.remove_reader(listening)
             listening.close()
-        await asyncio.gather(*self._beginning)
+        await asyncio.gather(*self._beginning, return_exceptions=True)
 
     def _resume(self) -> None:
         self._retry = None
@@ -90,15 +102,42 @@ class Acceptor:
                 self._pause()
                 return
             task = self._loop.create_task(self._begin(connection), name="accepted connection")
-            self._beginning.add(task)
-            task.add_done_callback(self._beginning.discard)
+            self._beginning[task] = None
+            task.add_done_callback(self._beginning.pop)
+        self._end_oldest_handshakes()
+
+    def _end_oldest_handshakes(self) -> None:
+        excess = len(self._beginning) - limits.TLS_HANDSHAKES_MAX
+        if self._tls is not None and excess > 0:
+            log.warning("too many TLS handshakes at once: the oldest are ended")
+            for task in list(self._beginning)[:excess]:
+                task.cancel()
 
     async def _begin(self, connection: socket.socket) -> None:
+        peer = _name(connection)
         try:
             connection.setblocking(False)
-            await self._loop.connect_accepted_socket(self._protocol, connection)
-        except OSError:
+            await self._loop.connect_accepted_socket(
+                self._protocol,
+                connection,
+                ssl=self._tls,
+                ssl_handshake_timeout=limits.TLS_HANDSHAKE_TIMEOUT_S if self._tls else None,
+            )
+        except OSError as error:
+            if self._tls is not None:
+                log.warning("%s: %s", peer, handshake_problem(error))
             connection.close()  # the other side disconnected
+        except asyncio.CancelledError:
+            connection.close()
+            raise
+
+
+def _name(connection: socket.socket) -> str:
+    try:
+        host, port = connection.getpeername()[:2]
+    except (OSError, ValueError):
+        return "a closed connection"
+    return f"{host}:{port}"
 
 
 async def _bound(host: str, port: int) -> list[socket.socket]:

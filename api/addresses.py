@@ -22,13 +22,23 @@ def parse_address(text: str, *, allow_remote: bool = False) -> tuple[str, int]:
     host = host.strip("[]") or LOOPBACK
     if not colon or not port.isdecimal() or int(port) > 65_535:
         raise RequestError("INVALID_REQUEST", f"{text!r} is not HOST:PORT")
-    if not allow_remote and not _is_loopback(host):
+    if not allow_remote:
+        require_loopback(host)
+    return host, int(port)
+
+
+def require_loopback(host: str) -> None:
+    """Refuse hosts that other machines can reach.
+
+    Raises:
+        RequestError: INVALID_REQUEST.
+    """
+    if not is_loopback(host):
         raise RequestError(
             "INVALID_REQUEST",
             f"{host} can be reached from other machines, and there is no authentication; "
             "listen on 127.0.0.1, or say --allow-remote",
         )
-    return host, int(port)
 
 
 def unreachable(address: str, error: OSError) -> UnavailableError:
@@ -57,7 +67,8 @@ def unanswered(address: str, other_url: str) -> UnavailableError:
     )
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """True if only this machine can reach a host."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from typing import Self, TypeVar
 from urllib.parse import urlsplit
 
+import msgspec
+
 from api.kafka import topics
 from api.kafka.connection import REQUEST_TIMEOUT_S, Connection
 from api.kafka.errors import MAYBE_DONE, check
@@ -23,6 +25,8 @@ from api.kafka.messages.topics import (
     RunCommandRequest,
     RunCommandResponse,
 )
+from api.security.client import ClientSecurity
+from api.security.listeners import SecurityProtocol
 from api.wire_requests import CommandClient, WireAnswer, WireRequest
 from controller.decisions.partition_removal import DeletePartitions, ShrinkResult
 from controller.decisions.topics import CreateTopics, DeleteTopics, TopicResult
@@ -33,7 +37,11 @@ R = TypeVar("R", bound=Response)
 
 _CLIENT_ID = "metalog"
 DEFAULT_PORT = 9092
-_SCHEMES = ("", "kafka")
+_PROTOCOLS = {
+    "": SecurityProtocol.PLAINTEXT,
+    "kafka": SecurityProtocol.PLAINTEXT,
+    **{protocol.name.lower(): protocol for protocol in SecurityProtocol},
+}
 
 ANSWER_TIMEOUT_S = 600.0
 """Some questions require reading all of a long log."""
@@ -42,22 +50,34 @@ _TRY_AGAIN = frozenset({"NOT_CONTROLLER", "REQUEST_TIMED_OUT"})
 """Errors of a service that is overloaded, has a full disk, or has lost its log."""
 
 
-def server_address(url: str) -> tuple[str, int]:
-    """Return host and port of `kafka://HOST:PORT`, or of `HOST:PORT`; the port is optional.
+class ServerAddress(msgspec.Struct, frozen=True):
+    """Where a service listens, and how."""
+
+    host: str
+    port: int
+    protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
+
+
+def server_address(url: str) -> ServerAddress:
+    """Parse `kafka://HOST:PORT`, `HOST:PORT`, or one with a security protocol, such as
+    `sasl_ssl://HOST:PORT`; the port is optional.
 
     Raises:
-        RequestError: INVALID_REQUEST, it is neither.
+        RequestError: INVALID_REQUEST, it is none of these.
     """
-    parts = urlsplit(url if "://" in url else f"//{url}")
+    # The standard library knows no schemes with an underscore.
+    scheme, separator, rest = url.rpartition("://")
+    parts = urlsplit(f"//{rest}")
     try:
         host, port = parts.hostname, parts.port
     except ValueError:
         host, port = None, None
-    if not host or parts.scheme not in _SCHEMES:
+    protocol = _PROTOCOLS.get(scheme)
+    if not host or protocol is None or (separator and not scheme):
         raise RequestError(
             "INVALID_REQUEST", f"{url!r} is not a server; name one such as kafka://127.0.0.1:9092"
         )
-    return host, DEFAULT_PORT if port is None else port
+    return ServerAddress(host, DEFAULT_PORT if port is None else port, protocol)
 
 
 class MetadataClient(CommandClient):
@@ -71,15 +91,24 @@ class MetadataClient(CommandClient):
         self.connection = connection
 
     @classmethod
-    async def connect(cls, url: str, *, client_id: str = _CLIENT_ID) -> Self:
-        """Connect to `kafka://HOST:PORT`.
+    async def connect(
+        cls, url: str, *, client_id: str = _CLIENT_ID, security: ClientSecurity | None = None
+    ) -> Self:
+        """Connect to `kafka://HOST:PORT`, or by a security protocol, as `sasl_ssl://HOST:PORT`.
+
+        Args:
+            security: User and files; None: those of `$METALOG_CLIENT`.
 
         Raises:
-            UnavailableError: the address does not answer.
-            RequestError: INVALID_REQUEST, the URL is malformed.
+            UnavailableError: the address does not answer, or a certificate is refused.
+            RequestError: INVALID_REQUEST, the URL is malformed; or INVALID_CONFIG or
+                SASL_AUTHENTICATION_FAILED.
         """
-        host, port = server_address(url)
-        return cls(await Connection.open(host, port, client_id))
+        at = server_address(url)
+        if security is None:
+            security = ClientSecurity.of_environment()
+        used = security.used_with(at.protocol)
+        return cls(await Connection.open(at.host, at.port, client_id, used))
 
     async def __aenter__(self) -> Self:
         return self

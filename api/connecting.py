@@ -7,13 +7,14 @@ _SOCKET = "socket://"
 
 
 async def connect(url: str) -> MetadataClient | SocketClient:
-    """Connect to `kafka://HOST:PORT`, `HOST:PORT` or `socket://HOST:PORT`.
+    """Connect to `kafka://HOST:PORT`, `HOST:PORT`, `socket://HOST:PORT`, or `sasl_ssl://HOST:PORT`
+    and the like, with the user and the files of `$METALOG_CLIENT`.
 
     Raises:
         UnavailableError: no answer there.
         RequestError: INVALID_REQUEST, no such URL.
     """
     if url.startswith(_SOCKET):
-        host, port = server_address(url.removeprefix(_SOCKET))
-        return await SocketClient.connect(host, port, client_id="metalog")
+        at = server_address(url.removeprefix(_SOCKET))
+        return await SocketClient.connect(at.host, at.port, client_id="metalog")
     return await MetadataClient.connect(url)

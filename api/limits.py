@@ -26,6 +26,17 @@ connections to the controller, and makes both anew after an error."""
 FIRST_REQUEST_TIMEOUT_S = 30.0
 """Clients speak as soon as they are connected; 30 s also lets a stopped machine go on."""
 
+TLS_HANDSHAKE_TIMEOUT_S = 10.0
+AUTHENTICATION_TIMEOUT_S = 30.0
+"""From the connection to the end of the TLS handshake, and from there to the last SASL message."""
+
+TLS_HANDSHAKES_MAX = 64
+"""TLS handshakes at once; they have no place among the connections yet. For each one more the
+oldest is ended. Part of `DESCRIPTOR_RESERVE`."""
+
+UNAUTHENTICATED_FRAME_BYTES_MAX = 32 * KIB
+"""Above any message of PLAIN and SCRAM; Kafka's `sasl.server.max.receive.size` is 512 KiB."""
+
 FRAME_TIMEOUT_S = 60.0
 """From the first byte of a frame to its last. The largest frame of the service (16 MiB) comes in
 time at 280 KB/s."""
@@ -67,6 +78,6 @@ REFUSALS_MAX = 32
 """Connections beyond the maximum that are open just to be told so; more are closed at once. They
 are part of `DESCRIPTOR_RESERVE`."""
 
-assert ACCEPTS_A_TURN + REFUSALS_MAX < DESCRIPTOR_RESERVE
+assert ACCEPTS_A_TURN + REFUSALS_MAX + TLS_HANDSHAKES_MAX < DESCRIPTOR_RESERVE
 assert SMALL_FRAME_BYTES <= PROGRESS_BYTES < RECEIVE_BYTES_MAX
 assert SWEEP_S < STALL_TIMEOUT_S < FIRST_REQUEST_TIMEOUT_S < FRAME_TIMEOUT_S < IDLE_TIMEOUT_S

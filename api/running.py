@@ -15,12 +15,16 @@ from api.controller_server.listener import ControllerListener, ListenerSettings
 from api.descriptors import raise_descriptor_limit
 from api.history_keeper import HistoryKeeper
 from api.kafka.listener import Listener
+from api.security.listeners import LOCAL, ListenerAddress
+from api.security.options import ListenerSecurities, SecurityOptions, users_of
+from api.security.sasl import Authenticator
 from api.service import Service
 from api.session import Session
 from api.shutdown import first_of, stopped_by_signal
 from api.snapshot_maker import SnapshotMaker
 from api.socket.server import SocketServer, serve_socket
 from controller.decisions.context import Settings
+from controller.decisions.tokens import SECRET_KEY
 from metadata_log.log_reader import LogReader
 from records.errors import FencedError, Outcome
 from replay.timeline import Timeline
@@ -32,15 +36,16 @@ DEFAULT_DATABASE = "default"
 class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Options of a service; port 0 lets the system choose.
 
+    `kafka` are the listeners for Kafka's protocol, `security` is what all listeners share.
     `socket` is the address for appends (docs/socket.md), None: none. A snapshot is made every
     `snapshot_every` records, 0: never. The SQL history is kept in `sql_history`: a database's URL,
     "default" is the one in the log directory, None: not kept.
     """
 
     log: Path
-    host: str
-    port: int
+    kafka: tuple[ListenerAddress, ...] = (LOCAL,)
     socket: tuple[str, int] | None = None
+    security: SecurityOptions = SecurityOptions()
     strict_modes: bool = False
     retry_ms: int = RETRY_MS
     snapshot_every: int = 0
@@ -50,21 +55,35 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Serving(msgspec.Struct, frozen=True):
-    """A running service and its listeners."""
+    """A running service and its listeners.
+
+    Attributes:
+        authenticators: Those of the listeners with SASL, which count logins.
+    """
 
     service: Service
-    kafka: Listener
+    listeners: tuple[Listener, ...]
     socket: SocketServer | None
+    authenticators: tuple[Authenticator, ...] = ()
+
+    @property
+    def kafka(self) -> Listener:
+        """The first listener for Kafka's protocol."""
+        return self.listeners[0]
 
 
 class Ready(msgspec.Struct, frozen=True, kw_only=True):
-    """A service that takes requests, and the addresses of its listeners."""
+    """A service that takes requests, and the addresses of its listeners.
+
+    `kafka` is the first one, `listeners` are all if there are several.
+    """
 
     log: str
     cluster_id: str
     leader_epoch: int
     log_end: int
     kafka: str
+    listeners: tuple[str, ...] | UnsetType = UNSET
     socket: str | UnsetType = UNSET
 
 
@@ -111,8 +130,15 @@ async def serving(
                 retry_ms=options.retry_ms,
             ),
         )
-        listener = await Listener.start(kafka.answering(), options.host, options.port, connections)
-        closing.push_async_callback(listener.close)
+        securities = _securities(options, service)
+        listeners = []
+        for address in options.kafka:
+            security = securities.of(address)
+            listener = await Listener.start(
+                kafka.answering(address), address.host, address.port, connections, security
+            )
+            closing.push_async_callback(listener.close)
+            listeners.append(listener)
         socket = None
         if options.socket is not None:
             socket = await _take_appends(service, connections, *options.socket)
@@ -126,7 +152,14 @@ async def serving(
             closing.push_async_callback(_cancelled, asyncio.create_task(keeper.run()))
         # Listeners wait for the answers that are due.
         closing.callback(service.answers.stop)
-        yield Serving(service, listener, socket)
+        authenticators = tuple(securities.authenticators)
+        yield Serving(service, tuple(listeners), socket, authenticators)
+
+
+def _securities(options: ServeOptions, service: Service) -> ListenerSecurities:
+    token_key = options.settings.static_configs.get(SECRET_KEY)
+    users = users_of(lambda: service.image, service.settings.cluster_id, token_key)
+    return ListenerSecurities(options.security, users)
 
 
 def _snapshot_maker(options: ServeOptions, service: Service) -> SnapshotMaker:
@@ -166,11 +199,18 @@ def _ready(options: ServeOptions, running: Serving) -> Ready:
     socket: str | UnsetType = UNSET
     if options.socket is not None and running.socket is not None:
         socket = f"{options.socket[0]}:{running.socket.port}"
+    urls = tuple(
+        [
+            address.url(listener.port)
+            for address, listener in zip(options.kafka, running.listeners, strict=True)
+        ]
+    )
     return Ready(
         log=str(options.log),
         cluster_id=service.settings.cluster_id,
         leader_epoch=service.controller_epoch,
         log_end=service.image.provenance.next_offset,
-        kafka=f"{options.host}:{running.kafka.port}",
+        kafka=urls[0],
+        listeners=urls if len(urls) > 1 else UNSET,
         socket=socket,
     )

@@ -63,7 +63,7 @@ async def _sides(scratch: Path) -> AsyncIterator[dict[str, Append]]:
     own, served = scratch / "own", scratch / "served"
     for directory in (own, served):
         create_log(directory, CLUSTER_ID)
-    options = ServeOptions(log=served, host="127.0.0.1", port=0, socket=("127.0.0.1", 0))
+    options = ServeOptions(log=served, socket=("127.0.0.1", 0))
     log = await MetadataLog.open(own)
     async with contextlib.AsyncExitStack() as closing:
         closing.push_async_callback(log.close)

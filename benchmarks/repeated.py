@@ -53,7 +53,7 @@ async def _measure(directory: Path) -> list[Result]:
 @contextlib.asynccontextmanager
 async def _clients(directory: Path) -> AsyncIterator[tuple[MetadataClient, MetadataClient]]:
     create_log(directory, "bench")
-    options = ServeOptions(log=directory, host="127.0.0.1", port=0)
+    options = ServeOptions(log=directory)
     async with serving(options) as running:
         url = f"kafka://127.0.0.1:{running.kafka.port}"
         async with (

@@ -12,17 +12,17 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from api.addresses import unreachable
 from api.broker.clean_shutdown import NO_EPOCH, CleanShutdown
 from api.broker.cluster import Cluster
 from api.broker.log_directory import LogDirectory
-from api.client import ANSWER_TIMEOUT_S
+from api.client import ANSWER_TIMEOUT_S, ServerAddress
 from api.kafka import apis, frames
 from api.kafka.connection import REQUEST_TIMEOUT_S, Connection
 from api.kafka.envelopes import is_question
 from api.kafka.errors import check, name_of
 from api.kafka.frames import RequestFrame
 from api.kafka.listener import Answering, answer
+from api.kafka.login import open_authenticated
 from api.kafka.messages.brokers import (
     AlteredTopic,
     AlterPartitionRequest,
@@ -39,6 +39,7 @@ from api.kafka.messages.brokers import (
 )
 from api.kafka.messages.producers import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 from api.kafka.streams import close_writer, read_frame
+from api.security.client import ConnectionSecurity
 from controller.authorization.caller import Caller
 from controller.decisions.levels import SUPPORTED_LEVELS
 from records.base import Uuid
@@ -79,7 +80,8 @@ class ControllerLink:
 
     def __init__(
         self,
-        address: tuple[str, int],
+        address: ServerAddress,
+        security: ConnectionSecurity,
         identity: Identity,
         directories: list[LogDirectory],
         cluster: Cluster,
@@ -98,7 +100,9 @@ class ControllerLink:
             unfenced: Called each time the broker is unfenced.
         """
         self._address = address
+        self._security = security
         self._identity = identity
+        self._client_id = f"broker-{identity.broker_id}"
         self._clean_shutdown = CleanShutdown(directories[0].path)
         self._cluster = cluster
         self._answering = answering
@@ -218,7 +222,8 @@ class ControllerLink:
         return await connection.forward_plainly(frame, timeout_s=timeout_s)
 
     async def _connect(self) -> Connection:
-        return await Connection.open(*self._address, f"broker-{self._identity.broker_id}")
+        at = self._address
+        return await Connection.open(at.host, at.port, self._client_id, self._security)
 
     async def _session(self) -> None:
         connection = await self._connect()
@@ -328,11 +333,8 @@ class ControllerLink:
         Args:
             is_whole: True for a full update, False for changes only.
         """
-        host, port = self._address
-        try:
-            reader, writer = await asyncio.open_connection(host, port)
-        except OSError as error:
-            raise unreachable(f"{host}:{port}", error) from error
+        at = self._address
+        reader, writer = await open_authenticated(at.host, at.port, self._client_id, self._security)
         request = FollowLogRequest(
             broker_id=self._identity.broker_id,
             broker_epoch=self.broker_epoch,

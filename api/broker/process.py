@@ -37,7 +37,8 @@ from api.kafka.messages.brokers import Listener as ListenerAddress
 from api.kafka.messages.metadata import MetadataRequest
 from api.kafka.messages.records_io import NOT_A_REPLICA
 from api.kafka.messages.replicas import BrokerConfig
-from api.kafka.metadata import PLAINTEXT, metadata_response
+from api.kafka.metadata import metadata_response
+from api.security.client import ClientSecurity
 from api.shutdown import first_of, stopped_by_signal
 from controller.authorization.authorizer import ALLOW_ALL, Authorizer
 from controller.authorization.caller import Caller
@@ -66,7 +67,8 @@ class Ready(msgspec.Struct, frozen=True, kw_only=True):
 class BrokerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Options of a broker; port 0 lets the system choose.
 
-    `delete_stale_delay_ms` applies where the log sets nothing; None: use the next level.
+    `client` is who the broker is to the service and to other brokers. `delete_stale_delay_ms`
+    applies where the log sets nothing; None: use the next level.
     """
 
     server: str
@@ -81,6 +83,7 @@ class BrokerOptions(msgspec.Struct, frozen=True, kw_only=True):
     delete_stale_delay_ms: int | None = None
     strict_modes: bool = False
     authorizer: Authorizer = ALLOW_ALL
+    client: ClientSecurity = ClientSecurity()
 
 
 async def run_broker_until_stopped(options: BrokerOptions, ready: Callable[[Ready], None]) -> None:
@@ -97,7 +100,7 @@ async def run_broker_until_stopped(options: BrokerOptions, ready: Callable[[Read
     """
     disk = Disk(raise_descriptor_limit())
     with stopped_by_signal() as stop:
-        cluster_id = await _cluster_id(options.server, stop)
+        cluster_id = await _cluster_id(options, stop)
         if cluster_id is None:
             return
         async with _broker(options, cluster_id, disk, ready) as (link, background):
@@ -117,16 +120,17 @@ async def _first_end(tasks: list[asyncio.Task[None]]) -> None:
     await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
 
 
-async def _cluster_id(server: str, stop: asyncio.Event) -> str | None:
+async def _cluster_id(options: BrokerOptions, stop: asyncio.Event) -> str | None:
     """Ask the controller for the cluster id until it answers; None if the broker is stopped first.
 
     Raises:
-        RequestError: INVALID_REQUEST, the URL is malformed.
+        RequestError: the URL or a file is wrong, or the broker may not authenticate.
     """
-    server_address(server)
+    server_address(options.server)
     while not stop.is_set():
         try:
-            async with await MetadataClient.connect(server) as client:
+            connecting = MetadataClient.connect(options.server, security=options.client)
+            async with await connecting as client:
                 return (await client.metadata(())).cluster_id
         except UnavailableError as error:
             log.info("%s", error)
@@ -183,8 +187,10 @@ async def _broker(
     def unfenced() -> None:
         ready(_ready(options, cluster_id, listener, link))
 
+    at = server_address(options.server)
     link = ControllerLink(
-        server_address(options.server),
+        at,
+        options.client.used_with(at.protocol),
         _identity(options, cluster_id, listener.port, directories),
         directories,
         cluster,
@@ -241,7 +247,7 @@ def _identity(
             name="PLAINTEXT",
             host=options.advertised_host,
             port=port,
-            security_protocol=PLAINTEXT,
+            security_protocol=0,
         ),
         rack=options.rack,
         log_dirs=tuple([directory.directory_id for directory in directories]),

@@ -19,6 +19,18 @@ from api.cli.authorizer_options import (
 from api.cli.output import print_json_line, print_line, progress
 from api.cli.policies import CONFIG_POLICY, TOPIC_POLICY, policy_of
 from api.cli.secret_input import read_secret
+from api.cli.security_options import (
+    CaFile,
+    CertificateFile,
+    ClientCertificate,
+    ClientCertificates,
+    KeyFile,
+    Mechanisms,
+    PrincipalRules,
+    listener_addresses,
+    security_options,
+    tls_files,
+)
 
 _DEFAULT_KAFKA = "127.0.0.1:9092"
 # Replayed in about two seconds at the next start.
@@ -30,9 +42,14 @@ _SNAPSHOT_KEEP = 10
 def serve(
     log: Log,
     kafka: Annotated[
-        str,
-        typer.Option("--kafka", metavar="H:P", help="Where Kafka clients connect; port 0: any."),
-    ] = _DEFAULT_KAFKA,
+        list[str],
+        typer.Option(
+            "--kafka",
+            metavar="[PROTOCOL://]H:P",
+            help="Where Kafka clients connect; plaintext, ssl, sasl_plaintext or sasl_ssl; port 0: "
+            "any; repeatable.",
+        ),
+    ] = [_DEFAULT_KAFKA],  # noqa: B006
     socket: Annotated[
         str | None,
         typer.Option("--socket", metavar="H:P", help="Where appends are taken; else nowhere."),
@@ -76,6 +93,12 @@ def serve(
             show_default=False,
         ),
     ] = None,
+    certificate_file: CertificateFile = None,
+    key_file: KeyFile = None,
+    ca_file: CaFile = None,
+    client_auth: ClientCertificates = ClientCertificate.NONE,
+    principal_rules: PrincipalRules = "",
+    mechanism: Mechanisms = None,
     config: ServerConfigs = None,
     secret_key_file: Annotated[
         str | None,
@@ -101,7 +124,10 @@ def serve(
     from controller.decisions.tokens import SECRET_KEY
 
     limit_repeats()
-    host, port = parse_address(kafka, allow_remote=allow_remote)
+    security = security_options(
+        tls_files(certificate_file, key_file, ca_file), client_auth, principal_rules, mechanism
+    )
+    listeners = listener_addresses(kafka, security, allow_remote=allow_remote)
     configs = server_configs(config, authorizer, super_user)
     if secret_key_file is not None:
         configs[SECRET_KEY] = read_secret(
@@ -109,8 +135,8 @@ def serve(
         )
     options = ServeOptions(
         log=log,
-        host=host,
-        port=port,
+        kafka=listeners,
+        security=security,
         socket=None if socket is None else parse_address(socket, allow_remote=allow_remote),
         strict_modes=strict_modes,
         retry_ms=retry_ms,
@@ -136,8 +162,9 @@ def serve(
             print_json_line(running)
         else:
             socket = f", socket {running.socket}" if running.socket else ""
+            listeners = ", ".join(running.listeners or (running.kafka,))
             print_line(
-                f"serving {running.log}: kafka {running.kafka}{socket}, "
+                f"serving {running.log}: kafka {listeners}{socket}, "
                 f"leader epoch {running.leader_epoch}, log end {running.log_end}"
             )
         sys.stdout.flush()

@@ -1,6 +1,7 @@
 """The controller's Kafka listener: turns requests into decisions, and results into responses."""
 
 from collections.abc import Awaitable
+from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
@@ -46,6 +47,7 @@ from api.kafka.messages.topics import (
 )
 from api.kafka.metadata import ImageCluster, metadata_response
 from api.kafka.translations import TRANSLATIONS, Translation
+from api.security.listeners import LOCAL, ListenerAddress
 from api.service import Service
 from api.session import Session
 from api.wire_requests import WireRequest
@@ -92,15 +94,15 @@ class ControllerListener:
         self._service = service
         self._settings = settings
 
-    def answering(self) -> Answering:
-        """Return the handlers, for a listener."""
+    def answering(self, address: ListenerAddress = LOCAL) -> Answering:
+        """Return the handlers, for the listener of an address."""
         feeds = BrokerFeeds(self._service, retry_ms=self._settings.retry_ms)
         return Answering(
             handlers={
                 **RecordsRequests(NoReplicas(), self._service.access).handlers(),
                 **ProducerIds(_no_producer_ids, self._service.access).handlers(),
                 **groups.handlers(self._service.access),
-                apis.METADATA: self._metadata,
+                apis.METADATA: partial(self._metadata, address),
                 **self._forwardable(),
                 apis.ENVELOPE: self._envelope,
                 apis.BROKER_REGISTRATION: self._register,
@@ -172,9 +174,11 @@ class ControllerListener:
                 "SECURITY_DISABLED", "no ACLs count here; start the service with --authorizer acl"
             )
 
-    async def _metadata(self, frame: RequestFrame, caller: Caller) -> Response:
+    async def _metadata(
+        self, address: ListenerAddress, frame: RequestFrame, caller: Caller
+    ) -> Response:
         return metadata_response(
-            ImageCluster(self._service.image),
+            ImageCluster(self._service.image, address),
             _body(frame, MetadataRequest),
             version=frame.version,
             cluster_id=self._service.settings.cluster_id,

@@ -26,6 +26,7 @@ from api.kafka.messages import (
     quotas,
     records_io,
     replicas,
+    sasl,
     tokens,
     topic_partitions,
     topics,
@@ -78,6 +79,7 @@ LEAVE_GROUP = Api(13, _G.LeaveGroupRequest, _G.LeaveGroupResponse, 0, 5, 4)
 SYNC_GROUP = Api(14, _G.SyncGroupRequest, _G.SyncGroupResponse, 0, 5, 4)
 DESCRIBE_GROUPS = Api(15, _A.DescribeGroupsRequest, _A.DescribeGroupsResponse, 0, 6, 5)
 LIST_GROUPS = Api(16, _A.ListGroupsRequest, _A.ListGroupsResponse, 0, 5, 3)
+SASL_HANDSHAKE = Api(17, sasl.SaslHandshakeRequest, sasl.SaslHandshakeResponse, 0, 1, 2)
 API_VERSIONS = Api(18, api_versions.ApiVersionsRequest, api_versions.ApiVersionsResponse, 0, 4, 3)
 CREATE_TOPICS = Api(19, _T.CreateTopicsRequest, _T.CreateTopicsResponse, 2, 7, 5)
 DELETE_TOPICS = Api(20, _T.DeleteTopicsRequest, _T.DeleteTopicsResponse, 1, 6, 4)
@@ -90,6 +92,7 @@ CREATE_ACLS = Api(30, acls.CreateAclsRequest, acls.CreateAclsResponse, 1, 3, 2)
 DELETE_ACLS = Api(31, acls.DeleteAclsRequest, acls.DeleteAclsResponse, 1, 3, 2)
 DESCRIBE_CONFIGS = Api(32, _C.DescribeConfigsRequest, _C.DescribeConfigsResponse, 1, 4, 4)
 ALTER_CONFIGS = Api(33, _C.AlterConfigsRequest, _C.AlterConfigsResponse, 0, 2, 2)
+SASL_AUTHENTICATE = Api(36, sasl.SaslAuthenticateRequest, sasl.SaslAuthenticateResponse, 0, 2, 2)
 CREATE_PARTITIONS = Api(37, _P.CreatePartitionsRequest, _P.CreatePartitionsResponse, 0, 3, 2)
 CREATE_DELEGATION_TOKEN = Api(
     38, _K.CreateDelegationTokenRequest, _K.CreateDelegationTokenResponse, 1, 3, 2
@@ -176,6 +179,7 @@ ALL = (
     SYNC_GROUP,
     DESCRIBE_GROUPS,
     LIST_GROUPS,
+    SASL_HANDSHAKE,
     API_VERSIONS,
     CREATE_TOPICS,
     DELETE_TOPICS,
@@ -186,6 +190,7 @@ ALL = (
     DELETE_ACLS,
     DESCRIBE_CONFIGS,
     ALTER_CONFIGS,
+    SASL_AUTHENTICATE,
     CREATE_PARTITIONS,
     CREATE_DELEGATION_TOKEN,
     RENEW_DELEGATION_TOKEN,

@@ -6,22 +6,24 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Self, TypeVar, cast
 
-from api.addresses import disconnected, unanswered, unreachable
+from api.addresses import disconnected, unanswered
 from api.kafka import frames
 from api.kafka.apis import BY_REQUEST, Api
 from api.kafka.envelopes import sealed
 from api.kafka.errors import name_of
 from api.kafka.fields import Request, Response
 from api.kafka.frames import MalformedFrameError, RequestFrame
+from api.kafka.login import open_authenticated
 from api.kafka.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from api.kafka.messages.envelope import EnvelopeResponse
 from api.kafka.streams import close_writer, read_frame
+from api.security.client import PLAIN_TEXT, ConnectionSecurity
+from api.security.tls import ended_after_handshake
 from controller.authorization.caller import Caller
 from records.errors import Outcome, RequestError, UnavailableError
 
 R = TypeVar("R", bound=Response)
 
-_CONNECT_TIMEOUT_S = 5.0
 REQUEST_TIMEOUT_S = 30.0
 
 
@@ -46,17 +48,21 @@ class Connection:
         self._task = asyncio.create_task(self._read(), name="kafka responses")
 
     @classmethod
-    async def open(cls, host: str, port: int, client_id: str | None = None) -> Self:
-        """Connect.
+    async def open(
+        cls,
+        host: str,
+        port: int,
+        client_id: str | None = None,
+        security: ConnectionSecurity = PLAIN_TEXT,
+    ) -> Self:
+        """Connect, and authenticate.
 
         Raises:
-            UnavailableError: the address does not answer.
+            UnavailableError: the address does not answer, or one side refuses the other's
+                certificate.
+            RequestError: SASL_AUTHENTICATION_FAILED or UNSUPPORTED_SASL_MECHANISM.
         """
-        try:
-            async with asyncio.timeout(_CONNECT_TIMEOUT_S):
-                reader, writer = await asyncio.open_connection(host, port)
-        except OSError as error:  # includes TimeoutError
-            raise unreachable(f"{host}:{port}", error) from error
+        reader, writer = await open_authenticated(host, port, client_id, security)
         return cls(reader, writer, client_id, f"{host}:{port}")
 
     @property
@@ -169,7 +175,10 @@ class Connection:
         await close_writer(self._writer)
 
     async def _read(self) -> None:
-        problem = unanswered(self._address, f"socket://{self._address}")
+        if self._writer.get_extra_info("ssl_object") is None:
+            problem = unanswered(self._address, f"socket://{self._address}")
+        else:
+            problem = ended_after_handshake(self._address)
         try:
             while (frame := await read_frame(self._reader)) is not None:
                 if self._answer(frame):

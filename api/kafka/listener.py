@@ -5,7 +5,7 @@ may be in flight. At the limit, no more are read until some are answered.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Self
 
 import msgspec
@@ -16,16 +16,19 @@ from api.callers import connected_caller
 from api.connections import Connections, Place, Quota
 from api.kafka import frames
 from api.kafka.apis import API_VERSIONS, Api, by_key
-from api.kafka.errors import CODES, NONE
+from api.kafka.authentication import SASL_APIS, log_in, repeated_login
+from api.kafka.errors import NONE
 from api.kafka.fields import Response
 from api.kafka.frames import (
     FRAME_SIZE_BYTES_MAX,
     RequestFrame,
     UnsupportedVersionError,
 )
-from api.kafka.messages.api_versions import ApiVersion, ApiVersionsResponse
 from api.kafka.streams import BufferedStream, Received, close_writer, receive_frame
+from api.kafka.versions import unsupported_versions, versions_response
 from api.log_limit import limited_logger
+from api.security.errors import AuthenticationError
+from api.security.listeners import OPEN, ListenerSecurity, logged_in
 from api.shutdown import unless_set
 from controller.authorization.caller import Caller
 from records.errors import FencedError, RequestError, UnavailableError
@@ -69,9 +72,12 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
 class Listener:
     """Accepts connections on one address."""
 
-    def __init__(self, answering: Answering, connections: Connections) -> None:
+    def __init__(
+        self, answering: Answering, connections: Connections, security: ListenerSecurity = OPEN
+    ) -> None:
         """Accept nothing until `start`."""
         self._answering = answering
+        self._security = security
         self._connections = connections
         has_brokers = answering.is_from_broker is not None
         self._quota = Quota(
@@ -85,19 +91,25 @@ class Listener:
 
     @classmethod
     async def start(
-        cls, answering: Answering, host: str, port: int, connections: Connections | None = None
+        cls,
+        answering: Answering,
+        host: str,
+        port: int,
+        connections: Connections | None = None,
+        security: ListenerSecurity = OPEN,
     ) -> Self:
         """Start accepting connections; port 0 lets the system choose.
 
         Args:
             connections: Those of the process; None makes one for this listener alone.
+            security: What clients must prove.
 
         Raises:
             UnavailableError: the address is in use, or not of this machine; or the process may open
                 too few files.
         """
-        listener = cls(answering, connections or Connections.of_process())
-        listener._acceptor = await Acceptor.listen(listener._protocol, host, port)
+        listener = cls(answering, connections or Connections.of_process(), security)
+        listener._acceptor = await Acceptor.listen(listener._protocol, host, port, security.tls)
         return listener
 
     @property
@@ -130,7 +142,7 @@ class Listener:
             writer.close()
             return
         task = asyncio.create_task(
-            answer(reader, writer, self._answering, place), name="kafka connection"
+            answer(reader, writer, self._answering, place, self._security), name="kafka connection"
         )
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -144,6 +156,7 @@ async def answer(
     writer: asyncio.StreamWriter,
     answering: Answering,
     place: Place | None = None,
+    security: ListenerSecurity = OPEN,
 ) -> None:
     """Answer the requests of one connection until it ends, and close it.
 
@@ -154,11 +167,13 @@ async def answer(
     if place is None:
         place = Connections().enter(Quota(name="own", places_max=1), lambda _: None)
     try:
-        await _Conversation(reader, writer, answering, place).run()
+        await _Conversation(reader, writer, answering, place, security).run()
     except ConnectionError:
         pass  # the other side disconnected
     except UnavailableError as error:
         log.info("%s: %s", address, error)  # usually the other side disconnected
+    except AuthenticationError as error:
+        log.warning("%s: authentication has failed %s", address, error)
     except (FencedError, RequestError) as error:
         log.warning("%s: %s; the connection is closed", address, error)
     except Exception:
@@ -175,12 +190,16 @@ class _Conversation:
         writer: asyncio.StreamWriter,
         answering: Answering,
         place: Place,
+        security: ListenerSecurity,
     ) -> None:
         self._reader = reader
         self._writer = writer
         self._answering = answering
         self._apis = answering.apis()
-        self._caller = connected_caller(writer.transport)
+        if security.authenticator is not None:
+            self._apis |= by_key(SASL_APIS)
+        self._security = security
+        self._caller = Caller()
         self._place = place
         self._answers: asyncio.Queue[asyncio.Task[bytes | None] | None] = asyncio.Queue(
             PIPELINE_MAX
@@ -189,6 +208,25 @@ class _Conversation:
         self._gone = asyncio.Event()
 
     async def run(self) -> None:
+        if await self._has_authenticated():
+            await self._converse()
+
+    async def _has_authenticated(self) -> bool:
+        """Find out who the client is; False if it disconnects before."""
+        self._caller = self._security.connected(self._writer.transport)
+        authenticator = self._security.authenticator
+        if authenticator is None:
+            return True
+        address = self._caller.address or ""
+        login = await log_in(
+            self._reader, self._writer, self._place, authenticator, self._apis.values(), address
+        )
+        if login is None:
+            return False
+        self._caller = logged_in(self._caller, login)
+        return True
+
+    async def _converse(self) -> None:
         writing = asyncio.create_task(self._write(), name="kafka answers")
         reading = asyncio.create_task(self._read(), name="kafka requests")
         try:
@@ -228,9 +266,7 @@ class _Conversation:
             except UnsupportedVersionError as error:
                 if error.api != API_VERSIONS:
                     raise
-                # The client's version is too new: an answer of version 0 lists the supported ones.
-                refusal = versions_response(self._apis.values(), CODES["UNSUPPORTED_VERSION"])
-                raw = frames.encode_response(API_VERSIONS, 0, error.correlation_id, refusal)
+                raw = unsupported_versions(self._apis.values(), error)
                 await self._put(_ready(raw), received)
                 continue
             self._check_reserved(frame)
@@ -262,6 +298,8 @@ class _Conversation:
     async def _answer(self, frame: RequestFrame) -> bytes | None:
         if frame.api == API_VERSIONS:
             body: Response | bytes | None = versions_response(self._apis.values())
+        elif frame.api in SASL_APIS:
+            body = repeated_login(frame)
         else:
             caller = self._caller.named(frame.client_id)
             body = await self._handled(frame, caller)
@@ -293,15 +331,6 @@ def _is_success(body: Response | bytes | None) -> bool:
 
 async def _ready(raw: bytes) -> bytes:
     return raw
-
-
-def versions_response(apis: Iterable[Api], error_code: int = 0) -> ApiVersionsResponse:
-    """Return the ApiVersions response of a listener with these requests."""
-    ranges = [
-        ApiVersion(api_key=api.key, min_version=api.min_version, max_version=api.max_version)
-        for api in sorted(apis, key=lambda api: api.key)
-    ]
-    return ApiVersionsResponse(error_code=error_code, api_keys=tuple(ranges))
 
 
 def _address(writer: asyncio.StreamWriter) -> str:

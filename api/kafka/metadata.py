@@ -29,6 +29,7 @@ from api.kafka.messages.metadata import (
     MetadataResponse,
     MetadataTopic,
 )
+from api.security.listeners import LOCAL, ListenerAddress
 from controller.authorization.authorizer import (
     CLUSTER,
     UNRESTRICTED,
@@ -50,9 +51,6 @@ INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__sha
 
 NO_CONTROLLER = -1
 """Controller id if no broker can forward admin requests."""
-
-PLAINTEXT = 0
-"""Security protocol of a listener without encryption."""
 
 
 class KnownTopic(msgspec.Struct, frozen=True, kw_only=True):
@@ -176,11 +174,31 @@ def _partition(partition: MetadataPartition, hidden: set[int]) -> MetadataPartit
     )
 
 
-class ImageCluster:
-    """The view of the cluster in an image."""
+def endpoint_of(listener: ListenerAddress, endpoints: Sequence[tuple[str, int]]) -> int | None:
+    """Return which of a broker's endpoints a client of a listener is told, None if none.
 
-    def __init__(self, image: MetadataImage) -> None:
+    As in Kafka that of the same name; the names of a service and of its brokers may differ, so
+    else the first one of the same security protocol. An address that the client cannot speak to is
+    not told.
+
+    Args:
+        endpoints: Name and security protocol of each.
+    """
+    for at, (name, _) in enumerate(endpoints):
+        if name == listener.name:
+            return at
+    for at, (_, protocol) in enumerate(endpoints):
+        if protocol == listener.protocol.value:
+            return at
+    return None
+
+
+class ImageCluster:
+    """The view of the cluster in an image, for the clients of one listener."""
+
+    def __init__(self, image: MetadataImage, listener: ListenerAddress = LOCAL) -> None:
         self._image = image
+        self._listener = listener
         self._live = {broker.broker_id for broker in image.brokers() if not broker.fenced}
 
     def topic_named(self, full_name: str) -> KnownTopic | None:
@@ -201,18 +219,18 @@ class ImageCluster:
     def nodes(self) -> tuple[MetadataBroker, ...]:
         """Return the live brokers and their addresses."""
         live = [broker for broker in self._image.brokers() if broker.broker_id in self._live]
-        return tuple(
-            [
-                MetadataBroker(
-                    node_id=broker.broker_id,
-                    host=broker.end_points[0].host,
-                    port=broker.end_points[0].port,
-                    rack=broker.rack,
+        nodes = []
+        for broker in sorted(live, key=lambda broker: broker.broker_id):
+            names = [(point.name, point.security_protocol) for point in broker.end_points]
+            at = endpoint_of(self._listener, names)
+            if at is not None:
+                point = broker.end_points[at]
+                nodes.append(
+                    MetadataBroker(
+                        node_id=broker.broker_id, host=point.host, port=point.port, rack=broker.rack
+                    )
                 )
-                for broker in sorted(live, key=lambda broker: broker.broker_id)
-                if broker.end_points
-            ]
-        )
+        return tuple(nodes)
 
     def _known(self, topic: Topic) -> KnownTopic:
         partitions = self._image.partitions(topic.topic_id)

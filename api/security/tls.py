@@ -186,6 +186,18 @@ def tls_error(address: str, error: Exception) -> UnavailableError:
     return UnavailableError(f"{address}: {handshake_problem(error)}")
 
 
+def ended_after_handshake(address: str) -> UnavailableError:
+    """Return the error of a server that disconnects before its first answer over TLS.
+
+    A server checks a client's certificate after the client's part of the handshake, and asyncio
+    sends no alert then.
+    """
+    return UnavailableError(
+        f"{address} disconnected after the TLS handshake; it requires a client certificate, or "
+        "refuses the one that was shown"
+    )
+
+
 class _EncryptedKeyError(Exception):
     """A key asks for a password."""
 

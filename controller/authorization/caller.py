@@ -16,11 +16,17 @@ ANONYMOUS = "User:ANONYMOUS"
 class Authentication(enum.Enum):
     """How the principal of a caller is known.
 
-    NONE: the connection did not authenticate. FORWARDED: a broker named it, which has the right to.
+    NONE: the connection did not authenticate. CERTIFICATE: by its TLS certificate. SASL: by a
+    password. TOKEN: by a delegation token, through SASL. PEER: by the operating system, over a unix
+    socket. FORWARDED: a broker named it, which has the right to.
     PROCESS: a process that opened the log itself. INTERNAL: the controller, which needs no rights.
     """
 
     NONE = "none"
+    CERTIFICATE = "certificate"
+    SASL = "sasl"
+    TOKEN = "token"
+    PEER = "peer"
     FORWARDED = "forwarded"
     PROCESS = "process"
     INTERNAL = "internal"

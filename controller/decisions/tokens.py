@@ -14,7 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from controller.authorization.authorizer import Access, Operation, user_resource
-from controller.authorization.caller import ANONYMOUS
+from controller.authorization.caller import ANONYMOUS, Authentication
 from controller.decisions.broker_configs import BROKER_CONFIGS
 from controller.decisions.context import USER_OPERATION_RECORDS_MAX, Context, Settings
 from controller.decisions.effective_configs import whole_number
@@ -101,6 +101,11 @@ def create_token(context: Context, request: CreateToken) -> ControllerResult[Tok
             or DELEGATION_TOKEN_REQUEST_NOT_ALLOWED: the owner has not authenticated.
     """
     secret_key = _secret_key(context)
+    if context.caller.authentication is Authentication.TOKEN:
+        raise RequestError(
+            "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED",
+            "a caller who authenticated with a delegation token gets no further ones",
+        )
     requester = context.caller.principal
     owner = request.owner or requester
     if owner == ANONYMOUS:

@@ -81,8 +81,6 @@ async def at(tmp_path: Path) -> AsyncIterator[At]:
     rights = Rights()
     options = ServeOptions(
         log=tmp_path / "log",
-        host="127.0.0.1",
-        port=0,
         socket=("127.0.0.1", 0),
         settings=Settings(authorizer=rights),
     )

@@ -53,7 +53,7 @@ async def admin(request: pytest.FixtureRequest, log: Path) -> AsyncIterator[Admi
     if request.param == "directory":
         yield LocalAdmin(log, principal=ANN)
         return
-    options = ServeOptions(log=log, host="127.0.0.1", port=0, socket=("127.0.0.1", 0))
+    options = ServeOptions(log=log, socket=("127.0.0.1", 0))
     async with contextlib.AsyncExitStack() as closing:
         running = await closing.enter_async_context(serving(options))
         if request.param == "process":

@@ -28,6 +28,7 @@ from api.kafka.messages.topics import (
     DeleteTopicsResponse,
 )
 from api.kafka.topics import creation_request, deletion_request
+from api.security.listeners import ListenerAddress
 from controller.authorization.authorizer import CLUSTER, UNRESTRICTED, Operation, topic_resource
 from controller.authorization.caller import Authentication, Caller
 from controller.decisions.namespaces import CreateNamespace
@@ -166,8 +167,8 @@ async def test_broker_forwards_plainly_to_a_controller_that_takes_no_envelopes(
 ) -> None:
     answering = ControllerListener.answering
 
-    def without_envelopes(self: ControllerListener) -> Answering:
-        found = answering(self)
+    def without_envelopes(self: ControllerListener, *address: ListenerAddress) -> Answering:
+        found = answering(self, *address)
         handlers = {api: h for api, h in found.handlers.items() if api != apis.ENVELOPE}
         return replace(found, handlers=handlers)
 

@@ -17,6 +17,7 @@ from api.kafka.messages.brokers import (
     Listener,
 )
 from api.running import ServeOptions, Serving, serving
+from api.security.listeners import SecurityProtocol
 from api.socket.client import SocketClient
 from controller.decisions.context import Settings
 from controller.decisions.levels import SUPPORTED_LEVELS
@@ -51,7 +52,12 @@ class Server:
         return self._socket_client
 
     async def register(
-        self, broker_id: int, incarnation: int = 1, *, address: tuple[str, int] | None = None
+        self,
+        broker_id: int,
+        incarnation: int = 1,
+        *,
+        address: tuple[str, int] | None = None,
+        protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT,
     ) -> int:
         """Register a broker and let it be unfenced; return its epoch."""
         host, port = address or ("h", 9000 + broker_id)
@@ -60,7 +66,14 @@ class Server:
                 broker_id=broker_id,
                 cluster_id=CLUSTER_ID,
                 incarnation_id=Uuid(bytes([incarnation]) * 16),
-                listeners=(Listener(name="PLAINTEXT", host=host, port=port, security_protocol=0),),
+                listeners=(
+                    Listener(
+                        name=protocol.name,
+                        host=host,
+                        port=port,
+                        security_protocol=protocol.value,
+                    ),
+                ),
                 features=tuple(
                     [
                         Feature(name=name, min_supported_version=low, max_supported_version=high)
@@ -97,7 +110,7 @@ async def server(
     settings = msgspec.structs.replace(
         options.pop("settings", Settings()), session_timeout_ms=session_timeout_ms
     )
-    serve = ServeOptions(log=log, host="127.0.0.1", port=0, settings=settings, **options)
+    serve = ServeOptions(log=log, settings=settings, **options)
     async with serving(serve) as running:
         url = f"kafka://127.0.0.1:{running.kafka.port}"
         async with await MetadataClient.connect(url) as client:

@@ -28,8 +28,6 @@ from tests.api.socket.conftest import CLUSTER_ID
 def options(directory: Path, socket_port: int = 0) -> ServeOptions:
     return ServeOptions(
         log=directory,
-        host="127.0.0.1",
-        port=0,
         socket=("127.0.0.1", socket_port),
     )
 

@@ -1,0 +1,109 @@
+"""The options of `serve` and `broker` for TLS and SASL."""
+
+import enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from api.security.listeners import ListenerAddress
+    from api.security.options import SecurityOptions
+    from api.security.tls import TlsFiles
+
+
+class ClientCertificate(enum.Enum):
+    """The values of `api.security.tls.ClientAuth`, which takes long to import."""
+
+    NONE = "none"
+    REQUESTED = "requested"
+    REQUIRED = "required"
+
+
+CertificateFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--certificate-file", metavar="FILE", help="Certificate for TLS, with its chain, in PEM."
+    ),
+]
+KeyFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--key-file", metavar="FILE", help="Its private key; else in the certificate's file."
+    ),
+]
+CaFile = Annotated[
+    Path | None,
+    typer.Option("--ca-file", metavar="FILE", help="Authorities whose certificates are trusted."),
+]
+ClientCertificates = Annotated[
+    ClientCertificate,
+    typer.Option("--client-auth", help="Whether clients of ssl:// show a certificate."),
+]
+PrincipalRules = Annotated[
+    str,
+    typer.Option(
+        "--principal-rules",
+        metavar="RULES",
+        help="How a certificate's name becomes a user: ssl.principal.mapping.rules.",
+        show_default=False,
+    ),
+]
+Mechanisms = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--mechanism",
+        metavar="NAME",
+        help="PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512; repeatable; default: all, without PLAIN where "
+        "passwords could be read on the way.",
+        show_default=False,
+    ),
+]
+
+
+def tls_files(certificate: Path | None, key: Path | None, ca: Path | None) -> "TlsFiles":
+    """Return the files of the options."""
+    from api.security.tls import TlsFiles
+
+    return TlsFiles(certificate=certificate, key=key, ca=ca)
+
+
+def security_options(
+    tls: "TlsFiles", client_auth: ClientCertificate, rules: str, mechanisms: list[str] | None
+) -> "SecurityOptions":
+    """Return the options of all listeners."""
+    from api.security.options import SecurityOptions
+    from api.security.tls import ClientAuth
+
+    return SecurityOptions(
+        tls=tls,
+        client_auth=ClientAuth(client_auth.value),
+        principal_rules=rules,
+        mechanisms=None if mechanisms is None else tuple(mechanisms),
+    )
+
+
+def listener_addresses(
+    texts: list[str], security: "SecurityOptions", *, allow_remote: bool
+) -> "tuple[ListenerAddress, ...]":
+    """Parse the addresses of listeners.
+
+    Raises:
+        RequestError: one is malformed or may not be listened on, or a name is used twice.
+    """
+    from api.security.listeners import parse_listener
+    from api.security.options import check_reachable
+    from records.errors import RequestError
+
+    addresses = tuple([parse_listener(text) for text in texts])
+    names = [address.name for address in addresses]
+    for name in names:
+        if names.count(name) > 1:
+            raise RequestError(
+                "INVALID_REQUEST",
+                f"two listeners are named {name}; write NAME=PROTOCOL://HOST:PORT",
+            )
+    if not allow_remote:
+        for address in addresses:
+            check_reachable(address, security)
+    return addresses

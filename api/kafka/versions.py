@@ -1,0 +1,24 @@
+"""ApiVersions responses: which requests a listener takes."""
+
+from collections.abc import Iterable
+
+from api.kafka import frames
+from api.kafka.apis import API_VERSIONS, Api
+from api.kafka.errors import CODES
+from api.kafka.frames import UnsupportedVersionError
+from api.kafka.messages.api_versions import ApiVersion, ApiVersionsResponse
+
+
+def versions_response(apis: Iterable[Api], error_code: int = 0) -> ApiVersionsResponse:
+    """Return the ApiVersions response of a listener with these requests."""
+    ranges = [
+        ApiVersion(api_key=api.key, min_version=api.min_version, max_version=api.max_version)
+        for api in sorted(apis, key=lambda api: api.key)
+    ]
+    return ApiVersionsResponse(error_code=error_code, api_keys=tuple(ranges))
+
+
+def unsupported_versions(apis: Iterable[Api], error: UnsupportedVersionError) -> bytes:
+    """Return the frame for a client whose ApiVersions is too new: in version 0, as in Kafka."""
+    refusal = versions_response(apis, CODES["UNSUPPORTED_VERSION"])
+    return frames.encode_response(API_VERSIONS, 0, error.correlation_id, refusal)

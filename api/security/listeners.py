@@ -1,0 +1,134 @@
+"""Listeners: security protocol, address, and what a connection must prove.
+
+Source: SecurityProtocol of Kafka 4.0 (names and ids).
+"""
+
+import asyncio
+import enum
+import ssl
+
+import msgspec
+from msgspec.structs import replace
+
+from api.addresses import LOOPBACK, is_loopback, parse_address
+from api.callers import connected_caller
+from api.security.principals import PrincipalMapping
+from api.security.sasl import Authenticator, Login
+from api.security.tls import peer_principal
+from controller.authorization.caller import Authentication, Caller
+from records.errors import RequestError
+
+
+class SecurityProtocol(enum.Enum):
+    """Kafka's security protocols, with their ids."""
+
+    PLAINTEXT = 0
+    SSL = 1
+    SASL_PLAINTEXT = 2
+    SASL_SSL = 3
+
+    @property
+    def has_tls(self) -> bool:
+        """True if connections are encrypted."""
+        return self in (SecurityProtocol.SSL, SecurityProtocol.SASL_SSL)
+
+    @property
+    def has_sasl(self) -> bool:
+        """True if clients authenticate with SASL."""
+        return self in (SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL)
+
+
+class ListenerAddress(msgspec.Struct, frozen=True, kw_only=True):
+    """One listener; port 0 lets the system choose. `name` goes to clients of the same listener."""
+
+    name: str
+    protocol: SecurityProtocol
+    host: str
+    port: int
+
+    @property
+    def is_local(self) -> bool:
+        """True if only this machine can connect."""
+        return is_loopback(self.host)
+
+    def url(self, port: int) -> str:
+        """Return the address with the port in use, and the protocol unless it is plain text."""
+        address = f"{self.host}:{port}"
+        if self.protocol is SecurityProtocol.PLAINTEXT:
+            return address
+        return f"{self.protocol.name.lower()}://{address}"
+
+
+LOCAL = ListenerAddress(
+    name=SecurityProtocol.PLAINTEXT.name,
+    protocol=SecurityProtocol.PLAINTEXT,
+    host=LOOPBACK,
+    port=0,
+)
+"""A listener for this machine alone, on any port."""
+
+
+def parse_listener(text: str) -> ListenerAddress:
+    """Parse `[NAME=][PROTOCOL://]HOST:PORT`; the protocol is PLAINTEXT, the name the protocol's.
+
+    Raises:
+        RequestError: INVALID_REQUEST, it is malformed.
+    """
+    scheme, separator, address = text.rpartition("://")
+    name, equals, scheme = scheme.rpartition("=")
+    if not separator:
+        scheme = "plaintext"
+        name, equals, address = text.rpartition("=")
+    try:
+        protocol = SecurityProtocol[scheme.upper()]
+    except KeyError:
+        known = ", ".join(f"{p.name.lower()}://" for p in SecurityProtocol)
+        raise RequestError(
+            "INVALID_REQUEST", f"{scheme}:// in {text!r} is none of {known}"
+        ) from None
+    if equals and not name:
+        raise RequestError("INVALID_REQUEST", f"{text!r} names no listener before the =")
+    host, port = parse_address(address, allow_remote=True)
+    return ListenerAddress(
+        name=(name or protocol.name).upper(), protocol=protocol, host=host, port=port
+    )
+
+
+class ListenerSecurity(msgspec.Struct, frozen=True, kw_only=True):
+    """What the connections of a listener must prove.
+
+    Attributes:
+        name: Of the listener.
+        tls: None: no encryption.
+        mapping: Gives certificates their principal.
+        authenticator: None: no SASL.
+    """
+
+    name: str = SecurityProtocol.PLAINTEXT.name
+    tls: ssl.SSLContext | None = None
+    mapping: PrincipalMapping = PrincipalMapping()
+    authenticator: Authenticator | None = None
+
+    def connected(self, transport: asyncio.BaseTransport) -> Caller:
+        """Return the caller of a connection as it begins, known by its certificate or not at all.
+
+        Raises:
+            RequestError: its certificate names nobody.
+        """
+        caller = connected_caller(transport)
+        if self.authenticator is not None:
+            return caller
+        principal = peer_principal(transport, self.mapping)
+        if principal is None:
+            return caller
+        return replace(caller, principal=principal, authentication=Authentication.CERTIFICATE)
+
+
+def logged_in(caller: Caller, login: Login) -> Caller:
+    """Return the caller of a connection after SASL."""
+    how = Authentication.TOKEN if login.by_token else Authentication.SASL
+    return replace(caller, principal=login.principal, authentication=how)
+
+
+OPEN = ListenerSecurity()
+"""A listener without encryption and without authentication."""

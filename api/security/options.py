@@ -1,0 +1,126 @@
+"""The security of a process's listeners, from its options."""
+
+import logging
+import time
+from collections.abc import Callable
+
+import msgspec
+
+from api.addresses import require_loopback
+from api.security.listeners import (
+    ListenerAddress,
+    ListenerSecurity,
+    SecurityProtocol,
+)
+from api.security.principals import PrincipalMapping
+from api.security.sasl import MECHANISMS, PLAIN, Authenticator
+from api.security.tls import ClientAuth, TlsFiles, server_context
+from api.security.users import Users, decoy_key
+from records.errors import RequestError
+from replay.image.metadata import MetadataImage
+
+log = logging.getLogger(__name__)
+
+
+class SecurityOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Options that all listeners of a process share.
+
+    Attributes:
+        tls: Files for the listeners with TLS.
+        client_auth: For SSL listeners; on SASL_SSL the password counts.
+        principal_rules: `ssl.principal.mapping.rules`.
+        mechanisms: None: all, but PLAIN only where what it sends cannot be read on the way.
+    """
+
+    tls: TlsFiles = TlsFiles()
+    client_auth: ClientAuth = ClientAuth.NONE
+    principal_rules: str = ""
+    mechanisms: tuple[str, ...] | None = None
+
+
+def check_reachable(address: ListenerAddress, options: SecurityOptions) -> None:
+    """Refuse a listener that anybody on other machines could use without authentication.
+
+    Raises:
+        RequestError: INVALID_REQUEST.
+    """
+    has_certificates = (
+        address.protocol is SecurityProtocol.SSL and options.client_auth is ClientAuth.REQUIRED
+    )
+    if not (address.protocol.has_sasl or has_certificates):
+        require_loopback(address.host)
+
+
+def check_mechanisms(mechanisms: tuple[str, ...]) -> None:
+    """Check names of mechanisms.
+
+    Raises:
+        RequestError: UNSUPPORTED_SASL_MECHANISM.
+    """
+    for mechanism in mechanisms:
+        if mechanism not in MECHANISMS:
+            raise RequestError(
+                "UNSUPPORTED_SASL_MECHANISM",
+                f"{mechanism!r} is none of {', '.join(MECHANISMS)}",
+            )
+
+
+class ListenerSecurities:
+    """Makes the security of each listener of a process; files are read at once.
+
+    Attributes:
+        authenticators: Those made so far; they count logins.
+    """
+
+    def __init__(self, options: SecurityOptions, users: Users) -> None:
+        """Use the options.
+
+        Raises:
+            RequestError: an option is malformed.
+        """
+        self._options = options
+        self._users = users
+        self._mapping = PrincipalMapping.parse(options.principal_rules)
+        check_mechanisms(options.mechanisms or ())
+        self.authenticators: list[Authenticator] = []
+
+    def of(self, address: ListenerAddress) -> ListenerSecurity:
+        """Return the security of a listener.
+
+        Raises:
+            RequestError: INVALID_CONFIG, a file cannot be used.
+        """
+        protocol, options = address.protocol, self._options
+        tls = authenticator = None
+        if protocol.has_tls:
+            client_auth = ClientAuth.NONE if protocol.has_sasl else options.client_auth
+            tls = server_context(options.tls, client_auth)
+        if protocol.has_sasl:
+            authenticator = Authenticator(self._users, self._mechanisms(address))
+            self.authenticators.append(authenticator)
+        return ListenerSecurity(
+            name=address.name, tls=tls, mapping=self._mapping, authenticator=authenticator
+        )
+
+    def _mechanisms(self, address: ListenerAddress) -> tuple[str, ...]:
+        is_secret = address.protocol.has_tls or address.is_local
+        chosen = self._options.mechanisms
+        if chosen is None:
+            return MECHANISMS if is_secret else tuple([m for m in MECHANISMS if m != PLAIN])
+        if PLAIN in chosen and not is_secret:
+            log.warning(
+                "listener %s takes passwords in clear text over the network (PLAIN without TLS); "
+                "use sasl_ssl:// or SCRAM",
+                address.name,
+            )
+        return chosen
+
+
+def users_of(image: Callable[[], MetadataImage], cluster_id: str, token_key: str | None) -> Users:
+    """Return the users of a cluster, by the image of the moment."""
+    return Users(
+        image=image,
+        now_ms=lambda: time.time_ns() // 1_000_000,
+        decoy_key=decoy_key(cluster_id, token_key),
+        token_key=token_key,
+    )

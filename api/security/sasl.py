@@ -1,0 +1,190 @@
+"""SASL on both sides: PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512, without sockets.
+
+PLAIN is checked against a SCRAM credential of the user: the log stores nothing else.
+
+Source: RFC 4616 (PLAIN), RFC 5802 (SCRAM).
+"""
+
+import asyncio
+import hmac
+import secrets
+from typing import Protocol
+
+import msgspec
+
+from api.security.errors import AuthenticationError
+from api.security.scram import ScramClient, ScramServer, Stored
+from api.security.users import Users
+from controller.scram import ScramMechanism, keys_of, salted_password
+
+PLAIN = "PLAIN"
+SCRAM = {mechanism.title: mechanism for mechanism in ScramMechanism}
+MECHANISMS = (PLAIN, *SCRAM)
+
+FAILED_DELAY_S = 0.1
+"""From the last message of a failed exchange to its answer: Kafka's
+`connection.failed.authentication.delay.ms`. It also hides how long the check took."""
+
+_CHECKS_MAX = 2
+"""Plain passwords checked at once, each for some milliseconds of a processor."""
+
+_NAME_SIZE_MAX = 256
+_NONCE_SIZE_BYTES = 24
+
+
+class Login(msgspec.Struct, frozen=True, kw_only=True):
+    """Who has authenticated. `by_token`: with a delegation token of the principal."""
+
+    principal: str
+    by_token: bool = False
+
+
+class Authenticator:
+    """Checks who connects; shared by the listeners of a process.
+
+    Attributes:
+        mechanisms: Those that are offered.
+        succeeded, failed: Exchanges so far.
+    """
+
+    def __init__(self, users: Users, mechanisms: tuple[str, ...] = MECHANISMS) -> None:
+        self._users = users
+        self._checks = asyncio.Semaphore(_CHECKS_MAX)
+        self.mechanisms = mechanisms
+        self.succeeded = 0
+        self.failed = 0
+
+    def begin(self, mechanism: str) -> "ServerExchange":
+        """Begin an exchange of an offered mechanism."""
+        assert mechanism in self.mechanisms
+        if mechanism == PLAIN:
+            return _PlainExchange(self._users, self._checks)
+        return _ScramExchange(self._users, SCRAM[mechanism])
+
+
+class ServerExchange(Protocol):
+    """An exchange on a server.
+
+    Attributes:
+        user: Whom the client claims to be, as far as it said so.
+    """
+
+    user: str
+
+    async def answer(self, token: bytes) -> tuple[bytes, Login | None]:
+        """Return the answer to a client's message, and the login if that was the last one.
+
+        Raises:
+            AuthenticationError: the exchange has failed.
+        """
+
+
+class _ScramExchange:
+    def __init__(self, users: Users, mechanism: ScramMechanism) -> None:
+        self._users = users
+        self._mechanism = mechanism
+        self._by_token = self._has_begun = False
+        nonce = secrets.token_urlsafe(_NONCE_SIZE_BYTES)
+        self._scram = ScramServer(mechanism, self._find, nonce)
+        self.user = ""
+
+    async def answer(self, token: bytes) -> tuple[bytes, Login | None]:
+        if not self._has_begun:
+            self._has_begun = True
+            first = self._scram.first(token)
+            self.user = self._scram.user
+            return first, None
+        last, principal = self._scram.final(token)
+        return last, Login(principal=principal, by_token=self._by_token)
+
+    def _find(self, name: str, is_token: bool) -> Stored:
+        _check_name(name)
+        self._by_token = is_token
+        find = self._users.token if is_token else self._users.user
+        return find(name, self._mechanism)
+
+
+class _PlainExchange:
+    def __init__(self, users: Users, checks: asyncio.Semaphore) -> None:
+        self._users = users
+        self._checks = checks
+        self.user = ""
+
+    async def answer(self, token: bytes) -> tuple[bytes, Login | None]:
+        try:
+            authzid, self.user, password = token.decode().split("\0")
+        except ValueError:
+            raise AuthenticationError("a PLAIN message is malformed") from None
+        _check_name(self.user)
+        mechanism, stored = self._users.user_of_any_mechanism(self.user)
+        async with self._checks:
+            is_right = await asyncio.to_thread(_is_password, password, mechanism, stored)
+        if stored.principal is None:
+            raise AuthenticationError("there is no such user")
+        if not is_right:
+            raise AuthenticationError("the password is wrong")
+        if authzid not in ("", self.user):
+            raise AuthenticationError("the client wants to act as another user")
+        return b"", Login(principal=stored.principal)
+
+
+def _is_password(password: str, mechanism: ScramMechanism, stored: Stored) -> bool:
+    credential, name = stored.credential, mechanism.hash_name
+    salted = salted_password(name, password, credential.salt, credential.iterations)
+    return hmac.compare_digest(keys_of(name, salted).stored_key, credential.stored_key)
+
+
+def _check_name(name: str) -> None:
+    if not name or len(name) > _NAME_SIZE_MAX:
+        raise AuthenticationError("the name of the user is empty or too long")
+
+
+class ClientLogin(msgspec.Struct, frozen=True, kw_only=True):
+    """How a client proves who it is. `is_token`: user and password are id and HMAC of a token."""
+
+    mechanism: str
+    user: str
+    password: str
+    is_token: bool = False
+
+    def __repr__(self) -> str:
+        """Return a text without the password."""
+        return f"ClientLogin({self.mechanism}, {self.user!r})"
+
+
+class ClientExchange:
+    """An exchange on a client: `begin`, then `go_on` with each answer until it returns None."""
+
+    def __init__(self, login: ClientLogin) -> None:
+        self._login = login
+        self._step = 0
+        self._scram: ScramClient | None = None
+        if login.mechanism != PLAIN:
+            nonce = secrets.token_urlsafe(_NONCE_SIZE_BYTES)
+            self._scram = ScramClient(
+                SCRAM[login.mechanism],
+                login.user,
+                login.password,
+                nonce,
+                is_token=login.is_token,
+            )
+
+    def begin(self) -> bytes:
+        """Return the first message."""
+        if self._scram is None:
+            return f"\0{self._login.user}\0{self._login.password}".encode()
+        return self._scram.first()
+
+    def go_on(self, answer: bytes) -> bytes | None:
+        """Return the next message, None after the last one.
+
+        Raises:
+            AuthenticationError: the server does not know the user, or answers something else.
+        """
+        if self._scram is None:
+            return None
+        self._step += 1
+        if self._step == 1:
+            return self._scram.final(answer)
+        self._scram.check(answer)
+        return None
