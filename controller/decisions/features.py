@@ -11,7 +11,6 @@ import msgspec
 
 from controller.decisions.context import Context
 from controller.decisions.levels import (
-    CHANGED_METADATA,
     ELR_FEATURE,
     METADATA_VERSION,
     SUPPORTED_LEVELS,
@@ -26,6 +25,7 @@ from records.base import Record
 from records.configs import FeatureLevelRecord, ZkMigrationStateRecord
 from records.control import BeginTransactionRecord, EndTransactionRecord
 from records.errors import RequestError
+from records.metadata_versions import CHANGED_METADATA
 from replay.image.cluster import SupportedFeature
 from replay.image.versions import UNKNOWN
 

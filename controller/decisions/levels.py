@@ -1,9 +1,7 @@
 """Feature levels: which records, in which layout, each level allows.
 
-Levels above `METADATA_VERSION_NEWEST` are known only from later releases' notes, and level 30 adds
-a field whose layout is not known here; so they are neither offered nor written.
-
-Source: MetadataVersion of Kafka 4.0; KIP-584 (features), KIP-778 (metadata.version).
+Source: MetadataVersion of Kafka 4.0 and of 2026 (records/metadata_versions.py); KIP-584 (features),
+KIP-778 (metadata.version).
 """
 
 import functools
@@ -11,16 +9,17 @@ from collections.abc import Mapping
 
 from records.base import Record
 from records.brokers import BrokerRegistrationChangeRecord, RegisterBrokerRecord
+from records.metadata_versions import CORDONED_LOG_DIRS_LEVEL, NEWEST_PRODUCTION_LEVEL
+from records.metadata_versions import METADATA_VERSION as METADATA_VERSION
 from records.partitions import PartitionChangeRecord, PartitionRecord
 
-METADATA_VERSION = "metadata.version"
 ELR_FEATURE = "eligible.leader.replicas.version"
 NAMESPACE_FEATURE = "namespace.version"
 MODE_FEATURE = "partition.mode.version"
 
 # Level of a log without one: Kafka 3.0 wrote none.
 METADATA_VERSION_OLDEST = 1
-METADATA_VERSION_NEWEST = 25
+METADATA_VERSION_NEWEST = NEWEST_PRODUCTION_LEVEL
 
 LEADER_RECOVERY_LEVEL = 3
 REGISTRATION_CHANGE_LEVEL = 6
@@ -33,9 +32,6 @@ CONTROLLER_REGISTRATION_LEVEL = 15
 DIRECTORIES_LEVEL = 17
 ELR_LEVEL = 23
 """First metadata.version that uses the record or rule."""
-
-CHANGED_METADATA = frozenset({1, 3, 5, 6, 7, 8, 11, 13, 14, 15, 17, 23})
-"""Levels that changed the form of metadata; a downgrade must not cross one."""
 
 SUPPORTED_LEVELS: Mapping[str, tuple[int, int]] = {
     METADATA_VERSION: (METADATA_VERSION_OLDEST, METADATA_VERSION_NEWEST),
@@ -54,7 +50,7 @@ NEW_CLUSTER_LEVELS: Mapping[str, int] = {
 
 # Level from which each layout version is written, newest first.
 _LAYOUTS: Mapping[type[Record], tuple[tuple[int, int], ...]] = {
-    RegisterBrokerRecord: ((17, 3), (8, 2), (7, 1)),
+    RegisterBrokerRecord: ((CORDONED_LOG_DIRS_LEVEL, 4), (17, 3), (8, 2), (7, 1)),
     PartitionRecord: ((23, 2), (17, 1)),
     PartitionChangeRecord: ((23, 2), (17, 1)),
 }
@@ -64,6 +60,8 @@ def record_version(record: Record, metadata_version: int) -> int:
     """Return the layout version in which Kafka writes a record at that metadata.version."""
     if type(record) is BrokerRegistrationChangeRecord:
         # The oldest layout that can hold the values.
+        if record.cordoned_log_dirs is not None:
+            return 3
         return 2 if record.log_dirs else 1 if record.in_controlled_shutdown else 0
     return _layout(type(record), metadata_version)
 

@@ -2,7 +2,8 @@
 
 Nodes of an older release finalize lower levels, and could not read it.
 
-Source: MetadataVersion of Kafka 4.0; the features of namespaces and partition modes are ours.
+Source: MetadataVersion of Kafka 4.0 and of 2026; the features of namespaces and partition modes are
+ours.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -22,11 +23,14 @@ from controller.decisions.levels import (
 )
 from records import brokers, configs, control, partitions, security, topics
 from records.base import Record
+from records.metadata_versions import CORDONED_LOG_DIRS_LEVEL, UNREGISTER_CONTROLLER_LEVEL
 from replay.image.configs import NAMESPACE
 from replay.image.metadata import MetadataImage
 from replay.image.partitions import READ_WRITE
 
 _NAMESPACES, _MODES = (NAMESPACE_FEATURE, 1), (MODE_FEATURE, 1)
+_CHANGES = (METADATA_VERSION, REGISTRATION_CHANGE_LEVEL)
+_CORDONED = (METADATA_VERSION, CORDONED_LOG_DIRS_LEVEL)
 
 _OF_TYPES: Mapping[type[Record], tuple[str, int]] = {
     topics.NamespaceRecord: _NAMESPACES,
@@ -37,8 +41,8 @@ _OF_TYPES: Mapping[type[Record], tuple[str, int]] = {
     partitions.RemovePartitionsRecord: _MODES,
     partitions.ReplicaDeletionRecord: _MODES,
     partitions.ClearElrRecord: (METADATA_VERSION, ELR_LEVEL),
-    brokers.BrokerRegistrationChangeRecord: (METADATA_VERSION, REGISTRATION_CHANGE_LEVEL),
     brokers.RegisterControllerRecord: (METADATA_VERSION, CONTROLLER_REGISTRATION_LEVEL),
+    brokers.UnregisterControllerRecord: (METADATA_VERSION, UNREGISTER_CONTROLLER_LEVEL),
     security.UserScramCredentialRecord: (METADATA_VERSION, SCRAM_LEVEL),
     security.RemoveUserScramCredentialRecord: (METADATA_VERSION, SCRAM_LEVEL),
     security.DelegationTokenRecord: (METADATA_VERSION, DELEGATION_TOKEN_LEVEL),
@@ -54,6 +58,12 @@ _OF_VALUES: Mapping[type[Record], Callable[[Any], tuple[str, int] | None]] = {
     configs.ConfigRecord: lambda of: _NAMESPACES if of.resource_type == NAMESPACE else None,
     security.AccessControlEntryRecord: (
         lambda acl: _NAMESPACES if acl.resource_type == NAMESPACE else None
+    ),
+    brokers.RegisterBrokerRecord: (
+        lambda broker: None if broker.cordoned_log_dirs is None else _CORDONED
+    ),
+    brokers.BrokerRegistrationChangeRecord: (
+        lambda change: _CHANGES if change.cordoned_log_dirs is None else _CORDONED
     ),
     partitions.PartitionRecord: lambda new: None if new.mode == READ_WRITE else _MODES,
     partitions.PartitionChangeRecord: lambda change: None if change.mode is None else _MODES,

@@ -6,7 +6,7 @@ from random import Random
 from controller.decisions.brokers import BrokerEpoch, RegisterBroker, register_broker
 from controller.decisions.heartbeats import Heartbeat, HeartbeatReply
 from controller.decisions.ids import new_id
-from controller.decisions.levels import SUPPORTED_LEVELS
+from controller.decisions.levels import METADATA_VERSION, SUPPORTED_LEVELS
 from controller.demo.events import Event, event
 from controller.demo.people import broker_origin
 from records.brokers import BrokerEndpoint, BrokerFeature
@@ -16,9 +16,16 @@ _PORT = 9092
 _PLAINTEXT = 0
 _NEVER_STOPPED_CLEANLY = -1
 
+LEVEL_OF_RELEASE = 25
+"""4.0-IV3: the demo's brokers are of Kafka 4.0."""
+
 _FEATURES = tuple(
     [
-        BrokerFeature(name=name, min_supported_version=low, max_supported_version=high)
+        BrokerFeature(
+            name=name,
+            min_supported_version=low,
+            max_supported_version=LEVEL_OF_RELEASE if name == METADATA_VERSION else high,
+        )
         for name, (low, high) in sorted(SUPPORTED_LEVELS.items())
     ]
 )

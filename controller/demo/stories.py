@@ -15,7 +15,6 @@ from controller.decisions.elections import ElectLeaders, elect_leaders
 from controller.decisions.features import FeatureUpdate, UpdateFeatures, update_features
 from controller.decisions.levels import (
     METADATA_VERSION,
-    METADATA_VERSION_NEWEST,
     MODE_FEATURE,
     NAMESPACE_FEATURE,
 )
@@ -35,7 +34,7 @@ from controller.decisions.partition_removal import (
     delete_partitions,
 )
 from controller.decisions.topics import NewTopic
-from controller.demo.brokers import SimulatedBroker
+from controller.demo.brokers import LEVEL_OF_RELEASE, SimulatedBroker
 from controller.demo.events import Event, event
 from controller.demo.operations import (
     config_change,
@@ -59,7 +58,7 @@ def namespaces_come(world: World) -> Story:
     levels = [
         (NAMESPACE_FEATURE, 1),
         (MODE_FEATURE, 1),
-        (METADATA_VERSION, METADATA_VERSION_NEWEST),
+        (METADATA_VERSION, LEVEL_OF_RELEASE),
     ]
     for name, level in levels:
         request = UpdateFeatures(updates=(FeatureUpdate(name=name, level=level),))

@@ -15,15 +15,14 @@ import msgspec
 
 from controller.decisions.levels import METADATA_VERSION, METADATA_VERSION_OLDEST
 from controller.upgrade.releases import (
-    CHANGED_METADATA,
     FEATURE_SINCE,
     FOUR,
     LEAST_LEVEL_OF_FOUR,
-    UNREGISTER_CONTROLLER_LEVEL,
     Target,
     level_name,
 )
 from controller.upgrade.removed_configs import config_findings
+from records.metadata_versions import CHANGED_METADATA, UNREGISTER_CONTROLLER_LEVEL
 from replay.image.cluster import Broker, Controller
 from replay.image.configs import RESOURCE_NAMES
 from replay.image.metadata import MetadataImage

@@ -1,8 +1,7 @@
 """Versions of Kafka by their metadata.version levels.
 
-Source: MetadataVersion of Kafka 4.0, and of 2026 for the levels above 25; docs/upgrade of Kafka 4.0
-(removed configs, least level). Features by release: KIP-853 (kraft.version), KIP-966 (ELR),
-KIP-932 (share groups), KIP-1071 (streams groups).
+Source: docs/upgrade of Kafka 4.0 (removed configs, least level). Features by release: KIP-853
+(kraft.version), KIP-966 (ELR), KIP-932 (share groups), KIP-1071 (streams groups).
 """
 
 import re
@@ -11,34 +10,11 @@ from collections.abc import Mapping
 import msgspec
 
 from records.errors import RequestError
-
-# Number of levels of each release, from level 1 (3.0-IV1) on. Names count from IV0 in a release.
-_LEVELS_OF_RELEASES: tuple[tuple[str, int], ...] = (
-    *(("3.1", 1), ("3.2", 1), ("3.3", 4), ("3.4", 1), ("3.5", 3), ("3.6", 3), ("3.7", 5)),
-    *(("3.8", 1), ("3.9", 1), ("4.0", 4), ("4.1", 2), ("4.2", 2), ("4.3", 1), ("4.4", 3)),
-)
-_OLDEST = "3.0-IV1"
-
-
-def _names() -> tuple[str, ...]:
-    names = [_OLDEST]
-    for release, count in _LEVELS_OF_RELEASES:
-        names += [f"{release}-IV{number}" for number in range(count)]
-    return tuple(names)
-
-
-LEVEL_NAMES = _names()
-"""Names of the levels, from level 1 on."""
-
-CHANGED_METADATA = frozenset({1, 3, 5, 6, 7, 8, 11, 13, 14, 15, 17, 23, 30, 32, 33})
-"""Levels that changed the form of metadata; a downgrade must not cross one."""
+from records.metadata_versions import LEVEL_NAMES, NEWEST_PRODUCTION_LEVEL
 
 FOUR = (4, 0)
 LEAST_LEVEL_OF_FOUR = 7
 """Kafka 4 supports no metadata.version below 3.3-IV3."""
-
-UNREGISTER_CONTROLLER_LEVEL = 33
-"""From this level on a controller's registration can be removed (KIP-1312)."""
 
 FEATURE_SINCE: Mapping[str, tuple[int, int]] = {
     "kraft.version": (3, 9),
@@ -72,11 +48,11 @@ def parse_target(text: str) -> Target:
     wanted = text if "-IV" in text else release
     levels = [
         level
-        for level, name in enumerate(LEVEL_NAMES, 1)
+        for level, name in enumerate(LEVEL_NAMES[:NEWEST_PRODUCTION_LEVEL], 1)
         if name == wanted or name.partition("-")[0] == wanted
     ]
     if not match or not levels:
-        newest = LEVEL_NAMES[-1].partition("-")[0]
+        newest = LEVEL_NAMES[NEWEST_PRODUCTION_LEVEL - 1].partition("-")[0]
         raise RequestError(
             "INVALID_REQUEST", f"{text!r} is no version of Kafka from 3.0 to {newest}, as 4.0 is"
         )

@@ -18,10 +18,9 @@ from records.configs import FeatureLevelRecord
 from records.control import UnknownRecord
 from records.envelope import Envelope
 from records.kafka import codec
+from records.metadata_versions import METADATA_VERSION, UNREGISTER_CONTROLLER_LEVEL
 from records.registry import schema
 
-UNREGISTER_CONTROLLER_LEVEL = 33
-_METADATA_VERSION = "metadata.version"
 _KEY: int = schema("UnregisterControllerRecord")["kafka"]["api_key"]
 
 
@@ -50,7 +49,7 @@ class ContestedKeys:
     def checked(self, row: Envelope) -> Envelope:
         """Return a row of the log, or of its base, as this release understands it."""
         record = row.payload
-        if isinstance(record, FeatureLevelRecord) and record.name == _METADATA_VERSION:
+        if isinstance(record, FeatureLevelRecord) and record.name == METADATA_VERSION:
             self._level = record.feature_level
         if not isinstance(record, UnregisterControllerRecord):
             return row

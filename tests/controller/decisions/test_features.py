@@ -41,10 +41,10 @@ def _code(
 
 
 # Levels at which the form of Kafka's metadata changed (MetadataVersion, `didMetadataChange`).
-_CHANGED = {1, 3, 5, 6, 7, 8, 11, 13, 14, 15, 17, 23}
+_CHANGED = {1, 3, 5, 6, 7, 8, 11, 13, 14, 15, 17, 23, 30, 32, 33}
 
 
-@pytest.mark.parametrize("level", range(5, 26))
+@pytest.mark.parametrize("level", range(5, 34))
 def test_a_downgrade_by_one_level_is_refused_exactly_where_metadata_changed(level: int) -> None:
     cluster = Cluster({"metadata.version": level})
     safe = UpgradeType.SAFE_DOWNGRADE
@@ -133,7 +133,7 @@ def test_a_level_goes_down_only_as_a_downgrade_and_only_where_nothing_changed() 
 
 @pytest.mark.parametrize(
     ("name", "level"),
-    [("metadata.version", 26), ("metadata.version", 3), ("no.such.feature", 1), ("a", -1)],
+    [("metadata.version", 34), ("metadata.version", 3), ("no.such.feature", 1), ("a", -1)],
 )
 def test_a_level_that_this_release_does_not_support_is_refused(name: str, level: int) -> None:
     assert _code(Cluster({"metadata.version": 20}), name, level) == "INVALID_UPDATE_VERSION"
@@ -178,7 +178,7 @@ def test_a_feature_in_use_is_not_switched_off() -> None:
     [
         ("metadata.version", -1, UpgradeType.UPGRADE, "a level is never negative"),
         ("no.such.feature", 1, UpgradeType.UPGRADE, "there is no such feature, only"),
-        ("metadata.version", 26, UpgradeType.UPGRADE, "this release supports 1 to 25"),
+        ("metadata.version", 34, UpgradeType.UPGRADE, "this release supports 1 to 33"),
         ("metadata.version", 19, UpgradeType.UPGRADE, "it is at 20, and a lower level is no"),
         ("metadata.version", 21, UpgradeType.SAFE_DOWNGRADE, "it is at 20, and a higher level"),
         ("metadata.version", 19, UpgradeType.UNSAFE_DOWNGRADE, "that loses metadata"),
@@ -205,7 +205,9 @@ def test_what_a_feature_brings_is_refused_without_it() -> None:
     assert "metalog features upgrade namespace.version=1" in str(error)
 
 
-@pytest.mark.parametrize(("level", "version"), [(6, 0), (7, 1), (8, 2), (16, 2), (17, 3), (25, 3)])
+@pytest.mark.parametrize(
+    ("level", "version"), [(6, 0), (7, 1), (8, 2), (16, 2), (17, 3), (29, 3), (30, 4)]
+)
 def test_a_registration_is_written_in_the_layout_of_its_level(level: int, version: int) -> None:
     record = RegisterBrokerRecord(
         broker_id=1,
@@ -248,6 +250,7 @@ def test_a_registration_change_is_written_in_the_oldest_layout_that_holds_it() -
     assert version(fenced=1) == 0
     assert version(in_controlled_shutdown=1) == 1
     assert version(log_dirs=(Uuid(bytes(16)),)) == 2
+    assert version(cordoned_log_dirs=()) == 3
 
 
 def test_other_records_have_one_layout() -> None:

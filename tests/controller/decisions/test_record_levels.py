@@ -126,6 +126,10 @@ _NEED = {
         security.RemoveUserScramCredentialRecord(name="ann", mechanism=1),
         security.RemoveDelegationTokenRecord(token_id="t"),
         brokers.BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=1, fenced=1),
+        brokers.BrokerRegistrationChangeRecord(
+            broker_id=1, broker_epoch=1, cordoned_log_dirs=(uid("dir"),)
+        ),
+        brokers.UnregisterControllerRecord(controller_id=3000),
     ],
 }
 
@@ -182,7 +186,7 @@ def test_a_feature_stays_while_an_acl_of_a_namespace_is_left() -> None:
 def test_registrations_that_stand_in_the_way_are_named_with_what_to_do() -> None:
     cluster = Cluster(_BARE)
     cluster.add_brokers(1)
-    old = BrokerFeature(name=METADATA_VERSION, min_supported_version=1, max_supported_version=25)
+    old = BrokerFeature(name=METADATA_VERSION, min_supported_version=1, max_supported_version=33)
     dead = cluster.register(2, features=(old,))
     alive = cluster.register(3, features=(old,))
     cluster.heartbeat(3)

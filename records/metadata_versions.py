@@ -1,0 +1,35 @@
+"""Levels of metadata.version: names, and which of them changed the form of metadata.
+
+Source: MetadataVersion of Kafka 4.0, and of 2026 for the levels above 25.
+"""
+
+METADATA_VERSION = "metadata.version"
+
+# Number of levels of each release, from level 1 (3.0-IV1) on. Names count from IV0 in a release.
+_LEVELS_OF_RELEASES: tuple[tuple[str, int], ...] = (
+    *(("3.1", 1), ("3.2", 1), ("3.3", 4), ("3.4", 1), ("3.5", 3), ("3.6", 3), ("3.7", 5)),
+    *(("3.8", 1), ("3.9", 1), ("4.0", 4), ("4.1", 2), ("4.2", 2), ("4.3", 1), ("4.4", 3)),
+    ("4.5", 1),
+)
+_OLDEST = "3.0-IV1"
+
+
+def _names() -> tuple[str, ...]:
+    names = [_OLDEST]
+    for release, count in _LEVELS_OF_RELEASES:
+        names += [f"{release}-IV{number}" for number in range(count)]
+    return tuple(names)
+
+
+LEVEL_NAMES = _names()
+"""Names of the levels, from level 1 on."""
+
+NEWEST_PRODUCTION_LEVEL = 33
+"""4.4-IV2; the levels above are for tests of Kafka's next release."""
+
+CHANGED_METADATA = frozenset({1, 3, 5, 6, 7, 8, 11, 13, 14, 15, 17, 23, 30, 32, 33})
+"""Levels that changed the form of metadata; a downgrade must not cross one."""
+
+CORDONED_LOG_DIRS_LEVEL = 30
+UNREGISTER_CONTROLLER_LEVEL = 33
+"""First level that has the field (KIP-1066) or the record (KIP-1312)."""
